@@ -1,0 +1,412 @@
+//! What a run has used, and the errors when that is too much.
+//!
+//! One countdown is on the hot path: [`Budget::step`] subtracts and compares; the total, the
+//! cancellation flag and the clock are looked at when a chunk of it is used up. Bytes are charged
+//! by the objects that hold them ([`crate::Heap`]) and given back when they are dropped.
+
+use std::{
+    cell::Cell,
+    marker::PhantomData,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+
+use crate::{Error, ErrorKind, LimitKind, Limits, Result};
+
+/// Steps between two looks at the clock and the cancellation flag: some ten microseconds of work.
+const CHUNK: i64 = 4096;
+
+/// A handle that stops a run from another thread.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Asks the run to stop; it ends with [`ErrorKind::Cancelled`] within a few thousand steps.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the run was asked to stop.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The countdowns of one run.
+///
+/// A budget belongs to the thread and roughly to the stack frame it is made in: the stack that a
+/// run uses is measured from there. It outlives every value of the run, which is why the objects
+/// that produced values consist of can point at it.
+#[derive(Debug)]
+pub struct Budget {
+    /// Steps left in this chunk.
+    chunk: Cell<i64>,
+    /// Steps left after this chunk.
+    reserve: Cell<u64>,
+    bytes: Cell<usize>,
+    peak: Cell<usize>,
+    calls: Cell<u32>,
+    levels: Cell<u32>,
+    stack_base: usize,
+    limits: Limits,
+    cancel: Option<Cancel>,
+    started: Option<Instant>,
+    /// Not to be moved to another thread: the stack base would be wrong there.
+    thread: PhantomData<Rc<()>>,
+}
+
+impl Budget {
+    /// A full budget. Reads the clock only if there is a deadline.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        let chunk = CHUNK.min(i64::try_from(limits.steps).unwrap_or(CHUNK));
+        Self {
+            chunk: Cell::new(chunk),
+            reserve: Cell::new(limits.steps - chunk.unsigned_abs()),
+            bytes: Cell::new(0),
+            peak: Cell::new(0),
+            calls: Cell::new(0),
+            levels: Cell::new(0),
+            stack_base: stack_address(),
+            started: limits.deadline.map(|_| Instant::now()),
+            limits,
+            cancel: None,
+            thread: PhantomData,
+        }
+    }
+
+    /// The same budget, watching `cancel`.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = Some(cancel);
+        self
+    }
+
+    /// The limits this budget started from.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Charges `n` steps.
+    ///
+    /// # Errors
+    /// When the steps are used up, the deadline passed or the run was cancelled.
+    #[inline(always)]
+    pub fn step(&self, n: u64) -> Result<()> {
+        // A step count of 2^63 is more than any budget holds: the cast keeps it negative enough.
+        let left = self.chunk.get().wrapping_sub(n.min(i64::MAX as u64) as i64);
+        self.chunk.set(left);
+        if left < 0 { self.refill() } else { Ok(()) }
+    }
+
+    /// Charges the steps for an operation that produces `bytes` bytes.
+    ///
+    /// # Errors
+    /// As [`Budget::step`].
+    #[inline(always)]
+    pub fn step_bytes(&self, bytes: usize) -> Result<()> {
+        self.step(1 + (bytes as u64 >> 6))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refill(&self) -> Result<()> {
+        let owed = self.chunk.get().unsigned_abs();
+        let reserve = self.reserve.get();
+        if owed > reserve {
+            self.chunk.set(0);
+            self.reserve.set(0);
+            return Err(Error::limit_reached(
+                LimitKind::Steps,
+                format!("the template takes more than {} steps", self.limits.steps),
+            )
+            .with_hint("make the loop smaller, or raise the limit `steps`"));
+        }
+        let rest = reserve - owed;
+        let chunk = rest.min(CHUNK as u64);
+        self.chunk.set(chunk as i64);
+        self.reserve.set(rest - chunk);
+        self.check_outside()
+    }
+
+    /// Looks at the clock and the cancellation flag now.
+    ///
+    /// # Errors
+    /// When the deadline passed or the run was cancelled.
+    pub fn check_outside(&self) -> Result<()> {
+        if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
+            return Err(Error::new(ErrorKind::Cancelled, "the render was cancelled"));
+        }
+        if let (Some(started), Some(deadline)) = (self.started, self.limits.deadline)
+            && started.elapsed() > deadline
+        {
+            return Err(Error::new(
+                ErrorKind::Deadline,
+                format!("the render took longer than {} ms", deadline.as_millis()),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Steps charged so far.
+    #[must_use]
+    pub fn steps_used(&self) -> u64 {
+        self.limits.steps - self.reserve.get() - self.chunk.get().max(0).unsigned_abs()
+    }
+
+    /// Charges `n` bytes of memory that is about to be allocated.
+    ///
+    /// # Errors
+    /// When more bytes would be alive than the limit allows. Nothing is charged then.
+    #[inline]
+    pub fn charge(&self, n: usize) -> Result<()> {
+        let alive = self.bytes.get().saturating_add(n);
+        if alive > self.limits.bytes {
+            return Err(self.bytes_exceeded(n));
+        }
+        self.bytes.set(alive);
+        if alive > self.peak.get() {
+            self.peak.set(alive);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn bytes_exceeded(&self, n: usize) -> Error {
+        Error::limit_reached(
+            LimitKind::Bytes,
+            format!(
+                "values of the template need {n} more bytes; {} of {} are in use",
+                self.bytes.get(),
+                self.limits.bytes
+            ),
+        )
+        .with_hint("keep less in variables, or raise the limit `bytes`")
+    }
+
+    /// Gives back `n` bytes that were charged.
+    #[inline]
+    pub fn release(&self, n: usize) {
+        debug_assert!(n <= self.bytes.get(), "released more than was charged");
+        self.bytes.set(self.bytes.get().saturating_sub(n));
+    }
+
+    /// Bytes alive now.
+    #[must_use]
+    pub fn bytes_alive(&self) -> usize {
+        self.bytes.get()
+    }
+
+    /// The most bytes that were alive at once.
+    #[must_use]
+    pub fn bytes_peak(&self) -> usize {
+        self.peak.get()
+    }
+
+    /// Checks that there is stack left to go one level down in anything that recurses.
+    ///
+    /// Nesting is bounded where a source is parsed, so running needs no count of its own for it;
+    /// calls multiply it, and that product is bounded here by the stack that is really used.
+    ///
+    /// # Errors
+    /// When the run has used more stack than [`Limits::stack`].
+    #[inline]
+    pub fn enter(&self) -> Result<()> {
+        if stack_address().abs_diff(self.stack_base) > self.limits.stack {
+            return Err(self.stack_exceeded());
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stack_exceeded(&self) -> Error {
+        Error::limit_reached(
+            LimitKind::Stack,
+            format!("calls and blocks inside each other need more than {} bytes of stack", self.limits.stack),
+        )
+        .with_hint("call less deeply, or nest less inside what is called")
+    }
+
+    /// Goes one nesting level down while parsing or compiling; the guard goes up again.
+    ///
+    /// # Errors
+    /// When expressions and blocks are nested deeper than [`Limits::nesting`], or the stack is used up.
+    #[inline]
+    pub fn nest(&self) -> Result<Level<'_>> {
+        let level = self.levels.get() + 1;
+        if level > self.limits.nesting {
+            return Err(Error::limit_reached(
+                LimitKind::Nesting,
+                format!("expressions and blocks are nested more than {} deep", self.limits.nesting),
+            ));
+        }
+        self.enter()?;
+        self.levels.set(level);
+        Ok(Level(&self.levels))
+    }
+
+    /// Enters a call, a macro, a block or an include; the guard leaves it.
+    ///
+    /// # Errors
+    /// When calls are deeper than [`Limits::calls`], or the stack is used up.
+    #[inline]
+    pub fn call(&self) -> Result<Level<'_>> {
+        let level = self.calls.get() + 1;
+        if level > self.limits.calls {
+            return Err(Error::limit_reached(
+                LimitKind::Calls,
+                format!("calls and includes are more than {} deep", self.limits.calls),
+            )
+            .with_hint("does a macro or a template call itself?"));
+        }
+        self.enter()?;
+        self.calls.set(level);
+        Ok(Level(&self.calls))
+    }
+
+    /// Calls and includes that are open now.
+    #[must_use]
+    pub fn call_depth(&self) -> u32 {
+        self.calls.get()
+    }
+
+    /// Refuses a repeat, pad or indent that would produce more than [`Limits::fill`] bytes, and
+    /// charges its steps. To be called before the memory is asked for.
+    ///
+    /// # Errors
+    /// When `bytes` is over the limit, or the steps are used up.
+    pub fn fill(&self, bytes: usize) -> Result<()> {
+        if bytes > self.limits.fill {
+            return Err(Error::limit_reached(
+                LimitKind::Fill,
+                format!("one operation would produce {bytes} bytes; the limit is {}", self.limits.fill),
+            ));
+        }
+        self.step_bytes(bytes)
+    }
+
+    /// Refuses a `range` of more than [`Limits::range_items`] items.
+    ///
+    /// # Errors
+    /// When `items` is over the limit.
+    pub fn range(&self, items: u64) -> Result<()> {
+        if items > self.limits.range_items {
+            return Err(Error::limit_reached(
+                LimitKind::RangeItems,
+                format!("a range of {items} items; the limit is {}", self.limits.range_items),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// One level of depth; dropping it goes up again.
+#[derive(Debug)]
+pub struct Level<'b>(&'b Cell<u32>);
+
+impl Drop for Level<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+/// An address in the current stack frame.
+///
+/// How far a run has gone down the stack is the one measure of depth that holds for every mix of
+/// frames, in debug and release builds alike.
+#[inline(always)]
+fn stack_address() -> usize {
+    let here = 0_u8;
+    std::ptr::from_ref(std::hint::black_box(&here)).addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(n: u64) -> Budget {
+        Budget::new(Limits { steps: n, ..Limits::default() })
+    }
+
+    #[test]
+    fn exactly_the_steps_of_the_limit_can_be_taken() {
+        for total in [0, 1, 4095, 4096, 4097, 10_000] {
+            let budget = steps(total);
+            for _ in 0..total {
+                budget.step(1).expect("within the limit");
+            }
+            assert_eq!(budget.steps_used(), total);
+            let error = budget.step(1).expect_err("one more");
+            assert_eq!(error.limit(), Some(LimitKind::Steps));
+        }
+    }
+
+    #[test]
+    fn a_huge_step_is_refused_and_so_is_everything_after_it() {
+        let budget = steps(1_000_000);
+        assert!(budget.step(u64::MAX).is_err());
+        assert!(budget.step(1).is_err());
+    }
+
+    #[test]
+    fn bytes_over_the_limit_are_not_charged() {
+        let budget = Budget::new(Limits { bytes: 100, ..Limits::default() });
+        budget.charge(60).expect("fits");
+        assert_eq!(budget.charge(41).expect_err("over").limit(), Some(LimitKind::Bytes));
+        assert_eq!(budget.bytes_alive(), 60);
+        assert!(budget.charge(usize::MAX).is_err());
+        budget.release(60);
+        assert_eq!((budget.bytes_alive(), budget.bytes_peak()), (0, 60));
+    }
+
+    #[test]
+    fn a_cancelled_run_stops() {
+        let cancel = Cancel::default();
+        let budget = Budget::new(Limits::default()).with_cancel(cancel.clone());
+        cancel.cancel();
+        let error = (0..10_000).find_map(|_| budget.step(1).err()).expect("stops soon");
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+    }
+
+    #[test]
+    fn a_passed_deadline_stops_a_run() {
+        let budget = Budget::new(Limits { deadline: Some(std::time::Duration::ZERO), ..Limits::default() });
+        let error = (0..10_000).find_map(|_| budget.step(1).err()).expect("stops soon");
+        assert_eq!(error.kind(), ErrorKind::Deadline);
+    }
+
+    #[test]
+    fn endless_recursion_ends_before_the_stack_does() {
+        fn descend(budget: &Budget, level: u64) -> Result<u64> {
+            budget.enter()?;
+            let frame = std::hint::black_box([level; 64]);
+            Ok(descend(budget, level + 1)? + frame[1])
+        }
+        let thread = std::thread::Builder::new().stack_size(2 << 20);
+        let error = thread
+            .spawn(|| descend(&Budget::new(Limits::default()), 0).expect_err("ends").limit())
+            .expect("a thread starts")
+            .join()
+            .expect("no overflow");
+        assert_eq!(error, Some(LimitKind::Stack));
+    }
+
+    #[test]
+    fn leaving_a_call_gives_its_level_back() {
+        let budget = Budget::new(Limits { calls: 2, ..Limits::default() });
+        for _ in 0..10 {
+            let _outer = budget.call().expect("first");
+            let _inner = budget.call().expect("second");
+            assert_eq!(budget.call().expect_err("third").limit(), Some(LimitKind::Calls));
+        }
+        assert_eq!(budget.call_depth(), 0);
+    }
+}

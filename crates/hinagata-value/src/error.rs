@@ -1,0 +1,317 @@
+//! What can go wrong while a template is compiled or run.
+//!
+//! An [`Error`] is one pointer wide, so that `Result<Value, Error>` stays as small as a value. It
+//! knows what failed, where, and which names would have been right; the edges (command line,
+//! daemon, page) turn that into an excerpt with a caret.
+
+use std::fmt;
+
+/// The class of an [`Error`], stable across doors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The template cannot be compiled.
+    Syntax,
+    /// An operation that an undefined value does not allow.
+    Undefined,
+    /// A template that does not exist.
+    NotFound,
+    /// Refused by the sandbox.
+    Security,
+    /// Any other failure of a run: a wrong type, a failing function, a division by zero.
+    Runtime,
+    /// A limit was reached; which one says [`Error::limit`].
+    Limit,
+    /// The deadline passed.
+    Deadline,
+    /// The caller asked the run to stop.
+    Cancelled,
+    /// A pass needs the result of a call that is still under way; see [`crate::Calls`].
+    ///
+    /// Not a failure: the driver of the render waits for the calls and runs the template again.
+    Suspended,
+}
+
+impl ErrorKind {
+    /// The word for this kind, as the test vectors and the doors spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::Undefined => "undefined",
+            Self::NotFound => "not_found",
+            Self::Security => "security",
+            Self::Runtime => "runtime",
+            Self::Limit => "limit",
+            Self::Deadline => "deadline",
+            Self::Cancelled => "cancelled",
+            Self::Suspended => "suspended",
+        }
+    }
+}
+
+/// The limit that an error of kind [`ErrorKind::Limit`] names; each is a field of [`crate::Limits`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LimitKind {
+    /// Operations, and bytes and items produced.
+    Steps,
+    /// Bytes alive in produced values and captures.
+    Bytes,
+    /// Size of the output.
+    Output,
+    /// Calls and includes inside each other.
+    Calls,
+    /// Expressions and blocks inside each other.
+    Nesting,
+    /// Containers inside each other when a value is printed, compared or written as JSON.
+    ValueDepth,
+    /// Stack that a run may use, whatever used it.
+    Stack,
+    /// Items of one `range`.
+    RangeItems,
+    /// Bytes that one repeat, pad or indent may add.
+    Fill,
+    /// Size of an integer.
+    Integer,
+    /// Size of one template source.
+    Source,
+    /// Templates loaded in one render.
+    Templates,
+    /// Passes that one render may take to wait for calls.
+    Passes,
+}
+
+impl LimitKind {
+    /// The name of the limit, as settings spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Steps => "steps",
+            Self::Bytes => "bytes",
+            Self::Output => "output",
+            Self::Calls => "calls",
+            Self::Nesting => "nesting",
+            Self::ValueDepth => "value_depth",
+            Self::Stack => "stack",
+            Self::RangeItems => "range_items",
+            Self::Fill => "fill",
+            Self::Integer => "integer",
+            Self::Source => "source",
+            Self::Templates => "templates",
+            Self::Passes => "passes",
+        }
+    }
+}
+
+/// A place in a template: what an error, a segment of the output or a call points at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the template.
+    pub template: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1; 0 when only the line is known.
+    pub column: u32,
+    /// The bytes of the source that the place covers, when known.
+    pub span: Option<(u32, u32)>,
+    /// The source line itself, for the excerpt.
+    pub excerpt: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.template, self.line)?;
+        if self.column > 0 {
+            write!(f, ":{}", self.column)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a template could not be compiled or run.
+///
+/// `Display` gives the sentence of the failure without its place. [`Error::place`] is the innermost
+/// place, [`Error::chain`] the includes, imports and calls that led there, outermost last.
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    limit: Option<LimitKind>,
+    message: String,
+    place: Option<Place>,
+    chain: Vec<Place>,
+    near: Vec<String>,
+    hint: Option<String>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of `kind` with its sentence: lower case, no period, no place.
+    #[cold]
+    #[inline(never)]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            limit: None,
+            message: message.into(),
+            place: None,
+            chain: Vec::new(),
+            near: Vec::new(),
+            hint: None,
+            source: None,
+        }))
+    }
+
+    /// A template that cannot be compiled.
+    #[cold]
+    pub fn syntax(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Syntax, message)
+    }
+
+    /// A failure of a run that has no kind of its own.
+    #[cold]
+    pub fn runtime(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Runtime, message)
+    }
+
+    /// An operation that an undefined value does not allow.
+    #[cold]
+    pub fn undefined(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Undefined, message)
+    }
+
+    /// Something the sandbox refuses.
+    #[cold]
+    pub fn security(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Security, message)
+    }
+
+    /// A limit that was reached.
+    #[cold]
+    pub fn limit_reached(limit: LimitKind, message: impl Into<String>) -> Self {
+        let mut error = Self::new(ErrorKind::Limit, message);
+        error.0.limit = Some(limit);
+        error
+    }
+
+    /// The same error at `place`, unless it already has one: the innermost place wins.
+    #[must_use]
+    pub fn at(mut self, place: impl FnOnce() -> Place) -> Self {
+        if self.0.place.is_none() {
+            self.0.place = Some(place());
+        }
+        self
+    }
+
+    /// The same error with one more step of the way to it (an include, an import, a call).
+    #[must_use]
+    pub fn via(mut self, place: Place) -> Self {
+        self.0.chain.push(place);
+        self
+    }
+
+    /// The same error with names that the author may have meant.
+    #[must_use]
+    pub fn with_near(mut self, near: Vec<String>) -> Self {
+        self.0.near = near;
+        self
+    }
+
+    /// The same error with advice on what to do next.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with the error that caused it.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// The class of the error.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The limit that was reached, when the kind is [`ErrorKind::Limit`].
+    #[must_use]
+    pub fn limit(&self) -> Option<LimitKind> {
+        self.0.limit
+    }
+
+    /// The sentence alone.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The innermost place, when known.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    /// The includes, imports and calls around the place, innermost first.
+    #[must_use]
+    pub fn chain(&self) -> &[Place] {
+        &self.0.chain
+    }
+
+    /// Known names close to the one that was not found.
+    #[must_use]
+    pub fn near(&self) -> &[String] {
+        &self.0.near
+    }
+
+    /// Advice on what to do next.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+    }
+}
+
+/// The result of compiling or running.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_pointer() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn the_innermost_place_wins() {
+        let place = |template: &str| Place { template: template.into(), line: 1, ..Place::default() };
+        let error = Error::runtime("no").at(|| place("inner")).at(|| place("outer")).via(place("outer"));
+        assert_eq!(error.place().expect("was given").template, "inner");
+        assert_eq!(error.chain()[0].template, "outer");
+    }
+}

@@ -1,0 +1,59 @@
+//! The settings that bound a render.
+
+use std::time::Duration;
+
+/// What one render may use. Each field is a setting; the defaults are the product's.
+///
+/// Steps and bytes are the same on every machine and decide; the deadline is an outer guard, and
+/// `stack` the net beneath the depth limits (see [`crate::Budget::enter`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Steps: one per operation, and one per 64 bytes or item produced.
+    pub steps: u64,
+    /// Bytes alive in produced values and captures.
+    pub bytes: usize,
+    /// Characters of output; `None` leaves the byte budget to bound it.
+    pub output: Option<usize>,
+    /// Calls and includes inside each other.
+    pub calls: u32,
+    /// Expressions and blocks inside each other, in one source.
+    pub nesting: u32,
+    /// Containers inside each other when a value is printed, compared or written as JSON.
+    pub value_depth: usize,
+    /// Bytes of stack that a run may use, counted from where its budget was made.
+    ///
+    /// The default fits a thread of 2 MiB, the size Rust gives its threads.
+    pub stack: usize,
+    /// Items of one `range`.
+    pub range_items: u64,
+    /// Bytes that one repeat, pad or indent may produce.
+    pub fill: usize,
+    /// Bytes of one template source.
+    pub source: usize,
+    /// Templates loaded in one render.
+    pub templates: usize,
+    /// Passes that one render may take to wait for calls.
+    pub passes: u32,
+    /// Processor-independent guard: time that rendering itself may take, waiting not counted.
+    pub deadline: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps: 20_000_000,
+            bytes: 64 << 20,
+            output: None,
+            calls: 200,
+            nesting: 200,
+            value_depth: 1_000,
+            stack: 1 << 20,
+            range_items: 100_000,
+            fill: 1 << 20,
+            source: 256 << 10,
+            templates: 500,
+            passes: 32,
+            deadline: None,
+        }
+    }
+}
