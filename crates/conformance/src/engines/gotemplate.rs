@@ -1,0 +1,13 @@
+//! The product's Go template engine, answering recorded cases.
+
+use crate::kinds::gotemplate::{GoCase, GoEngine, GoOutcome};
+
+/// The engine as the product ships it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GoTemplate;
+
+impl GoEngine for GoTemplate {
+    fn render(&self, _case: &GoCase) -> GoOutcome {
+        GoOutcome::Unavailable("this build has no gotemplate engine".into())
+    }
+}

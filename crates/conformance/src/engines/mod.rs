@@ -1,0 +1,7 @@
+//! The engines of the product, each made to answer the cases of one kind.
+
+mod gotemplate;
+mod jinja;
+
+pub use gotemplate::GoTemplate;
+pub use jinja::Jinja;

@@ -1,0 +1,53 @@
+//! The kinds of cases: one file each, with the format, the rules of comparison and the engine's trait.
+
+pub mod gotemplate;
+pub mod jinja;
+
+use std::path::Path;
+
+use crate::engines;
+use crate::load::{Found, InputError};
+
+type Load = fn(&Path) -> Result<Vec<Found>, InputError>;
+
+/// A kind of cases that can be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// The name on the command line.
+    pub name: &'static str,
+    load: Load,
+}
+
+/// Every kind that this build can run.
+pub const KINDS: &[Kind] = &[
+    Kind { name: "gotemplate", load: |dir| gotemplate::load(dir, &engines::GoTemplate) },
+    Kind { name: "jinja", load: |dir| jinja::load(dir, &engines::Jinja) },
+];
+
+/// Kinds whose cases exist but whose engine does not yet.
+const PLANNED: &[&str] = &["module", "context", "rumi"];
+
+impl Kind {
+    /// The kind called `name`.
+    ///
+    /// # Errors
+    /// The sentence to show when there is no such kind.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let known = || KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+        match KINDS.iter().find(|kind| kind.name == name) {
+            Some(kind) => Ok(*kind),
+            None if PLANNED.contains(&name) => {
+                Err(format!("the kind `{name}` is not known yet; this build knows {}", known()))
+            }
+            None => Err(format!("there is no kind `{name}`; this build knows {}", known())),
+        }
+    }
+
+    /// Reads the cases of `dir`, to be answered by the product's engine.
+    ///
+    /// # Errors
+    /// When a file cannot be read or a case is not in the format of this kind.
+    pub fn load(&self, dir: &Path) -> Result<Vec<Found>, InputError> {
+        (self.load)(dir)
+    }
+}

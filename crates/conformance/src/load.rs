@@ -1,0 +1,117 @@
+//! Reads a directory of case files: every `*.json`, in the order of their names.
+//!
+//! A file is an object with a list `cases`; what else stands beside the list describes it for
+//! people. Each case is decoded on its own, so that an error can name it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::case::Case;
+
+/// A case and the file it was found in.
+#[derive(Clone)]
+pub struct Found {
+    /// The name of the file, without its directory.
+    pub file: String,
+    /// The case.
+    pub case: Arc<dyn Case>,
+}
+
+/// Something to run that cannot be read or makes no sense: the caller's mistake, not the engine's.
+#[derive(Debug, PartialEq, Eq)]
+pub struct InputError {
+    path: PathBuf,
+    case: Option<String>,
+    message: String,
+}
+
+impl InputError {
+    pub(crate) fn new(path: &Path, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), case: None, message: message.into() }
+    }
+
+    fn in_case(self, case: impl Into<String>) -> Self {
+        Self { case: Some(case.into()), ..self }
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.path.display())?;
+        if let Some(case) = &self.case {
+            write!(f, "case `{case}`: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// Reads every case of `dir` as a `T`, and joins each with its engine by `join`.
+pub(crate) fn cases<T: DeserializeOwned, C: Case>(
+    dir: &Path,
+    join: impl Fn(T) -> C,
+) -> Result<Vec<Found>, InputError> {
+    let mut found = Vec::new();
+    for path in case_files(dir)? {
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for value in case_values(&path)? {
+            let case = join(decode(&path, value)?);
+            found.push(Found { file: file.clone(), case: Arc::new(case) });
+        }
+    }
+    refuse_duplicates(dir, &found)?;
+    Ok(found)
+}
+
+fn case_files(dir: &Path) -> Result<Vec<PathBuf>, InputError> {
+    let read = |error: std::io::Error| InputError::new(dir, format!("cannot read the directory: {error}"));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).map_err(read)? {
+        let path = entry.map_err(read)?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(InputError::new(dir, "holds no `*.json` file with cases"));
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn case_values(path: &Path) -> Result<Vec<Value>, InputError> {
+    let text = fs::read_to_string(path).map_err(|error| InputError::new(path, error.to_string()))?;
+    let document: Value = serde_json::from_str(&text)
+        .map_err(|error| InputError::new(path, format!("not valid JSON: {error}")))?;
+    match document {
+        Value::Object(mut fields) => match fields.remove("cases") {
+            Some(Value::Array(cases)) => Ok(cases),
+            Some(_) => Err(InputError::new(path, "`cases` is not a list")),
+            None => Err(InputError::new(path, "has no list `cases`")),
+        },
+        _ => Err(InputError::new(path, "is not an object with a list `cases`")),
+    }
+}
+
+fn decode<T: DeserializeOwned>(path: &Path, value: Value) -> Result<T, InputError> {
+    let id = value.get("id").and_then(Value::as_str).unwrap_or("(no id)").to_owned();
+    serde_json::from_value(value).map_err(|error| InputError::new(path, error.to_string()).in_case(id))
+}
+
+fn refuse_duplicates(dir: &Path, found: &[Found]) -> Result<(), InputError> {
+    let mut files = HashMap::new();
+    for Found { file, case } in found {
+        if let Some(first) = files.insert(case.id(), file) {
+            let message = format!("the id is used twice, in {first} and in {file}");
+            return Err(InputError::new(dir, message).in_case(case.id()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! `conformance KIND DIR`: runs the cases of a directory and says which ones differ.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command that reports on its streams")]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use conformance::kinds::Kind;
+use conformance::{CaseReport, InputError, Progress, Report, Selection, run};
+
+/// Run recorded cases against the engines of Hinagata.
+///
+/// Every `*.json` of DIR is run, except for the cases that its `skips.toml` lists with a reason.
+/// Failing cases are printed with what was expected and what came; the last line counts.
+#[derive(Parser)]
+#[command(
+    after_help = "Exit codes: 0 all passed, 1 a case failed or a skip is not used, 2 usage or unreadable input.\n\n\
+    Example:\n  conformance jinja tests/vectors/jinja --only filters-string/"
+)]
+struct Arguments {
+    /// The kind of the cases: gotemplate or jinja
+    #[arg(value_parser = Kind::named)]
+    kind: Kind,
+    /// The directory that holds them
+    dir: PathBuf,
+    /// Run only cases whose id contains this text
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Name failing cases without the two sides
+    #[arg(long)]
+    brief: bool,
+    /// Print counts and failures as JSON; the closing line goes to standard error
+    #[arg(long)]
+    json: bool,
+    /// Name each case on standard error before it runs, to find one that kills the process
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+impl Arguments {
+    fn tell(&self, progress: &Progress<'_>) {
+        match progress {
+            Progress::Started(id) if self.verbose => eprintln!("run {id}"),
+            Progress::Ended(case) if !self.json => self.print_case(case),
+            _ => {}
+        }
+    }
+
+    fn print_case(&self, case: &CaseReport) {
+        if self.brief {
+            print!("{}", case.brief());
+        } else {
+            print!("{}", case.full());
+        }
+    }
+
+    fn print_end(&self, report: &Report) {
+        if self.json {
+            println!("{:#}", report.to_json());
+            eprintln!("{}", report.summary());
+        } else {
+            print!("{}", report.unused());
+            println!("{}", report.summary());
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run_all(&arguments) {
+        Ok(report) if report.failed() == 0 => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_all(arguments: &Arguments) -> Result<Report, InputError> {
+    let cases = arguments.kind.load(&arguments.dir)?;
+    let selection = Selection { only: arguments.only.clone() };
+    let report = run(&arguments.dir, &cases, &selection, &mut |progress| arguments.tell(&progress))?;
+    arguments.print_end(&report);
+    Ok(report)
+}

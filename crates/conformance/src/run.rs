@@ -1,0 +1,113 @@
+//! Runs the cases of a directory, one after the other, and collects what became of each.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::case::{Bounds, Case, Mismatch, Side};
+use crate::isolate::{self, Ended};
+use crate::load::{Found, InputError};
+use crate::report::{CaseReport, Failure, Report, Status};
+use crate::skips;
+
+/// Which cases of a directory to run.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Run only cases whose id contains this text.
+    pub only: Option<String>,
+}
+
+impl Selection {
+    fn takes(&self, id: &str) -> bool {
+        self.only.as_deref().is_none_or(|part| id.contains(part))
+    }
+}
+
+/// What [`run`] tells while it works.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// The case with this id is about to run.
+    Started(&'a str),
+    /// The outcome of a case is known.
+    Ended(&'a CaseReport),
+}
+
+/// Runs the selected `cases`, which were loaded from `dir`, and reports each to `tell` as it happens.
+///
+/// # Errors
+/// When the skips of `dir` cannot be read, or when the selection takes no case at all.
+pub fn run(
+    dir: &Path,
+    cases: &[Found],
+    selection: &Selection,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Report, InputError> {
+    let skips = skips::load(dir)?;
+    let mut reasons: HashMap<&str, &str> = HashMap::new();
+    for skip in &skips {
+        reasons.insert(&skip.id, &skip.reason);
+    }
+    let mut report = Report::default();
+    for found in cases.iter().filter(|found| selection.takes(found.case.id())) {
+        let id = found.case.id();
+        let status = if let Some(reason) = reasons.get(id) {
+            Status::Skipped((*reason).to_owned())
+        } else {
+            tell(Progress::Started(id));
+            run_case(&found.case)
+        };
+        let case = CaseReport { id: id.to_owned(), file: found.file.clone(), status };
+        tell(Progress::Ended(&case));
+        report.cases.push(case);
+    }
+    if report.cases.is_empty() {
+        let part = selection.only.as_deref().unwrap_or_default();
+        return Err(InputError::new(dir, format!("no case has an id with `{part}` in it")));
+    }
+    // An entry is judged against every case, not against the selection: a run of one case
+    // must not blame the entries of the others.
+    report.unused_skips =
+        skips.into_iter().filter(|skip| cases.iter().all(|found| found.case.id() != skip.id)).collect();
+    Ok(report)
+}
+
+fn run_case(case: &Arc<dyn Case>) -> Status {
+    let bounds = case.bounds();
+    let failures: Vec<Failure> = case
+        .runs()
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, label)| {
+            let mismatch = run_once(case, index, bounds).err()?;
+            Some(Failure { run: label, mismatch })
+        })
+        .collect();
+    if failures.is_empty() { Status::Passed } else { Status::Failed(failures) }
+}
+
+fn run_once(case: &Arc<dyn Case>, index: usize, bounds: Bounds) -> Result<(), Mismatch> {
+    let job = Arc::clone(case);
+    let (name, text, expected) = match isolate::run(bounds, move || job.check(index)) {
+        Ended::Returned(verdict) => return verdict,
+        Ended::Panicked(message) => {
+            ("panic", message, "an answer, whatever it is, without a panic".to_owned())
+        }
+        Ended::TimedOut => (
+            "no end",
+            "still running".to_owned(),
+            format!("an answer within {} s", bounds.time.as_secs_f64()),
+        ),
+        Ended::TooMuchMemory(peak) => {
+            let limit = bounds.memory.unwrap_or_default();
+            ("memory", mebibytes(peak), format!("at most {} held by the process", mebibytes(limit)))
+        }
+        Ended::NotStarted(message) => {
+            ("thread", message, format!("a thread with {} of stack", mebibytes(bounds.stack)))
+        }
+    };
+    Err(Mismatch { expected: Side::new("bound", expected), actual: Side::new(name, text) })
+}
+
+fn mebibytes(bytes: usize) -> String {
+    format!("{} MiB", bytes.div_ceil(1 << 20))
+}

@@ -1,0 +1,63 @@
+//! The list of cases that are not run, each with its reason.
+//!
+//! `skips.toml` stands beside the cases:
+//!
+//! ```toml
+//! [[skip]]
+//! id = "topic/name"
+//! reason = "what is different, and why it stays so"
+//! ```
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::load::InputError;
+
+const FILE: &str = "skips.toml";
+
+/// A case that is not run.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Skip {
+    /// The case.
+    pub id: String,
+    /// Why it is not run; never empty.
+    pub reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    skip: Vec<Skip>,
+}
+
+/// Reads the skips of `dir`, none where there is no such file.
+pub(crate) fn load(dir: &Path) -> Result<Vec<Skip>, InputError> {
+    let path = dir.join(FILE);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(InputError::new(&path, error.to_string())),
+    };
+    let Document { skip } =
+        toml::from_str(&text).map_err(|error| InputError::new(&path, error.to_string()))?;
+    check(&path, &skip)?;
+    Ok(skip)
+}
+
+fn check(path: &Path, skips: &[Skip]) -> Result<(), InputError> {
+    let mut seen = HashMap::new();
+    for skip in skips {
+        if skip.reason.trim().is_empty() {
+            return Err(InputError::new(path, format!("the skip of `{}` gives no reason", skip.id)));
+        }
+        if seen.insert(skip.id.as_str(), ()).is_some() {
+            return Err(InputError::new(path, format!("`{}` is listed twice", skip.id)));
+        }
+    }
+    Ok(())
+}
