@@ -324,9 +324,6 @@ pub enum ExprKind {
     Tuple(Vec<Expr>),
     /// `{a: b}`, keys may repeat.
     Dict(Vec<(Expr, Expr)>),
-    /// `a:b:c` beside others in one subscript (`x[1:2, 3]`), thus only an item of the
-    /// [`ExprKind::Tuple`] of a [`PostfixOp::Item`]. The plain `x[1:2]` is a [`PostfixOp::Slice`].
-    Slice(Box<Slice>),
     /// An operand and what follows it: `x.a[0](1)|f is t`.
     Postfix(Box<Postfix>),
     /// `-a`, `+a`, `not a`.
