@@ -1,11 +1,11 @@
 //! `conformance KIND DIR`: runs the cases of a directory and says which ones differ.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command that reports on its streams")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use conformance::kinds::Kind;
+use conformance::kinds::{KINDS, Kind};
 use conformance::{CaseReport, InputError, Progress, Report, Selection, run};
 
 /// Run recorded cases against the engines of Hinagata.
@@ -19,10 +19,14 @@ use conformance::{CaseReport, InputError, Progress, Report, Selection, run};
 )]
 struct Arguments {
     /// The kind of the cases: gotemplate or jinja
-    #[arg(value_parser = Kind::named)]
-    kind: Kind,
+    #[arg(value_parser = Kind::named, required_unless_present = "kinds")]
+    kind: Option<Kind>,
     /// The directory that holds them
-    dir: PathBuf,
+    #[arg(required_unless_present = "kinds")]
+    dir: Option<PathBuf>,
+    /// Print the kinds that this build has an engine for, and run nothing
+    #[arg(long, exclusive = true)]
+    kinds: bool,
     /// Run only cases whose id contains this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
@@ -67,7 +71,13 @@ impl Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match run_all(&arguments) {
+    let (Some(kind), Some(dir)) = (arguments.kind, &arguments.dir) else {
+        for kind in KINDS.iter().filter(|kind| kind.ready) {
+            println!("{}", kind.name);
+        }
+        return ExitCode::SUCCESS;
+    };
+    match run_all(&arguments, kind, dir) {
         Ok(report) if report.failed() == 0 => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),
         Err(error) => {
@@ -77,10 +87,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn run_all(arguments: &Arguments) -> Result<Report, InputError> {
-    let cases = arguments.kind.load(&arguments.dir)?;
+fn run_all(arguments: &Arguments, kind: Kind, dir: &Path) -> Result<Report, InputError> {
+    let cases = kind.load(dir)?;
     let selection = Selection { only: arguments.only.clone() };
-    let report = run(&arguments.dir, &cases, &selection, &mut |progress| arguments.tell(&progress))?;
+    let report = run(dir, &cases, &selection, &mut |progress| arguments.tell(&progress))?;
     arguments.print_end(&report);
     Ok(report)
 }

@@ -70,3 +70,11 @@ fn wrong_usage_and_unreadable_input_give_exit_code_2() {
         assert_eq!(stdout(&output), "", "{arguments:?}");
     }
 }
+
+#[test]
+fn the_kinds_that_can_be_run_are_listed() {
+    let output = conformance(&["--kinds"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let ready = conformance::kinds::KINDS.iter().filter(|kind| kind.ready).map(|kind| kind.name);
+    assert_eq!(stdout(&output).lines().collect::<Vec<_>>(), ready.collect::<Vec<_>>());
+}

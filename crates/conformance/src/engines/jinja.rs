@@ -6,6 +6,11 @@ use crate::kinds::jinja::{JinjaCase, JinjaEngine, JinjaOutcome, Undefined};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Jinja;
 
+impl Jinja {
+    /// Whether this build has the engine.
+    pub const READY: bool = false;
+}
+
 impl JinjaEngine for Jinja {
     fn render(&self, _case: &JinjaCase, _undefined: Undefined) -> JinjaOutcome {
         JinjaOutcome::Unavailable("this build has no jinja engine".into())

@@ -15,13 +15,19 @@ type Load = fn(&Path) -> Result<Vec<Found>, InputError>;
 pub struct Kind {
     /// The name on the command line.
     pub name: &'static str,
+    /// Whether this build has an engine for it; without one, every case fails.
+    pub ready: bool,
     load: Load,
 }
 
 /// Every kind that this build can run.
 pub const KINDS: &[Kind] = &[
-    Kind { name: "gotemplate", load: |dir| gotemplate::load(dir, &engines::GoTemplate) },
-    Kind { name: "jinja", load: |dir| jinja::load(dir, &engines::Jinja) },
+    Kind {
+        name: "gotemplate",
+        ready: engines::GoTemplate::READY,
+        load: |dir| gotemplate::load(dir, &engines::GoTemplate),
+    },
+    Kind { name: "jinja", ready: engines::Jinja::READY, load: |dir| jinja::load(dir, &engines::Jinja) },
 ];
 
 /// Kinds whose cases exist but whose engine does not yet.
