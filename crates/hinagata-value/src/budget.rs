@@ -177,6 +177,15 @@ impl Budget {
         Ok(())
     }
 
+    /// Charges `n` bytes that were allocated already: they count even where they are over the limit.
+    pub(crate) fn charge_allocated(&self, n: usize) -> Result<()> {
+        let result = self.charge(n);
+        if result.is_err() {
+            self.bytes.set(self.bytes.get() + n);
+        }
+        result
+    }
+
     #[cold]
     #[inline(never)]
     fn bytes_exceeded(&self, n: usize) -> Error {

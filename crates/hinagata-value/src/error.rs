@@ -80,6 +80,8 @@ pub enum LimitKind {
     Templates,
     /// Passes that one render may take to wait for calls.
     Passes,
+    /// Calls to the outside.
+    Requests,
 }
 
 impl LimitKind {
@@ -100,6 +102,7 @@ impl LimitKind {
             Self::Source => "source",
             Self::Templates => "templates",
             Self::Passes => "passes",
+            Self::Requests => "requests",
         }
     }
 }

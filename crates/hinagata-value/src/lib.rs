@@ -1,9 +1,72 @@
 //! Values, budget and output: the ground that both template languages stand on.
+//!
+//! | part | what it is for |
+//! |---|---|
+//! | [`Value`] | what a template computes with: borrowed data and constants, produced values |
+//! | [`Heap`] | makes, reads and changes values; frees them all at the end |
+//! | [`Budget`], [`Limits`] | what a run may use: steps, bytes, depth, time |
+//! | [`Output`], [`Text`] | what a run writes, with marks for what is not text |
+//! | [`Provenance`] | where each piece of the output came from, when asked |
+//! | [`Function`], [`Object`], [`Calls`] | the host: functions, objects, results that arrive later |
+//! | [`walk`], [`equal`], [`order`], [`write_json`] | printing, comparing and serialising at any depth |
+//!
+//! ```
+//! use hinagata_value::{Budget, Heap, JsonStyle, Key, Limits, Value, write_json};
+//!
+//! let data = serde_json::json!({"user": {"name": "Rumi"}});
+//! let budget = Budget::new(Limits::default());
+//! let heap = Heap::new(&budget);
+//! let user = heap.attribute(&Value::Json(&data), &Key::new("user")).expect("is there");
+//! let list = heap.list_of([user, Value::Int(3)])?;
+//!
+//! let mut text = heap.text();
+//! write_json(&heap, &list, &JsonStyle::default(), &mut text)?;
+//! assert_eq!(text.as_str(), r#"[{"name":"Rumi"},3]"#);
+//! # Ok::<(), hinagata_value::Error>(())
+//! ```
 
 mod budget;
+mod calls;
+mod compare;
 mod error;
+mod function;
+mod heap;
+mod iter;
+mod json;
+mod keep;
 mod limits;
+mod list;
+mod map;
+mod metered;
+mod near;
+mod number;
+mod output;
+mod provenance;
+mod range;
+mod text;
+mod value;
+mod variables;
+mod walk;
 
 pub use budget::{Budget, Cancel, Level};
+pub use calls::{Call, CallId, Calls, Pass, Request};
+pub use compare::{equal, order, order_numbers};
 pub use error::{Error, ErrorKind, LimitKind, Place, Result};
+pub use function::{Arguments, Closure, Function, Functions, Host, HostObject, Object, Signature, Type};
+pub use heap::{Entries, Heap, Key, ListBuilder, MapBuilder};
+pub use iter::Iter;
+pub use json::{JsonStyle, to_json, write_json};
+pub use keep::Keep;
 pub use limits::Limits;
+pub use list::List;
+pub use map::Map;
+pub use metered::{Extent, Metered};
+pub use near::near_names;
+pub use number::{Digits, write_float_repr};
+pub use output::{Mark, MarkKind, Output, Part, Pieces, Written};
+pub use provenance::{Off, Provenance, Segment, Segments, Site, Turn, TurnId};
+pub use range::Range;
+pub use text::Text;
+pub use value::{EngineRef, Kind, Number, Owner, Undefined, Value};
+pub use variables::Variables;
+pub use walk::{Event, Shape, walk};

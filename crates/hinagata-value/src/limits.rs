@@ -34,6 +34,8 @@ pub struct Limits {
     pub templates: usize,
     /// Passes that one render may take to wait for calls.
     pub passes: u32,
+    /// Calls to the outside (tools) that one render may make.
+    pub requests: usize,
     /// Processor-independent guard: time that rendering itself may take, waiting not counted.
     pub deadline: Option<Duration>,
 }
@@ -53,6 +55,7 @@ impl Default for Limits {
             source: 256 << 10,
             templates: 500,
             passes: 32,
+            requests: 1_000,
             deadline: None,
         }
     }

@@ -1,0 +1,207 @@
+//! Calls whose results arrive later, and how a render waits for them: by running again.
+//!
+//! A pass over the template starts calls and goes on. Where it only prints a result that is not
+//! there yet it leaves a hole; where it needs one it stops with [`ErrorKind::Suspended`]. Whoever
+//! drives the render waits for everything that was started and runs the template again, with the
+//! results known. A template is deterministic, so it takes the same way to every call it made
+//! before, and a call is found again by its site and by how often that site was reached.
+//!
+//! A pass that ended with holes is run again too: text is then made by the one printing code there
+//! is, with its escaping and its limits, and no second one has to fill holes. That costs a run of
+//! some microseconds where a call took milliseconds.
+
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    collections::HashMap,
+};
+
+use serde_json::Value as Json;
+
+use crate::{Error, ErrorKind, Keep, LimitKind, Limits, Result, Site, Value};
+
+/// A call of this render, by the order in which calls were started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(pub u32);
+
+/// What a function asks the outside for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The function.
+    pub function: String,
+    /// Its arguments.
+    pub arguments: Json,
+    /// Whether equal requests may share one call. Calls that are not pure are made in the order they
+    /// were started, once for each time the template gets there.
+    pub pure: bool,
+}
+
+/// A started call.
+#[derive(Debug)]
+pub struct Call {
+    /// Its number.
+    pub id: CallId,
+    /// What was asked.
+    pub request: Request,
+    /// Where it was started first.
+    pub site: Site,
+    result: OnceCell<Result<Json, String>>,
+}
+
+impl Call {
+    /// The result, once it is there.
+    #[must_use]
+    pub fn result(&self) -> Option<Result<&Json, &str>> {
+        self.result.get().map(|result| result.as_ref().map_err(String::as_str))
+    }
+}
+
+/// All calls of one render, over all of its passes.
+#[derive(Debug, Default)]
+pub struct Calls {
+    calls: Keep<Call>,
+    /// The call that a site makes when it is reached for the nth time.
+    by_site: RefCell<HashMap<(Site, u32), CallId>>,
+    /// Pure calls by function and arguments.
+    shared: RefCell<HashMap<(String, String), CallId>>,
+    /// How often each site was reached in this pass.
+    reached: RefCell<HashMap<Site, u32>>,
+    /// Calls before this one were handed out to be made.
+    handed_out: Cell<usize>,
+    passes: Cell<u32>,
+}
+
+/// How a pass ended.
+#[derive(Debug)]
+pub enum Pass<'c, T> {
+    /// The render is complete.
+    Done(T),
+    /// These calls must be made and resolved, in this order where they are not pure; then the next
+    /// pass can start.
+    Wait(Vec<&'c Call>),
+}
+
+impl Calls {
+    /// No calls yet; allocates nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Starts a pass over the template.
+    ///
+    /// # Errors
+    /// When the render took all the passes that `limits` gives it.
+    pub fn begin_pass(&self, limits: &Limits) -> Result<()> {
+        if self.passes.get() >= limits.passes {
+            return Err(Error::limit_reached(
+                LimitKind::Passes,
+                format!("calls depend on each other more than {} deep", limits.passes),
+            )
+            .with_hint("a call whose arguments need the result of another waits for it"));
+        }
+        self.passes.set(self.passes.get() + 1);
+        self.reached.borrow_mut().clear();
+        Ok(())
+    }
+
+    /// Tells from the result of a pass whether the render is complete.
+    ///
+    /// # Errors
+    /// The failure of the pass. A pass that failed for another reason than waiting does not wait for
+    /// the calls it started: the same failure would come again.
+    pub fn end_pass<T>(&self, result: Result<T>) -> Result<Pass<'_, T>> {
+        let done = match result {
+            Ok(done) => Some(done),
+            Err(error) if error.kind() == ErrorKind::Suspended => None,
+            Err(error) => return Err(error),
+        };
+        let outstanding: Vec<_> =
+            self.calls.iter().skip(self.handed_out.get()).filter(|call| call.result().is_none()).collect();
+        self.handed_out.set(self.calls.len());
+        match done {
+            Some(done) if outstanding.is_empty() => Ok(Pass::Done(done)),
+            None if outstanding.is_empty() => {
+                Err(Error::runtime("a result is waited for that no call brings"))
+            }
+            _ => Ok(Pass::Wait(outstanding)),
+        }
+    }
+
+    /// Makes a call, or finds the one that was made here in an earlier pass.
+    ///
+    /// Gives the result when it is there, a pending value when it is not.
+    ///
+    /// # Errors
+    /// When the call failed, or the render made more calls than `limits` allows.
+    pub fn start(&self, site: Site, request: Request, limits: &Limits) -> Result<Value<'_>> {
+        let occurrence = self.count(site);
+        let known = self.by_site.borrow().get(&(site, occurrence)).copied();
+        let id = match known {
+            Some(id) => id,
+            None if self.by_site.borrow().len() < limits.requests => self.add(site, occurrence, request),
+            None => {
+                return Err(Error::limit_reached(
+                    LimitKind::Requests,
+                    format!("the template makes more than {} calls to the outside", limits.requests),
+                ));
+            }
+        };
+        let call = self.calls.get(id.0 as usize).expect("every id was given by add");
+        match call.result() {
+            None => Ok(Value::Pending(id)),
+            Some(Ok(result)) => Ok(Value::Json(result)),
+            Some(Err(message)) => {
+                Err(Error::runtime(format!("`{}` failed: {message}", call.request.function)))
+            }
+        }
+    }
+
+    fn count(&self, site: Site) -> u32 {
+        let mut reached = self.reached.borrow_mut();
+        let count = reached.entry(site).or_insert(0);
+        *count += 1;
+        *count - 1
+    }
+
+    fn add(&self, site: Site, occurrence: u32, request: Request) -> CallId {
+        let next = CallId(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
+        let id = if request.pure {
+            let key = (request.function.clone(), request.arguments.to_string());
+            *self.shared.borrow_mut().entry(key).or_insert(next)
+        } else {
+            next
+        };
+        if id == next {
+            self.calls.push(Call { id, request, site, result: OnceCell::new() });
+        }
+        self.by_site.borrow_mut().insert((site, occurrence), id);
+        id
+    }
+
+    /// Records the result of a call; a second result of the same call is ignored.
+    pub fn resolve(&self, id: CallId, result: Result<Json, String>) {
+        if let Some(call) = self.calls.get(id.0 as usize) {
+            call.result.get_or_init(|| result);
+        }
+    }
+
+    /// All calls in the order they were started.
+    pub fn iter(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter()
+    }
+
+    /// Passes started so far.
+    #[must_use]
+    pub fn passes(&self) -> u32 {
+        self.passes.get()
+    }
+}
+
+impl Error {
+    /// What a pass ends with when it needs a result that is not there yet.
+    #[cold]
+    #[must_use]
+    pub fn suspended() -> Self {
+        Self::new(ErrorKind::Suspended, "the result of a call is not there yet")
+    }
+}

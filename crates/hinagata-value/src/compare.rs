@@ -1,0 +1,203 @@
+//! Comparing values of any depth, without recursion.
+
+use std::cmp::Ordering;
+
+use crate::{Heap, Kind, Number, Result, Value, walk::check_depth};
+
+/// Whether two values are equal: numbers by value whatever their type (true is 1), strings by text,
+/// lists item by item, maps entry by entry whatever their order, everything else by identity.
+///
+/// # Errors
+/// When a limit is reached: steps, or containers inside each other beyond `value_depth`.
+pub fn equal<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
+    let mut open = Vec::new();
+    let mut pair = (a.clone(), b.clone());
+    loop {
+        heap.budget().step(1)?;
+        match open_pair(heap, &pair.0, &pair.1)? {
+            Compared::Equal => {}
+            Compared::Different => return Ok(false),
+            Compared::Inside => {
+                check_depth(heap, open.len())?;
+                open.push(Pair { a: pair.0.clone(), b: pair.1.clone(), next: 0 });
+            }
+        }
+        pair = loop {
+            let Some(inside) = open.last_mut() else { return Ok(true) };
+            match inside.advance(heap)? {
+                Advance::Pair(a, b) => break (a, b),
+                Advance::Missing => return Ok(false),
+                Advance::End => {
+                    open.pop();
+                }
+            }
+        };
+    }
+}
+
+/// The order of two values: `scalars` decides where they are not both lists; lists are compared item
+/// by item, and the first pair that is not equal decides.
+///
+/// # Errors
+/// Those of `scalars`, and limits as for [`equal`].
+pub fn order<'a>(
+    heap: &Heap<'a>,
+    a: &Value<'a>,
+    b: &Value<'a>,
+    scalars: &mut impl FnMut(&Value<'a>, &Value<'a>) -> Result<Ordering>,
+) -> Result<Ordering> {
+    let (mut a, mut b) = (a.clone(), b.clone());
+    let mut depth = 0;
+    // The first unequal pair decides, so there is nothing to come back to.
+    'pair: loop {
+        heap.budget().step(1)?;
+        if !(is_sequence(&a) && is_sequence(&b) && same_shape(&a, &b)) {
+            return scalars(&a, &b);
+        }
+        check_depth(heap, depth)?;
+        depth += 1;
+        for index in 0.. {
+            match (heap.item(&a, index), heap.item(&b, index)) {
+                (None, None) => return Ok(Ordering::Equal),
+                (None, Some(_)) => return Ok(Ordering::Less),
+                (Some(_), None) => return Ok(Ordering::Greater),
+                (Some(left), Some(right)) => {
+                    if !equal(heap, &left, &right)? {
+                        (a, b) = (left, right);
+                        continue 'pair;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The order of two numbers, exact also between integers and floats; `None` with a NaN.
+#[must_use]
+pub fn order_numbers(a: Number, b: Number) -> Option<Ordering> {
+    match (a, b) {
+        (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
+        (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),
+        (Number::Int(a), Number::Float(b)) => order_int_float(a, b),
+        (Number::Float(a), Number::Int(b)) => order_int_float(b, a).map(Ordering::reverse),
+    }
+}
+
+fn order_int_float(int: i128, float: f64) -> Option<Ordering> {
+    if float.is_nan() {
+        return None;
+    }
+    // 2^127 is exact as a float; within it truncation is exact too.
+    if float >= 2_f64.powi(127) {
+        return Some(Ordering::Less);
+    }
+    if float < -(2_f64.powi(127)) {
+        return Some(Ordering::Greater);
+    }
+    let whole = float.trunc();
+    Some(int.cmp(&(whole as i128)).then_with(|| 0.0.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal)))
+}
+
+enum Compared {
+    Equal,
+    Different,
+    /// Two containers of one kind and size: their contents decide.
+    Inside,
+}
+
+fn open_pair<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Compared> {
+    let verdict = |same| if same { Compared::Equal } else { Compared::Different };
+    if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
+        heap.budget().step_bytes(a.len().min(b.len()))?;
+        return Ok(verdict(a == b));
+    }
+    if let (Some(a), Some(b)) = (as_number(a), as_number(b)) {
+        return Ok(verdict(order_numbers(a, b) == Some(Ordering::Equal)));
+    }
+    if a.is_same_container(b) {
+        return Ok(Compared::Equal);
+    }
+    Ok(match (a.kind(), b.kind()) {
+        (Kind::None, Kind::None) | (Kind::Undefined, Kind::Undefined) => Compared::Equal,
+        (Kind::List, Kind::List) | (Kind::Tuple, Kind::Tuple) | (Kind::Map, Kind::Map) => {
+            if heap.len(a) == heap.len(b) { Compared::Inside } else { Compared::Different }
+        }
+        (Kind::Bytes, Kind::Bytes) => verdict(a.as_bytes() == b.as_bytes()),
+        (Kind::Range, Kind::Range) => match (a, b) {
+            (Value::Range(a), Value::Range(b)) => {
+                let (a, b) = (***a, ***b);
+                let same_items = a.len() == b.len()
+                    && a.get(0) == b.get(0)
+                    && a.get(a.len().wrapping_sub(1)) == b.get(b.len().wrapping_sub(1));
+                verdict(same_items)
+            }
+            _ => Compared::Different,
+        },
+        (Kind::Engine, Kind::Engine) => match (a, b) {
+            (Value::Engine(a), Value::Engine(b)) => verdict(a == b),
+            _ => Compared::Different,
+        },
+        (Kind::Function, Kind::Function) => match (a, b) {
+            (Value::Function(a), Value::Function(b)) => verdict(std::ptr::eq(*a, *b)),
+            _ => Compared::Different,
+        },
+        (Kind::Host, Kind::Host) => match (a, b) {
+            (Value::Host(a), Value::Host(b)) => verdict(std::rc::Rc::ptr_eq(a, b)),
+            _ => Compared::Different,
+        },
+        _ => Compared::Different,
+    })
+}
+
+/// Numbers and truth values as numbers.
+fn as_number(value: &Value<'_>) -> Option<Number> {
+    value.as_number().or_else(|| value.as_bool().map(|flag| Number::Int(i128::from(flag))))
+}
+
+fn is_sequence(value: &Value<'_>) -> bool {
+    matches!(value.kind(), Kind::List | Kind::Tuple)
+}
+
+fn same_shape(a: &Value<'_>, b: &Value<'_>) -> bool {
+    a.kind() == b.kind()
+}
+
+/// Two containers whose contents are being compared.
+struct Pair<'a> {
+    a: Value<'a>,
+    b: Value<'a>,
+    next: usize,
+}
+
+enum Advance<'a> {
+    Pair(Value<'a>, Value<'a>),
+    Missing,
+    End,
+}
+
+impl<'a> Pair<'a> {
+    fn advance(&mut self, heap: &Heap<'a>) -> Result<Advance<'a>> {
+        let index = self.next;
+        self.next += 1;
+        if self.a.kind() == Kind::Map {
+            let Some((key, left)) = heap.entry_at(&self.a, index) else { return Ok(Advance::End) };
+            return Ok(match heap.lookup(&self.b, &key)? {
+                Some(right) => Advance::Pair(left, right),
+                None => Advance::Missing,
+            });
+        }
+        Ok(match (heap.item(&self.a, index), heap.item(&self.b, index)) {
+            (Some(left), Some(right)) => Advance::Pair(left, right),
+            _ => Advance::End,
+        })
+    }
+}
+
+/// The order of two keys of one type; `None` where they have no order.
+pub(crate) fn order_keys(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
+    match (a.as_str(), b.as_str()) {
+        (Some(a), Some(b)) => Some(a.cmp(b)),
+        (None, None) => order_numbers(as_number(a)?, as_number(b)?),
+        _ => None,
+    }
+}

@@ -1,0 +1,264 @@
+//! Functions and objects of the host.
+
+use std::{any::Any, collections::BTreeMap, fmt, sync::Arc};
+
+use crate::{Budget, Calls, Extent, Heap, Request, Result, Site, Text, Value};
+
+/// A function that templates can call: a tool, a role, a resource.
+pub trait Function: Send + Sync {
+    /// The name it is registered under.
+    fn name(&self) -> &str;
+
+    /// Its parameters, checked before it is called. `None` takes whatever comes.
+    fn signature(&self) -> Option<&Signature> {
+        None
+    }
+
+    /// Calls it.
+    ///
+    /// # Errors
+    /// Its own failure; the engine adds the place.
+    fn call<'a>(&self, host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>>;
+}
+
+impl fmt::Debug for dyn Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "function {}", self.name())
+    }
+}
+
+/// The parameters of a function, as a typed language sees them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signature {
+    /// The parameters in order.
+    pub parameters: Vec<Type>,
+    /// The type of the rest, when it takes any number of further arguments.
+    pub rest: Option<Type>,
+    /// What it returns.
+    pub result: Type,
+    /// Whether it can fail; only the printed type of a Go function shows it.
+    pub fails: bool,
+}
+
+/// A type of a parameter or result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Type {
+    /// Any value, nothing included.
+    #[default]
+    Any,
+    /// Text.
+    String,
+    /// An integer.
+    Int,
+    /// A floating-point number.
+    Float,
+    /// A truth value.
+    Bool,
+    /// A list of any values.
+    List,
+    /// A map from text to any values.
+    Map,
+}
+
+/// The arguments of one call.
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments<'r, 'a> {
+    /// Those given by place.
+    pub positional: &'r [Value<'a>],
+    /// Those given by name, in the order they were written.
+    pub named: &'r [(&'r str, Value<'a>)],
+}
+
+impl<'r, 'a> Arguments<'r, 'a> {
+    /// Arguments given by place alone.
+    #[must_use]
+    pub fn positional(positional: &'r [Value<'a>]) -> Self {
+        Self { positional, named: &[] }
+    }
+
+    /// The argument at `index` or called `name`, by place first.
+    #[must_use]
+    pub fn get(&self, index: usize, name: &str) -> Option<&'r Value<'a>> {
+        self.positional
+            .get(index)
+            .or_else(|| self.named.iter().find(|(given, _)| *given == name).map(|(_, value)| value))
+    }
+}
+
+/// What a running function can use of the render.
+#[derive(Clone, Copy)]
+pub struct Host<'r, 'a> {
+    /// Makes values, and reads them.
+    pub heap: &'r Heap<'a>,
+    /// The functions of this render.
+    pub functions: &'a Functions,
+    /// The calls of this render.
+    pub calls: &'a Calls,
+    /// Where the template calls.
+    pub site: Site,
+}
+
+impl<'a> Host<'_, 'a> {
+    /// The budget of the render.
+    #[must_use]
+    pub fn budget(&self) -> &'a Budget {
+        self.heap.budget()
+    }
+
+    /// Starts a call to the outside; its result comes now or in a later pass.
+    ///
+    /// # Errors
+    /// When the call failed, or the render made more calls than [`crate::Limits::requests`].
+    pub fn start(&self, request: Request) -> Result<Value<'a>> {
+        self.calls.start(self.site, request, self.budget().limits())
+    }
+
+    /// A function of this render as a value.
+    #[must_use]
+    pub fn function(&self, name: &str) -> Option<Value<'a>> {
+        self.functions.get(name).map(Value::Function)
+    }
+}
+
+impl fmt::Debug for Host<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("site", &self.site).finish_non_exhaustive()
+    }
+}
+
+/// The functions that a render can call, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Functions(BTreeMap<String, Arc<dyn Function>>);
+
+impl Functions {
+    /// No functions.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a function under its name, in the place of an older one.
+    pub fn add(&mut self, function: impl Function + 'static) {
+        self.add_shared(Arc::new(function));
+    }
+
+    /// As [`Functions::add`], for a function that others hold too.
+    pub fn add_shared(&mut self, function: Arc<dyn Function>) {
+        self.0.insert(function.name().to_owned(), function);
+    }
+
+    /// The function called `name`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Function>> {
+        self.0.get(name)
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// An object of the host behind a value. What a template can see of it, it says itself.
+pub trait Object: Any + fmt::Debug {
+    /// The word for its type in messages.
+    fn type_name(&self) -> &str;
+
+    /// An attribute or entry that templates may see; nothing unless it says so.
+    fn attribute<'a>(&self, _heap: &Heap<'a>, _name: &str) -> Option<Value<'a>> {
+        None
+    }
+
+    /// Appends what printing it shows.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    fn print(&self, text: &mut Text<'_>) -> Result<()> {
+        text.push_fmt(format_args!("<{}>", self.type_name()))
+    }
+
+    /// Whether it counts as true.
+    fn is_true(&self) -> bool {
+        true
+    }
+
+    /// The piece of structure it puts into the output when printed, if it is one.
+    fn part(&self) -> Option<Arc<crate::Part>> {
+        None
+    }
+}
+
+/// A shared object of the host.
+#[derive(Debug)]
+pub struct HostObject(Box<dyn Object>, usize);
+
+impl HostObject {
+    /// Wraps an object; its own size is charged, what it owns beyond that is the host's.
+    pub fn new<O: Object>(object: O) -> Self {
+        Self(Box::new(object), size_of::<O>())
+    }
+
+    /// The object.
+    #[must_use]
+    pub fn get(&self) -> &dyn Object {
+        &*self.0
+    }
+
+    /// The object, if it is of type `O`.
+    #[must_use]
+    pub fn downcast<O: Object>(&self) -> Option<&O> {
+        let any: &dyn Any = &*self.0;
+        any.downcast_ref()
+    }
+}
+
+impl Extent for HostObject {
+    fn extent(&self) -> usize {
+        self.1
+    }
+}
+
+/// A function made of a name and a closure.
+pub struct Closure<F> {
+    name: String,
+    signature: Option<Signature>,
+    call: F,
+}
+
+impl<F> Closure<F>
+where
+    F: for<'a> Fn(&Host<'_, 'a>, &Arguments<'_, 'a>) -> Result<Value<'a>> + Send + Sync,
+{
+    /// A function that takes whatever comes.
+    pub fn new(name: impl Into<String>, call: F) -> Self {
+        Self { name: name.into(), signature: None, call }
+    }
+
+    /// A function whose arguments are checked before it is called.
+    pub fn typed(name: impl Into<String>, signature: Signature, call: F) -> Self {
+        Self { name: name.into(), signature: Some(signature), call }
+    }
+}
+
+impl<F> Function for Closure<F>
+where
+    F: for<'a> Fn(&Host<'_, 'a>, &Arguments<'_, 'a>) -> Result<Value<'a>> + Send + Sync,
+{
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> Option<&Signature> {
+        self.signature.as_ref()
+    }
+
+    fn call<'a>(&self, host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+        (self.call)(host, arguments)
+    }
+}

@@ -1,0 +1,678 @@
+//! Where values are made, changed and read.
+//!
+//! Everything a template produces is made here and charged. Everything it reads goes through the
+//! accessors here, which hide whether a container is the caller's or the template's own: data of the
+//! caller is never changed; what a template changes of it is a copy that takes its place for the
+//! rest of the render.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::{Rc, Weak},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use hashbrown::HashMap;
+use serde_json::Value as Json;
+
+use crate::{
+    Budget, Error, HostObject, Kind, List, Map, Metered, Number, Object, Owner, Range, Result, Text,
+    Undefined, Value, iter::Iter, metered::rc_size,
+};
+
+/// The values of one run.
+///
+/// Dropping it frees every value of the run, those included that refer to themselves.
+pub struct Heap<'a> {
+    budget: &'a Budget,
+    /// Containers that something was stored into: only these can close a cycle.
+    stored_into: RefCell<Vec<Stored<'a>>>,
+    /// Copies that stand for data of the caller which the template changed.
+    copies: RefCell<HashMap<usize, Value<'a>>>,
+    changed: Cell<bool>,
+}
+
+enum Stored<'a> {
+    List(Weak<List<'a>>),
+    Map(Weak<Map<'a>>),
+}
+
+/// Bytes of an entry in the list of noted containers.
+const NOTE: usize = size_of::<Stored<'_>>();
+
+/// Bytes that a noted container keeps allocated after its end, because the note still points there.
+const KEPT: usize =
+    if rc_size::<List<'_>>() > rc_size::<Map<'_>>() { rc_size::<List<'_>>() } else { rc_size::<Map<'_>>() };
+
+impl<'a> Heap<'a> {
+    /// A heap that charges `budget`; allocates nothing.
+    #[must_use]
+    pub fn new(budget: &'a Budget) -> Self {
+        Self {
+            budget,
+            stored_into: RefCell::default(),
+            copies: RefCell::default(),
+            changed: Cell::new(false),
+        }
+    }
+
+    /// The budget of the run.
+    #[inline]
+    #[must_use]
+    pub fn budget(&self) -> &'a Budget {
+        self.budget
+    }
+
+    /// An empty text to write into.
+    #[must_use]
+    pub fn text(&self) -> Text<'a> {
+        Text::new(self.budget)
+    }
+
+    /// A copy of `text` as a value.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn string(&self, text: &str) -> Result<Value<'a>> {
+        Ok(Value::Str(self.shared_text(text)?))
+    }
+
+    /// A copy of `text` as a value that is safe to insert without escaping.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn safe(&self, text: &str) -> Result<Value<'a>> {
+        Ok(Value::Safe(self.shared_text(text)?))
+    }
+
+    fn shared_text(&self, text: &str) -> Result<Rc<Metered<'a, String>>> {
+        self.budget.step_bytes(text.len())?;
+        self.budget.charge(text.len())?;
+        Metered::charged(self.budget, text.to_owned())
+    }
+
+    /// A string of bytes: text where they are UTF-8.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn bytes(&self, bytes: &[u8]) -> Result<Value<'a>> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.string(text),
+            Err(_) => {
+                self.budget.step_bytes(bytes.len())?;
+                Ok(Value::Bytes(Metered::new(self.budget, bytes.into())?))
+            }
+        }
+    }
+
+    /// An integer of any size up to 128 bits.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    #[inline]
+    pub fn int(&self, int: i128) -> Result<Value<'a>> {
+        match i64::try_from(int) {
+            Ok(int) => Ok(Value::Int(int)),
+            Err(_) => Ok(Value::Big(Metered::new(self.budget, int)?)),
+        }
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    pub fn number(&self, number: Number) -> Result<Value<'a>> {
+        match number {
+            Number::Int(int) => self.int(int),
+            Number::Float(float) => Ok(Value::Float(float)),
+        }
+    }
+
+    /// A range, refused when it is longer than the limit `range_items`.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn range(&self, range: Range) -> Result<Value<'a>> {
+        self.budget.range(range.len())?;
+        Ok(Value::Range(Metered::new(self.budget, range)?))
+    }
+
+    /// An object of the host.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    pub fn host_object(&self, object: impl Object) -> Result<Value<'a>> {
+        Ok(Value::Host(Metered::new(self.budget, HostObject::new(object))?))
+    }
+
+    /// A list that is being built.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    pub fn list(&self) -> Result<ListBuilder<'a>> {
+        Ok(ListBuilder { list: List::new(self.budget)?, budget: self.budget })
+    }
+
+    /// A list of these items.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn list_of(&self, items: impl IntoIterator<Item = Value<'a>>) -> Result<Value<'a>> {
+        let mut list = self.list()?;
+        for item in items {
+            list.push(item)?;
+        }
+        Ok(list.finish())
+    }
+
+    /// A tuple of these items.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn tuple_of(&self, items: impl IntoIterator<Item = Value<'a>>) -> Result<Value<'a>> {
+        let mut list = self.list()?;
+        for item in items {
+            list.push(item)?;
+        }
+        Ok(list.finish_tuple())
+    }
+
+    /// A map that is being built.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    pub fn map(&self) -> Result<MapBuilder<'a>> {
+        Ok(MapBuilder { map: Map::new(self.budget)?, budget: self.budget })
+    }
+
+    // ---- reading ----
+
+    /// The value that stands for `value` now: itself, or the copy if the template changed it.
+    #[inline]
+    #[must_use]
+    pub fn current(&self, value: Value<'a>) -> Value<'a> {
+        if self.changed.get() { self.current_copy(value) } else { value }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn current_copy(&self, value: Value<'a>) -> Value<'a> {
+        match value {
+            Value::Json(Json::Array(_) | Json::Object(_)) => {
+                let address = value.address().unwrap_or_default();
+                self.copies.borrow().get(&address).cloned().unwrap_or(value)
+            }
+            value => value,
+        }
+    }
+
+    /// As [`Heap::current`], by reference: `slot` holds the copy where there is one.
+    #[inline]
+    fn resolved<'v>(&self, value: &'v Value<'a>, slot: &'v mut Value<'a>) -> &'v Value<'a> {
+        if self.changed.get() && matches!(value, Value::Json(_)) {
+            *slot = self.current_copy(value.clone());
+            return slot;
+        }
+        value
+    }
+
+    /// The value of an attribute or entry with a constant name, found by the hint of its site.
+    #[inline]
+    #[must_use]
+    pub fn attribute(&self, value: &Value<'a>, key: &Key) -> Option<Value<'a>> {
+        if let Value::Json(Json::Object(map)) = value
+            && !self.changed.get()
+        {
+            return key.find(map).map(Value::Json);
+        }
+        self.entry(value, &key.name)
+    }
+
+    /// The value under the string `key` of a map, namespace or host object.
+    #[must_use]
+    pub fn entry(&self, value: &Value<'a>, key: &str) -> Option<Value<'a>> {
+        match self.resolved(value, &mut Value::None) {
+            Value::Json(Json::Object(map)) => map.get(key).map(|value| self.current(Value::Json(value))),
+            Value::Map(map) | Value::Namespace(map) => map.get_str(key).map(|value| self.current(value)),
+            Value::Host(object) => object.get().attribute(self, key),
+            _ => None,
+        }
+    }
+
+    /// The value under any key of a map.
+    ///
+    /// # Errors
+    /// When `key` cannot be a key.
+    pub fn lookup(&self, value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
+        match self.resolved(value, &mut Value::None) {
+            Value::Map(map) => Ok(map.get(key)?.map(|value| self.current(value))),
+            value => Ok(key.as_str().and_then(|key| self.entry(value, key))),
+        }
+    }
+
+    /// The item at `index` of a list, tuple or range.
+    #[inline]
+    #[must_use]
+    pub fn item(&self, value: &Value<'a>, index: usize) -> Option<Value<'a>> {
+        match self.resolved(value, &mut Value::None) {
+            Value::Json(Json::Array(items)) => items.get(index).map(|item| self.current(Value::Json(item))),
+            Value::List(list) | Value::Tuple(list) => list.get(index).map(|item| self.current(item)),
+            Value::Range(range) => range.get(index as u64).map(Value::Int),
+            _ => None,
+        }
+    }
+
+    /// How many items or entries a container has; `None` for what is none. Strings are not counted
+    /// here: characters and bytes differ, and the languages disagree.
+    #[must_use]
+    pub fn len(&self, value: &Value<'a>) -> Option<usize> {
+        match self.resolved(value, &mut Value::None) {
+            Value::Json(Json::Array(items)) => Some(items.len()),
+            Value::Json(Json::Object(map)) => Some(map.len()),
+            Value::List(list) | Value::Tuple(list) => Some(list.len()),
+            Value::Map(map) | Value::Namespace(map) => Some(map.len()),
+            Value::Range(range) => Some(range.len() as usize),
+            _ => None,
+        }
+    }
+
+    /// The items of a list, tuple or range, or the keys of a map; `None` for what is no container.
+    ///
+    /// A list that grows meanwhile is followed to its new end.
+    #[must_use]
+    pub fn iter(&self, value: &Value<'a>) -> Option<Iter<'a>> {
+        Iter::of(self.current(value.clone()))
+    }
+
+    /// The keys and values of a map in order; `None` for what is no map.
+    #[must_use]
+    pub fn entries(&self, value: &Value<'a>) -> Option<Entries<'_, 'a>> {
+        let value = self.current(value.clone());
+        matches!(value.kind(), Kind::Map | Kind::Namespace).then_some(Entries { heap: self, value, next: 0 })
+    }
+
+    /// The key and value at `index` of a map, in order.
+    #[must_use]
+    pub fn entry_at(&self, value: &Value<'a>, index: usize) -> Option<(Value<'a>, Value<'a>)> {
+        match self.resolved(value, &mut Value::None) {
+            Value::Json(Json::Object(map)) => {
+                let (key, value) = map.iter().nth(index)?;
+                Some((Value::Lit(key), self.current(Value::Json(value))))
+            }
+            Value::Map(map) | Value::Namespace(map) => {
+                map.entry(index).map(|(key, value)| (key, self.current(value)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The undefined value that searching `owner` for the constant `name` gives.
+    #[must_use]
+    pub fn missing(&self, owner: &Value<'a>, name: Option<&'a String>) -> Value<'a> {
+        let owner = match owner.kind() {
+            Kind::Map => Owner::Map,
+            Kind::List | Kind::Tuple => Owner::List,
+            Kind::Str => Owner::Str,
+            _ => Owner::Other,
+        };
+        Value::Undefined(Undefined { owner, name })
+    }
+
+    // ---- changing ----
+
+    /// The template's own version of a list or map, made by copying the caller's on first use.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn own(&self, value: &Value<'a>) -> Result<Value<'a>> {
+        let value = self.current(value.clone());
+        let copy = match &value {
+            Value::Json(Json::Array(items)) => self.list_of(items.iter().map(Value::Json))?,
+            Value::Json(Json::Object(map)) => {
+                let mut copy = self.map()?;
+                for (key, value) in map {
+                    copy.insert(Value::Lit(key), Value::Json(value))?;
+                }
+                copy.finish()
+            }
+            _ => return Ok(value),
+        };
+        let address = value.address().unwrap_or_default();
+        let mut copies = self.copies.borrow_mut();
+        let before = copies.allocation_size();
+        copies.insert(address, copy.clone());
+        self.changed.set(true);
+        self.budget.charge_allocated(copies.allocation_size() - before)?;
+        Ok(copy)
+    }
+
+    /// Whether anything of the caller's data was changed, or stored into a container.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        self.changed.get() || !self.stored_into.borrow().is_empty()
+    }
+
+    /// Appends to a list.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn push(&self, list: &Rc<List<'a>>, value: Value<'a>) -> Result<()> {
+        self.insert_item(list, usize::MAX, value)
+    }
+
+    /// Inserts into a list before `index`, at the end where it is shorter.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn insert_item(&self, list: &Rc<List<'a>>, index: usize, value: Value<'a>) -> Result<()> {
+        // Items behind the new one move: charged as the items they are.
+        self.budget.step(1 + (list.len().saturating_sub(index) as u64 >> 4))?;
+        self.note_list(list, &value)?;
+        list.insert(index, value)
+    }
+
+    /// Replaces an item of a list; `false` when there is none at `index`.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn set_item(&self, list: &Rc<List<'a>>, index: usize, value: Value<'a>) -> Result<bool> {
+        self.budget.step(1)?;
+        self.note_list(list, &value)?;
+        Ok(list.set(index, value))
+    }
+
+    /// Takes an item out of a list; `None` when there is none at `index`.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn remove_item(&self, list: &List<'a>, index: usize) -> Result<Option<Value<'a>>> {
+        self.budget.step(1 + (list.len().saturating_sub(index) as u64 >> 4))?;
+        Ok(list.remove(index))
+    }
+
+    /// Empties a list.
+    pub fn clear_list(&self, list: &List<'a>) {
+        list.truncate(0);
+    }
+
+    /// Lets `change` reorder the items of a list; `change` charges its own steps.
+    pub fn reorder<R>(&self, list: &List<'a>, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
+        list.change(change)
+    }
+
+    /// Puts an entry into a map or namespace.
+    ///
+    /// # Errors
+    /// When a limit is reached, or `key` cannot be a key.
+    pub fn insert(&self, map: &Rc<Map<'a>>, key: Value<'a>, value: Value<'a>) -> Result<()> {
+        self.budget.step(1)?;
+        if !map.noted.get() && is_container(&value) {
+            self.note(Stored::Map(Rc::downgrade(map)))?;
+            map.noted.set(true);
+        }
+        map.insert(key, value)
+    }
+
+    /// Takes an entry out of a map.
+    ///
+    /// # Errors
+    /// When a limit is reached, or `key` cannot be a key.
+    pub fn remove(&self, map: &Map<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
+        self.budget.step(1)?;
+        map.remove(key)
+    }
+
+    /// Takes the last entry out of a map.
+    pub fn pop_entry(&self, map: &Map<'a>) -> Option<(Value<'a>, Value<'a>)> {
+        map.pop()
+    }
+
+    /// Empties a map.
+    pub fn clear_map(&self, map: &Map<'a>) {
+        map.clear();
+    }
+
+    fn note_list(&self, list: &Rc<List<'a>>, value: &Value<'a>) -> Result<()> {
+        if !list.noted.get() && is_container(value) {
+            self.note(Stored::List(Rc::downgrade(list)))?;
+            list.noted.set(true);
+        }
+        Ok(())
+    }
+
+    /// Remembers a container that may be part of a cycle.
+    fn note(&self, stored: Stored<'a>) -> Result<()> {
+        let mut list = self.stored_into.borrow_mut();
+        if list.len() == list.capacity() {
+            // Containers that have ended since cannot be part of a cycle any more.
+            let before = list.len();
+            list.retain(Stored::is_alive);
+            self.budget.release((before - list.len()) * KEPT);
+            if list.len() * 2 >= list.capacity() {
+                let more = list.capacity().max(4);
+                self.budget.charge(more * NOTE)?;
+                let room = list.capacity() + more - list.len();
+                list.reserve_exact(room);
+            }
+        }
+        self.budget.charge(KEPT)?;
+        list.push(stored);
+        Ok(())
+    }
+}
+
+impl Stored<'_> {
+    fn is_alive(&self) -> bool {
+        match self {
+            Self::List(list) => list.strong_count() > 0,
+            Self::Map(map) => map.strong_count() > 0,
+        }
+    }
+}
+
+impl Drop for Heap<'_> {
+    fn drop(&mut self) {
+        let copies = self.copies.take();
+        self.budget.release(copies.allocation_size());
+        drop(copies);
+        let stored = self.stored_into.take();
+        self.budget.release(stored.capacity() * NOTE + stored.len() * KEPT);
+        for stored in stored {
+            match stored {
+                Stored::List(list) => {
+                    if let Some(list) = list.upgrade() {
+                        list.truncate(0);
+                    }
+                }
+                Stored::Map(map) => {
+                    if let Some(map) = map.upgrade() {
+                        map.clear();
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Heap<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Heap").field("budget", self.budget).finish_non_exhaustive()
+    }
+}
+
+fn is_container(value: &Value<'_>) -> bool {
+    matches!(value, Value::List(_) | Value::Tuple(_) | Value::Map(_) | Value::Namespace(_))
+}
+
+/// A constant key with the place where it was found last.
+///
+/// Objects of one list mostly have their keys in one order, so the same site finds its key at the
+/// same position again and again. The hint is only a guess: a wrong one costs a comparison.
+#[derive(Debug, Default)]
+pub struct Key {
+    name: String,
+    hint: AtomicU32,
+}
+
+/// Maps up to this size are searched one key after the other, which beats hashing.
+const SCAN: usize = 16;
+
+impl Key {
+    /// A key without a hint yet.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), hint: AtomicU32::new(0) }
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn name(&self) -> &String {
+        &self.name
+    }
+
+    /// The value under this key.
+    #[inline]
+    #[must_use]
+    pub fn find<'m>(&self, map: &'m serde_json::Map<String, Json>) -> Option<&'m Json> {
+        let hint = self.hint.load(Ordering::Relaxed) as usize;
+        match map.iter().nth(hint) {
+            Some((key, value)) if *key == self.name => Some(value),
+            _ => self.search(map),
+        }
+    }
+
+    #[inline(never)]
+    fn search<'m>(&self, map: &'m serde_json::Map<String, Json>) -> Option<&'m Json> {
+        if map.len() > SCAN {
+            return map.get(&self.name);
+        }
+        let (at, (_, value)) = map.iter().enumerate().find(|(_, (key, _))| **key == self.name)?;
+        self.hint.store(at as u32, Ordering::Relaxed);
+        Some(value)
+    }
+}
+
+impl Clone for Key {
+    fn clone(&self) -> Self {
+        Self { name: self.name.clone(), hint: AtomicU32::new(self.hint.load(Ordering::Relaxed)) }
+    }
+}
+
+/// A list that is being built.
+#[derive(Debug)]
+pub struct ListBuilder<'a> {
+    list: List<'a>,
+    budget: &'a Budget,
+}
+
+impl<'a> ListBuilder<'a> {
+    /// Makes room for `additional` items: charged now, so that a huge one is refused at once.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    pub fn reserve(&mut self, additional: usize) -> Result<()> {
+        self.list.reserve(additional)
+    }
+
+    /// Appends an item and charges one step for it.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    #[inline]
+    pub fn push(&mut self, value: Value<'a>) -> Result<()> {
+        self.budget.step(1)?;
+        self.list.push(value)
+    }
+
+    /// How many items there are so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none so far.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Lets `change` reorder the items, for sorting.
+    pub fn reorder<R>(&mut self, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
+        self.list.change(change)
+    }
+
+    /// The list.
+    #[must_use]
+    pub fn finish(self) -> Value<'a> {
+        Value::List(Rc::new(self.list))
+    }
+
+    /// The items as a tuple.
+    #[must_use]
+    pub fn finish_tuple(self) -> Value<'a> {
+        Value::Tuple(Rc::new(self.list))
+    }
+}
+
+/// A map that is being built.
+#[derive(Debug)]
+pub struct MapBuilder<'a> {
+    map: Map<'a>,
+    budget: &'a Budget,
+}
+
+impl<'a> MapBuilder<'a> {
+    /// Puts an entry in, in the place of an older one or at the end.
+    ///
+    /// # Errors
+    /// When a limit is reached, or `key` cannot be a key.
+    pub fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> Result<()> {
+        self.budget.step(1)?;
+        self.map.insert(key, value)
+    }
+
+    /// The value under `key` so far.
+    ///
+    /// # Errors
+    /// When `key` cannot be a key.
+    pub fn get(&self, key: &Value<'a>) -> Result<Option<Value<'a>>> {
+        self.map.get(key)
+    }
+
+    /// The map.
+    #[must_use]
+    pub fn finish(self) -> Value<'a> {
+        Value::Map(Rc::new(self.map))
+    }
+
+    /// The entries as a namespace.
+    #[must_use]
+    pub fn finish_namespace(self) -> Value<'a> {
+        Value::Namespace(Rc::new(self.map))
+    }
+}
+
+/// The keys and values of a map, in order.
+#[derive(Debug)]
+pub struct Entries<'h, 'a> {
+    heap: &'h Heap<'a>,
+    value: Value<'a>,
+    next: usize,
+}
+
+impl<'a> Iterator for Entries<'_, 'a> {
+    type Item = (Value<'a>, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next += 1;
+        self.heap.entry_at(&self.value, self.next - 1)
+    }
+}
+
+impl Error {
+    /// A wrong operand: what was wanted, what was found.
+    #[cold]
+    #[must_use]
+    pub fn unexpected(wanted: &str, found: Kind) -> Self {
+        Self::runtime(format!("expected {wanted}, found {found:?}"))
+    }
+}

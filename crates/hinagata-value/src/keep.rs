@@ -1,0 +1,99 @@
+//! A list that only grows, and whose items stay where they are.
+//!
+//! Everything a render borrows lives for one lifetime that starts before the render does. What is
+//! loaded *during* the render (an included template, the result of a call) is pushed here, into a
+//! list made before that lifetime starts, and borrowed from it.
+
+use std::{
+    cell::{Cell, OnceCell},
+    fmt,
+};
+
+/// Slots of the first bucket; each further bucket has twice as many.
+const FIRST: usize = 8;
+const BUCKETS: usize = 28;
+
+/// An append-only list that hands out references while it grows.
+pub struct Keep<T> {
+    buckets: [OnceCell<Box<[OnceCell<T>]>>; BUCKETS],
+    len: Cell<usize>,
+}
+
+impl<T> Keep<T> {
+    /// An empty list; allocates nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { buckets: [const { OnceCell::new() }; BUCKETS], len: Cell::new(0) }
+    }
+
+    /// Adds an item and returns it.
+    pub fn push(&self, item: T) -> &T {
+        let index = self.len.get();
+        let (bucket, slot) = place(index);
+        let slots =
+            self.buckets[bucket].get_or_init(|| (0..FIRST << bucket).map(|_| OnceCell::new()).collect());
+        self.len.set(index + 1);
+        slots[slot].get_or_init(|| item)
+    }
+
+    /// The item at `index`, in the order of pushing.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&T> {
+        let (bucket, slot) = place(index);
+        self.buckets.get(bucket)?.get()?.get(slot)?.get()
+    }
+
+    /// How many items there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len.get()
+    }
+
+    /// Whether nothing was pushed yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The items in the order of pushing, those included that are pushed meanwhile.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..).map_while(|index| self.get(index))
+    }
+}
+
+/// The bucket and the slot in it of an index.
+fn place(index: usize) -> (usize, usize) {
+    let bucket = (index / FIRST + 1).ilog2() as usize;
+    (bucket, index - FIRST * ((1 << bucket) - 1))
+}
+
+impl<T> Default for Keep<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Keep<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_stay_where_they_are_while_the_list_grows() {
+        let keep = Keep::new();
+        let first: &String = keep.push("first".to_owned());
+        for n in 1..10_000 {
+            assert_eq!(keep.push(n.to_string()), &n.to_string());
+        }
+        assert_eq!(first, "first");
+        assert_eq!(keep.len(), 10_000);
+        assert_eq!(keep.get(9_999).map(String::as_str), Some("9999"));
+        assert_eq!(keep.get(10_000), None);
+        assert!(keep.iter().skip(1).zip(1..).all(|(item, n)| *item == n.to_string()));
+    }
+}

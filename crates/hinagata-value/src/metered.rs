@@ -1,0 +1,85 @@
+//! Objects on the heap that pay for themselves: they charge the budget when they are made and give
+//! it back when they are dropped.
+
+use std::{fmt, ops::Deref, rc::Rc};
+
+use crate::{Budget, Result};
+
+/// Bytes that a value owns on the heap beside its own size.
+pub trait Extent {
+    /// Those bytes, as asked from the allocator.
+    fn extent(&self) -> usize;
+}
+
+impl Extent for String {
+    fn extent(&self) -> usize {
+        self.capacity()
+    }
+}
+
+impl Extent for Box<[u8]> {
+    fn extent(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Extent for i128 {
+    fn extent(&self) -> usize {
+        0
+    }
+}
+
+/// Bytes that `Rc<T>` asks from the allocator: two counters and the value.
+pub(crate) const fn rc_size<T>() -> usize {
+    let header = (2 * size_of::<usize>()).next_multiple_of(align_of::<T>());
+    (header + size_of::<T>()).next_multiple_of(align_of::<usize>())
+}
+
+/// A value whose memory is charged to a budget for as long as it lives.
+pub struct Metered<'a, T: Extent> {
+    budget: &'a Budget,
+    value: T,
+}
+
+impl<'a, T: Extent> Metered<'a, T> {
+    /// Charges for the whole of `value` and wraps it.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    pub fn new(budget: &'a Budget, value: T) -> Result<Rc<Self>> {
+        budget.charge(rc_size::<Self>() + value.extent())?;
+        Ok(Rc::new(Self { budget, value }))
+    }
+
+    /// As [`Metered::new`], for a value whose extent was charged while it was built.
+    pub(crate) fn charged(budget: &'a Budget, value: T) -> Result<Rc<Self>> {
+        match budget.charge(rc_size::<Self>()) {
+            Ok(()) => Ok(Rc::new(Self { budget, value })),
+            Err(error) => {
+                budget.release(value.extent());
+                Err(error)
+            }
+        }
+    }
+}
+
+impl<T: Extent> Drop for Metered<'_, T> {
+    fn drop(&mut self) {
+        self.budget.release(rc_size::<Self>() + self.value.extent());
+    }
+}
+
+impl<T: Extent> Deref for Metered<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: Extent + fmt::Debug> fmt::Debug for Metered<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}

@@ -1,0 +1,58 @@
+//! Names that an author may have meant.
+
+/// The names of `known` that are close to `wanted`: at most three, the closest first.
+pub fn near_names<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    let wanted: Vec<char> = wanted.chars().take(64).collect();
+    let allowed = wanted.len() / 3 + usize::from(wanted.len() > 1);
+    let mut near: Vec<(usize, &str)> = known
+        .into_iter()
+        .filter(|name| !name.is_empty() && name.len() <= 256)
+        .map(|name| (distance(&wanted, name), name))
+        .filter(|(distance, _)| (1..=allowed.min(3)).contains(distance))
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    near.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+}
+
+/// How many insertions, deletions, replacements and swaps of neighbours turn one into the other;
+/// case and the difference of `-` and `_` count nothing, but then the names are not the same: 1.
+fn distance(wanted: &[char], name: &str) -> usize {
+    let fold = |character: &char| if *character == '-' { '_' } else { character.to_ascii_lowercase() };
+    let a: Vec<char> = wanted.iter().map(fold).collect();
+    let b: Vec<char> = name.chars().map(|character| fold(&character)).collect();
+    if a == b {
+        return usize::from(!wanted.iter().copied().eq(name.chars()));
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for (row, &left) in a.iter().enumerate() {
+        let mut line = vec![row + 1];
+        for (column, &right) in b.iter().enumerate() {
+            let replaced = above[column] + usize::from(left != right);
+            let mut best = replaced.min(above[column + 1] + 1).min(line[column] + 1);
+            if row > 0 && column > 0 && left == b[column - 1] && a[row - 1] == right {
+                best = best.min(before[column - 1] + 1);
+            }
+            line.push(best);
+        }
+        before = std::mem::replace(&mut above, line);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_of_the_pen_are_found_and_strangers_are_not() {
+        let known = ["upper", "lower", "replace", "agent_name", "x"];
+        assert_eq!(near_names("uper", known), ["upper"]);
+        assert_eq!(near_names("repalce", known), ["replace"]);
+        assert_eq!(near_names("Agent-Name", known), ["agent_name"]);
+        assert_eq!(near_names("y", known), [] as [&str; 0]);
+        assert_eq!(near_names("zzzzzz", known), [] as [&str; 0]);
+        assert_eq!(near_names("upper", ["upper"]), [] as [&str; 0]);
+    }
+}

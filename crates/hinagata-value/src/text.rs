@@ -1,0 +1,306 @@
+//! Text that grows under the budget.
+
+use std::{fmt, rc::Rc};
+
+use crate::{Budget, Error, LimitKind, Metered, Result};
+
+/// A growing text whose capacity is charged before it is allocated.
+///
+/// Pushing costs what `String::push_str` costs and one subtraction: there is one comparison, with a
+/// ceiling that is the smaller of the capacity and the size limit.
+pub struct Text<'a> {
+    budget: &'a Budget,
+    string: String,
+    /// Length up to which may be pushed without a further look; never above the capacity.
+    ceiling: usize,
+    limit: Option<CharacterLimit>,
+}
+
+/// A limit in characters, checked by bytes for as long as bytes can prove it.
+#[derive(Clone, Copy)]
+struct CharacterLimit {
+    limit: usize,
+    /// Bytes known to hold [`Self::characters`] characters.
+    counted: usize,
+    characters: usize,
+}
+
+impl<'a> Text<'a> {
+    /// An empty text; allocates nothing.
+    #[must_use]
+    pub fn new(budget: &'a Budget) -> Self {
+        Self { budget, string: String::new(), ceiling: 0, limit: None }
+    }
+
+    /// An empty text in a buffer from a pool; its capacity is charged.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    pub fn with_buffer(budget: &'a Budget, mut buffer: String) -> Result<Self> {
+        buffer.clear();
+        budget.charge(buffer.capacity())?;
+        Ok(Self { budget, ceiling: buffer.capacity(), string: buffer, limit: None })
+    }
+
+    /// An empty text with room for `capacity` bytes.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    pub fn with_capacity(budget: &'a Budget, capacity: usize) -> Result<Self> {
+        budget.charge(capacity)?;
+        let string = String::with_capacity(capacity);
+        Ok(Self { budget, ceiling: capacity, string, limit: None })
+    }
+
+    /// The same text, refusing to hold more than `limit` characters.
+    #[must_use]
+    pub fn limited(mut self, limit: Option<usize>) -> Self {
+        self.limit = limit.map(|limit| CharacterLimit { limit, counted: 0, characters: 0 });
+        if let Some(limit) = limit {
+            self.ceiling = self.ceiling.min(limit);
+        }
+        self
+    }
+
+    /// Appends `text` and charges its steps.
+    ///
+    /// # Errors
+    /// When a limit is reached; nothing is appended then.
+    #[inline]
+    pub fn push_str(&mut self, text: &str) -> Result<()> {
+        self.budget.step_bytes(text.len())?;
+        if text.len() > self.ceiling - self.string.len() {
+            self.make_room(text)?;
+        }
+        self.string.push_str(text);
+        Ok(())
+    }
+
+    /// Appends one character.
+    ///
+    /// # Errors
+    /// As [`Text::push_str`].
+    #[inline]
+    pub fn push(&mut self, character: char) -> Result<()> {
+        self.push_str(character.encode_utf8(&mut [0; 4]))
+    }
+
+    /// Appends `times` copies of `text`, refused beforehand when that is too much for one operation.
+    ///
+    /// # Errors
+    /// When a limit is reached; nothing is appended then.
+    pub fn push_repeated(&mut self, text: &str, times: usize) -> Result<()> {
+        let bytes = text.len().saturating_mul(times);
+        self.budget.fill(bytes)?;
+        self.reserve(bytes)?;
+        for _ in 0..times {
+            self.push_str(text)?;
+        }
+        Ok(())
+    }
+
+    /// Appends what `write` writes to it: the way to use `write!` under the budget.
+    ///
+    /// # Errors
+    /// When a limit is reached. A part may be appended then.
+    pub fn push_fmt(&mut self, arguments: fmt::Arguments<'_>) -> Result<()> {
+        struct Adapter<'t, 'a>(&'t mut Text<'a>, Option<Error>);
+        impl fmt::Write for Adapter<'_, '_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                self.0.push_str(text).map_err(|error| {
+                    self.1 = Some(error);
+                    fmt::Error
+                })
+            }
+        }
+        let mut adapter = Adapter(self, None);
+        match fmt::write(&mut adapter, arguments) {
+            Ok(()) => Ok(()),
+            Err(fmt::Error) => {
+                Err(adapter.1.unwrap_or_else(|| Error::runtime("a value could not be formatted")))
+            }
+        }
+    }
+
+    /// Makes room for `additional` more bytes.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    pub fn reserve(&mut self, additional: usize) -> Result<()> {
+        let needed = self.string.len().saturating_add(additional);
+        if needed > self.string.capacity() {
+            self.set_capacity(needed)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, text: &str) -> Result<()> {
+        let needed = self.string.len().saturating_add(text.len());
+        if self.limit.is_some_and(|limit| needed > limit.limit) {
+            self.count_characters(text)?;
+        }
+        let capacity = self.string.capacity();
+        if needed > capacity {
+            self.set_capacity(needed.max(capacity.saturating_mul(2)).max(64))?;
+        }
+        // The text was counted, so it fits even where its bytes alone do not prove it.
+        self.ceiling = self.ceiling.max(needed);
+        Ok(())
+    }
+
+    fn set_capacity(&mut self, capacity: usize) -> Result<()> {
+        let grown = capacity - self.string.capacity();
+        self.budget.charge(grown)?;
+        self.string.reserve_exact(capacity - self.string.len());
+        let surplus = self.string.capacity() - capacity;
+        if surplus > 0 {
+            self.budget.charge(surplus)?;
+        }
+        self.ceiling = capacity;
+        if let Some(limit) = self.limit {
+            // Up to here the bytes prove the limit; beyond it characters are counted.
+            let proved = limit.counted + (limit.limit - limit.characters);
+            self.ceiling = capacity.min(proved.max(self.string.len()));
+        }
+        Ok(())
+    }
+
+    /// Counts what was not counted yet, and refuses `text` if it does not fit.
+    fn count_characters(&mut self, text: &str) -> Result<()> {
+        let Some(limit) = &mut self.limit else { return Ok(()) };
+        limit.characters += self.string[limit.counted..].chars().count();
+        limit.counted = self.string.len();
+        let after = limit.characters + text.chars().count();
+        if after > limit.limit {
+            return Err(Error::limit_reached(
+                LimitKind::Output,
+                format!("the output has more than {} characters", limit.limit),
+            )
+            .with_hint("shorten what is inserted, or raise the limit `output`"));
+        }
+        let proved = limit.counted + (limit.limit - limit.characters);
+        self.ceiling = self.string.capacity().min(proved);
+        Ok(())
+    }
+
+    /// What was pushed so far.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.string
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.string.len()
+    }
+
+    /// Whether nothing was pushed yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.string.is_empty()
+    }
+
+    /// Drops everything from byte `len` on.
+    ///
+    /// # Panics
+    /// When `len` is inside a character.
+    pub fn truncate(&mut self, len: usize) {
+        self.string.truncate(len);
+        if let Some(limit) = &mut self.limit
+            && limit.counted > self.string.len()
+        {
+            *limit = CharacterLimit { limit: limit.limit, counted: 0, characters: 0 };
+            self.ceiling = self.string.capacity().min(limit.limit).max(self.string.len());
+        }
+    }
+
+    /// The budget it charges.
+    #[must_use]
+    pub fn budget(&self) -> &'a Budget {
+        self.budget
+    }
+
+    /// The text as a shared object; its bytes stay charged while that lives.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    pub fn into_shared(mut self) -> Result<Rc<Metered<'a, String>>> {
+        Metered::charged(self.budget, std::mem::take(&mut self.string))
+    }
+
+    /// The text itself, no longer charged: for what leaves the render.
+    #[must_use]
+    pub fn into_string(mut self) -> String {
+        self.budget.release(self.string.capacity());
+        std::mem::take(&mut self.string)
+    }
+}
+
+impl Drop for Text<'_> {
+    fn drop(&mut self) {
+        self.budget.release(self.string.capacity());
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.string.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    #[test]
+    fn a_limit_in_characters_is_exact() {
+        for character in ["a", "é", "雛", "🎎"] {
+            let budget = Budget::new(Limits::default());
+            let mut text = Text::new(&budget).limited(Some(100));
+            for _ in 0..100 {
+                text.push_str(character).expect("within the limit");
+            }
+            let error = text.push_str(character).expect_err("one more");
+            assert_eq!(error.limit(), Some(LimitKind::Output));
+            assert_eq!(text.as_str().chars().count(), 100);
+            assert!(text.push_str("").is_ok());
+        }
+    }
+
+    #[test]
+    fn a_pooled_buffer_larger_than_the_limit_does_not_loosen_it() {
+        let budget = Budget::new(Limits::default());
+        let mut text =
+            Text::with_buffer(&budget, String::with_capacity(1000)).expect("fits").limited(Some(3));
+        text.push_str("abc").expect("within the limit");
+        assert!(text.push_str("d").is_err());
+    }
+
+    #[test]
+    fn repeats_are_refused_before_they_allocate() {
+        let budget = Budget::new(Limits::default());
+        let mut text = Text::new(&budget);
+        assert_eq!(
+            text.push_repeated("ab", usize::MAX).expect_err("too much").limit(),
+            Some(LimitKind::Fill)
+        );
+        assert_eq!(budget.bytes_peak(), 0);
+    }
+
+    #[test]
+    fn the_capacity_is_charged_and_given_back() {
+        let budget = Budget::new(Limits::default());
+        let mut text = Text::new(&budget);
+        for n in 0..1000 {
+            text.push_fmt(format_args!("{n} ")).expect("fits");
+            assert_eq!(budget.bytes_alive(), text.string.capacity());
+        }
+        let string = text.into_string();
+        assert_eq!(string.len(), 3890);
+        assert_eq!(budget.bytes_alive(), 0);
+    }
+}

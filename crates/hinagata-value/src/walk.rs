@@ -1,0 +1,143 @@
+//! Going through a value and everything in it, without recursion.
+//!
+//! Printers of both languages and the JSON writer are visitors of [`walk`], so that no printer can
+//! overflow the stack and each bounds depth in the same way.
+
+use std::rc::Rc;
+
+use serde_json::Value as Json;
+
+use crate::{Error, Heap, LimitKind, List, Map, Result, Value};
+
+/// What a visitor of [`walk`] meets, in the order of printing.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Anything that is no container.
+    Scalar(Value<'a>),
+    /// A container starts; it has so many items or entries.
+    Start(Shape, usize),
+    /// A further item or entry follows: the place of the separator. Not before the first one.
+    Next,
+    /// The key of an entry; its value follows.
+    Key(Value<'a>),
+    /// The container that was started last ends.
+    End(Shape, usize),
+    /// A container that is open already: going in would not end.
+    Cycle(Shape),
+}
+
+/// The shape of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A list.
+    List,
+    /// A tuple.
+    Tuple,
+    /// A map.
+    Map,
+    /// A namespace.
+    Namespace,
+}
+
+/// A container that is being gone through.
+struct Open<'a> {
+    items: Items<'a>,
+    shape: Shape,
+    len: usize,
+    next: usize,
+    /// What identifies it, where cycles are possible.
+    address: Option<usize>,
+}
+
+enum Items<'a> {
+    Borrowed(std::slice::Iter<'a, Json>),
+    BorrowedMap(serde_json::map::Iter<'a>),
+    List(Rc<List<'a>>),
+    Map(Rc<Map<'a>>),
+}
+
+impl<'a> Open<'a> {
+    /// The value as a container, or back as the scalar it is.
+    fn new(value: Value<'a>, may_cycle: bool) -> Result<Self, Value<'a>> {
+        let address = if may_cycle { value.address() } else { None };
+        let (items, shape, len) = match value {
+            Value::Json(Json::Array(items)) => (Items::Borrowed(items.iter()), Shape::List, items.len()),
+            Value::Json(Json::Object(map)) => (Items::BorrowedMap(map.iter()), Shape::Map, map.len()),
+            Value::List(list) => (Items::List(list.clone()), Shape::List, list.len()),
+            Value::Tuple(list) => (Items::List(list.clone()), Shape::Tuple, list.len()),
+            Value::Map(map) => (Items::Map(map.clone()), Shape::Map, map.len()),
+            Value::Namespace(map) => (Items::Map(map.clone()), Shape::Namespace, map.len()),
+            scalar => return Err(scalar),
+        };
+        Ok(Self { items, shape, len, next: 0, address })
+    }
+
+    /// The next item, or the next key and value.
+    fn advance(&mut self) -> Option<(Option<Value<'a>>, Value<'a>)> {
+        self.next += 1;
+        match &mut self.items {
+            Items::Borrowed(items) => items.next().map(|item| (None, Value::Json(item))),
+            Items::BorrowedMap(map) => {
+                map.next().map(|(key, value)| (Some(Value::Lit(key)), Value::Json(value)))
+            }
+            Items::List(list) => list.get(self.next - 1).map(|item| (None, item)),
+            Items::Map(map) => map.entry(self.next - 1).map(|(key, value)| (Some(key), value)),
+        }
+    }
+}
+
+/// Visits `value` and everything in it, charging a step for each.
+///
+/// Ranges are scalars here: the languages print them differently.
+///
+/// # Errors
+/// Those of `visit`, and limits: steps, and containers inside each other beyond `value_depth`.
+pub fn walk<'a>(
+    heap: &Heap<'a>,
+    value: &Value<'a>,
+    visit: &mut impl FnMut(Event<'a>) -> Result<()>,
+) -> Result<()> {
+    let may_cycle = heap.has_changes();
+    let mut open: Vec<Open<'a>> = Vec::new();
+    let mut current = value.clone();
+    loop {
+        heap.budget().step(1)?;
+        match Open::new(heap.current(current), may_cycle) {
+            Err(scalar) => visit(Event::Scalar(scalar))?,
+            Ok(container) => {
+                let address = container.address;
+                if address.is_some() && open.iter().any(|outer| outer.address == address) {
+                    visit(Event::Cycle(container.shape))?;
+                } else {
+                    check_depth(heap, open.len())?;
+                    visit(Event::Start(container.shape, container.len))?;
+                    open.push(container);
+                }
+            }
+        }
+        current = loop {
+            let Some(container) = open.last_mut() else { return Ok(()) };
+            let Some((key, value)) = container.advance() else {
+                visit(Event::End(container.shape, container.len))?;
+                open.pop();
+                continue;
+            };
+            if container.next > 1 {
+                visit(Event::Next)?;
+            }
+            if let Some(key) = key {
+                visit(Event::Key(key))?;
+            }
+            break value;
+        };
+    }
+}
+
+/// Refuses to go into a container when `open` are open already.
+pub(crate) fn check_depth(heap: &Heap<'_>, open: usize) -> Result<()> {
+    let limit = heap.budget().limits().value_depth;
+    if open < limit {
+        return Ok(());
+    }
+    Err(Error::limit_reached(LimitKind::ValueDepth, format!("a value is nested more than {limit} deep")))
+}
