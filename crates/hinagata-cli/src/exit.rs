@@ -1,0 +1,90 @@
+//! What the exit code of `hina` tells a script.
+
+use std::fmt::Write as _;
+use std::io;
+use std::process::ExitCode;
+
+/// An exit code; the numbers are part of the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Code {
+    Fine = 0,
+    Failed = 1,
+    Usage = 2,
+    NotFound = 3,
+    Conflict = 4,
+    Network = 5,
+    Permission = 6,
+    Limit = 7,
+}
+
+impl Code {
+    const ALL: [Self; 8] = [
+        Self::Fine,
+        Self::Failed,
+        Self::Usage,
+        Self::NotFound,
+        Self::Conflict,
+        Self::Network,
+        Self::Permission,
+        Self::Limit,
+    ];
+
+    const fn meaning(self) -> &'static str {
+        match self {
+            Self::Fine => "fine",
+            Self::Failed => "the prompt failed, or there are findings",
+            Self::Usage => "wrong usage or settings",
+            Self::NotFound => "not found",
+            Self::Conflict => "unresolved conflict",
+            Self::Network => "network or provider",
+            Self::Permission => "permission or approval",
+            Self::Limit => "a limit was reached",
+        }
+    }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code as u8)
+    }
+}
+
+/// The end of the help: examples, exit codes, and where to read on.
+pub(crate) fn help() -> String {
+    let mut text = String::from(
+        "Examples:\n  hina limits          what a render may use\n  hina limits --json   the same for a script\n\n\
+         Exit codes:\n",
+    );
+    for code in Code::ALL {
+        let _ = writeln!(text, "  {}  {}", code as u8, code.meaning());
+    }
+    text.push_str("\nMore about a command: hina COMMAND --help. About all of them: docs/cli.md");
+    text
+}
+
+/// Whether `error` only says that nobody reads the output any more.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_codes_are_numbered_as_documented() {
+        let numbers: Vec<u8> = Code::ALL.iter().map(|code| *code as u8).collect();
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_recognised_beneath_its_context() {
+        let error = anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe)).context("cannot write");
+        assert!(is_closed_pipe(&error));
+        assert!(!is_closed_pipe(&anyhow::anyhow!("another failure")));
+    }
+}
