@@ -405,7 +405,7 @@ impl<'a> Heap<'a> {
     /// When a limit is reached, or `key` cannot be a key.
     pub fn insert(&self, map: &Rc<Map<'a>>, key: Value<'a>, value: Value<'a>) -> Result<()> {
         self.budget.step(1)?;
-        if !map.noted.get() && is_container(&value) {
+        if !map.noted.get() && holds_values(&value) {
             self.note(Stored::Map(Rc::downgrade(map)))?;
             map.noted.set(true);
         }
@@ -432,7 +432,7 @@ impl<'a> Heap<'a> {
     }
 
     fn note_list(&self, list: &Rc<List<'a>>, value: &Value<'a>) -> Result<()> {
-        if !list.noted.get() && is_container(value) {
+        if !list.noted.get() && holds_values(value) {
             self.note(Stored::List(Rc::downgrade(list)))?;
             list.noted.set(true);
         }
@@ -497,10 +497,6 @@ impl std::fmt::Debug for Heap<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Heap").field("budget", self.budget).finish_non_exhaustive()
     }
-}
-
-fn is_container(value: &Value<'_>) -> bool {
-    matches!(value, Value::List(_) | Value::Tuple(_) | Value::Map(_) | Value::Namespace(_))
 }
 
 /// A constant key with the place where it was found last.
@@ -604,6 +600,12 @@ impl<'a> ListBuilder<'a> {
     #[must_use]
     pub fn finish(self) -> Value<'a> {
         Value::List(Rc::new(self.list))
+    }
+
+    /// The items as a sequence that can be gone over once.
+    #[must_use]
+    pub fn finish_once(self) -> Value<'a> {
+        Value::Once(Rc::new(self.list))
     }
 
     /// The items as a tuple.

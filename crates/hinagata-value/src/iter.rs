@@ -27,6 +27,9 @@ impl<'a> Iter<'a> {
             Value::Json(Json::Array(items)) => Self::Borrowed(items.iter()),
             Value::Json(Json::Object(map)) => Self::BorrowedKeys(map.keys()),
             Value::List(list) | Value::Tuple(list) => Self::List(list, 0),
+            // Gone over already: what is left is behind the end.
+            Value::Once(list) if list.spent.replace(true) => Self::List(list, usize::MAX),
+            Value::Once(list) => Self::List(list, 0),
             Value::Map(map) | Value::Namespace(map) => Self::Keys(map, 0),
             Value::Range(range) => Self::Range(**range, 0),
             _ => return None,
@@ -43,8 +46,9 @@ impl<'a> Iterator for Iter<'a> {
             Self::Borrowed(items) => items.next().map(Value::Json),
             Self::BorrowedKeys(keys) => keys.next().map(Value::Lit),
             Self::List(list, next) => {
-                *next += 1;
-                list.get(*next - 1)
+                let item = list.get(*next);
+                *next = next.saturating_add(1);
+                item
             }
             Self::Keys(map, next) => {
                 *next += 1;

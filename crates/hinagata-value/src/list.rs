@@ -16,6 +16,8 @@ pub struct List<'a> {
     items: RefCell<Vec<Value<'a>>>,
     /// Whether the heap knows this list as one that could be part of a cycle.
     pub(crate) noted: Cell<bool>,
+    /// Whether it was gone over, where that is possible once only.
+    pub(crate) spent: Cell<bool>,
 }
 
 const ITEM: usize = size_of::<Value<'_>>();
@@ -23,7 +25,7 @@ const ITEM: usize = size_of::<Value<'_>>();
 impl<'a> List<'a> {
     pub(crate) fn new(budget: &'a Budget) -> Result<Self> {
         budget.charge(rc_size::<Self>())?;
-        Ok(Self { budget, items: RefCell::default(), noted: Cell::new(false) })
+        Ok(Self { budget, items: RefCell::default(), noted: Cell::new(false), spent: Cell::new(false) })
     }
 
     /// How many items there are.
@@ -139,7 +141,7 @@ pub(crate) fn drop_all(mut work: Vec<Value<'_>>) {
     }
     while let Some(value) = work.pop() {
         match value {
-            Value::List(list) | Value::Tuple(list) => {
+            Value::List(list) | Value::Tuple(list) | Value::Once(list) => {
                 if let Some(mut list) = Rc::into_inner(list) {
                     work.append(&mut list.take());
                 }
@@ -156,6 +158,6 @@ pub(crate) fn drop_all(mut work: Vec<Value<'_>>) {
 }
 
 #[inline]
-fn holds_values(value: &Value<'_>) -> bool {
-    matches!(value, Value::List(_) | Value::Tuple(_) | Value::Map(_) | Value::Namespace(_))
+pub(crate) fn holds_values(value: &Value<'_>) -> bool {
+    matches!(value, Value::List(_) | Value::Tuple(_) | Value::Once(_) | Value::Map(_) | Value::Namespace(_))
 }

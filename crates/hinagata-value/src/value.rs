@@ -44,6 +44,8 @@ pub enum Value<'a> {
     List(Rc<List<'a>>),
     /// A produced sequence that cannot be changed and prints as a tuple.
     Tuple(Rc<List<'a>>),
+    /// A produced sequence that can be gone over once, and has neither length nor items by number.
+    Once(Rc<List<'a>>),
     /// A produced map, in insertion order.
     Map(Rc<Map<'a>>),
     /// An object whose attributes a template may set.
@@ -120,6 +122,8 @@ pub enum Kind {
     List,
     /// See [`Value::Tuple`].
     Tuple,
+    /// See [`Value::Once`].
+    Once,
     /// A map, borrowed or produced.
     Map,
     /// See [`Value::Namespace`].
@@ -155,6 +159,7 @@ impl<'a> Value<'a> {
             Self::Bytes(_) => Kind::Bytes,
             Self::List(_) | Self::Json(Json::Array(_)) => Kind::List,
             Self::Tuple(_) => Kind::Tuple,
+            Self::Once(_) => Kind::Once,
             Self::Map(_) | Self::Json(Json::Object(_)) => Kind::Map,
             Self::Namespace(_) => Kind::Namespace,
             Self::Range(_) => Kind::Range,
@@ -252,7 +257,7 @@ impl<'a> Value<'a> {
     pub(crate) fn address(&self) -> Option<usize> {
         match self {
             Self::Json(json @ (Json::Array(_) | Json::Object(_))) => Some(std::ptr::from_ref(*json).addr()),
-            Self::List(list) | Self::Tuple(list) => Some(Rc::as_ptr(list).addr()),
+            Self::List(list) | Self::Tuple(list) | Self::Once(list) => Some(Rc::as_ptr(list).addr()),
             Self::Map(map) | Self::Namespace(map) => Some(Rc::as_ptr(map).addr()),
             _ => None,
         }
