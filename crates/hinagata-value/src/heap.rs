@@ -15,8 +15,8 @@ use hashbrown::HashMap;
 use serde_json::Value as Json;
 
 use crate::{
-    Budget, Error, HostObject, Kind, List, Map, Metered, Number, Object, Owner, Range, Result, Text,
-    Undefined, Value, iter::Iter, metered::rc_size,
+    Budget, Error, HostObject, Kind, List, Map, Metered, Number, Object, Owner, Range, Result, Role, Text,
+    Undefined, Value, iter::Iter, list::holds_values, metered::rc_size,
 };
 
 /// The values of one run.
@@ -268,7 +268,7 @@ impl<'a> Heap<'a> {
         match self.resolved(value, &mut Value::None) {
             Value::Json(Json::Array(items)) => Some(items.len()),
             Value::Json(Json::Object(map)) => Some(map.len()),
-            Value::List(list) | Value::Tuple(list) => Some(list.len()),
+            Value::List(list) | Value::Tuple(list) | Value::View(list) => Some(list.len()),
             Value::Map(map) | Value::Namespace(map) => Some(map.len()),
             Value::Range(range) => Some(range.len() as usize),
             _ => None,
@@ -606,6 +606,20 @@ impl<'a> ListBuilder<'a> {
     #[must_use]
     pub fn finish_once(self) -> Value<'a> {
         Value::Once(Rc::new(self.list))
+    }
+
+    /// The items as the keys, values or items of a map, as `role` says.
+    #[must_use]
+    pub fn finish_view(self, role: Role) -> Value<'a> {
+        self.list.set_role(role);
+        Value::View(Rc::new(self.list))
+    }
+
+    /// A key and the list of what shares it, as a tuple whose parts have names too.
+    #[must_use]
+    pub fn finish_group(self) -> Value<'a> {
+        self.list.set_role(Role::Group);
+        Value::Tuple(Rc::new(self.list))
     }
 
     /// The items as a tuple.

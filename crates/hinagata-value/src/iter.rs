@@ -15,6 +15,8 @@ pub enum Iter<'a> {
     BorrowedKeys(serde_json::map::Keys<'a>),
     /// A produced list, followed while it changes.
     List(Rc<List<'a>>, usize),
+    /// What is left of a sequence that can be gone over once; all who go over it share the place.
+    Once(Rc<List<'a>>),
     /// The keys of a produced map, followed while it changes.
     Keys(Rc<Map<'a>>, usize),
     /// The integers of a range.
@@ -26,10 +28,8 @@ impl<'a> Iter<'a> {
         Some(match value {
             Value::Json(Json::Array(items)) => Self::Borrowed(items.iter()),
             Value::Json(Json::Object(map)) => Self::BorrowedKeys(map.keys()),
-            Value::List(list) | Value::Tuple(list) => Self::List(list, 0),
-            // Gone over already: what is left is behind the end.
-            Value::Once(list) if list.spent.replace(true) => Self::List(list, usize::MAX),
-            Value::Once(list) => Self::List(list, 0),
+            Value::List(list) | Value::Tuple(list) | Value::View(list) => Self::List(list, 0),
+            Value::Once(list) => Self::Once(list),
             Value::Map(map) | Value::Namespace(map) => Self::Keys(map, 0),
             Value::Range(range) => Self::Range(**range, 0),
             _ => return None,
@@ -50,6 +50,11 @@ impl<'a> Iterator for Iter<'a> {
                 *next = next.saturating_add(1);
                 item
             }
+            Self::Once(list) => {
+                let next = list.taken.get();
+                list.taken.set(next.saturating_add(1));
+                list.get(next)
+            }
             Self::Keys(map, next) => {
                 *next += 1;
                 map.entry(*next - 1).map(|(key, _)| key)
@@ -67,6 +72,7 @@ impl<'a> Iterator for Iter<'a> {
             Self::Borrowed(items) => items.len(),
             Self::BorrowedKeys(keys) => keys.len(),
             Self::List(list, next) => list.len().saturating_sub(*next),
+            Self::Once(list) => list.len().saturating_sub(list.taken.get()),
             Self::Keys(map, next) => map.len().saturating_sub(*next),
             Self::Range(range, next) => range.len().saturating_sub(*next) as usize,
         };

@@ -101,6 +101,7 @@ fn is_list(shape: Shape) -> Result<bool> {
     match shape {
         Shape::List | Shape::Tuple => Ok(true),
         Shape::Map => Ok(false),
+        Shape::View(_) => Err(no_json_form("a view of a map")),
         Shape::Namespace => Err(no_json_form("a namespace")),
     }
 }

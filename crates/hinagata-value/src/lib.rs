@@ -58,7 +58,7 @@ pub use iter::Iter;
 pub use json::{JsonStyle, to_json, write_json};
 pub use keep::Keep;
 pub use limits::Limits;
-pub use list::List;
+pub use list::{List, Role};
 pub use map::Map;
 pub use metered::{Extent, Metered};
 pub use near::near_names;

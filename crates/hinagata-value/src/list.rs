@@ -16,8 +16,25 @@ pub struct List<'a> {
     items: RefCell<Vec<Value<'a>>>,
     /// Whether the heap knows this list as one that could be part of a cycle.
     pub(crate) noted: Cell<bool>,
-    /// Whether it was gone over, where that is possible once only.
-    pub(crate) spent: Cell<bool>,
+    /// Items handed out so far, where going over them is possible once only.
+    pub(crate) taken: Cell<usize>,
+    role: Cell<Role>,
+}
+
+/// What a produced sequence is beside its items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing special.
+    #[default]
+    Plain,
+    /// A tuple of a key and the items that share it, whose parts have names too.
+    Group,
+    /// The keys of a map.
+    Keys,
+    /// The values of a map.
+    Values,
+    /// The keys and values of a map, as tuples.
+    Items,
 }
 
 const ITEM: usize = size_of::<Value<'_>>();
@@ -25,7 +42,23 @@ const ITEM: usize = size_of::<Value<'_>>();
 impl<'a> List<'a> {
     pub(crate) fn new(budget: &'a Budget) -> Result<Self> {
         budget.charge(rc_size::<Self>())?;
-        Ok(Self { budget, items: RefCell::default(), noted: Cell::new(false), spent: Cell::new(false) })
+        Ok(Self {
+            budget,
+            items: RefCell::default(),
+            noted: Cell::new(false),
+            taken: Cell::new(0),
+            role: Cell::default(),
+        })
+    }
+
+    /// What the sequence is beside its items.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role.get()
+    }
+
+    pub(crate) fn set_role(&self, role: Role) {
+        self.role.set(role);
     }
 
     /// How many items there are.
@@ -141,7 +174,7 @@ pub(crate) fn drop_all(mut work: Vec<Value<'_>>) {
     }
     while let Some(value) = work.pop() {
         match value {
-            Value::List(list) | Value::Tuple(list) | Value::Once(list) => {
+            Value::List(list) | Value::Tuple(list) | Value::Once(list) | Value::View(list) => {
                 if let Some(mut list) = Rc::into_inner(list) {
                     work.append(&mut list.take());
                 }
@@ -159,5 +192,13 @@ pub(crate) fn drop_all(mut work: Vec<Value<'_>>) {
 
 #[inline]
 pub(crate) fn holds_values(value: &Value<'_>) -> bool {
-    matches!(value, Value::List(_) | Value::Tuple(_) | Value::Once(_) | Value::Map(_) | Value::Namespace(_))
+    matches!(
+        value,
+        Value::List(_)
+            | Value::Tuple(_)
+            | Value::Once(_)
+            | Value::View(_)
+            | Value::Map(_)
+            | Value::Namespace(_)
+    )
 }

@@ -46,6 +46,8 @@ pub enum Value<'a> {
     Tuple(Rc<List<'a>>),
     /// A produced sequence that can be gone over once, and has neither length nor items by number.
     Once(Rc<List<'a>>),
+    /// The keys, values or items of a map as they were when asked for; see [`crate::Role`].
+    View(Rc<List<'a>>),
     /// A produced map, in insertion order.
     Map(Rc<Map<'a>>),
     /// An object whose attributes a template may set.
@@ -87,6 +89,8 @@ pub enum Owner {
     Str,
     /// Anything else.
     Other,
+    /// Something that the sandbox keeps from templates: using it is a security error.
+    Unsafe,
 }
 
 /// A handle to an object that the engine keeps for the length of a render.
@@ -124,6 +128,8 @@ pub enum Kind {
     Tuple,
     /// See [`Value::Once`].
     Once,
+    /// See [`Value::View`].
+    View,
     /// A map, borrowed or produced.
     Map,
     /// See [`Value::Namespace`].
@@ -160,6 +166,7 @@ impl<'a> Value<'a> {
             Self::List(_) | Self::Json(Json::Array(_)) => Kind::List,
             Self::Tuple(_) => Kind::Tuple,
             Self::Once(_) => Kind::Once,
+            Self::View(_) => Kind::View,
             Self::Map(_) | Self::Json(Json::Object(_)) => Kind::Map,
             Self::Namespace(_) => Kind::Namespace,
             Self::Range(_) => Kind::Range,
@@ -257,7 +264,9 @@ impl<'a> Value<'a> {
     pub(crate) fn address(&self) -> Option<usize> {
         match self {
             Self::Json(json @ (Json::Array(_) | Json::Object(_))) => Some(std::ptr::from_ref(*json).addr()),
-            Self::List(list) | Self::Tuple(list) | Self::Once(list) => Some(Rc::as_ptr(list).addr()),
+            Self::List(list) | Self::Tuple(list) | Self::Once(list) | Self::View(list) => {
+                Some(Rc::as_ptr(list).addr())
+            }
             Self::Map(map) | Self::Namespace(map) => Some(Rc::as_ptr(map).addr()),
             _ => None,
         }

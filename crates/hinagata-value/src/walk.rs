@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use crate::{Error, Heap, LimitKind, List, Map, Result, Value};
+use crate::{Error, Heap, LimitKind, List, Map, Result, Role, Value};
 
 /// What a visitor of [`walk`] meets, in the order of printing.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub enum Shape {
     List,
     /// A tuple.
     Tuple,
+    /// The keys, values or items of a map.
+    View(Role),
     /// A map.
     Map,
     /// A namespace.
@@ -65,6 +67,7 @@ impl<'a> Open<'a> {
             Value::Json(Json::Object(map)) => (Items::BorrowedMap(map.iter()), Shape::Map, map.len()),
             Value::List(list) => (Items::List(list.clone()), Shape::List, list.len()),
             Value::Tuple(list) => (Items::List(list.clone()), Shape::Tuple, list.len()),
+            Value::View(list) => (Items::List(list.clone()), Shape::View(list.role()), list.len()),
             Value::Map(map) => (Items::Map(map.clone()), Shape::Map, map.len()),
             Value::Namespace(map) => (Items::Map(map.clone()), Shape::Namespace, map.len()),
             scalar => return Err(scalar),
