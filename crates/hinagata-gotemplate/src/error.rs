@@ -1,0 +1,81 @@
+//! Go's error texts.
+//!
+//! Go puts the name of the source into the format of its messages before it fills in the rest, so a
+//! percent sign in a name takes arguments away from the message. Such names go the same way here.
+
+use hinagata_value::{Budget, Heap, Limits, Result, Value};
+
+use crate::{
+    fmt::{print::Printer, printf::printf, sink::Building},
+    text::quote,
+    value::view::Integers,
+};
+
+/// Something to put into a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part<'m> {
+    Text(&'m str),
+    Int(i64),
+}
+
+/// `prefix` and the message; `%s`, `%q` and `%d` in the format are replaced by `parts` in order.
+pub(crate) fn message(prefix: &str, format: &str, parts: &[Part<'_>]) -> String {
+    if prefix.contains('%')
+        && let Ok(text) = through_printf(&format!("{prefix}{format}"), parts)
+    {
+        return text;
+    }
+    let mut text = prefix.to_owned();
+    let mut parts = parts.iter();
+    let mut rest = format;
+    while let Some(at) = rest.find('%') {
+        text.push_str(&rest[..at]);
+        match (rest.as_bytes().get(at + 1), parts.next()) {
+            (Some(b'q'), Some(Part::Text(part))) => text.push_str(&quote::quote(part)),
+            (_, Some(Part::Text(part))) => text.push_str(part),
+            (_, Some(Part::Int(part))) => text.push_str(itoa::Buffer::new().format(*part)),
+            (_, None) => {}
+        }
+        rest = &rest[at + 2..];
+    }
+    text.push_str(rest);
+    text
+}
+
+fn through_printf(format: &str, parts: &[Part<'_>]) -> Result<String> {
+    let budget = Budget::new(Limits::default());
+    let heap = Heap::new(&budget);
+    let values = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text(text) => heap.string(text),
+            Part::Int(int) => Ok(Value::Int(*int)),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let mut building = Building::new(&heap);
+    let mut printer = Printer::new(&mut building, &heap, Integers::Float);
+    printf(&mut printer, format.as_bytes(), &values)?;
+    Ok(String::from_utf8_lossy(building.as_bytes()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_put_into_the_message() {
+        let parts = [Part::Text("a%b"), Part::Int(3), Part::Text("q\"")];
+        assert_eq!(
+            message("template: x: ", "%s and %d and %q", &parts),
+            "template: x: a%b and 3 and \"q\\\"\""
+        );
+    }
+
+    #[test]
+    fn a_percent_sign_in_a_name_takes_part_in_the_format() {
+        assert_eq!(
+            message("template: 50%d:1: ", "function %q not defined", &[Part::Text("f")]),
+            "template: 50%!d(string=f):1: function %!q(MISSING) not defined"
+        );
+    }
+}

@@ -1,0 +1,271 @@
+//! Reading a format: flags, indexes, widths, verbs, and everything that can be wrong with them.
+
+use hinagata_value::{Result, Value};
+
+use super::{print::Printer, sink::Sink};
+use crate::{
+    text::utf8,
+    value::view::{Integers, View},
+};
+
+/// Widths, precisions and argument numbers beyond this are refused.
+const LARGEST: i64 = 1_000_000;
+
+/// The arguments of a format, and which one is next.
+struct Arguments<'f, 'a> {
+    values: &'f [Value<'a>],
+    next: usize,
+    integers: Integers,
+    /// An explicit index was used, so arguments that are left over are no mistake.
+    reordered: bool,
+    /// The index of the current verb is in order.
+    good: bool,
+}
+
+/// A number in a format.
+enum Counted {
+    Absent,
+    Present(usize),
+    /// Beyond every bound: the rest of the format is lost with it.
+    Overflow,
+}
+
+/// Writes `format` with `values` in its places.
+pub(crate) fn printf<'a, S: Sink>(
+    printer: &mut Printer<'_, 'a, S>,
+    format: &[u8],
+    values: &[Value<'a>],
+) -> Result<()> {
+    let mut arguments =
+        Arguments { values, next: 0, integers: printer.integers, reordered: false, good: true };
+    let mut rest = format;
+    while let Some(percent) = find_percent(rest) {
+        if percent > 0 {
+            printer.sink.bytes(&rest[..percent])?;
+        }
+        printer.sink.budget().step(1)?;
+        rest = &rest[percent + 1..];
+        match directive(printer, &mut arguments, rest)? {
+            Some(after) => rest = after,
+            None => {
+                rest = &[];
+                break;
+            }
+        }
+    }
+    if !rest.is_empty() {
+        printer.sink.bytes(rest)?;
+    }
+    if !arguments.reordered && arguments.next < values.len() {
+        extra(printer, &values[arguments.next..])?;
+    }
+    Ok(())
+}
+
+fn find_percent(format: &[u8]) -> Option<usize> {
+    format.iter().position(|&byte| byte == b'%')
+}
+
+/// Does what stands after a `%`; `None` when the format ends inside it.
+fn directive<'f, 'a, S: Sink>(
+    printer: &mut Printer<'_, 'a, S>,
+    arguments: &mut Arguments<'_, 'a>,
+    mut rest: &'f [u8],
+) -> Result<Option<&'f [u8]>> {
+    printer.spec = super::spec::Spec::default();
+    arguments.good = true;
+    while let Some((&flag, after)) = rest.split_first() {
+        let spec = &mut printer.spec;
+        match flag {
+            b'#' => spec.sharp = true,
+            b'0' => spec.zero = true,
+            b'+' => spec.plus = true,
+            b'-' => spec.minus = true,
+            b' ' => spec.space = true,
+            // The usual case: a verb right after the flags.
+            b'a'..=b'z' if arguments.next < arguments.values.len() => {
+                verb(printer, arguments, char::from(flag))?;
+                return Ok(Some(after));
+            }
+            _ => break,
+        }
+        rest = after;
+    }
+    let mut after_index = arguments.index(&mut rest);
+    width(printer, arguments, &mut rest, &mut after_index)?;
+    if rest.len() > 1 && rest[0] == b'.' {
+        rest = &rest[1..];
+        precision(printer, arguments, &mut rest, &mut after_index)?;
+    }
+    if !after_index {
+        arguments.index(&mut rest);
+    }
+    let Some(rune) = utf8::first(rest) else {
+        printer.sink.text("%!(NOVERB)")?;
+        return Ok(None);
+    };
+    finish(printer, arguments, rune.char())?;
+    Ok(Some(&rest[rune.len()..]))
+}
+
+fn width<'a, S: Sink>(
+    printer: &mut Printer<'_, 'a, S>,
+    arguments: &mut Arguments<'_, 'a>,
+    rest: &mut &[u8],
+    after_index: &mut bool,
+) -> Result<()> {
+    if let Some(after) = rest.strip_prefix(b"*") {
+        *rest = after;
+        *after_index = false;
+        match arguments.integer()? {
+            None => printer.sink.text("%!(BADWIDTH)")?,
+            Some(width) => {
+                printer.spec.width = Some(width.unsigned_abs() as usize);
+                if width < 0 {
+                    printer.spec.minus = true;
+                    printer.spec.zero = false;
+                }
+            }
+        }
+        return Ok(());
+    }
+    if let Counted::Present(width) = number(rest) {
+        printer.spec.width = Some(width);
+        // `%[3]2d`: the index must stand right before the verb.
+        arguments.good &= !*after_index;
+    }
+    Ok(())
+}
+
+fn precision<'a, S: Sink>(
+    printer: &mut Printer<'_, 'a, S>,
+    arguments: &mut Arguments<'_, 'a>,
+    rest: &mut &[u8],
+    after_index: &mut bool,
+) -> Result<()> {
+    arguments.good &= !*after_index;
+    *after_index = arguments.index(rest);
+    if let Some(after) = rest.strip_prefix(b"*") {
+        *rest = after;
+        *after_index = false;
+        match arguments.integer()?.and_then(|precision| usize::try_from(precision).ok()) {
+            None => printer.sink.text("%!(BADPREC)")?,
+            precision => printer.spec.precision = precision,
+        }
+        return Ok(());
+    }
+    printer.spec.precision = match number(rest) {
+        Counted::Present(precision) => Some(precision),
+        Counted::Absent | Counted::Overflow => Some(0),
+    };
+    Ok(())
+}
+
+fn finish<'a, S: Sink>(
+    printer: &mut Printer<'_, 'a, S>,
+    arguments: &mut Arguments<'_, 'a>,
+    verb_: char,
+) -> Result<()> {
+    if verb_ == '%' {
+        return printer.sink.text("%");
+    }
+    let complaint = if !arguments.good {
+        "(BADINDEX)"
+    } else if arguments.next >= arguments.values.len() {
+        "(MISSING)"
+    } else {
+        return verb(printer, arguments, verb_);
+    };
+    printer.sink.text("%!")?;
+    printer.sink.text(verb_.encode_utf8(&mut [0; 4]))?;
+    printer.sink.text(complaint)
+}
+
+fn verb<'a, S: Sink>(
+    printer: &mut Printer<'_, 'a, S>,
+    arguments: &mut Arguments<'_, 'a>,
+    verb: char,
+) -> Result<()> {
+    if matches!(verb, 'v' | 'w') {
+        printer.spec.turn_to_default();
+    }
+    let view = View::of(&arguments.values[arguments.next], arguments.integers)?;
+    arguments.next += 1;
+    printer.argument(view, verb)
+}
+
+/// `%!(EXTRA type=value, …)`.
+fn extra<'a, S: Sink>(printer: &mut Printer<'_, 'a, S>, values: &[Value<'a>]) -> Result<()> {
+    printer.spec = super::spec::Spec::default();
+    printer.sink.text("%!(EXTRA ")?;
+    for (at, value) in values.iter().enumerate() {
+        if at > 0 {
+            printer.sink.text(", ")?;
+        }
+        let view = View::of(value, printer.integers)?;
+        if !matches!(view, View::Nil | View::Invalid) {
+            printer.sink.text(&view.type_name())?;
+            printer.sink.text("=")?;
+        }
+        printer.argument(view, 'v')?;
+    }
+    printer.sink.text(")")
+}
+
+/// Takes a number from the front of `rest`.
+fn number(rest: &mut &[u8]) -> Counted {
+    let mut value = 0_i64;
+    let mut digits = 0;
+    for &byte in rest.iter().take_while(|byte| byte.is_ascii_digit()) {
+        if value > LARGEST {
+            *rest = &[];
+            return Counted::Overflow;
+        }
+        value = value * 10 + i64::from(byte - b'0');
+        digits += 1;
+    }
+    *rest = &rest[digits..];
+    match digits {
+        0 => Counted::Absent,
+        _ => Counted::Present(value as usize),
+    }
+}
+
+impl Arguments<'_, '_> {
+    /// Takes an explicit index such as `[2]` from the front of `rest`; whether one was found.
+    fn index(&mut self, rest: &mut &[u8]) -> bool {
+        if rest.first() != Some(&b'[') {
+            return false;
+        }
+        self.reordered = true;
+        let close = if rest.len() < 3 { None } else { rest.iter().position(|&byte| byte == b']') };
+        let Some(close) = close else {
+            *rest = &rest[1..];
+            self.good = false;
+            return false;
+        };
+        let mut inside = &rest[1..close];
+        *rest = &rest[close + 1..];
+        let index = match number(&mut inside) {
+            Counted::Present(index) if inside.is_empty() => index,
+            _ => {
+                self.good = false;
+                return false;
+            }
+        };
+        if (1..=self.values.len()).contains(&index) {
+            self.next = index - 1;
+        } else {
+            self.good = false;
+        }
+        true
+    }
+
+    /// The next argument as a width or precision.
+    fn integer(&mut self) -> Result<Option<i64>> {
+        let Some(value) = self.values.get(self.next) else { return Ok(None) };
+        self.next += 1;
+        let integer = View::of(value, self.integers)?.int();
+        Ok(integer.filter(|integer| (-LARGEST..=LARGEST).contains(integer)))
+    }
+}

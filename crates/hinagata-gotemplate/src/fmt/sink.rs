@@ -1,0 +1,105 @@
+//! Where formatted text goes: straight to the output, or into a string that becomes a value.
+
+use hinagata_value::{Budget, Heap, Output, Provenance, Result, Site, Text, Value};
+
+/// Takes formatted text.
+pub(crate) trait Sink {
+    /// Appends text.
+    fn text(&mut self, text: &str) -> Result<()>;
+
+    /// Appends bytes that need not be UTF-8.
+    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.text(text),
+            Err(_) => self.raw(bytes),
+        }
+    }
+
+    /// Appends bytes that are not UTF-8.
+    fn raw(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// The budget that is charged.
+    fn budget(&self) -> &Budget;
+}
+
+/// The output of the render; everything comes from one site.
+pub(crate) struct Direct<'o, 'a, P: Provenance> {
+    pub(crate) output: &'o mut Output<'a, P>,
+    pub(crate) site: Site,
+    pub(crate) budget: &'a Budget,
+}
+
+impl<P: Provenance> Sink for Direct<'_, '_, P> {
+    #[inline]
+    fn text(&mut self, text: &str) -> Result<()> {
+        self.output.write(text, self.site)
+    }
+
+    fn raw(&mut self, bytes: &[u8]) -> Result<()> {
+        self.output.write_bytes(bytes, self.site)
+    }
+
+    fn budget(&self) -> &Budget {
+        self.budget
+    }
+}
+
+/// A string that is being built. It is text for as long as everything appended is.
+pub(crate) struct Building<'a> {
+    text: Text<'a>,
+    /// Everything so far, once something was appended that is not UTF-8; charged by its length.
+    bytes: Option<Vec<u8>>,
+    budget: &'a Budget,
+}
+
+impl<'a> Building<'a> {
+    pub(crate) fn new(heap: &Heap<'a>) -> Self {
+        Self { text: heap.text(), bytes: None, budget: heap.budget() }
+    }
+
+    /// The string as a value.
+    pub(crate) fn finish(mut self, heap: &Heap<'a>) -> Result<Value<'a>> {
+        match &self.bytes {
+            None => Ok(Value::Str(std::mem::replace(&mut self.text, heap.text()).into_shared()?)),
+            Some(bytes) => heap.bytes(bytes),
+        }
+    }
+
+    /// What was built so far.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.as_deref().unwrap_or(self.text.as_str().as_bytes())
+    }
+
+    fn push_bytes(&mut self, more: &[u8]) -> Result<()> {
+        self.budget.step_bytes(more.len())?;
+        if self.bytes.is_none() {
+            let so_far = self.text.as_str().as_bytes();
+            self.budget.charge(so_far.len())?;
+            self.bytes = Some(so_far.to_vec());
+        }
+        self.budget.charge(more.len())?;
+        self.bytes.get_or_insert_default().extend_from_slice(more);
+        Ok(())
+    }
+}
+
+impl Drop for Building<'_> {
+    fn drop(&mut self) {
+        self.budget.release(self.bytes.as_ref().map_or(0, Vec::len));
+    }
+}
+
+impl Sink for Building<'_> {
+    #[inline]
+    fn text(&mut self, text: &str) -> Result<()> {
+        if self.bytes.is_some() { self.push_bytes(text.as_bytes()) } else { self.text.push_str(text) }
+    }
+
+    fn raw(&mut self, bytes: &[u8]) -> Result<()> {
+        self.push_bytes(bytes)
+    }
+
+    fn budget(&self) -> &Budget {
+        self.budget
+    }
+}

@@ -1,0 +1,328 @@
+//! Reading a source into trees, with Go's errors.
+//!
+//! One source gives a template of its own name and one for each `define` and `block` in it. What the
+//! parser looks at ahead of time can be seen in its errors: they name the line of the token that
+//! was read last. So it looks ahead exactly where Go does.
+
+mod block;
+pub(crate) mod lex;
+mod pipeline;
+mod scope;
+mod token;
+
+use std::sync::Arc;
+
+use hinagata_value::{Budget, Error, LimitKind, Result};
+
+use self::{
+    lex::{Delims, Lexer, LoopWords},
+    scope::Scope,
+    token::{Keyword, Kind, Token},
+};
+use crate::{
+    error::{Part, message},
+    text::quote,
+    tree::{Builtin, FunctionRef, LARGEST_SOURCE, Node, Source, Span, Tree},
+};
+
+/// Which functions a source may use.
+pub(crate) trait Names {
+    /// The number of the host function called `name` in the set's list of names.
+    fn host_function(&mut self, name: &str) -> Option<u32>;
+
+    /// Names that are close to one that is not known.
+    fn near(&self, name: &str) -> Vec<String>;
+}
+
+/// Reads `text` into trees, the source's own one last.
+///
+/// # Errors
+/// Go's parse error as a syntax error, or a limit.
+pub(crate) fn parse(
+    name: &str,
+    text: &str,
+    delims: &Delims,
+    names: &mut dyn Names,
+    budget: &Budget,
+) -> Result<Vec<Tree>> {
+    let limit = budget.limits().source.min(LARGEST_SOURCE);
+    if text.len() > limit {
+        return Err(Error::limit_reached(
+            LimitKind::Source,
+            format!("the template has {} bytes; the limit is {limit}", text.len()),
+        ));
+    }
+    let source = Arc::new(Source { name: name.into(), text: text.into(), delims: delims.clone() });
+    let loop_words = LoopWords {
+        break_: names.host_function("break").is_none(),
+        continue_: names.host_function("continue").is_none(),
+    };
+    let lexer = Lexer::new(text, delims, loop_words);
+    let current = Current::new(name, &source);
+    let mut parser = Parser { lexer, pending: Vec::new(), current, done: Vec::new(), names, budget, source };
+    parser.source()?;
+    Ok(parser.done)
+}
+
+struct Parser<'p> {
+    lexer: Lexer<'p>,
+    /// Tokens that were looked at and not taken, the next one last.
+    pending: Vec<Token<'p>>,
+    current: Current,
+    done: Vec<Tree>,
+    names: &'p mut dyn Names,
+    budget: &'p Budget,
+    source: Arc<Source>,
+}
+
+/// The tree that is being read; a `define` or `block` puts another one in its place for a while.
+struct Current {
+    tree: Tree,
+    scope: Scope,
+    /// The line of the token that was read last for this tree.
+    line: u32,
+    /// The line on which the action starts that is being read; 0 outside.
+    action_line: u32,
+    ranges: u32,
+    parens: u32,
+}
+
+impl Current {
+    fn new(name: &str, source: &Arc<Source>) -> Self {
+        let tree = Tree {
+            name: name.into(),
+            source: source.clone(),
+            root: Span::default(),
+            nodes: Vec::new(),
+            arms: Vec::new(),
+            pipes: Vec::new(),
+            commands: Vec::new(),
+            exprs: Vec::new(),
+            keys: Vec::new(),
+            functions: Vec::new(),
+            calls: Vec::new(),
+            slots: 1,
+            conditional: Vec::new(),
+        };
+        Self { tree, scope: Scope::new(), line: 0, action_line: 0, ranges: 0, parens: 0 }
+    }
+}
+
+/// What ended a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    End,
+    Else,
+}
+
+impl<'p> Parser<'p> {
+    fn next(&mut self) -> Result<Token<'p>> {
+        match self.pending.pop() {
+            Some(token) => Ok(token),
+            None => self.read(),
+        }
+    }
+
+    fn read(&mut self) -> Result<Token<'p>> {
+        let token = self.lexer.next_token();
+        self.budget.step_bytes(token.text.len())?;
+        self.current.line = token.line;
+        Ok(token)
+    }
+
+    fn back(&mut self, token: Token<'p>) {
+        self.pending.push(token);
+    }
+
+    fn peek(&mut self) -> Result<&Token<'p>> {
+        if self.pending.is_empty() {
+            let token = self.read()?;
+            self.pending.push(token);
+        }
+        Ok(self.pending.last().expect("one was put there"))
+    }
+
+    fn next_non_space(&mut self) -> Result<Token<'p>> {
+        loop {
+            let token = self.next()?;
+            if token.kind != Kind::Space {
+                return Ok(token);
+            }
+        }
+    }
+
+    fn peek_non_space(&mut self) -> Result<&Token<'p>> {
+        let token = self.next_non_space()?;
+        self.back(token);
+        self.peek()
+    }
+
+    fn expect(&mut self, kinds: &[Kind], context: &str) -> Result<Token<'p>> {
+        let token = self.next_non_space()?;
+        if kinds.contains(&token.kind) { Ok(token) } else { Err(self.unexpected(&token, context)) }
+    }
+
+    /// A parse error; the parts replace `%s` and the like in `format`.
+    #[cold]
+    fn fail(&self, format: &str, parts: &[Part<'_>]) -> Error {
+        let (name, line) = (&self.source.name, self.current.line);
+        let text = message(&format!("template: {name}:{line}: "), format, parts);
+        Error::syntax(text).at(|| self.place())
+    }
+
+    fn place(&self) -> hinagata_value::Place {
+        let line = self.current.line.max(1) as usize;
+        let position = match line {
+            1 => 0,
+            _ => self.source.text.match_indices('\n').nth(line - 2).map_or(0, |(at, _)| at + 1),
+        };
+        hinagata_value::Place { column: 0, span: None, ..self.source.place(position, 1) }
+    }
+
+    #[cold]
+    fn unexpected(&self, token: &Token<'_>, context: &str) -> Error {
+        if token.kind != Kind::Error {
+            return self.fail("unexpected %s in %s", &[Part::Text(&token.shown()), Part::Text(context)]);
+        }
+        let started = self.current.action_line;
+        let mut extra = String::new();
+        if started != 0 && started != token.line {
+            extra = format!(" in action started at {}:{started}", self.source.name);
+            if token.text.ends_with(" action") {
+                extra.drain(..const { " in action".len() });
+            }
+        }
+        self.fail("%s%s", &[Part::Text(&token.text), Part::Text(&extra)])
+    }
+
+    /// The whole source: text, actions and definitions.
+    fn source(&mut self) -> Result<()> {
+        let mut root = Vec::new();
+        while self.peek()?.kind != Kind::Eof {
+            if self.peek()?.kind == Kind::LeftDelim {
+                let delim = self.next()?;
+                let word = self.next_non_space()?;
+                if word.is(Keyword::Define) {
+                    self.definition()?;
+                    continue;
+                }
+                self.back(word);
+                self.back(delim);
+            }
+            match self.text_or_action()? {
+                Item::Node(node) => root.push(node),
+                Item::Ending(ending) => {
+                    return Err(self.fail("unexpected %s", &[Part::Text(&self.shown_ending(ending))]));
+                }
+            }
+        }
+        self.current.tree.root = self.body(root);
+        self.finish_tree()
+    }
+
+    fn shown_ending(&self, ending: Ending) -> String {
+        let Delims { left, right } = &self.source.delims;
+        let word = if ending == Ending::End { "end" } else { "else" };
+        format!("{left}{word}{right}")
+    }
+
+    /// `{{define "name"}} … {{end}}`, from the name on.
+    fn definition(&mut self) -> Result<()> {
+        const CONTEXT: &str = "define clause";
+        let outer = std::mem::replace(&mut self.current, Current::new("", &self.source));
+        let token = self.expect(&[Kind::String, Kind::RawString], CONTEXT)?;
+        self.current.tree.name = self.unquoted_name(&token)?.into();
+        self.expect(&[Kind::RightDelim], CONTEXT)?;
+        let (root, ending) = self.item_list()?;
+        if ending != Ending::End {
+            let shown = self.shown_ending(ending);
+            return Err(self.fail("unexpected %s in %s", &[Part::Text(&shown), Part::Text(CONTEXT)]));
+        }
+        self.current.tree.root = root;
+        self.finish_tree()?;
+        self.current = outer;
+        Ok(())
+    }
+
+    /// The name in a string token. Names are text: bytes that are not are replaced.
+    fn unquoted_name(&self, token: &Token<'_>) -> Result<String> {
+        match quote::unquote(&token.text) {
+            Some(name) => Ok(String::from_utf8_lossy(&name).into_owned()),
+            None => Err(self.fail("%s", &[Part::Text("invalid syntax")])),
+        }
+    }
+
+    /// Adds the current tree to those of this source; one of two trees of one name must be empty.
+    fn finish_tree(&mut self) -> Result<()> {
+        self.current.tree.slots = self.current.scope.slots();
+        let name = &self.current.tree.name;
+        let empty = is_empty(&self.current.tree);
+        match self.done.iter().position(|tree| tree.name == *name) {
+            Some(at) if is_empty(&self.done[at]) => {
+                self.done.remove(at);
+            }
+            Some(_) if empty => return Ok(()),
+            Some(_) => {
+                let format = "template: multiple definition of template %q";
+                return Err(self.fail(format, &[Part::Text(name)]));
+            }
+            None => {}
+        }
+        let tree = std::mem::replace(&mut self.current, Current::new("", &self.source)).tree;
+        self.done.push(tree);
+        Ok(())
+    }
+
+    /// Puts the nodes of a body side by side.
+    fn body(&mut self, nodes: Vec<Node>) -> Span {
+        let list = &mut self.current.tree.nodes;
+        let start = list.len() as u32;
+        list.extend(nodes);
+        Span { start, end: list.len() as u32 }
+    }
+
+    /// A body up to its `end` or `else`.
+    fn item_list(&mut self) -> Result<(Span, Ending)> {
+        let _level = self.budget.nest()?;
+        let mut nodes = Vec::new();
+        while self.peek_non_space()?.kind != Kind::Eof {
+            match self.text_or_action()? {
+                Item::Node(node) => nodes.push(node),
+                Item::Ending(ending) => return Ok((self.body(nodes), ending)),
+            }
+        }
+        Err(self.fail("unexpected EOF", &[]))
+    }
+
+    fn function(&mut self, name: &str) -> Result<FunctionRef> {
+        if let Some(index) = self.names.host_function(name) {
+            let functions = &mut self.current.tree.functions;
+            let known = functions.iter().position(|function| function.index == index);
+            let local = known.unwrap_or_else(|| {
+                functions.push(crate::tree::HostName { name: name.into(), index });
+                functions.len() - 1
+            });
+            return Ok(FunctionRef::Host(local as u32));
+        }
+        match Builtin::named(name) {
+            Some(builtin) => Ok(FunctionRef::Builtin(builtin)),
+            None => Err(self
+                .fail("function %q not defined", &[Part::Text(name)])
+                .with_near(self.names.near(name))),
+        }
+    }
+}
+
+/// What stands at a place of a body.
+enum Item {
+    Node(Node),
+    Ending(Ending),
+}
+
+/// Whether a template has nothing but white space.
+pub(crate) fn is_empty(tree: &Tree) -> bool {
+    tree.nodes[tree.root.range()].iter().all(|node| match node {
+        Node::Text(text) => text.text.trim().is_empty(),
+        _ => false,
+    })
+}

@@ -1,0 +1,131 @@
+//! Which variable a name means.
+//!
+//! Go keeps variables on a stack and looks names up in it while the template runs; its parser keeps
+//! a list of its own to refuse names nobody declared. The two do not agree everywhere: a variable
+//! declared in the body of an `if` is known to the parser in the `else`, but not to the run. Both
+//! are kept here, and what the run would do is worked out in advance: each variable has a slot.
+
+use hinagata_value::{Budget, Result};
+
+use crate::tree::Slots;
+
+/// The variables in sight at one point of a source.
+pub(super) struct Scope {
+    /// The names the parser accepts.
+    accepted: Vec<Box<str>>,
+    /// The stack the run will have here.
+    stack: Vec<Declared>,
+    /// Where the innermost block starts in the stack.
+    block: usize,
+    most: u32,
+    /// Slots declared inside the argument of an `and` or `or` that may be left out, per open one.
+    maybe: Vec<Vec<u32>>,
+}
+
+struct Declared {
+    name: Box<str>,
+    slot: u32,
+    /// The run may leave the declaration out.
+    maybe: bool,
+}
+
+/// A point to go back to.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    accepted: usize,
+    stack: usize,
+    block: usize,
+}
+
+impl Scope {
+    pub(super) fn new() -> Self {
+        let root = Declared { name: "$".into(), slot: 0, maybe: false };
+        Self { accepted: vec!["$".into()], stack: vec![root], block: 1, most: 1, maybe: Vec::new() }
+    }
+
+    /// The most slots in use at once.
+    pub(super) fn slots(&self) -> u32 {
+        self.most
+    }
+
+    /// Starts a block; [`Scope::leave`] ends it.
+    pub(super) fn enter(&mut self) -> Mark {
+        let mark = Mark { accepted: self.accepted.len(), stack: self.stack.len(), block: self.block };
+        self.block = self.stack.len();
+        mark
+    }
+
+    pub(super) fn leave(&mut self, mark: Mark) {
+        self.accepted.truncate(mark.accepted);
+        self.stack.truncate(mark.stack);
+        self.block = mark.block;
+    }
+
+    /// How many variables the run has here.
+    pub(super) fn height(&self) -> usize {
+        self.stack.len()
+    }
+
+    /// The run drops variables down to a height; the parser still accepts their names.
+    pub(super) fn drop_to(&mut self, height: usize) {
+        self.stack.truncate(height);
+    }
+
+    /// Makes the parser accept a name.
+    pub(super) fn accept(&mut self, name: &str) {
+        self.accepted.push(name.into());
+    }
+
+    pub(super) fn is_accepted(&self, name: &str, budget: &Budget) -> Result<bool> {
+        budget.step(1 + (self.accepted.len() as u64 >> 4))?;
+        Ok(self.accepted.iter().rev().any(|accepted| **accepted == *name))
+    }
+
+    /// Declares a variable and gives its slot. The same name in the same block takes its old slot:
+    /// the older variable cannot be seen any more.
+    pub(super) fn declare(&mut self, name: &str, budget: &Budget) -> Result<u32> {
+        budget.step(1 + (self.stack.len() as u64 >> 4))?;
+        let maybe = !self.maybe.is_empty();
+        let older = self.stack.iter().rposition(|declared| *declared.name == *name);
+        if let Some(at) = older.filter(|&at| at >= self.block && !maybe && !self.stack[at].maybe) {
+            return Ok(self.stack[at].slot);
+        }
+        let slot = self.stack.last().map_or(0, |last| last.slot + 1);
+        self.stack.push(Declared { name: name.into(), slot, maybe });
+        self.most = self.most.max(slot + 1);
+        if let Some(slots) = self.maybe.last_mut() {
+            slots.push(slot);
+        }
+        Ok(slot)
+    }
+
+    /// Where the run will find a variable.
+    pub(super) fn resolve(&self, name: &str, budget: &Budget) -> Result<Slots> {
+        budget.step(1 + (self.stack.len() as u64 >> 4))?;
+        let mut slots = Vec::new();
+        for declared in self.stack.iter().rev().filter(|declared| *declared.name == *name) {
+            if !declared.maybe && slots.is_empty() {
+                return Ok(Slots::One(declared.slot));
+            }
+            slots.push(declared.slot);
+            if !declared.maybe {
+                break;
+            }
+        }
+        Ok(Slots::Maybe(slots.into()))
+    }
+
+    /// Starts an argument that may be left out.
+    pub(super) fn enter_maybe(&mut self) {
+        self.maybe.push(Vec::new());
+    }
+
+    /// Ends it; the slots declared in it.
+    pub(super) fn leave_maybe(&mut self) -> Vec<u32> {
+        let slots = self.maybe.pop().unwrap_or_default();
+        if let Some(outer) = self.maybe.last_mut() {
+            outer.extend(&slots);
+        }
+        slots
+    }
+}

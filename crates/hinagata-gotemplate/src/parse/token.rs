@@ -1,0 +1,109 @@
+//! The tokens of a template, and how messages show them.
+
+use std::borrow::Cow;
+
+use crate::text::quote;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The text is a sentence about what is wrong; nothing comes after it.
+    Error,
+    /// The end of the source.
+    Eof,
+    /// Text outside actions.
+    Text,
+    LeftDelim,
+    RightDelim,
+    Space,
+    /// `true` or `false`.
+    Bool,
+    /// A printable character without a meaning of its own.
+    Char,
+    /// A character in single quotes.
+    CharConstant,
+    /// `1+2i`.
+    Complex,
+    Number,
+    String,
+    RawString,
+    Identifier,
+    /// `.name`, one of a chain.
+    Field,
+    /// `$` or `$name`.
+    Variable,
+    Assign,
+    Declare,
+    Pipe,
+    LeftParen,
+    RightParen,
+    Keyword(Keyword),
+}
+
+/// Words, and the dot, that cannot be names of functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keyword {
+    Block,
+    Break,
+    Continue,
+    Define,
+    Dot,
+    Else,
+    End,
+    If,
+    Nil,
+    Range,
+    Template,
+    With,
+}
+
+impl Keyword {
+    pub(super) fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "block" => Self::Block,
+            "break" => Self::Break,
+            "continue" => Self::Continue,
+            "define" => Self::Define,
+            "else" => Self::Else,
+            "end" => Self::End,
+            "if" => Self::If,
+            "nil" => Self::Nil,
+            "range" => Self::Range,
+            "template" => Self::Template,
+            "with" => Self::With,
+            _ => return None,
+        })
+    }
+}
+
+/// A piece of the source.
+#[derive(Clone, Debug)]
+pub(crate) struct Token<'s> {
+    pub(crate) kind: Kind,
+    /// Where it starts, in bytes.
+    pub(crate) start: u32,
+    /// The line it starts on, from 1.
+    pub(crate) line: u32,
+    /// Its text; the message of an error.
+    pub(crate) text: Cow<'s, str>,
+}
+
+impl Token<'_> {
+    /// The token as messages show it.
+    pub(crate) fn shown(&self) -> String {
+        match self.kind {
+            Kind::Eof => "EOF".to_owned(),
+            Kind::Error => self.text.to_string(),
+            Kind::Keyword(_) => format!("<{}>", self.text),
+            _ => match self.text.char_indices().nth(10) {
+                Some((cut, _)) if self.text.len() > 10 => format!("{}...", quote::quote(&self.text[..cut])),
+                None if self.text.len() > 10 => format!("{}...", quote::quote(&self.text)),
+                _ => quote::quote(&self.text),
+            },
+        }
+    }
+
+    pub(crate) fn is(&self, keyword: Keyword) -> bool {
+        self.kind == Kind::Keyword(keyword)
+    }
+}

@@ -1,0 +1,418 @@
+//! A compiled template: what the parser makes and the executor walks.
+//!
+//! Nodes live in flat lists and refer to each other by number. A tree of any depth is dropped
+//! without recursion, the nodes of a body lie side by side, and the number of a node is all that
+//! an error, a call or a piece of output needs to remember to find its place again.
+
+mod print;
+
+use std::{ops::Range, sync::Arc};
+
+use hinagata_value::{Key, Place};
+
+pub(crate) use self::print::shown;
+use crate::{
+    parse::lex::Delims,
+    text::number::{Ideal, Number},
+};
+
+/// A text that was parsed; the templates defined in it share it.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// The name it was parsed under, as errors give it.
+    pub(crate) name: Box<str>,
+    pub(crate) text: Box<str>,
+    pub(crate) delims: Delims,
+}
+
+/// Consecutive entries of one of the lists of a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Span {
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    pub(crate) fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    /// The numbers of the entries.
+    pub(crate) fn ids(self) -> Range<u32> {
+        self.start..self.end
+    }
+}
+
+/// One template of a set.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) name: Box<str>,
+    pub(crate) source: Arc<Source>,
+    pub(crate) root: Span,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) arms: Vec<Arm>,
+    pub(crate) pipes: Vec<Pipe>,
+    pub(crate) commands: Vec<Command>,
+    pub(crate) exprs: Vec<Expr>,
+    pub(crate) keys: Vec<Key>,
+    /// The host functions that are used.
+    pub(crate) functions: Vec<HostName>,
+    /// Names of the templates that are called, by the number a call has.
+    pub(crate) calls: Vec<Box<str>>,
+    /// Variables that live at the same time, `$` included.
+    pub(crate) slots: u32,
+    /// Variables declared inside an argument that `and` or `or` may leave out: the first word of
+    /// the command, and the slots it declares.
+    pub(crate) conditional: Vec<(u32, Vec<u32>)>,
+}
+
+/// A piece of a body.
+#[derive(Debug)]
+pub(crate) enum Node {
+    Text(TextNode),
+    /// An action that prints its value, unless it declares variables.
+    Action(Action),
+    If(Branch),
+    With(Branch),
+    Range(RangeNode),
+    Template(TemplateNode),
+    Break,
+    Continue,
+}
+
+#[derive(Debug)]
+pub(crate) struct TextNode {
+    pub(crate) at: u32,
+    pub(crate) text: Box<str>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Action {
+    pub(crate) at: u32,
+    pub(crate) pipe: u32,
+}
+
+/// `if` or `with`, its `else if` arms in a row.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) arms: Span,
+    pub(crate) otherwise: Option<Span>,
+}
+
+/// One condition and what it guards.
+#[derive(Debug)]
+pub(crate) struct Arm {
+    pub(crate) pipe: u32,
+    pub(crate) body: Span,
+}
+
+#[derive(Debug)]
+pub(crate) struct RangeNode {
+    pub(crate) pipe: u32,
+    pub(crate) body: Span,
+    pub(crate) otherwise: Option<Span>,
+}
+
+#[derive(Debug)]
+pub(crate) struct TemplateNode {
+    pub(crate) at: u32,
+    /// The number of the call in [`Tree::calls`].
+    pub(crate) call: u32,
+    pub(crate) pipe: Option<u32>,
+}
+
+/// Commands joined by `|`, whose value may go into variables.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    pub(crate) at: u32,
+    pub(crate) variables: Vec<Variable>,
+    /// The variables exist already: `=` instead of `:=`.
+    pub(crate) assigns: bool,
+    pub(crate) commands: Span,
+}
+
+/// A variable where it is declared, assigned or used.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    /// With the dollar sign.
+    pub(crate) name: Box<str>,
+    /// Where its value is; several places, innermost first, when only the run can tell which of them
+    /// was declared; none when the run will find it undefined.
+    pub(crate) slots: Slots,
+}
+
+/// Where the value of a variable may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Slots {
+    One(u32),
+    Maybe(Box<[u32]>),
+}
+
+/// A function or value with arguments.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) at: u32,
+    /// At least one.
+    pub(crate) args: Span,
+}
+
+/// An operand.
+#[derive(Debug)]
+pub(crate) struct Expr {
+    pub(crate) at: u32,
+    pub(crate) kind: ExprKind,
+}
+
+#[derive(Debug)]
+pub(crate) enum ExprKind {
+    Dot,
+    Nil,
+    Bool(bool),
+    Number(Box<NumberLiteral>),
+    Str(Box<StrLiteral>),
+    /// `.a.b`: keys in [`Tree::keys`].
+    Field(Span),
+    /// `$x.a.b`.
+    Variable(Variable, Span),
+    /// `(pipeline).a.b`, or a function's result.
+    Chain(u32, Span),
+    Function(FunctionRef),
+    Pipe(u32),
+}
+
+#[derive(Debug)]
+pub(crate) struct NumberLiteral {
+    pub(crate) number: Number,
+    pub(crate) ideal: Ideal,
+}
+
+#[derive(Debug)]
+pub(crate) struct StrLiteral {
+    /// As it was written, with quotes.
+    pub(crate) quoted: Box<str>,
+    pub(crate) content: Content,
+}
+
+/// What a string literal stands for.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Text(String),
+    Bytes(Box<[u8]>),
+}
+
+impl Content {
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::Text(text),
+            Err(error) => Self::Bytes(error.into_bytes().into()),
+        }
+    }
+}
+
+/// A function by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FunctionRef {
+    Builtin(Builtin),
+    /// By its number in [`Tree::functions`].
+    Host(u32),
+}
+
+/// A function of the host that a tree uses.
+#[derive(Debug)]
+pub(crate) struct HostName {
+    pub(crate) name: Box<str>,
+    /// Its number in the set's list of names.
+    pub(crate) index: u32,
+}
+
+/// The functions that every template has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Builtin {
+    And,
+    Call,
+    Eq,
+    Ge,
+    Gt,
+    Html,
+    Index,
+    Js,
+    Le,
+    Len,
+    Lt,
+    Ne,
+    Not,
+    Or,
+    Print,
+    Printf,
+    Println,
+    Slice,
+    Urlquery,
+}
+
+impl Builtin {
+    pub(crate) const ALL: [Self; 19] = [
+        Self::And,
+        Self::Call,
+        Self::Eq,
+        Self::Ge,
+        Self::Gt,
+        Self::Html,
+        Self::Index,
+        Self::Js,
+        Self::Le,
+        Self::Len,
+        Self::Lt,
+        Self::Ne,
+        Self::Not,
+        Self::Or,
+        Self::Print,
+        Self::Printf,
+        Self::Println,
+        Self::Slice,
+        Self::Urlquery,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::And => "and",
+            Self::Call => "call",
+            Self::Eq => "eq",
+            Self::Ge => "ge",
+            Self::Gt => "gt",
+            Self::Html => "html",
+            Self::Index => "index",
+            Self::Js => "js",
+            Self::Le => "le",
+            Self::Len => "len",
+            Self::Lt => "lt",
+            Self::Ne => "ne",
+            Self::Not => "not",
+            Self::Or => "or",
+            Self::Print => "print",
+            Self::Printf => "printf",
+            Self::Println => "println",
+            Self::Slice => "slice",
+            Self::Urlquery => "urlquery",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|builtin| builtin.name() == name)
+    }
+}
+
+/// A node of any kind, in one number: what an error or a piece of output points at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct At(u32);
+
+/// A node by its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtKind {
+    Node(u32),
+    Pipe(u32),
+    Command(u32),
+    Expr(u32),
+}
+
+impl At {
+    const SHIFT: u32 = 30;
+    const INDEX: u32 = (1 << Self::SHIFT) - 1;
+
+    pub(crate) const fn node(index: u32) -> Self {
+        Self(index)
+    }
+
+    pub(crate) const fn pipe(index: u32) -> Self {
+        Self(index | 1 << Self::SHIFT)
+    }
+
+    pub(crate) const fn command(index: u32) -> Self {
+        Self(index | 2 << Self::SHIFT)
+    }
+
+    pub(crate) const fn expr(index: u32) -> Self {
+        Self(index | 3 << Self::SHIFT)
+    }
+
+    pub(crate) const fn number(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) const fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+
+    pub(crate) fn kind(self) -> AtKind {
+        let index = self.0 & Self::INDEX;
+        match self.0 >> Self::SHIFT {
+            0 => AtKind::Node(index),
+            1 => AtKind::Pipe(index),
+            2 => AtKind::Command(index),
+            _ => AtKind::Expr(index),
+        }
+    }
+}
+
+/// More bytes than a source can have without its nodes running out of numbers.
+pub(crate) const LARGEST_SOURCE: usize = 1 << 28;
+
+impl Tree {
+    /// The byte of the source that a node points at.
+    pub(crate) fn position(&self, at: At) -> usize {
+        let position = match at.kind() {
+            AtKind::Node(index) => match self.nodes.get(index as usize) {
+                Some(Node::Text(text)) => Some(text.at),
+                Some(Node::Action(action)) => Some(action.at),
+                Some(Node::Template(template)) => Some(template.at),
+                Some(Node::If(branch) | Node::With(branch)) => self
+                    .arms
+                    .get(branch.arms.start as usize)
+                    .and_then(|arm| self.pipes.get(arm.pipe as usize))
+                    .map(|pipe| pipe.at),
+                Some(Node::Range(range)) => self.pipes.get(range.pipe as usize).map(|pipe| pipe.at),
+                _ => None,
+            },
+            AtKind::Pipe(index) => self.pipes.get(index as usize).map(|pipe| pipe.at),
+            AtKind::Command(index) => self.commands.get(index as usize).map(|command| command.at),
+            AtKind::Expr(index) => self.exprs.get(index as usize).map(|expr| expr.at),
+        };
+        position.unwrap_or(0) as usize
+    }
+
+    /// The place of a node.
+    pub(crate) fn place(&self, at: At) -> Place {
+        let position = self.position(at);
+        let shown = shown(self, at);
+        self.source.place(position, shown.len().min(80))
+    }
+}
+
+impl Source {
+    /// The line from 1 and the column in bytes from 0, as Go counts them.
+    pub(crate) fn line_and_column(&self, position: usize) -> (usize, usize) {
+        let before = &self.text.as_bytes()[..position.min(self.text.len())];
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        let column = before.iter().rev().take_while(|&&byte| byte != b'\n').count();
+        (line, column)
+    }
+
+    /// The place of `length` bytes from `position` on.
+    pub(crate) fn place(&self, position: usize, length: usize) -> Place {
+        let (line, column) = self.line_and_column(position);
+        let start = position - column;
+        let text = self.text.get(start..).unwrap_or_default();
+        let excerpt = text.lines().next().unwrap_or_default();
+        let characters = excerpt.get(..column).map_or(column, |before| before.chars().count());
+        Place {
+            template: self.name.to_string(),
+            line: line as u32,
+            column: characters as u32 + 1,
+            span: Some((position as u32, (position + length.max(1)).min(self.text.len()) as u32)),
+            excerpt: Some(excerpt.to_owned()),
+        }
+    }
+}

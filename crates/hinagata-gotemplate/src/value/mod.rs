@@ -1,0 +1,4 @@
+//! What Go makes of the values of a render.
+
+pub(crate) mod exotic;
+pub(crate) mod view;
