@@ -4,3 +4,11 @@
 //! of its errors are those of Jinja2 3.1.6.
 
 pub mod ast;
+mod lexer;
+mod options;
+mod parser;
+mod source;
+
+pub use options::{ParseOptions, Syntax};
+pub use parser::parse;
+pub use source::Source;

@@ -1,0 +1,135 @@
+//! From tokens to the tree.
+//!
+//! A parser by hand, as the grammar of Jinja2 is one: a name means what its place makes of it (`if`
+//! is a variable in `{{ if }}`). Wherever the parser calls itself it takes a level of the budget, so
+//! that no source can use up the stack; chains are read by loops. The modules are its parts:
+//! `stream` holds the tokens, `statement` and `tag` read tags, `expression` operators, `operand` what
+//! they stand between, `target` what is assigned.
+
+mod expression;
+mod operand;
+mod statement;
+mod stream;
+mod tag;
+mod target;
+
+use std::collections::HashSet;
+
+use hinagata_value::{Budget, Error, LimitKind, Result};
+
+use crate::{
+    ast::{Span, Template},
+    options::ParseOptions,
+    source::Origin,
+};
+use stream::Stream;
+
+/// Parses the template `name`.
+///
+/// Names of filters and tests are not looked up; [`crate::check_names`] does that.
+///
+/// # Errors
+/// When `source` is no template: kind `syntax`, with the line that Jinja2 reports. When it is larger
+/// than the limit `source`, nested deeper than `nesting`, or the budget is used up.
+pub fn parse(name: &str, source: &str, options: &ParseOptions, budget: &Budget) -> Result<Template> {
+    let origin = Origin { name, text: source };
+    check_size(origin, budget)?;
+    let mut parser = Parser {
+        origin,
+        options,
+        budget,
+        stream: Stream::new(origin, options, budget)?,
+        open: Vec::new(),
+        context: Context::default(),
+        blocks: HashSet::new(),
+        late: None,
+    };
+    let body = parser.template()?;
+    parser.late.map_or(Ok(Template { body }), |(_, _, error)| Err(error))
+}
+
+fn check_size(origin: Origin<'_>, budget: &Budget) -> Result<()> {
+    let limit = budget.limits().source.min(u32::MAX as usize - 1);
+    let size = origin.text.len();
+    if size <= limit {
+        return Ok(());
+    }
+    let message = format!("the template has {size} bytes; the limit is {limit}");
+    // No excerpt: the line may be all of it.
+    let place = hinagata_value::Place { template: origin.name.to_owned(), line: 1, ..Default::default() };
+    Err(Error::limit_reached(LimitKind::Source, message).at(|| place))
+}
+
+struct Parser<'s> {
+    origin: Origin<'s>,
+    options: &'s ParseOptions,
+    budget: &'s Budget,
+    stream: Stream<'s>,
+    /// The blocks around this place, innermost last.
+    open: Vec<Open>,
+    context: Context,
+    /// The names of the blocks so far.
+    blocks: HashSet<Box<str>>,
+    /// The first error of those that are reported only if the grammar has nothing to say, and where
+    /// it is.
+    late: Option<(Late, u32, Error)>,
+}
+
+/// When Jinja2 finds an error that its grammar does not: the earlier ones hide the later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Late {
+    /// When it collects the blocks.
+    Blocks,
+    /// When it compiles statements.
+    Compile,
+    /// When it hands what it compiled to Python.
+    Python,
+}
+
+impl Parser<'_> {
+    /// Notes an error that waits for the end of the source.
+    #[cold]
+    fn report_late(&mut self, late: Late, span: Span, error: Error) {
+        if self.late.as_ref().is_none_or(|(first, start, _)| (late, span.start) < (*first, *start)) {
+            self.late = Some((late, span.start, error));
+        }
+    }
+}
+
+/// A block statement that is not closed yet.
+struct Open {
+    tag: &'static str,
+    span: Span,
+    /// The tags that may end the part of it that is being read.
+    ends: &'static [&'static str],
+}
+
+/// What the statements around this place mean for those inside.
+#[derive(Default)]
+struct Context {
+    /// Loops that a `break` could leave.
+    loops: u32,
+    /// Loops around, whatever lies between.
+    outer_loops: u32,
+    /// Scopes around: only outside of all may a template extend another.
+    scopes: u32,
+    /// How `caller` was used first in each macro or call block around, innermost last.
+    callers: Vec<Caller>,
+}
+
+/// What is known of the name `caller` in a macro.
+#[derive(Clone, Copy, PartialEq)]
+enum Caller {
+    Unused,
+    Read,
+    Assigned,
+}
+
+impl Context {
+    /// Notes a use of `caller`. Those who know already were there when the ones outside learned it.
+    fn caller(&mut self, used: Caller) {
+        for caller in self.callers.iter_mut().rev().take_while(|caller| **caller == Caller::Unused) {
+            *caller = used;
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The tokens as the parser sees them: one that is current, one more on request.
+
+use hinagata_value::{Budget, Error, Result};
+
+use super::Parser;
+use crate::{
+    ast::{Ident, Span},
+    lexer::{Lexer, Op, Token, TokenKind},
+    options::ParseOptions,
+    source::Origin,
+};
+
+pub(super) struct Stream<'s> {
+    lexer: Lexer<'s>,
+    current: Token<'s>,
+    ahead: Option<Token<'s>>,
+    /// Where the token before the current one ends.
+    last_end: u32,
+}
+
+impl<'s> Stream<'s> {
+    pub(super) fn new(origin: Origin<'s>, options: &'s ParseOptions, budget: &'s Budget) -> Result<Self> {
+        let mut lexer = Lexer::new(origin, options, budget);
+        let current = lexer.next()?;
+        Ok(Self { lexer, current, ahead: None, last_end: 0 })
+    }
+}
+
+/// Where a node starts and the line it has unless something else decides.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    pub(super) start: u32,
+    pub(super) line: u32,
+}
+
+impl<'s> Parser<'s> {
+    pub(super) fn current(&self) -> &TokenKind<'s> {
+        &self.stream.current.kind
+    }
+
+    pub(super) fn current_span(&self) -> Span {
+        self.stream.current.span
+    }
+
+    /// Takes the current token and makes the next one current.
+    pub(super) fn advance(&mut self) -> Result<Token<'s>> {
+        let next = match self.stream.ahead.take() {
+            Some(token) => token,
+            None => self.stream.lexer.next()?,
+        };
+        self.stream.last_end = self.stream.current.span.end;
+        Ok(std::mem::replace(&mut self.stream.current, next))
+    }
+
+    /// The token behind the current one.
+    pub(super) fn look(&mut self) -> Result<&TokenKind<'s>> {
+        if self.stream.ahead.is_none() {
+            self.stream.ahead = Some(self.stream.lexer.next()?);
+        }
+        Ok(self.stream.ahead.as_ref().map_or(&TokenKind::Eof, |token| &token.kind))
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        let span = self.current_span();
+        Mark { start: span.start, line: span.line }
+    }
+
+    /// The span from `mark` to the token before the current one.
+    pub(super) fn span_from(&self, mark: Mark) -> Span {
+        Span { start: mark.start, end: self.stream.last_end, line: mark.line }
+    }
+
+    pub(super) fn at_op(&self, op: Op) -> bool {
+        *self.current() == TokenKind::Op(op)
+    }
+
+    pub(super) fn at_name(&self, name: &str) -> bool {
+        matches!(self.current(), TokenKind::Name(found) if *found == name)
+    }
+
+    pub(super) fn skip_op(&mut self, op: Op) -> Result<bool> {
+        let found = self.at_op(op);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn skip_name(&mut self, name: &str) -> Result<bool> {
+        let found = self.at_name(name);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    /// Skips the two words, if both are there.
+    pub(super) fn skip_names(&mut self, first: &str, second: &str) -> Result<bool> {
+        let found = self.at_name(first) && matches!(self.look()?, TokenKind::Name(found) if *found == second);
+        if found {
+            self.advance()?;
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn expect_op(&mut self, op: Op) -> Result<Token<'s>> {
+        if self.at_op(op) { self.advance() } else { Err(self.wanted(&format!("`{}`", op.as_str()))) }
+    }
+
+    pub(super) fn expect_word(&mut self, name: &str) -> Result<Token<'s>> {
+        if self.at_name(name) { self.advance() } else { Err(self.wanted(&format!("`{name}`"))) }
+    }
+
+    /// Takes a name, whatever it is.
+    pub(super) fn expect_name(&mut self) -> Result<Ident> {
+        let TokenKind::Name(name) = *self.current() else { return Err(self.wanted("a name")) };
+        let span = self.advance()?.span;
+        Ok(Ident { name: name.into(), span })
+    }
+
+    pub(super) fn expect_block_end(&mut self) -> Result<()> {
+        if *self.current() != TokenKind::BlockEnd {
+            return Err(self.wanted("the end of the tag"));
+        }
+        self.advance().map(drop)
+    }
+
+    pub(super) fn expect_variable_end(&mut self) -> Result<()> {
+        if *self.current() != TokenKind::VariableEnd {
+            return Err(self.wanted("the end of the print tag"));
+        }
+        self.advance().map(drop)
+    }
+
+    /// The error that something else than the current token should be here.
+    #[cold]
+    pub(super) fn wanted(&self, what: &str) -> Error {
+        let error = self.error_here(format!("wanted {what}, found {}", self.current().describe()));
+        match self.current() {
+            TokenKind::Op(Op::Assign) => error.with_hint("`==` compares; `{% set %}` assigns"),
+            TokenKind::Op(Op::Semicolon) => error.with_hint("a tag holds one statement or expression"),
+            TokenKind::Name("not") => error.with_hint("the operators are `not in` and `is not`"),
+            _ => error,
+        }
+    }
+
+    #[cold]
+    pub(super) fn error_here(&self, message: impl Into<String>) -> Error {
+        self.error_at(self.current_span(), message)
+    }
+
+    #[cold]
+    pub(super) fn error_at(&self, span: Span, message: impl Into<String>) -> Error {
+        self.origin.syntax(span, message)
+    }
+
+    /// Goes one level down; the guard goes up again.
+    pub(super) fn nest(&self) -> Result<hinagata_value::Level<'s>> {
+        self.budget.nest().map_err(|error| error.at(|| self.origin.place(self.current_span())))
+    }
+}

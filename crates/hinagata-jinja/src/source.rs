@@ -1,0 +1,150 @@
+//! A template source and its lines, to turn byte offsets into places that people can read.
+
+use hinagata_value::{Error, Place};
+
+use crate::ast::Span;
+
+/// The text of one template with the index of its lines.
+///
+/// Lines end with `\n`, `\r\n` or `\r`, as Jinja2 counts them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    name: Box<str>,
+    text: Box<str>,
+    /// The offset of the first byte of every line; the first is 0.
+    starts: Vec<u32>,
+}
+
+impl Source {
+    /// Indexes the lines of `text`. Takes one pass over it.
+    ///
+    /// Offsets are 32 bits wide; lines behind that are not indexed (sources are limited to far less).
+    #[must_use]
+    pub fn new(name: impl Into<Box<str>>, text: impl Into<Box<str>>) -> Self {
+        let text = text.into();
+        let bytes = text.as_bytes();
+        let mut starts = vec![0];
+        for (at, &byte) in bytes.iter().enumerate() {
+            if byte == b'\n' || (byte == b'\r' && bytes.get(at + 1) != Some(&b'\n')) {
+                starts.extend(u32::try_from(at + 1));
+            }
+        }
+        Self { name: name.into(), text, starts }
+    }
+
+    /// The name of the template.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text as it was given.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The line that holds the byte at `offset`, from 1.
+    #[must_use]
+    pub fn line(&self, offset: u32) -> u32 {
+        let after = self.starts.partition_point(|&start| start <= offset);
+        u32::try_from(after).unwrap_or(u32::MAX)
+    }
+
+    /// The line of the byte at `offset` and its column in characters, both from 1.
+    ///
+    /// An offset behind the end or inside a character is taken back to where a character starts.
+    #[must_use]
+    pub fn line_column(&self, offset: u32) -> (u32, u32) {
+        let offset = self.text.floor_char_boundary(offset as usize);
+        let line = self.line(offset as u32);
+        let start = self.starts[line as usize - 1] as usize;
+        (line, char_count(&self.text[start..offset]) + 1)
+    }
+
+    /// The text of `line` (from 1) without its line end; `None` behind the last line.
+    #[must_use]
+    pub fn line_text(&self, line: u32) -> Option<&str> {
+        let index = (line as usize).checked_sub(1)?;
+        let start = *self.starts.get(index)? as usize;
+        let end = self.starts.get(index + 1).map_or(self.text.len(), |&next| next as usize);
+        Some(self.text[start..end].trim_end_matches(['\n', '\r']))
+    }
+
+    /// The place that `span` covers.
+    ///
+    /// The line is the span's own, the one that Jinja2 reports. Where the span starts on another
+    /// line, the column is that of the first text on the reported one.
+    #[must_use]
+    pub fn place(&self, span: Span) -> Place {
+        let (line, column) = self.line_column(span.start);
+        let excerpt = self.line_text(span.line);
+        let column = match excerpt {
+            _ if line == span.line => column,
+            Some(text) if !text.trim().is_empty() => char_count(text) - char_count(text.trim_start()) + 1,
+            _ => 0,
+        };
+        Place {
+            template: self.name.to_string(),
+            line: span.line,
+            column,
+            span: Some((span.start, span.end)),
+            excerpt: excerpt.map(str::to_owned),
+        }
+    }
+}
+
+/// A source that is being read: knows how to make errors, and indexes its lines only then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin<'s> {
+    pub(crate) name: &'s str,
+    pub(crate) text: &'s str,
+}
+
+impl Origin<'_> {
+    #[cold]
+    pub(crate) fn place(self, span: Span) -> Place {
+        Source::new(self.name, self.text).place(span)
+    }
+
+    /// The error that the source cannot be compiled because of what is at `span`.
+    #[cold]
+    pub(crate) fn syntax(self, span: Span, message: impl Into<String>) -> Error {
+        Error::syntax(message).at(|| self.place(span))
+    }
+}
+
+fn char_count(text: &str) -> u32 {
+    u32::try_from(text.chars().count()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_end_counts_once() {
+        let source = Source::new("t", "a\nb\r\nc\rd\n");
+        let lines: Vec<_> = (1..=6).map(|line| source.line_text(line)).collect();
+        assert_eq!(lines, [Some("a"), Some("b"), Some("c"), Some("d"), Some(""), None]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 7, 9].map(|at| source.line(at)), [1, 1, 2, 2, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn columns_are_characters() {
+        let source = Source::new("t", "日本 {{ x }}\n{{ é }}");
+        assert_eq!(source.line_column(7), (1, 4));
+        assert_eq!(source.line_column(1), (1, 1), "inside a character");
+        assert_eq!(source.line_column(1000), (2, 8), "behind the end");
+    }
+
+    #[test]
+    fn a_place_is_on_the_line_that_is_reported() {
+        let source = Source::new("t", "{{ a\n  .b }}");
+        let place = source.place(Span { start: 3, end: 9, line: 2 });
+        assert_eq!((place.line, place.column, place.span), (2, 3, Some((3, 9))));
+        assert_eq!(place.excerpt.as_deref(), Some("  .b }}"));
+        let place = source.place(Span { start: 3, end: 4, line: 1 });
+        assert_eq!((place.line, place.column), (1, 4));
+    }
+}
