@@ -1,0 +1,3 @@
+module hinagata/bench/gotemplate
+
+go 1.27

@@ -1,0 +1,91 @@
+//! Brings the peers of other languages into the cache directory.
+//!
+//! Each place remembers the list of packages it was made from, and is made anew when that changes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Where peers come from and where they go.
+#[derive(Debug)]
+pub(crate) struct Installer {
+    /// The directory of the benchmarks.
+    pub(crate) home: PathBuf,
+    /// Where things are kept between runs.
+    pub(crate) cache: PathBuf,
+}
+
+impl Installer {
+    /// A Python with the packages of `peers/requirements.txt`: Jinja2, and the Go toolchain.
+    pub(crate) fn python(&self) -> Result<PathBuf> {
+        let wanted = read(&self.home.join("peers/requirements.txt"))?;
+        let place = self.cache.join("python");
+        let python = place.join("bin/python");
+        once(&place, &wanted, || {
+            run(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
+            let mut pip = Command::new(&python);
+            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
+            run(pip.arg(self.home.join("peers/requirements.txt")))
+        })?;
+        Ok(python)
+    }
+
+    /// A directory whose `node_modules` has nunjucks.
+    pub(crate) fn node(&self) -> Result<PathBuf> {
+        let source = self.home.join("peers/nunjucks");
+        let wanted = read(&source.join("package.json"))? + &read(&source.join("package-lock.json"))?;
+        let place = self.cache.join("node");
+        once(&place, &wanted, || {
+            fs::create_dir_all(&place)?;
+            for file in ["package.json", "package-lock.json"] {
+                fs::copy(source.join(file), place.join(file))?;
+            }
+            run(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(&place))
+        })?;
+        Ok(place)
+    }
+
+    /// The peer in Go, built by the toolchain of [`Installer::python`].
+    pub(crate) fn go_peer(&self) -> Result<PathBuf> {
+        let go = self.python()?.with_file_name("go");
+        let program = self.cache.join("gotemplate-peer");
+        let mut build = Command::new(go);
+        build.args(["build", "-o"]).arg(&program).arg(".").current_dir(self.home.join("peers/gotemplate"));
+        build.env("GOCACHE", self.cache.join("go-build")).env("GOPATH", self.cache.join("go"));
+        build.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-buildvcs=false").env("CGO_ENABLED", "0");
+        run(&mut build)?;
+        Ok(program)
+    }
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Makes `place` with `make`, unless it was made completely from the same list.
+fn once(place: &Path, wanted: &str, make: impl FnOnce() -> Result<()>) -> Result<()> {
+    let mark = place.join("made-from");
+    if fs::read_to_string(&mark).is_ok_and(|found| found == wanted) {
+        return Ok(());
+    }
+    if place.exists() {
+        fs::remove_dir_all(place)?;
+    }
+    fs::create_dir_all(place)?;
+    make()?;
+    fs::write(mark, wanted)?;
+    Ok(())
+}
+
+/// Runs `command`; what it prints goes to standard error, because standard output is for results.
+fn run(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {name}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    bail!("{name} failed: {}", said.trim().lines().last().unwrap_or("without a word"))
+}
