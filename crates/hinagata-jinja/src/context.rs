@@ -1,5 +1,7 @@
 //! What the library (operators, filters, tests, methods, printing) sees of a running template.
 
+use std::cell::Cell;
+
 use hinagata_value::{EngineRef, Error, Heap, Owner, Result, Undefined, Value};
 
 /// What an undefined value allows.
@@ -27,6 +29,57 @@ pub struct Settings {
     pub immutable: bool,
     /// Whether the functions and the `tojson` of model chat templates are there.
     pub chat_host: bool,
+    /// What `strftime_now` formats.
+    pub now: Moment,
+}
+
+/// A date and a time of day, as `strftime_now` shows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The year.
+    pub year: i32,
+    /// The month, from 1.
+    pub month: u8,
+    /// The day of the month, from 1.
+    pub day: u8,
+    /// The hour, from 0.
+    pub hour: u8,
+    /// The minute.
+    pub minute: u8,
+    /// The second.
+    pub second: u8,
+}
+
+impl Default for Moment {
+    /// The start of Unix time.
+    fn default() -> Self {
+        Self { year: 1970, month: 1, day: 1, hour: 0, minute: 0, second: 0 }
+    }
+}
+
+/// The source of what looks random in a render: the same in every pass and for every render of one
+/// seed, so that a template stays deterministic.
+#[derive(Debug)]
+pub struct Random(Cell<u64>);
+
+impl Random {
+    /// A sequence of numbers that starts from `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(Cell::new(seed))
+    }
+
+    /// A number below `bound`; 0 when that is 0.
+    #[must_use]
+    pub fn below(&self, bound: u64) -> u64 {
+        // A step of the golden ratio and two rounds of mixing spread even a seed of 0.
+        let state = self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0.set(state);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let mixed = mixed ^ (mixed >> 31);
+        ((u128::from(mixed) * u128::from(bound)) >> 64) as u64
+    }
 }
 
 /// What the library needs to know of objects that only the engine can look into.
@@ -42,6 +95,12 @@ pub trait Objects<'a> {
 
     /// An attribute of it that templates may see.
     fn attribute(&self, object: EngineRef, name: &str) -> Option<Value<'a>>;
+
+    /// The method `name` of `receiver` as a value that can be called later.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    fn method(&self, receiver: Value<'a>, name: &'static str) -> Result<Value<'a>>;
 }
 
 /// The running template, as the library sees it.
@@ -55,6 +114,8 @@ pub struct Context<'c, 'a> {
     pub autoescape: bool,
     /// The objects of the engine.
     pub objects: &'c dyn Objects<'a>,
+    /// Where random choices come from.
+    pub random: &'c Random,
 }
 
 impl Context<'_, '_> {
@@ -62,6 +123,12 @@ impl Context<'_, '_> {
     #[cold]
     #[must_use]
     pub fn undefined_error(&self, undefined: Undefined<'_>) -> Error {
+        if undefined.owner == Owner::Unsafe {
+            return match undefined.name {
+                Some(name) => Error::security(format!("access to attribute '{name}' is unsafe")),
+                None => Error::security("access to this attribute is unsafe"),
+            };
+        }
         let message = match (undefined.owner, undefined.name) {
             (Owner::Variables, Some(name)) => format!("'{name}' is undefined"),
             (Owner::Map, Some(name)) => format!("'dict object' has no attribute '{name}'"),

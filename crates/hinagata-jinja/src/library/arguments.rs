@@ -1,0 +1,172 @@
+//! Arguments by place and by name, bound to parameters as Python binds them.
+
+use hinagata_value::{Arguments, Error, LimitKind, Result, Value, near_names};
+
+use super::{
+    number::as_int,
+    types::{type_error, type_name},
+};
+use crate::context::Context;
+
+/// Binds arguments to the parameters called `names`, of which the first `required` must be given.
+///
+/// # Errors
+/// When there are too many arguments, one is given twice, or the name of one is not known.
+#[inline]
+pub(crate) fn bind<'r, 'a, const N: usize>(
+    arguments: &Arguments<'r, 'a>,
+    function: &str,
+    names: [&str; N],
+    required: usize,
+) -> Result<[Option<&'r Value<'a>>; N]> {
+    let given = arguments.positional.len();
+    if given > N {
+        return Err(too_many(function, N, given));
+    }
+    let mut bound = [None; N];
+    for (slot, value) in bound.iter_mut().zip(arguments.positional) {
+        *slot = Some(value);
+    }
+    for (name, value) in arguments.named {
+        match names.iter().position(|known| known == name) {
+            Some(at) if bound[at].is_none() => bound[at] = Some(value),
+            Some(_) => return Err(given_twice(function, name)),
+            None => return Err(unknown_name(function, name, &names)),
+        }
+    }
+    match bound[..required].iter().position(Option::is_none) {
+        Some(missing) => Err(not_given(function, names[missing])),
+        None => Ok(bound),
+    }
+}
+
+/// As [`bind`], for functions that take arguments by place only.
+///
+/// # Errors
+/// When the number of arguments is wrong, or one is given by name.
+#[inline]
+pub(crate) fn places<'r, 'a, const N: usize>(
+    arguments: &Arguments<'r, 'a>,
+    function: &str,
+    required: usize,
+) -> Result<[Option<&'r Value<'a>>; N]> {
+    if !arguments.named.is_empty() {
+        return Err(no_names(function));
+    }
+    let given = arguments.positional.len();
+    if given > N {
+        return Err(too_many(function, N, given));
+    }
+    if given < required {
+        return Err(too_few(function, required, given));
+    }
+    let mut bound = [None; N];
+    for (slot, value) in bound.iter_mut().zip(arguments.positional) {
+        *slot = Some(value);
+    }
+    Ok(bound)
+}
+
+/// Refuses any argument.
+///
+/// # Errors
+/// When there is one.
+#[inline]
+pub(crate) fn none(arguments: &Arguments<'_, '_>, function: &str) -> Result<()> {
+    if arguments.positional.is_empty() && arguments.named.is_empty() {
+        return Ok(());
+    }
+    Err(too_many(function, 0, arguments.positional.len() + arguments.named.len()))
+}
+
+#[cold]
+pub(crate) fn no_names(function: &str) -> Error {
+    Error::runtime(format!("`{function}` takes no arguments by name"))
+}
+
+#[cold]
+fn too_many(function: &str, most: usize, given: usize) -> Error {
+    let most = match most {
+        0 => "no arguments".to_owned(),
+        1 => "at most 1 argument".to_owned(),
+        most => format!("at most {most} arguments"),
+    };
+    Error::runtime(format!("`{function}` takes {most}, but {given} were given"))
+}
+
+#[cold]
+fn too_few(function: &str, least: usize, given: usize) -> Error {
+    Error::runtime(format!("`{function}` needs at least {least} arguments, but {given} were given"))
+}
+
+#[cold]
+fn given_twice(function: &str, name: &str) -> Error {
+    Error::runtime(format!("`{function}` got its argument `{name}` twice"))
+}
+
+#[cold]
+fn not_given(function: &str, name: &str) -> Error {
+    Error::runtime(format!("`{function}` needs its argument `{name}`"))
+}
+
+#[cold]
+fn unknown_name(function: &str, name: &str, names: &[&str]) -> Error {
+    Error::runtime(format!("`{function}` has no argument called `{name}`"))
+        .with_near(near_names(name, names.iter().copied()))
+}
+
+/// An argument that must be an integer, or what stands for it when it was not given.
+///
+/// Integers beyond 64 bits are cut to the nearest that fits: as widths and counts they mean the same.
+///
+/// # Errors
+/// When it is no integer.
+pub(crate) fn integer<'a>(cx: &Context<'_, 'a>, argument: Option<&Value<'a>>, default: i64) -> Result<i64> {
+    match argument {
+        None => Ok(default),
+        Some(value) => index(cx, value),
+    }
+}
+
+/// A value that must be an integer, cut to 64 bits.
+///
+/// # Errors
+/// When it is no integer.
+#[inline]
+pub(crate) fn index<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i64> {
+    match as_int(value) {
+        Some(int) => Ok(int.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64),
+        None => Err(type_error(cx, value, |name| format!("an integer is needed, not {name}"))),
+    }
+}
+
+/// An argument that must be a string.
+///
+/// # Errors
+/// When it is none.
+pub(crate) fn string<'r, 'a>(cx: &Context<'_, 'a>, function: &str, value: &'r Value<'a>) -> Result<&'r str> {
+    value
+        .as_str()
+        .ok_or_else(|| type_error(cx, value, |name| format!("`{function}` needs a string, not {name}")))
+}
+
+/// A width or count as a size in memory: negative is 0.
+pub(crate) fn size(int: i64) -> usize {
+    usize::try_from(int.max(0)).unwrap_or(usize::MAX)
+}
+
+/// The error for a result that does not fit an integer.
+#[cold]
+pub(crate) fn integer_too_large() -> Error {
+    Error::limit_reached(LimitKind::Integer, "an integer would be larger than 128 bits")
+}
+
+/// The error for a value that cannot be used as `function` does, by the name of its type.
+#[cold]
+pub(crate) fn unsupported<'a>(cx: &Context<'_, 'a>, function: &str, value: &Value<'a>) -> Error {
+    match value {
+        Value::Undefined(undefined) => cx.undefined_error(*undefined),
+        _ if value.is_pending() => Error::suspended(),
+        _ => Error::runtime(format!("`{function}` does not work on {}", type_name(cx, value))),
+    }
+}

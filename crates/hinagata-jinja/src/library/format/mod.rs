@@ -1,0 +1,3 @@
+//! Formatting: `%`, `str.format`, and what both have in common.
+
+pub(crate) mod percent;

@@ -1,0 +1,1 @@
+//! Functions that every template can call.

@@ -1,0 +1,1 @@
+//! Dates as `strftime` writes them.

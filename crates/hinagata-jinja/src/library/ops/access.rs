@@ -1,0 +1,195 @@
+//! Attributes and items, as the sandbox of Jinja2 finds them.
+//!
+//! `a.b` looks for an attribute and then for an item, `a['b']` the other way round. What the sandbox
+//! keeps from templates is an undefined value whose use is a security error.
+
+use hinagata_value::{Kind, Owner, Result, Role, Undefined, Value};
+
+use super::{
+    super::{
+        methods,
+        number::{as_int, as_number},
+        textual::copied,
+        types::settled,
+    },
+    attributes::is_kept,
+};
+use crate::context::{Context, UndefinedMode};
+
+/// `value.name`: an attribute, or else an item.
+///
+/// `constant` is the name as a constant of the template, where it is one: an undefined result
+/// remembers it for its error.
+///
+/// # Errors
+/// When the value is undefined and the mode does not let that chain, or is not there yet.
+pub(crate) fn attribute<'a>(
+    cx: &Context<'_, 'a>,
+    value: &Value<'a>,
+    name: &str,
+    constant: Option<&'a String>,
+) -> Result<Value<'a>> {
+    if let Some(found) = own_attribute(cx, value, name, constant)? {
+        return Ok(found);
+    }
+    if value.is_undefined() {
+        return chain(cx, value);
+    }
+    if value.kind() == Kind::Map
+        && let Some(found) = cx.heap.entry(value, name)
+    {
+        return Ok(found);
+    }
+    Ok(cx.heap.missing(value, constant))
+}
+
+/// The attribute `name` that a value has by its type, without a look at its items.
+///
+/// # Errors
+/// When the value is not there yet, or a limit is reached.
+pub(crate) fn own_attribute<'a>(
+    cx: &Context<'_, 'a>,
+    value: &Value<'a>,
+    name: &str,
+    constant: Option<&'a String>,
+) -> Result<Option<Value<'a>>> {
+    settled(value)?;
+    if name.starts_with('_') || matches!(value, Value::Once(_) | Value::Function(_)) {
+        if is_kept(value, name) {
+            return Ok(Some(kept(constant)));
+        }
+        if let Value::Namespace(_) = value {
+            return Ok(cx.heap.entry(value, name).map(|_| kept(constant)));
+        }
+    }
+    match value {
+        Value::Namespace(_) | Value::Host(_) => return Ok(cx.heap.entry(value, name)),
+        Value::Engine(object) => return Ok(cx.objects.attribute(*object, name)),
+        _ => {}
+    }
+    if let Some(found) = plain_attribute(cx, value, name)? {
+        return Ok(Some(found));
+    }
+    match methods::find(value, name) {
+        Some(name) if cx.settings.immutable && methods::changes(value, name) => Ok(Some(kept(constant))),
+        Some(name) => cx.objects.method(value.clone(), name).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// An attribute that is a value, not a method.
+fn plain_attribute<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, name: &str) -> Result<Option<Value<'a>>> {
+    Ok(match (value, name) {
+        (Value::Tuple(group), "grouper") if group.role() == Role::Group => group.get(0),
+        (Value::Tuple(group), "list") if group.role() == Role::Group => group.get(1),
+        (Value::Range(range), "start") => Some(Value::Int(range.start())),
+        (Value::Range(range), "stop") => Some(Value::Int(range.stop())),
+        (Value::Range(range), "step") => Some(Value::Int(range.step())),
+        (_, "real" | "imag" | "numerator" | "denominator") => return number_attribute(cx, value, name),
+        _ => None,
+    })
+}
+
+fn number_attribute<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, name: &str) -> Result<Option<Value<'a>>> {
+    let Some(number) = as_number(value) else { return Ok(None) };
+    let is_int = as_int(value).is_some();
+    match name {
+        "real" => cx.heap.number(number).map(Some),
+        "imag" => Ok(Some(if is_int { Value::Int(0) } else { Value::Float(0.0) })),
+        "numerator" if is_int => cx.heap.number(number).map(Some),
+        "denominator" if is_int => Ok(Some(Value::Int(1))),
+        _ => Ok(None),
+    }
+}
+
+/// What stands for something that the sandbox keeps from templates.
+#[cold]
+fn kept(constant: Option<&String>) -> Value<'_> {
+    Value::Undefined(Undefined { owner: Owner::Unsafe, name: constant })
+}
+
+/// What an attribute or item of an undefined value is.
+#[cold]
+fn chain<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Value<'a>> {
+    match cx.settings.undefined {
+        UndefinedMode::Empty => Ok(value.clone()),
+        _ => cx.require_defined(value).map(|()| value.clone()),
+    }
+}
+
+/// `value[key]`: an item, or else an attribute.
+///
+/// # Errors
+/// As [`attribute`].
+pub(crate) fn item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Result<Value<'a>> {
+    settled(value)?;
+    settled(key)?;
+    if value.is_undefined() {
+        return chain(cx, value);
+    }
+    if let Some(found) = own_item(cx, value, key)? {
+        return Ok(found);
+    }
+    let constant = match key {
+        Value::Lit(name) => Some(*name),
+        _ => None,
+    };
+    if let Some(name) = key.as_str()
+        && let Some(found) = own_attribute(cx, value, name, constant)?
+    {
+        return Ok(found);
+    }
+    Ok(cx.heap.missing(value, constant))
+}
+
+/// The item under a key; `None` where there is none or the value has no items.
+fn own_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
+    match value.kind() {
+        Kind::Map => map_item(cx, value, key),
+        Kind::List | Kind::Tuple | Kind::Range => {
+            let len = cx.heap.len(value).unwrap_or(0);
+            Ok(position(key, len).and_then(|index| cx.heap.item(value, index)))
+        }
+        Kind::Str => string_item(cx, value, key),
+        Kind::Bytes => {
+            let bytes = value.as_bytes().unwrap_or_default();
+            Ok(position(key, bytes.len()).map(|index| Value::Int(i64::from(bytes[index]))))
+        }
+        Kind::Host => Ok(key.as_str().and_then(|key| cx.heap.entry(value, key))),
+        _ => Ok(None),
+    }
+}
+
+fn map_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
+    if let Some(name) = key.as_str() {
+        return Ok(cx.heap.entry(value, name));
+    }
+    match key {
+        Value::Undefined(undefined) if cx.settings.undefined == UndefinedMode::Error => {
+            Err(cx.undefined_error(*undefined))
+        }
+        // What cannot be a key is under no key.
+        _ => Ok(cx.heap.lookup(value, key).unwrap_or(None)),
+    }
+}
+
+fn string_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
+    let (Some(text), Some(index)) = (value.as_str(), as_int(key)) else { return Ok(None) };
+    cx.heap.budget().step_bytes(text.len())?;
+    let found = match usize::try_from(index) {
+        Ok(index) if text.is_ascii() => text.get(index..=index),
+        Ok(index) => text.char_indices().nth(index).map(|(at, found)| &text[at..at + found.len_utf8()]),
+        Err(_) => {
+            let back = usize::try_from(index.unsigned_abs() - 1).unwrap_or(usize::MAX);
+            text.char_indices().rev().nth(back).map(|(at, found)| &text[at..at + found.len_utf8()])
+        }
+    };
+    found.map(|found| copied(cx, found, value.is_safe())).transpose()
+}
+
+/// The place in a sequence of `len` items that an index means; negative ones count from the end.
+fn position(key: &Value<'_>, len: usize) -> Option<usize> {
+    let index = as_int(key)?;
+    let index = if index < 0 { index + len as i128 } else { index };
+    usize::try_from(index).ok().filter(|index| *index < len)
+}

@@ -1,0 +1,242 @@
+//! `+ - * / // % **`, signs, and `~`.
+
+use hinagata_value::{Error, Kind, Number, Result, Text, Value};
+
+use super::super::{
+    arguments::size,
+    format::percent,
+    number::{self, as_int, as_number},
+    print::{escape, print, print_escaped},
+    textual::finish,
+    types::{no_text, type_name},
+};
+use crate::context::Context;
+
+type Operation = fn(Number, Number) -> Result<Number>;
+
+/// The numbers of both operands combined, or `None` where one of them is no number.
+#[inline]
+fn numbers<'a>(
+    cx: &Context<'_, 'a>,
+    a: &Value<'a>,
+    b: &Value<'a>,
+    operation: Operation,
+) -> Option<Result<Value<'a>>> {
+    let (a, b) = (as_number(a)?, as_number(b)?);
+    Some(operation(a, b).and_then(|number| cx.heap.number(number)))
+}
+
+/// The error for operands that an operator does not take.
+#[cold]
+#[inline(never)]
+fn unsupported<'a>(cx: &Context<'_, 'a>, operator: &str, a: &Value<'a>, b: &Value<'a>) -> Error {
+    for operand in [a, b] {
+        match operand {
+            _ if operand.is_pending() => return Error::suspended(),
+            Value::Undefined(undefined) => return cx.undefined_error(*undefined),
+            Value::Pieces(_) => return no_text(),
+            _ => {}
+        }
+    }
+    Error::runtime(format!("`{operator}` does not work on {} and {}", type_name(cx, a), type_name(cx, b)))
+}
+
+/// `a + b`.
+///
+/// # Errors
+/// When the operands do not go together, or a limit is reached.
+pub(crate) fn add<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
+    if let (Value::Int(a), Value::Int(b)) = (a, b)
+        && let Some(sum) = a.checked_add(*b)
+    {
+        return Ok(Value::Int(sum));
+    }
+    if let (Some(left), Some(right)) = (a.as_str(), b.as_str()) {
+        return add_strings(cx, (a, left), (b, right));
+    }
+    if let Some(sum) = numbers(cx, a, b, number::add) {
+        return sum;
+    }
+    match (a.kind(), b.kind()) {
+        (Kind::List, Kind::List) | (Kind::Tuple, Kind::Tuple) => add_sequences(cx, a, b),
+        (Kind::Bytes, Kind::Bytes) => {
+            let (left, right) = (a.as_bytes().unwrap_or_default(), b.as_bytes().unwrap_or_default());
+            bytes(cx, [left, right].concat())
+        }
+        _ => Err(unsupported(cx, "+", a, b)),
+    }
+}
+
+fn add_strings<'a>(cx: &Context<'_, 'a>, a: (&Value<'a>, &str), b: (&Value<'a>, &str)) -> Result<Value<'a>> {
+    let safe = a.0.is_safe() || b.0.is_safe();
+    let mut text = Text::with_capacity(cx.heap.budget(), a.1.len() + b.1.len())?;
+    for (value, string) in [a, b] {
+        if safe && !value.is_safe() {
+            escape(string, &mut text)?;
+        } else {
+            text.push_str(string)?;
+        }
+    }
+    finish(text, safe)
+}
+
+fn add_sequences<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
+    let mut list = cx.heap.list()?;
+    let len = |value| cx.heap.len(value).unwrap_or(0);
+    list.reserve(len(a) + len(b))?;
+    for operand in [a, b] {
+        for item in cx.heap.iter(operand).into_iter().flatten() {
+            list.push(item)?;
+        }
+    }
+    Ok(if a.kind() == Kind::Tuple { list.finish_tuple() } else { list.finish() })
+}
+
+/// Bytes as a value, UTF-8 or not: to a template they are not text.
+///
+/// # Errors
+/// When a limit is reached.
+pub(crate) fn bytes<'a>(cx: &Context<'_, 'a>, bytes: Vec<u8>) -> Result<Value<'a>> {
+    cx.heap.budget().step_bytes(bytes.len())?;
+    Ok(Value::Bytes(hinagata_value::Metered::new(cx.heap.budget(), bytes.into_boxed_slice())?))
+}
+
+/// `a - b`.
+///
+/// # Errors
+/// When the operands do not go together, or a limit is reached.
+pub(crate) fn subtract<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
+    if let (Value::Int(a), Value::Int(b)) = (a, b)
+        && let Some(difference) = a.checked_sub(*b)
+    {
+        return Ok(Value::Int(difference));
+    }
+    numbers(cx, a, b, number::subtract).unwrap_or_else(|| Err(unsupported(cx, "-", a, b)))
+}
+
+/// `a * b`.
+///
+/// # Errors
+/// When the operands do not go together, or a limit is reached.
+pub(crate) fn multiply<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
+    if let Some(product) = numbers(cx, a, b, number::multiply) {
+        return product;
+    }
+    match (as_int(a), as_int(b)) {
+        (None, Some(times)) => repeat(cx, a, times),
+        (Some(times), None) => repeat(cx, b, times),
+        _ => None,
+    }
+    .unwrap_or_else(|| Err(unsupported(cx, "*", a, b)))
+}
+
+/// A string, list or tuple some times over; `None` for anything else.
+fn repeat<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, times: i128) -> Option<Result<Value<'a>>> {
+    let times = size(times.clamp(0, i128::from(i64::MAX)) as i64);
+    match value.as_str() {
+        Some(string) => Some(repeat_string(cx, string, times, value.is_safe())),
+        None if matches!(value.kind(), Kind::List | Kind::Tuple) => Some(repeat_items(cx, value, times)),
+        None => None,
+    }
+}
+
+fn repeat_string<'a>(cx: &Context<'_, 'a>, string: &str, times: usize, safe: bool) -> Result<Value<'a>> {
+    let mut text = cx.heap.text();
+    if !string.is_empty() {
+        text.push_repeated(string, times)?;
+    }
+    finish(text, safe)
+}
+
+fn repeat_items<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, times: usize) -> Result<Value<'a>> {
+    let len = cx.heap.len(value).unwrap_or(0);
+    let mut list = cx.heap.list()?;
+    if len > 0 {
+        list.reserve(len.saturating_mul(times))?;
+        for _ in 0..times {
+            for item in cx.heap.iter(value).into_iter().flatten() {
+                list.push(item)?;
+            }
+        }
+    }
+    Ok(if value.kind() == Kind::Tuple { list.finish_tuple() } else { list.finish() })
+}
+
+/// `a / b`.
+///
+/// # Errors
+/// When the operands do not go together, or `b` is zero.
+pub(crate) fn divide<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
+    numbers(cx, a, b, number::divide).unwrap_or_else(|| Err(unsupported(cx, "/", a, b)))
+}
+
+/// `a // b`.
+///
+/// # Errors
+/// When the operands do not go together, or `b` is zero.
+pub(crate) fn floor_divide<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
+    numbers(cx, a, b, number::floor_divide).unwrap_or_else(|| Err(unsupported(cx, "//", a, b)))
+}
+
+/// `a % b`: the rest of a division, or a string formatted.
+///
+/// # Errors
+/// When the operands do not go together, `b` is zero, or the format cannot take the values.
+pub(crate) fn remainder<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
+    if let Some(rest) = numbers(cx, a, b, number::remainder) {
+        return rest;
+    }
+    match a.as_str() {
+        Some(format) => percent::format(cx, format, b, a.is_safe()),
+        None => Err(unsupported(cx, "%", a, b)),
+    }
+}
+
+/// `a ** b`.
+///
+/// # Errors
+/// When the operands do not go together, or the result is too large.
+pub(crate) fn power<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
+    numbers(cx, a, b, number::power).unwrap_or_else(|| Err(unsupported(cx, "**", a, b)))
+}
+
+/// `-a`.
+///
+/// # Errors
+/// When `a` is no number.
+pub(crate) fn negate<'a>(cx: &Context<'_, 'a>, a: &Value<'a>) -> Result<Value<'a>> {
+    match as_number(a) {
+        Some(number) => cx.heap.number(number::negate(number)?),
+        None => Err(super::super::types::wrong_type(cx, a, |name| format!("`-` does not work on {name}"))),
+    }
+}
+
+/// `+a`.
+///
+/// # Errors
+/// When `a` is no number.
+pub(crate) fn positive<'a>(cx: &Context<'_, 'a>, a: &Value<'a>) -> Result<Value<'a>> {
+    match as_number(a) {
+        Some(number) => cx.heap.number(number),
+        None => Err(super::super::types::wrong_type(cx, a, |name| format!("`+` does not work on {name}"))),
+    }
+}
+
+/// `a ~ b ~ c`: the texts of all values, one after the other.
+///
+/// Where autoescaping is on, one safe value makes the result safe, and the others are escaped.
+///
+/// # Errors
+/// When a value cannot be printed, or a limit is reached.
+pub(crate) fn concat<'a>(cx: &Context<'_, 'a>, values: &[Value<'a>]) -> Result<Value<'a>> {
+    let safe = cx.autoescape && values.iter().any(Value::is_safe);
+    let mut text = cx.heap.text();
+    for value in values {
+        if safe {
+            print_escaped(cx, value, &mut text)?;
+        } else {
+            print(cx, value, &mut text)?;
+        }
+    }
+    finish(text, safe)
+}

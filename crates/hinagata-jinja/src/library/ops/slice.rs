@@ -1,0 +1,147 @@
+//! Slices, as Python cuts them.
+
+use hinagata_value::{Kind, Range, Result, Value};
+
+use super::super::{
+    number::as_int,
+    textual::{copied, finish, part_of},
+    types::{settled, type_error, wrong_type},
+};
+use super::arithmetic::bytes;
+use crate::context::{Context, UndefinedMode};
+
+/// The places that a slice takes, in order.
+#[derive(Clone, Copy)]
+struct Cut {
+    start: i64,
+    stop: i64,
+    step: i64,
+    len: usize,
+}
+
+impl Cut {
+    fn places(self) -> impl Iterator<Item = usize> {
+        // Within its length a cut stays inside the sequence.
+        (0..self.len as i64).map(move |n| (self.start + n * self.step) as usize)
+    }
+}
+
+/// `value[start:stop:step]`.
+///
+/// # Errors
+/// When the value cannot be sliced, a bound is no integer, the step is 0, or a limit is reached.
+pub(crate) fn slice<'a>(
+    cx: &Context<'_, 'a>,
+    value: &Value<'a>,
+    start: Option<&Value<'a>>,
+    stop: Option<&Value<'a>>,
+    step: Option<&Value<'a>>,
+) -> Result<Value<'a>> {
+    settled(value)?;
+    let cut = |len: usize| cut(cx, len, start, stop, step);
+    match value.kind() {
+        Kind::Str => match value.as_str() {
+            Some(text) => slice_text(cx, value, text, cut),
+            None => Err(super::super::types::no_text()),
+        },
+        Kind::List | Kind::Tuple => {
+            let cut = cut(cx.heap.len(value).unwrap_or(0))?;
+            let mut list = cx.heap.list()?;
+            list.reserve(cut.len)?;
+            for place in cut.places() {
+                list.push(cx.heap.item(value, place).unwrap_or_default())?;
+            }
+            Ok(if value.kind() == Kind::Tuple { list.finish_tuple() } else { list.finish() })
+        }
+        Kind::Range => slice_range(cx, value, cut(cx.heap.len(value).unwrap_or(0))?),
+        Kind::Bytes => {
+            let whole = value.as_bytes().unwrap_or_default();
+            bytes(cx, cut(whole.len())?.places().map(|place| whole[place]).collect())
+        }
+        Kind::Undefined if cx.settings.undefined == UndefinedMode::Empty => Ok(value.clone()),
+        _ => Err(wrong_type(cx, value, |name| format!("a {name} cannot be sliced"))),
+    }
+}
+
+/// The places that the bounds mean in a sequence of `len` items.
+fn cut<'a>(
+    cx: &Context<'_, 'a>,
+    len: usize,
+    start: Option<&Value<'a>>,
+    stop: Option<&Value<'a>>,
+    step: Option<&Value<'a>>,
+) -> Result<Cut> {
+    let step = bound(cx, step)?.unwrap_or(1);
+    if step == 0 {
+        return Err(hinagata_value::Error::runtime("the step of a slice cannot be zero"));
+    }
+    let len = i64::try_from(len).unwrap_or(i64::MAX);
+    let (low, high) = if step > 0 { (0, len) } else { (-1, len - 1) };
+    let inside = |bound: i64| {
+        let bound = if bound < 0 { bound.saturating_add(len) } else { bound };
+        bound.clamp(low, high)
+    };
+    let start = bound(cx, start)?.map_or(if step > 0 { low } else { high }, inside);
+    let stop = bound(cx, stop)?.map_or(if step > 0 { high } else { low }, inside);
+    let distance = if step > 0 { stop - start } else { start - stop };
+    let len = if distance <= 0 { 0 } else { (distance.unsigned_abs() - 1) / step.unsigned_abs() + 1 };
+    Ok(Cut { start, stop, step, len: usize::try_from(len).unwrap_or(usize::MAX) })
+}
+
+fn bound<'a>(cx: &Context<'_, 'a>, value: Option<&Value<'a>>) -> Result<Option<i64>> {
+    let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
+    match as_int(value) {
+        Some(int) => Ok(Some(int.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)),
+        None => Err(type_error(cx, value, |name| {
+            format!("the bounds of a slice are integers or none, not {name}")
+        })),
+    }
+}
+
+fn slice_text<'a>(
+    cx: &Context<'_, 'a>,
+    value: &Value<'a>,
+    text: &str,
+    cut: impl FnOnce(usize) -> Result<Cut>,
+) -> Result<Value<'a>> {
+    cx.heap.budget().step_bytes(text.len())?;
+    let ascii = text.is_ascii();
+    let cut = cut(if ascii { text.len() } else { text.chars().count() })?;
+    if cut.len == 0 {
+        return copied(cx, "", value.is_safe());
+    }
+    if cut.step == 1 {
+        let start = cut.start as usize;
+        let range = if ascii { (start, start + cut.len) } else { byte_range(text, start, cut.len) };
+        return part_of(cx, value, &text[range.0..range.1]);
+    }
+    let mut result = cx.heap.text();
+    if ascii {
+        for place in cut.places() {
+            result.push_str(&text[place..=place])?;
+        }
+    } else {
+        cx.heap.budget().charge(text.len() * size_of::<char>())?;
+        let characters: Vec<char> = text.chars().collect();
+        let pushed = cut.places().try_for_each(|place| result.push(characters[place]));
+        drop(characters);
+        cx.heap.budget().release(text.len() * size_of::<char>());
+        pushed?;
+    }
+    finish(result, value.is_safe())
+}
+
+/// The bytes of `len` characters from the character `start` on.
+fn byte_range(text: &str, start: usize, len: usize) -> (usize, usize) {
+    let from = text.char_indices().nth(start).map_or(text.len(), |(at, _)| at);
+    let to = text[from..].char_indices().nth(len).map_or(text.len(), |(at, _)| from + at);
+    (from, to)
+}
+
+fn slice_range<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, cut: Cut) -> Result<Value<'a>> {
+    let Value::Range(range) = value else { return Ok(value.clone()) };
+    let at = |place: i64| range.start().wrapping_add(range.step().wrapping_mul(place));
+    let step = range.step().saturating_mul(cut.step);
+    let cut = Range::new(at(cut.start), at(cut.stop), step);
+    cut.map_or_else(|| Ok(value.clone()), |range| cx.heap.range(range))
+}

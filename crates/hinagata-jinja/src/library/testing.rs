@@ -1,0 +1,1 @@
+//! A run for the unit tests of the library.

@@ -1,0 +1,89 @@
+//! Strings as the library takes and makes them.
+
+use std::ops::Deref;
+
+use hinagata_value::{Metered, Result, Text, Value};
+
+use super::{print::print, types::no_text};
+use crate::context::Context;
+
+/// The text of a value: its own where it is a string, what it prints as where it is not.
+pub(crate) enum Textual<'v, 'a> {
+    /// The value is a string.
+    Borrowed(&'v str),
+    /// What the value prints as.
+    Made(Text<'a>),
+}
+
+impl Deref for Textual<'_, '_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Borrowed(text) => text,
+            Self::Made(text) => text.as_str(),
+        }
+    }
+}
+
+/// The text of a value, as `str(value)` gives it.
+///
+/// # Errors
+/// When a limit is reached, or the value cannot be printed.
+#[inline]
+pub(crate) fn textual<'v, 'a>(cx: &Context<'_, 'a>, value: &'v Value<'a>) -> Result<Textual<'v, 'a>> {
+    match value.as_str() {
+        Some(text) => Ok(Textual::Borrowed(text)),
+        None => printed(cx, value),
+    }
+}
+
+fn printed<'v, 'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Textual<'v, 'a>> {
+    if matches!(value, Value::Pieces(_)) && !value.is_pending() {
+        return Err(no_text());
+    }
+    let mut text = cx.heap.text();
+    print(cx, value, &mut text)?;
+    Ok(Textual::Made(text))
+}
+
+/// A text as a value; `safe` marks it as not to be escaped.
+///
+/// # Errors
+/// When the byte budget is used up.
+#[inline]
+pub(crate) fn finish(text: Text<'_>, safe: bool) -> Result<Value<'_>> {
+    let shared = text.into_shared()?;
+    Ok(if safe { Value::Safe(shared) } else { Value::Str(shared) })
+}
+
+/// A string that was made outside of the budget as a value: its size is charged now.
+///
+/// # Errors
+/// When a limit is reached.
+pub(crate) fn made<'a>(cx: &Context<'_, 'a>, string: String, safe: bool) -> Result<Value<'a>> {
+    cx.heap.budget().step_bytes(string.len())?;
+    let shared = Metered::new(cx.heap.budget(), string)?;
+    Ok(if safe { Value::Safe(shared) } else { Value::Str(shared) })
+}
+
+/// A copy of `text` as a value.
+///
+/// # Errors
+/// When a limit is reached.
+#[inline]
+pub(crate) fn copied<'a>(cx: &Context<'_, 'a>, text: &str, safe: bool) -> Result<Value<'a>> {
+    if safe { cx.heap.safe(text) } else { cx.heap.string(text) }
+}
+
+/// The value itself if `part` is the whole of its text, else a copy of that part.
+///
+/// # Errors
+/// When a limit is reached.
+#[inline]
+pub(crate) fn part_of<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, part: &str) -> Result<Value<'a>> {
+    match value.as_str() {
+        Some(text) if text.len() == part.len() => Ok(value.clone()),
+        _ => copied(cx, part, value.is_safe()),
+    }
+}

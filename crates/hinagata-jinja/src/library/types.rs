@@ -1,0 +1,92 @@
+//! What values are called, and the errors that call them so.
+
+use hinagata_value::{Error, Kind, Role, Value};
+
+use crate::context::Context;
+
+/// The name of the value's type, as Python would say it.
+pub(crate) fn type_name(cx: &Context<'_, '_>, value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Safe(_) => "Markup",
+        Value::Engine(object) => cx.objects.type_name(*object),
+        Value::View(list) => match list.role() {
+            Role::Values => "dict_values",
+            Role::Items => "dict_items",
+            _ => "dict_keys",
+        },
+        _ => kind_name(value.kind()),
+    }
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Undefined => "Undefined",
+        Kind::None => "NoneType",
+        Kind::Bool => "bool",
+        Kind::Int => "int",
+        Kind::Float => "float",
+        Kind::Str => "str",
+        Kind::Bytes => "bytes",
+        Kind::List => "list",
+        Kind::Tuple => "tuple",
+        Kind::Once => "generator",
+        Kind::View => "dict_keys",
+        Kind::Map => "dict",
+        Kind::Namespace => "Namespace",
+        Kind::Range => "range",
+        Kind::Function => "function",
+        Kind::Host | Kind::Engine => "object",
+        Kind::Pending => "pending result",
+    }
+}
+
+/// The error for a value of the wrong type; a value that is not there yet is waited for instead, and
+/// an undefined one is named.
+#[cold]
+#[inline(never)]
+pub(crate) fn wrong_type(
+    cx: &Context<'_, '_>,
+    value: &Value<'_>,
+    message: impl FnOnce(&str) -> String,
+) -> Error {
+    match value {
+        Value::Undefined(undefined) => cx.undefined_error(*undefined),
+        _ => type_error(cx, value, message),
+    }
+}
+
+/// As [`wrong_type`], where an undefined value is just another value of the wrong type.
+#[cold]
+#[inline(never)]
+pub(crate) fn type_error(
+    cx: &Context<'_, '_>,
+    value: &Value<'_>,
+    message: impl FnOnce(&str) -> String,
+) -> Error {
+    if value.is_pending() {
+        return Error::suspended();
+    }
+    if let Value::Pieces(_) = value {
+        return no_text();
+    }
+    Error::runtime(message(type_name(cx, value)))
+}
+
+/// The error for needing the text of a capture that holds a part of the structure.
+#[cold]
+pub(crate) fn no_text() -> Error {
+    Error::runtime("a capture that holds a message, media or resource has no text of its own")
+        .with_hint("print it as a whole")
+}
+
+/// Waits for a value that is not there yet.
+///
+/// # Errors
+/// [`Error::suspended`] when the value is pending.
+#[inline]
+pub(crate) fn settled(value: &Value<'_>) -> hinagata_value::Result<()> {
+    match value {
+        Value::Pending(_) | Value::Pieces(_) if value.is_pending() => Err(Error::suspended()),
+        _ => Ok(()),
+    }
+}
