@@ -144,6 +144,10 @@ struct Inner {
     limit: Option<LimitKind>,
     message: String,
     place: Option<Place>,
+    /// Whether the place is final; see [`Error::settle`].
+    settled: bool,
+    /// The name that the error is about.
+    subject: Option<String>,
     chain: Vec<Place>,
     near: Vec<String>,
     hint: Option<String>,
@@ -160,6 +164,8 @@ impl Error {
             limit: None,
             message: message.into(),
             place: None,
+            settled: false,
+            subject: None,
             chain: Vec::new(),
             near: Vec::new(),
             hint: None,
@@ -206,6 +212,38 @@ impl Error {
             self.0.place = Some(place());
         }
         self
+    }
+
+    /// The same error with its final place, made from the one it has so far.
+    ///
+    /// An expression knows the exact column, the statement around it which line is reported: the
+    /// first settling counts, later ones change nothing.
+    #[must_use]
+    pub fn settle(mut self, place: impl FnOnce(Option<Place>) -> Place) -> Self {
+        if !self.0.settled {
+            self.0.settled = true;
+            self.0.place = Some(place(self.0.place.take()));
+        }
+        self
+    }
+
+    /// Whether the place is final.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.0.settled
+    }
+
+    /// The same error with the name that it is about, for finding near ones.
+    #[must_use]
+    pub fn about(mut self, subject: impl Into<String>) -> Self {
+        self.0.subject = Some(subject.into());
+        self
+    }
+
+    /// The name that the error is about.
+    #[must_use]
+    pub fn subject(&self) -> Option<&str> {
+        self.0.subject.as_deref()
     }
 
     /// The same error with one more step of the way to it (an include, an import, a call).

@@ -345,6 +345,13 @@ impl<'a> Heap<'a> {
         Ok(copy)
     }
 
+    /// Whether a copy stands for some of the caller's data.
+    #[inline]
+    #[must_use]
+    pub fn has_copies(&self) -> bool {
+        self.changed.get()
+    }
+
     /// Whether anything of the caller's data was changed, or stored into a container.
     #[must_use]
     pub fn has_changes(&self) -> bool {
