@@ -18,14 +18,16 @@ pub(crate) enum Part<'m> {
     Int(i64),
 }
 
-/// `prefix` and the message; `%s`, `%q` and `%d` in the format are replaced by `parts` in order.
-pub(crate) fn message(prefix: &str, format: &str, parts: &[Part<'_>]) -> String {
-    if prefix.contains('%')
-        && let Ok(text) = through_printf(&format!("{prefix}{format}"), parts)
-    {
-        return text;
+/// A message of Go: `location` is part of its format, `context` is not; `%s`, `%q`, `%d` and `%v` in
+/// `format` are replaced by `parts` in order.
+pub(crate) fn message(location: &str, context: &str, format: &str, parts: &[Part<'_>]) -> String {
+    if location.contains('%') {
+        let whole = format!("{location}{}{format}", context.replace('%', "%%"));
+        if let Ok(text) = through_printf(&whole, parts) {
+            return text;
+        }
     }
-    let mut text = prefix.to_owned();
+    let mut text = format!("{location}{context}");
     let mut parts = parts.iter();
     let mut rest = format;
     while let Some(at) = rest.find('%') {
@@ -66,7 +68,7 @@ mod tests {
     fn parts_are_put_into_the_message() {
         let parts = [Part::Text("a%b"), Part::Int(3), Part::Text("q\"")];
         assert_eq!(
-            message("template: x: ", "%s and %d and %q", &parts),
+            message("template: x: ", "", "%s and %d and %q", &parts),
             "template: x: a%b and 3 and \"q\\\"\""
         );
     }
@@ -74,7 +76,7 @@ mod tests {
     #[test]
     fn a_percent_sign_in_a_name_takes_part_in_the_format() {
         assert_eq!(
-            message("template: 50%d:1: ", "function %q not defined", &[Part::Text("f")]),
+            message("template: 50%d:1: ", "", "function %q not defined", &[Part::Text("f")]),
             "template: 50%!d(string=f):1: function %!q(MISSING) not defined"
         );
     }

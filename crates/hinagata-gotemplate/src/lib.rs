@@ -1,8 +1,19 @@
 //! wip
 #![allow(dead_code, missing_docs)]
 mod error;
+mod escape;
+mod exec;
 mod fmt;
+mod limits;
 mod parse;
+mod set;
 mod text;
 mod tree;
 mod value;
+pub use exec::{Context, Data, Templates};
+pub use limits::go_limits;
+pub use set::{MissingKey, Options, Set};
+pub use value::{
+    host::{is_nil, sprint, type_name},
+    view::Integers,
+};

@@ -166,7 +166,7 @@ impl<'p> Parser<'p> {
     #[cold]
     fn fail(&self, format: &str, parts: &[Part<'_>]) -> Error {
         let (name, line) = (&self.source.name, self.current.line);
-        let text = message(&format!("template: {name}:{line}: "), format, parts);
+        let text = message(&format!("template: {name}:{line}: "), "", format, parts);
         Error::syntax(text).at(|| self.place())
     }
 

@@ -1,0 +1,72 @@
+//! The escapers `html`, `js` and `urlquery`.
+
+use crate::text::{unicode::is_print, utf8, utf8::Rune};
+
+/// Makes text safe inside HTML, attribute values included.
+pub(crate) fn html(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + text.len() / 8);
+    for &byte in text {
+        match byte {
+            0 => out.extend_from_slice("\u{fffd}".as_bytes()),
+            b'"' => out.extend_from_slice(b"&#34;"),
+            b'\'' => out.extend_from_slice(b"&#39;"),
+            b'&' => out.extend_from_slice(b"&amp;"),
+            b'<' => out.extend_from_slice(b"&lt;"),
+            b'>' => out.extend_from_slice(b"&gt;"),
+            _ => out.push(byte),
+        }
+    }
+    out
+}
+
+/// Makes text safe inside a JavaScript string.
+pub(crate) fn js(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + text.len() / 8);
+    for (at, rune) in utf8::runes(text) {
+        match rune {
+            Rune::Char('\\', _) => out.extend_from_slice(br"\\"),
+            Rune::Char('\'', _) => out.extend_from_slice(br"\'"),
+            Rune::Char('"', _) => out.extend_from_slice(br#"\""#),
+            Rune::Char(c @ ('<' | '>' | '&' | '='), _) => push_unicode(&mut out, c),
+            Rune::Char(c, _) if c < ' ' || !c.is_ascii() && !is_print(c) => push_unicode(&mut out, c),
+            _ => out.extend_from_slice(&text[at..at + rune.len()]),
+        }
+    }
+    out
+}
+
+fn push_unicode(out: &mut Vec<u8>, c: char) {
+    out.extend_from_slice(format!("\\u{:04X}", u32::from(c)).as_bytes());
+}
+
+/// Makes text safe inside the query of a URL.
+pub(crate) fn url_query(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + text.len() / 4);
+    for &byte in text {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(byte),
+            b' ' => out.push(b'+'),
+            _ => {
+                let digit = |nibble: u8| b"0123456789ABCDEF"[usize::from(nibble)];
+                out.extend([b'%', digit(byte >> 4), digit(byte & 0xf)]);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_special_is_escaped_and_nothing_else() {
+        assert_eq!(html(b"<a b='c'>\0&\""), "&lt;a b=&#39;c&#39;&gt;\u{fffd}&amp;&#34;".as_bytes());
+        assert_eq!(
+            js("a<'\"\\=\n\u{2028}é🚀\u{e0001}\x7f".as_bytes()),
+            "a\\u003C\\'\\\"\\\\\\u003D\\u000A\\u2028é🚀\\uE0001\x7f".as_bytes()
+        );
+        assert_eq!(js(b"\xff"), b"\xff");
+        assert_eq!(url_query("a b&é~".as_bytes()), b"a+b%26%C3%A9~");
+    }
+}

@@ -1,0 +1,202 @@
+//! Arguments: counted and checked against the parameters, as Go checks them.
+
+use hinagata_value::{Provenance, Result, Signature, Type, Value};
+
+use super::{Exec, Val};
+use crate::{
+    error::Part,
+    tree::{At, Builtin, ExprKind, Span, shown},
+    value::{
+        exotic::Nil,
+        view::{View, type_name},
+    },
+};
+
+/// The parameters of a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parameters<'s> {
+    pub(super) fixed: &'s [Type],
+    pub(super) rest: Option<Type>,
+}
+
+impl<'s> Parameters<'s> {
+    pub(super) fn of(signature: Option<&'s Signature>) -> Self {
+        match signature {
+            Some(signature) => Self { fixed: &signature.parameters, rest: signature.rest },
+            None => Self { fixed: &[], rest: Some(Type::Any) },
+        }
+    }
+
+    pub(super) fn of_builtin(builtin: Builtin) -> Self {
+        const ANY: Type = Type::Any;
+        let (fixed, rest): (&[Type], _) = match builtin {
+            Builtin::Not | Builtin::Len => (&[ANY], None),
+            Builtin::Ge | Builtin::Gt | Builtin::Le | Builtin::Lt | Builtin::Ne => (&[ANY, ANY], None),
+            Builtin::And | Builtin::Call | Builtin::Eq | Builtin::Index | Builtin::Or | Builtin::Slice => {
+                (&[ANY], Some(ANY))
+            }
+            Builtin::Printf => (&[Type::String], Some(ANY)),
+            Builtin::Html | Builtin::Js | Builtin::Print | Builtin::Println | Builtin::Urlquery => {
+                (&[], Some(ANY))
+            }
+        };
+        Self { fixed, rest }
+    }
+
+    pub(super) fn at(&self, index: usize) -> Type {
+        self.fixed.get(index).copied().or(self.rest).unwrap_or_default()
+    }
+}
+
+/// Whether nil is a value of the type.
+pub(super) fn can_be_nil(type_: Type) -> bool {
+    matches!(type_, Type::Any | Type::List | Type::Map)
+}
+
+/// Whether a value of this view's own type may be given for a parameter.
+pub(super) fn is_assignable(view: View<'_, '_>, type_: Type) -> bool {
+    match type_ {
+        Type::Any => true,
+        Type::String => matches!(view, View::Str(_) | View::Bytes(_)),
+        Type::Int => matches!(view, View::Int(_)),
+        Type::Float => matches!(view, View::Float(_)),
+        Type::Bool => matches!(view, View::Bool(_)),
+        Type::List => matches!(view, View::List(_) | View::TypedNil(Nil::List)),
+        Type::Map => matches!(view, View::Map(_) | View::Host(_) | View::TypedNil(Nil::Map)),
+    }
+}
+
+impl<'a, P: Provenance> Exec<'_, 'a, P> {
+    /// Refuses a wrong number of arguments; `piped` is one more than those written down.
+    pub(super) fn check_count(
+        &self,
+        name: &str,
+        parameters: Parameters<'_>,
+        written: usize,
+        piped: bool,
+    ) -> Result<()> {
+        let (given, wanted) = (written + usize::from(piped), parameters.fixed.len());
+        if parameters.rest.is_some() && given < wanted {
+            let parts = [Part::Text(name), Part::Int(wanted as i64), Part::Int(written as i64)];
+            return Err(self.fail("wrong number of args for %s: want at least %d got %d", &parts));
+        }
+        if parameters.rest.is_none() && given != wanted {
+            let parts = [Part::Text(name), Part::Int(wanted as i64), Part::Int(given as i64)];
+            return Err(self.fail("wrong number of args for %s: want %d got %d", &parts));
+        }
+        Ok(())
+    }
+
+    /// Evaluates arguments onto the stack, each checked against its parameter.
+    pub(super) fn push_args(
+        &mut self,
+        parameters: Parameters<'_>,
+        args: Span,
+        last: Option<Val<'a>>,
+        dot: &Val<'a>,
+    ) -> Result<()> {
+        for (at, arg) in args.ids().enumerate() {
+            let value = self.argument(arg, parameters.at(at), dot)?;
+            self.stack.push(value);
+        }
+        if let Some(last) = last {
+            let value = self.assigned(last, parameters.at(args.len()))?;
+            self.stack.push(value);
+        }
+        Ok(())
+    }
+
+    pub(super) fn push_builtin_args(
+        &mut self,
+        builtin: Builtin,
+        first: u32,
+        args: Span,
+        last: Option<Val<'a>>,
+        dot: &Val<'a>,
+    ) -> Result<()> {
+        self.at = At::expr(first);
+        let parameters = Parameters::of_builtin(builtin);
+        self.check_count(builtin.name(), parameters, args.len(), last.is_some())?;
+        self.push_args(parameters, args, last, dot)
+    }
+
+    /// The value of an argument for a parameter of a type.
+    fn argument(&mut self, index: u32, type_: Type, dot: &Val<'a>) -> Result<Value<'a>> {
+        let tree = self.tree;
+        let kind = &tree.exprs[index as usize].kind;
+        if type_ == Type::Any {
+            return self.operand(index, dot).and_then(|value| self.assigned(value, type_));
+        }
+        self.at = At::expr(index);
+        let wanted = match (kind, type_) {
+            (
+                ExprKind::Dot
+                | ExprKind::Field(_)
+                | ExprKind::Variable(..)
+                | ExprKind::Pipe(_)
+                | ExprKind::Function(_)
+                | ExprKind::Chain(..),
+                _,
+            ) => return self.operand(index, dot).and_then(|value| self.assigned(value, type_)),
+            (ExprKind::Nil, Type::List) => return Nil::List.value(self.heap),
+            (ExprKind::Nil, Type::Map) => return Nil::Map.value(self.heap),
+            (ExprKind::Nil, _) => {
+                return Err(self.fail("cannot assign nil to %s", &[Part::Text(type_name(type_))]));
+            }
+            (ExprKind::Str(literal), Type::String) => return self.string(literal),
+            (ExprKind::Bool(value), Type::Bool) => return Ok(Value::Bool(*value)),
+            (ExprKind::Number(literal), Type::Int) if let Some(int) = literal.number.int => {
+                return Ok(Value::Int(int));
+            }
+            (ExprKind::Number(literal), Type::Float) if let Some(float) = literal.number.float => {
+                return Ok(Value::Float(float));
+            }
+            (_, Type::String) => "string",
+            (_, Type::Int) => "integer",
+            (_, Type::Float) => "float",
+            (_, Type::Bool) => "bool",
+            (_, Type::Any | Type::List | Type::Map) => {
+                let word = shown(tree, At::expr(index));
+                let parts = [Part::Text(&word), Part::Text(type_name(type_))];
+                return Err(self.fail("can't handle %s for arg of type %s", &parts));
+            }
+        };
+        let word = shown(tree, At::expr(index));
+        Err(self.fail("expected %s; found %s", &[Part::Text(wanted), Part::Text(&word)]))
+    }
+
+    /// A value given for a parameter of a type, refused where Go refuses it.
+    #[inline]
+    fn assigned(&self, value: Val<'a>, type_: Type) -> Result<Value<'a>> {
+        if type_ == Type::Any {
+            return match value.value {
+                Value::Undefined(_) | Value::Engine(_) => self.assigned_rare(value, type_),
+                value => Ok(value),
+            };
+        }
+        match View::of(&value.value, self.integers()) {
+            Ok(view) if is_assignable(view, type_) => Ok(value.value),
+            _ => self.assigned_rare(value, type_),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn assigned_rare(&self, value: Val<'a>, type_: Type) -> Result<Value<'a>> {
+        let settled = self.settled(value.value)?;
+        let view = View::of(&settled, self.integers())?;
+        match (view, type_) {
+            (View::Invalid, Type::Any) => Ok(Value::None),
+            (View::Invalid, Type::List) => Nil::List.value(self.heap),
+            (View::Invalid, Type::Map) => Nil::Map.value(self.heap),
+            (View::Invalid, _) => {
+                Err(self.fail("invalid value; expected %s", &[Part::Text(type_name(type_))]))
+            }
+            _ if is_assignable(view, type_) => Ok(settled),
+            _ => {
+                let parts = [Part::Text(type_name(type_)), Part::Text(&view.type_name())];
+                Err(self.fail("wrong type for value; expected %s; got %s", &parts))
+            }
+        }
+    }
+}

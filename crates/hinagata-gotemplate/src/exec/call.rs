@@ -1,0 +1,174 @@
+//! Calling functions: those of the host by name, and function values by `call`.
+
+use std::sync::Arc;
+
+use hinagata_value::{Arguments, Error, Function, Host, Provenance, Result, Type, Value};
+
+use super::{
+    Exec, Val,
+    args::{Parameters, can_be_nil, is_assignable},
+};
+use crate::{
+    error::Part,
+    tree::{At, Builtin, FunctionRef, Span, shown},
+    value::{
+        exotic::Nil,
+        view::{View, type_name},
+    },
+};
+
+impl<'a, P: Provenance> Exec<'_, 'a, P> {
+    /// Calls the function that the operand `first` names. Errors of the function are at `blamed`.
+    pub(super) fn function(
+        &mut self,
+        function: FunctionRef,
+        first: u32,
+        blamed: At,
+        args: Span,
+        last: Option<Val<'a>>,
+        dot: &Val<'a>,
+    ) -> Result<Val<'a>> {
+        self.at = At::expr(first);
+        match function {
+            FunctionRef::Builtin(builtin) => self.builtin(builtin, first, blamed, args, last, dot),
+            FunctionRef::Host(number) => self.host(number, blamed, args, last, dot),
+        }
+    }
+
+    fn host(
+        &mut self,
+        number: u32,
+        blamed: At,
+        args: Span,
+        last: Option<Val<'a>>,
+        dot: &Val<'a>,
+    ) -> Result<Val<'a>> {
+        let host_name = &self.tree.functions[number as usize];
+        let name = &*host_name.name;
+        let Some(function) = self.host_function(host_name.index, name) else {
+            return Err(self.fail("%q is not a defined function", &[Part::Text(name)]));
+        };
+        let parameters = Parameters::of(function.signature());
+        self.check_count(name, parameters, args.len(), last.is_some())?;
+        let base = self.stack.len();
+        self.push_args(parameters, args, last, dot)?;
+        let result = self.invoke(function, blamed, base);
+        self.stack.truncate(base);
+        result.map_err(|error| self.fail_calling(blamed, name, error))
+    }
+
+    /// The function with this number in the set, looked up once per run.
+    fn host_function(&mut self, index: u32, name: &str) -> Option<&'a Arc<dyn Function>> {
+        if self.functions.is_empty() {
+            self.functions.resize(self.set.host_names(), None);
+        }
+        let slot = &mut self.functions[index as usize];
+        if slot.is_none() {
+            *slot = self.context.functions.get(name);
+        }
+        *slot
+    }
+
+    /// Calls `function` with the arguments on the stack from `base` on.
+    fn invoke(&mut self, function: &'a Arc<dyn Function>, at: At, base: usize) -> Result<Val<'a>> {
+        self.budget.enter()?;
+        let host = Host {
+            heap: self.heap,
+            functions: self.context.functions,
+            calls: self.context.calls,
+            site: self.site(at),
+        };
+        let value = function.call(&host, &Arguments::positional(&self.stack[base..]))?;
+        let result = function.signature().map_or(Type::Any, |signature| signature.result);
+        Ok(match (result, value) {
+            (Type::Any, value) => Val::boxed(value),
+            (Type::Map, value) if value.is_none() => Val::plain(Nil::Map.value(self.heap)?),
+            (Type::List, value) if value.is_none() => Val::plain(Nil::List.value(self.heap)?),
+            (_, value) => Val::plain(value),
+        })
+    }
+
+    /// `call`: a function value with arguments.
+    pub(super) fn call_value(
+        &mut self,
+        first: u32,
+        blamed: At,
+        args: Span,
+        last: Option<Val<'a>>,
+        dot: &Val<'a>,
+    ) -> Result<Val<'a>> {
+        let name = match (args.ids().next(), &last) {
+            (Some(callee), _) => shown(self.tree, At::expr(callee)),
+            (None, Some(last)) => self.reflected(&last.value)?,
+            (None, None) => String::new(),
+        };
+        let base = self.stack.len();
+        self.push_builtin_args(Builtin::Call, first, args, last, dot)?;
+        let result = self.call_on_stack(&name, blamed, base);
+        self.stack.truncate(base);
+        result.map_err(|error| self.fail_calling(blamed, "call", error))
+    }
+
+    /// How a value that is no string shows itself when its text is asked for.
+    fn reflected(&self, value: &Value<'a>) -> Result<String> {
+        let view = self.view(value)?;
+        Ok(match (view, view.bytes()) {
+            (_, Some(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+            (View::Invalid | View::Nil, _) => "<invalid Value>".to_owned(),
+            _ => format!("<{} Value>", view.type_name()),
+        })
+    }
+
+    fn call_on_stack(&mut self, name: &str, at: At, base: usize) -> Result<Val<'a>> {
+        let function = match self.view(&self.stack[base])? {
+            View::Invalid | View::Nil => return Err(Error::runtime("call of nil")),
+            View::Func(function) => function,
+            view => {
+                return Err(Error::runtime(format!("non-function {name} of type {}", view.type_name())));
+            }
+        };
+        let parameters = Parameters::of(function.signature());
+        let (given, wanted) = (self.stack.len() - base - 1, parameters.fixed.len());
+        if parameters.rest.is_some() && given < wanted {
+            let text = format!("wrong number of args for {name}: got {given} want at least {wanted}");
+            return Err(Error::runtime(text));
+        }
+        if parameters.rest.is_none() && given != wanted {
+            return Err(Error::runtime(format!(
+                "wrong number of args for {name}: got {given} want {wanted}"
+            )));
+        }
+        for at in 0..given {
+            let slot = base + 1 + at;
+            let value = self.prepared(self.stack[slot].clone(), parameters.at(at)).map_err(|error| {
+                let text = format!("arg {at}: {}", error.message());
+                if error.kind() == hinagata_value::ErrorKind::Runtime { Error::runtime(text) } else { error }
+            })?;
+            self.stack[slot] = value;
+        }
+        self.invoke(function, at, base + 1)
+    }
+
+    /// A value for a parameter of a function value: nil and integers are converted.
+    fn prepared(&self, value: Value<'a>, type_: Type) -> Result<Value<'a>> {
+        let view = self.view(&value)?;
+        if matches!(view, View::Invalid | View::Nil) {
+            return match type_ {
+                Type::List => Nil::List.value(self.heap),
+                Type::Map => Nil::Map.value(self.heap),
+                _ if can_be_nil(type_) => Ok(Value::None),
+                _ => Err(Error::runtime(format!("value is nil; should be of type {}", type_name(type_)))),
+            };
+        }
+        if is_assignable(view, type_) {
+            return Ok(value);
+        }
+        match (view, type_) {
+            (View::Uint8(byte), Type::Int) => Ok(Value::Int(i64::from(byte))),
+            _ => {
+                let text = format!("value has type {}; should be {}", view.type_name(), type_name(type_));
+                Err(Error::runtime(text))
+            }
+        }
+    }
+}

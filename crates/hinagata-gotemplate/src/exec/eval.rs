@@ -1,0 +1,147 @@
+//! Pipelines, commands and operands.
+
+use hinagata_value::{Provenance, Result, Value};
+
+use super::{Exec, Val};
+use crate::{
+    error::Part,
+    text::number::Ideal,
+    tree::{At, Content, ExprKind, NumberLiteral, Span, StrLiteral, shown},
+    value::exotic::Complex,
+};
+
+impl<'a, P: Provenance> Exec<'_, 'a, P> {
+    /// The value of a pipeline; variables it names are set.
+    pub(super) fn pipeline(&mut self, index: u32, dot: &Val<'a>) -> Result<Val<'a>> {
+        let tree = self.tree;
+        let pipe = &tree.pipes[index as usize];
+        let value = self.stages(index, pipe.commands, dot)?.unwrap_or(Val::INVALID);
+        for variable in &pipe.variables {
+            self.set(variable, value.clone())?;
+        }
+        Ok(value)
+    }
+
+    /// The value of some commands of a pipeline, each the last argument of the next; `None` of none.
+    #[inline]
+    pub(super) fn stages(&mut self, pipe: u32, commands: Span, dot: &Val<'a>) -> Result<Option<Val<'a>>> {
+        self.at = At::pipe(pipe);
+        let mut value = None;
+        for command in commands.ids() {
+            value = Some(self.command(command, dot, value)?.unboxed());
+        }
+        Ok(value)
+    }
+
+    /// Whether the value of a pipeline counts as true.
+    pub(super) fn condition(&mut self, index: u32, dot: &Val<'a>) -> Result<bool> {
+        let value = self.pipeline(index, dot)?;
+        self.truth(&value.value)
+    }
+
+    /// The value of a command; `last` is the value of the one before it, its last argument.
+    fn command(&mut self, index: u32, dot: &Val<'a>, last: Option<Val<'a>>) -> Result<Val<'a>> {
+        self.budget.step(1)?;
+        let tree = self.tree;
+        let args = tree.commands[index as usize].args;
+        let first = args.start;
+        let has_args = args.len() > 1 || last.is_some();
+        match &tree.exprs[first as usize].kind {
+            ExprKind::Field(keys) => {
+                self.at = At::expr(first);
+                self.fields(dot, &tree.keys[keys.range()], has_args)
+            }
+            ExprKind::Variable(variable, keys) => {
+                self.at = At::expr(first);
+                let value = self.get(variable)?;
+                if keys.len() == 0 {
+                    let value = value.clone();
+                    self.refuse_to_call(first, has_args)?;
+                    return Ok(value);
+                }
+                self.fields(value, &tree.keys[keys.range()], has_args)
+            }
+            ExprKind::Function(function) => {
+                let rest = Span { start: first + 1, end: args.end };
+                self.function(*function, first, At::command(index), rest, last, dot)
+            }
+            ExprKind::Chain(base, keys) => {
+                self.at = At::expr(first);
+                let base = self.operand(*base, dot)?;
+                self.fields(&base, &tree.keys[keys.range()], has_args)
+            }
+            ExprKind::Pipe(pipe) => {
+                self.refuse_to_call(first, has_args)?;
+                self.budget.enter()?;
+                self.pipeline(*pipe, dot)
+            }
+            kind => {
+                self.at = At::expr(first);
+                self.refuse_to_call(first, has_args)?;
+                match kind {
+                    ExprKind::Nil => Err(self.fail("nil is not a command", &[])),
+                    _ => self.constant(kind, dot),
+                }
+            }
+        }
+    }
+
+    fn refuse_to_call(&self, first: u32, has_args: bool) -> Result<()> {
+        if has_args {
+            let word = shown(self.tree, At::expr(first));
+            return Err(self.fail("can't give argument to non-function %s", &[Part::Text(&word)]));
+        }
+        Ok(())
+    }
+
+    /// The value of an operand where any value will do. Nothing is nothing, with a type or without.
+    pub(super) fn operand(&mut self, index: u32, dot: &Val<'a>) -> Result<Val<'a>> {
+        let tree = self.tree;
+        self.at = At::expr(index);
+        match &tree.exprs[index as usize].kind {
+            ExprKind::Field(keys) => self.fields(dot, &tree.keys[keys.range()], false),
+            ExprKind::Variable(variable, keys) => {
+                self.fields(self.get(variable)?, &tree.keys[keys.range()], false)
+            }
+            ExprKind::Pipe(pipe) => {
+                self.budget.enter()?;
+                self.pipeline(*pipe, dot)
+            }
+            ExprKind::Function(function) => {
+                self.function(*function, index, At::expr(index), Span::default(), None, dot)
+            }
+            ExprKind::Chain(base, keys) => {
+                let base = self.operand(*base, dot)?;
+                self.fields(&base, &tree.keys[keys.range()], false)
+            }
+            kind => self.constant(kind, dot),
+        }
+    }
+
+    /// The dot, or a literal where nothing decides its type.
+    fn constant(&self, kind: &'a ExprKind, dot: &Val<'a>) -> Result<Val<'a>> {
+        Ok(match kind {
+            ExprKind::Dot => dot.clone(),
+            ExprKind::Bool(value) => Val::plain(Value::Bool(*value)),
+            ExprKind::Str(literal) => Val::plain(self.string(literal)?),
+            ExprKind::Number(literal) => Val::plain(self.number(literal)?),
+            _ => Val::INVALID,
+        })
+    }
+
+    pub(super) fn string(&self, literal: &'a StrLiteral) -> Result<Value<'a>> {
+        match &literal.content {
+            Content::Text(text) => Ok(Value::Lit(text)),
+            Content::Bytes(bytes) => self.heap.bytes(bytes),
+        }
+    }
+
+    fn number(&self, literal: &'a NumberLiteral) -> Result<Value<'a>> {
+        match literal.ideal {
+            Ideal::Int(int) => Ok(Value::Int(int)),
+            Ideal::Float(float) => Ok(Value::Float(float)),
+            Ideal::Complex(re, im) => self.heap.host_object(Complex { re, im }),
+            Ideal::Overflow => Err(self.fail("%s overflows int", &[Part::Text(&literal.number.text)])),
+        }
+    }
+}

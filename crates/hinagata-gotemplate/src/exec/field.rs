@@ -1,0 +1,100 @@
+//! Fields: `.a.b`, `$x.a`, `(…).a`.
+
+use hinagata_value::{Error, Key, Provenance, Result, Value};
+use serde_json::Value as Json;
+
+use super::{Exec, Val, is_scope};
+use crate::{
+    error::Part,
+    set::MissingKey,
+    text::quote,
+    value::{exotic::Nil, view::View},
+};
+
+impl<'a, P: Provenance> Exec<'_, 'a, P> {
+    /// Walks the fields `keys` from `receiver` on. `has_args` says that the last one was given
+    /// arguments, which no field takes.
+    #[inline]
+    pub(super) fn fields(&self, receiver: &Val<'a>, keys: &'a [Key], has_args: bool) -> Result<Val<'a>> {
+        let Some((first, rest)) = keys.split_first() else { return Ok(receiver.clone()) };
+        let mut value = self.field(receiver, first, has_args && rest.is_empty())?;
+        for (key, left) in rest.iter().zip((0..rest.len()).rev()) {
+            value = self.field(&value, key, has_args && left == 0)?;
+        }
+        Ok(value)
+    }
+
+    #[inline]
+    fn field(&self, receiver: &Val<'a>, key: &'a Key, has_args: bool) -> Result<Val<'a>> {
+        if let Value::Json(Json::Object(_)) = &receiver.value
+            && !has_args
+            && let Some(value) = self.heap.attribute(&receiver.value, key)
+        {
+            return Ok(Val::boxed(value));
+        }
+        self.rare_field(receiver, key, has_args)
+    }
+
+    /// Everything but the entry of a map of the caller that is there.
+    #[inline(never)]
+    fn rare_field(&self, receiver: &Val<'a>, key: &'a Key, has_args: bool) -> Result<Val<'a>> {
+        let found = match &receiver.value {
+            Value::Engine(_) if is_scope(&receiver.value) => {
+                self.refuse_arguments(key, has_args)?;
+                self.scope.and_then(|scope| scope.find(key)).map(Value::Json)
+            }
+            value => match View::of(value, self.integers())? {
+                View::Invalid => return self.field_of_nothing(key),
+                View::Nil => return Err(self.fail_on_nil(key)),
+                View::Map(_) | View::Host(_) => {
+                    self.refuse_arguments(key, has_args)?;
+                    self.heap.attribute(value, key)
+                }
+                View::TypedNil(Nil::Map) => {
+                    self.refuse_arguments(key, has_args)?;
+                    None
+                }
+                view => {
+                    let type_ = if receiver.boxed { "interface {}".into() } else { view.type_name() };
+                    let parts = [Part::Text(key.name()), Part::Text(&type_)];
+                    return Err(self.fail("can't evaluate field %s in type %s", &parts));
+                }
+            },
+        };
+        match found {
+            Some(value) => Ok(Val::boxed(value)),
+            None => self.missing(key),
+        }
+    }
+
+    fn refuse_arguments(&self, key: &Key, has_args: bool) -> Result<()> {
+        if has_args {
+            return Err(self.fail("%s is not a method but has arguments", &[Part::Text(key.name())]));
+        }
+        Ok(())
+    }
+
+    fn missing(&self, key: &Key) -> Result<Val<'a>> {
+        match self.missing_key() {
+            MissingKey::Invalid => Ok(Val::INVALID),
+            MissingKey::Zero => Ok(Val::boxed(Value::None)),
+            MissingKey::Error => {
+                let name = quote::quote(key.name());
+                let error = self.fail("map has no entry for key %s", &[Part::Text(&name)]);
+                Err(Error::undefined(error.message()).at(|| self.tree.place(self.at)))
+            }
+        }
+    }
+
+    fn field_of_nothing(&self, key: &Key) -> Result<Val<'a>> {
+        if self.missing_key() == MissingKey::Error {
+            let error = self.fail("nil data; no entry for key %q", &[Part::Text(key.name())]);
+            return Err(Error::undefined(error.message()).at(|| self.tree.place(self.at)));
+        }
+        Ok(Val::INVALID)
+    }
+
+    fn fail_on_nil(&self, key: &Key) -> Error {
+        self.fail("nil pointer evaluating interface {}.%s", &[Part::Text(key.name())])
+    }
+}

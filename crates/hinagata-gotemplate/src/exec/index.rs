@@ -1,0 +1,223 @@
+//! `index` and `slice`.
+
+use std::rc::{Rc, Weak};
+
+use hinagata_value::{Error, List, Provenance, Result, Value};
+
+use super::{Exec, Val, Window, range::byte};
+use crate::{
+    tree::Span,
+    value::view::{View, type_name},
+};
+
+impl<'a, P: Provenance> Exec<'_, 'a, P> {
+    /// `index item i j …`. The outer result is about evaluating the arguments.
+    pub(super) fn index(
+        &mut self,
+        args: Span,
+        last: Option<Val<'a>>,
+        dot: &Val<'a>,
+    ) -> Result<Result<Val<'a>>> {
+        let base = self.stack.len();
+        for arg in args.ids() {
+            let value = self.operand(arg, dot)?;
+            self.stack.push(value.value);
+        }
+        self.stack.extend(last.map(|last| last.value));
+        let result = self.index_on_stack(base);
+        self.stack.truncate(base);
+        Ok(result)
+    }
+
+    fn index_on_stack(&self, base: usize) -> Result<Val<'a>> {
+        let [item, indexes @ ..] = &self.stack[base..] else { return Ok(Val::INVALID) };
+        let mut item = Val::plain(self.settled(item.clone())?);
+        if matches!(self.view(&item.value)?, View::Invalid | View::Nil) {
+            return Err(Error::runtime("index of untyped nil"));
+        }
+        for index in indexes {
+            self.budget.step(1)?;
+            item = self.element(&item.value, index)?;
+        }
+        Ok(item)
+    }
+
+    fn element(&self, item: &Value<'a>, index: &Value<'a>) -> Result<Val<'a>> {
+        let view = self.view(item)?;
+        let key = self.view(index)?;
+        match view {
+            View::Invalid | View::Nil => Err(Error::runtime("index of nil pointer")),
+            View::List(list) => {
+                let at = position(key, true, self.heap.len(list).unwrap_or(0))?;
+                match self.heap.item(list, at) {
+                    Some(value) => Ok(Val::boxed(value)),
+                    None => Err(Error::runtime("reflect: slice index out of range")),
+                }
+            }
+            View::Map(_) | View::Host(_) => {
+                self.key(key)?;
+                let found = index.as_str().and_then(|key| self.heap.entry(item, key));
+                Ok(Val::boxed(found.unwrap_or_default()))
+            }
+            View::TypedNil(nil) if type_name(nil.type_()).starts_with("map") => {
+                self.key(key)?;
+                Ok(Val::boxed(Value::None))
+            }
+            View::TypedNil(_) => {
+                position(key, true, 0)?;
+                Err(Error::runtime("reflect: slice index out of range"))
+            }
+            _ => match view.bytes() {
+                Some(bytes) => {
+                    let at = position(key, true, bytes.len())?;
+                    match bytes.get(at) {
+                        Some(&value) => Ok(Val::plain(byte(self.heap, value)?)),
+                        None => Err(Error::runtime("reflect: string index out of range")),
+                    }
+                }
+                None => Err(Error::runtime(format!("can't index item of type {}", view.type_name()))),
+            },
+        }
+    }
+
+    /// Refuses what cannot be the key of a map.
+    fn key(&self, key: View<'_, 'a>) -> Result<()> {
+        match key {
+            View::Str(_) | View::Bytes(_) => Ok(()),
+            View::Invalid | View::Nil => Err(Error::runtime("value is nil; should be of type string")),
+            _ => Err(Error::runtime(format!("value has type {}; should be string", key.type_name()))),
+        }
+    }
+
+    /// `slice item from to reach`. The outer result is about evaluating the arguments.
+    pub(super) fn slice(
+        &mut self,
+        args: Span,
+        last: Option<Val<'a>>,
+        dot: &Val<'a>,
+    ) -> Result<Result<Val<'a>>> {
+        let mut values = Vec::with_capacity(args.len() + 1);
+        for arg in args.ids() {
+            values.push(self.operand(arg, dot)?);
+        }
+        values.extend(last);
+        Ok(self.sliced(&values))
+    }
+
+    fn sliced(&mut self, values: &[Val<'a>]) -> Result<Val<'a>> {
+        let [item, indexes @ ..] = values else { return Ok(Val::INVALID) };
+        let item = self.settled(item.value.clone())?;
+        let view = self.view(&item)?;
+        if matches!(view, View::Invalid | View::Nil) {
+            return Err(Error::runtime("slice of untyped nil"));
+        }
+        if indexes.len() > 3 {
+            return Err(Error::runtime(format!("too many slice indexes: {}", indexes.len())));
+        }
+        if let Some(bytes) = view.bytes() {
+            if indexes.len() == 3 {
+                return Err(Error::runtime("cannot 3-index slice a string"));
+            }
+            let [from, to, _] = self.bounds(indexes, bytes.len(), bytes.len())?;
+            return Ok(Val::plain(self.heap.bytes(&bytes[from..to])?));
+        }
+        let window = match view {
+            View::List(_) => self.window(&item),
+            View::TypedNil(_) if view.type_name().starts_with("[]") => {
+                self.bounds(indexes, 0, 0)?;
+                return Ok(Val::plain(item));
+            }
+            _ => return Err(Error::runtime(format!("can't slice item of type {}", view.type_name()))),
+        };
+        let len = self.heap.len(&item).unwrap_or(0);
+        let [from, to, reach] = self.bounds(indexes, len, window.reach - window.start)?;
+        let start = window.start + from;
+        self.part(window.whole, start, window.start + to, window.start + reach)
+    }
+
+    /// The three indexes of a slice, where those that are left out get their usual values.
+    fn bounds(&self, indexes: &[Val<'a>], len: usize, capacity: usize) -> Result<[usize; 3]> {
+        let mut bounds = [0, len, capacity];
+        for (bound, index) in bounds.iter_mut().zip(indexes) {
+            // An interface is not looked into here, as it is for `index`.
+            *bound = match self.view(&index.value)? {
+                View::Invalid => position(View::Invalid, true, capacity)?,
+                view => position(view, !index.boxed, capacity)?,
+            };
+        }
+        let [from, to, reach] = bounds;
+        if from > to {
+            return Err(Error::runtime(format!("invalid slice index: {from} > {to}")));
+        }
+        if to > reach {
+            return Err(Error::runtime(format!("invalid slice index: {to} > {reach}")));
+        }
+        Ok(bounds)
+    }
+
+    /// A list as a window of the list that it is a part of; most are windows of themselves.
+    fn window(&self, list: &Value<'a>) -> Reach<'a> {
+        let part = match list {
+            Value::List(part) => self.windows.iter().find(|window| is(&window.part, part)),
+            _ => None,
+        };
+        match part {
+            Some(window) => Reach { whole: window.whole.clone(), start: window.start, reach: window.reach },
+            None => Reach { whole: list.clone(), start: 0, reach: self.heap.len(list).unwrap_or(0) },
+        }
+    }
+
+    /// Copies a part of a list; remembers what it is a part of when it can be sliced beyond its end.
+    fn part(&mut self, whole: Value<'a>, start: usize, end: usize, reach: usize) -> Result<Val<'a>> {
+        let mut list = self.heap.list()?;
+        list.reserve(end - start)?;
+        for at in start..end {
+            list.push(self.heap.item(&whole, at).unwrap_or_default())?;
+        }
+        let value = list.finish();
+        if reach > end
+            && let Value::List(part) = &value
+        {
+            self.forget_windows()?;
+            self.windows.push(Window { part: Rc::downgrade(part), whole, start, reach });
+        }
+        Ok(Val::plain(value))
+    }
+
+    /// Drops windows whose lists are gone, before their table grows.
+    fn forget_windows(&mut self) -> Result<()> {
+        if self.windows.len() == self.windows.capacity() {
+            self.budget.step(self.windows.len() as u64)?;
+            self.windows.retain(|window| window.part.strong_count() > 0);
+        }
+        Ok(())
+    }
+}
+
+/// A list that another one is a part of, and where that part is.
+struct Reach<'a> {
+    whole: Value<'a>,
+    start: usize,
+    reach: usize,
+}
+
+fn is<'a>(weak: &Weak<List<'a>>, list: &Rc<List<'a>>) -> bool {
+    std::ptr::eq(weak.as_ptr(), Rc::as_ptr(list))
+}
+
+/// An index into something with `limit` places; the place after the last one is let through.
+fn position(index: View<'_, '_>, is_open: bool, limit: usize) -> Result<usize> {
+    let wrong_type = |name: &str| Err(Error::runtime(format!("cannot index slice/array with type {name}")));
+    match index {
+        View::Invalid => Err(Error::runtime("cannot index slice/array with nil")),
+        View::Nil if is_open => Err(Error::runtime("cannot index slice/array with nil")),
+        _ if !is_open => wrong_type("interface {}"),
+        _ => match index.int() {
+            None => wrong_type(&index.type_name()),
+            Some(int) => match usize::try_from(int) {
+                Ok(at) if at <= limit => Ok(at),
+                _ => Err(Error::runtime(format!("index out of range: {int}"))),
+            },
+        },
+    }
+}

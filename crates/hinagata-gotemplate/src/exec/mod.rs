@@ -1,0 +1,501 @@
+//! Running a set: the walk over the nodes of a template.
+//!
+//! Go evaluates by reflection, and what a value was read from shows: a value out of a map or list is
+//! "an interface that holds something" until a pipeline ends. [`Val`] keeps that bit beside the
+//! value. The node that Go would blame for an error is kept in [`Exec::at`], and set where Go sets it.
+
+mod args;
+mod builtin;
+mod call;
+mod compare;
+mod eval;
+mod field;
+mod index;
+mod print;
+mod range;
+
+use std::{cell::OnceCell, rc::Weak, sync::Arc};
+
+use hinagata_value::{
+    Budget, Calls, EngineRef, Error, ErrorKind, Function, Functions, Heap, List, Output, Provenance, Result,
+    Site, Value, Variables,
+};
+
+use crate::{
+    error::{Part, message},
+    set::{MissingKey, Set},
+    text::quote,
+    tree::{At, Branch, Node, Slots, Span, TemplateNode, Tree, Variable, shown},
+    value::view::{Integers, View},
+};
+
+/// Template calls inside each other, as many as Go allows.
+const MOST_CALLS: u32 = 100_000;
+
+/// The data that a template is executed on.
+#[derive(Clone)]
+pub enum Data<'a> {
+    /// A value.
+    Value(Value<'a>),
+    /// Variables in layers; nothing is merged unless the template uses them as a whole.
+    Variables(&'a dyn Variables),
+}
+
+impl<'a> From<&'a serde_json::Value> for Data<'a> {
+    fn from(json: &'a serde_json::Value) -> Self {
+        Self::Value(Value::Json(json))
+    }
+}
+
+impl<'a> From<Value<'a>> for Data<'a> {
+    fn from(value: Value<'a>) -> Self {
+        Self::Value(value)
+    }
+}
+
+impl std::fmt::Debug for Data<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Value(value) => f.debug_tuple("Value").field(value).finish(),
+            Self::Variables(variables) => f.debug_tuple("Variables").field(&variables.names()).finish(),
+        }
+    }
+}
+
+/// Templates from outside the set, found when a call needs one.
+pub trait Templates<'a, P: Provenance> {
+    /// Whether there is a template of that name.
+    fn contains(&self, name: &str) -> bool;
+
+    /// Renders the template `name` on `data` into `output`.
+    ///
+    /// # Errors
+    /// Those of the rendering.
+    fn render(&self, name: &str, data: Value<'a>, output: &mut Output<'a, P>) -> Result<()>;
+}
+
+/// No templates from outside.
+impl<'a, P: Provenance> Templates<'a, P> for () {
+    fn contains(&self, _name: &str) -> bool {
+        false
+    }
+
+    fn render(&self, _name: &str, _data: Value<'a>, _output: &mut Output<'a, P>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What a run uses of the render it belongs to.
+#[derive(Clone, Copy)]
+pub struct Context<'r, 'a, P: Provenance> {
+    /// Makes and reads values.
+    pub heap: &'r Heap<'a>,
+    /// The functions that the template may call.
+    pub functions: &'a Functions,
+    /// The calls to the outside.
+    pub calls: &'a Calls,
+    /// Templates from outside the set.
+    pub templates: &'r dyn Templates<'a, P>,
+    /// The number that the first template of the set has in this render, for sites.
+    pub first_template: u32,
+}
+
+impl<P: Provenance> std::fmt::Debug for Context<'_, '_, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("first_template", &self.first_template).finish_non_exhaustive()
+    }
+}
+
+/// A value, and whether it is an interface that holds it.
+#[derive(Clone, Debug)]
+struct Val<'a> {
+    value: Value<'a>,
+    boxed: bool,
+}
+
+impl<'a> Val<'a> {
+    const INVALID: Self = Self { value: Value::UNDEFINED, boxed: false };
+
+    /// A value of a type of its own.
+    #[inline]
+    fn plain(value: Value<'a>) -> Self {
+        Self { value, boxed: false }
+    }
+
+    /// A value that came out of a map, a list or a function that returns anything.
+    #[inline]
+    fn boxed(value: Value<'a>) -> Self {
+        Self { value, boxed: true }
+    }
+
+    /// What an interface holds; nothing where it holds nothing.
+    #[inline]
+    fn unboxed(self) -> Self {
+        if self.value.is_none() { Self::INVALID } else { Self { boxed: false, ..self } }
+    }
+}
+
+/// How a body ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    Next,
+    Break,
+    Continue,
+}
+
+/// Runs the template number `entry` of `set`.
+pub(crate) fn execute<'a, P: Provenance>(
+    set: &'a Set,
+    entry: u32,
+    data: Data<'a>,
+    context: &Context<'_, 'a, P>,
+    output: &mut Output<'a, P>,
+) -> Result<()> {
+    let (root, scope) = match data {
+        // No data at all, rather than an interface that holds nothing.
+        Data::Value(value) if value.is_none() => (Value::UNDEFINED, None),
+        Data::Value(value) => (value, None),
+        Data::Variables(variables) => (Value::Engine(SCOPE), Some(variables)),
+    };
+    let tree = set.tree(entry);
+    let mut exec = Exec {
+        set,
+        heap: context.heap,
+        budget: context.heap.budget(),
+        context,
+        output,
+        tree,
+        tree_number: entry,
+        at: At::node(tree.root.start),
+        root: Val::plain(root),
+        slots: Vec::new(),
+        base: 0,
+        stack: Vec::new(),
+        functions: Vec::new(),
+        windows: Vec::new(),
+        scope,
+        scope_map: OnceCell::new(),
+        depth: 0,
+    };
+    let dot = exec.root.clone();
+    exec.enter_frame(&dot).map_err(|error| exec.placed(error))
+}
+
+/// Stands for the variables of the render where they are used as a value.
+const SCOPE: EngineRef = EngineRef { kind: u8::MAX, index: 1 };
+
+struct Exec<'r, 'a, P: Provenance> {
+    set: &'a Set,
+    heap: &'r Heap<'a>,
+    budget: &'a Budget,
+    context: &'r Context<'r, 'a, P>,
+    output: &'r mut Output<'a, P>,
+    tree: &'a Tree,
+    tree_number: u32,
+    /// The node that an error is blamed on.
+    at: At,
+    /// `$` of the template that runs.
+    root: Val<'a>,
+    /// The variables of all templates that run, those of the innermost one from `base` on.
+    slots: Vec<Val<'a>>,
+    base: usize,
+    /// Arguments of the calls under way.
+    stack: Vec<Value<'a>>,
+    /// The host functions by their number in the set, once they were looked up.
+    functions: Vec<Option<&'a Arc<dyn Function>>>,
+    /// Lists that are parts of longer ones.
+    windows: Vec<Window<'a>>,
+    scope: Option<&'a dyn Variables>,
+    scope_map: OnceCell<Value<'a>>,
+    depth: u32,
+}
+
+/// A list made by `slice`, and the list it is a part of: slicing it again may reach beyond its end.
+struct Window<'a> {
+    part: Weak<List<'a>>,
+    whole: Value<'a>,
+    start: usize,
+    /// Where the reach of the part ends in the whole.
+    reach: usize,
+}
+
+impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
+    /// The Go value that `value` stands for.
+    #[inline]
+    fn view<'v>(&'v self, value: &'v Value<'a>) -> Result<View<'v, 'a>> {
+        match value {
+            Value::Engine(_) => self.view_scope(value),
+            _ => View::of(value, self.set.integers),
+        }
+    }
+
+    #[cold]
+    fn view_scope<'v>(&'v self, value: &'v Value<'a>) -> Result<View<'v, 'a>> {
+        match self.scope {
+            Some(scope) if is_scope(value) => {
+                if self.scope_map.get().is_none() {
+                    let map = self.merged(scope)?;
+                    // Nothing else can have set it meanwhile.
+                    let _ = self.scope_map.set(map);
+                }
+                View::of(self.scope_map.get().unwrap_or(value), self.set.integers)
+            }
+            _ => View::of(value, self.set.integers),
+        }
+    }
+
+    /// All variables of the render as one map.
+    fn merged(&self, scope: &'a dyn Variables) -> Result<Value<'a>> {
+        let mut map = self.heap.map()?;
+        for name in scope.names() {
+            if let Some(value) = scope.find(&hinagata_value::Key::new(name)) {
+                map.insert(self.heap.string(name)?, Value::Json(value))?;
+            }
+        }
+        Ok(map.finish())
+    }
+
+    /// The value itself; the map of all variables where it stands for them.
+    fn settled(&self, value: Value<'a>) -> Result<Value<'a>> {
+        if self.scope.is_some() && is_scope(&value) {
+            self.view_scope(&value)?;
+            return Ok(self.scope_map.get().cloned().unwrap_or(value));
+        }
+        Ok(value)
+    }
+
+    fn integers(&self) -> Integers {
+        self.set.integers
+    }
+
+    fn site(&self, at: At) -> Site {
+        Site { template: self.context.first_template + self.tree_number, node: at.number() }
+    }
+
+    // ---- errors ----
+
+    /// Go's error at the current node.
+    #[cold]
+    #[inline(never)]
+    fn fail(&self, format: &str, parts: &[Part<'_>]) -> Error {
+        let (line, column) = self.tree.source.line_and_column(self.tree.position(self.at));
+        let location = format!("template: {}:{line}:{column}", self.tree.source.name);
+        let name = quote::quote(&self.tree.name);
+        let context = format!(": executing {name} at <{}>: ", shown(self.tree, self.at));
+        Error::runtime(message(&location, &context, format, parts)).at(|| self.tree.place(self.at))
+    }
+
+    /// The failure of a function, in the words of an error at `at`; limits and the like stay as they are.
+    #[cold]
+    #[inline(never)]
+    fn fail_calling(&mut self, at: At, name: &str, error: Error) -> Error {
+        match error.kind() {
+            ErrorKind::Limit | ErrorKind::Deadline | ErrorKind::Cancelled | ErrorKind::Suspended => error,
+            _ => {
+                self.at = at;
+                let parts = [Part::Text(name), Part::Text(error.message())];
+                let wrapped = self.fail("error calling %s: %v", &parts);
+                wrapped.with_source(error)
+            }
+        }
+    }
+
+    #[cold]
+    fn placed(&self, error: Error) -> Error {
+        match error.kind() {
+            ErrorKind::Suspended => error,
+            _ => error.at(|| self.tree.place(self.at)),
+        }
+    }
+
+    // ---- variables ----
+
+    /// The slot of a variable; `None` when it is not declared.
+    #[inline]
+    fn slot(&self, slots: &Slots) -> Option<usize> {
+        match slots {
+            Slots::One(slot) => Some(*slot as usize),
+            Slots::Maybe(slots) => {
+                slots.iter().map(|slot| *slot as usize).find(|&slot| self.is_declared(slot))
+            }
+        }
+    }
+
+    fn is_declared(&self, slot: usize) -> bool {
+        slot == 0
+            || !matches!(self.slots[self.base + slot - 1].value, Value::Engine(handle) if handle == UNDECLARED)
+    }
+
+    fn get(&self, variable: &Variable) -> Result<&Val<'a>> {
+        match self.slot(&variable.slots) {
+            Some(0) => Ok(&self.root),
+            Some(slot) => Ok(&self.slots[self.base + slot - 1]),
+            None => Err(self.fail("undefined variable: %s", &[Part::Text(&variable.name)])),
+        }
+    }
+
+    fn set(&mut self, variable: &Variable, value: Val<'a>) -> Result<()> {
+        match self.slot(&variable.slots) {
+            Some(0) => self.root = value,
+            Some(slot) => self.slots[self.base + slot - 1] = value,
+            None => return Err(self.fail("undefined variable: %s", &[Part::Text(&variable.name)])),
+        }
+        Ok(())
+    }
+
+    /// Marks the variables as not declared that the command starting with `first` may leave out.
+    fn undeclare(&mut self, first: u32) {
+        let tree = self.tree;
+        if let Some((_, slots)) = tree.conditional.iter().find(|(command, _)| *command == first) {
+            for &slot in slots {
+                self.slots[self.base + slot as usize - 1] = Val::plain(Value::Engine(UNDECLARED));
+            }
+        }
+    }
+
+    // ---- templates ----
+
+    /// Runs the current tree with variables of its own.
+    fn enter_frame(&mut self, dot: &Val<'a>) -> Result<()> {
+        let own = self.tree.slots as usize - 1;
+        let bytes = own * size_of::<Val<'_>>();
+        self.budget.charge(bytes)?;
+        self.base = self.slots.len();
+        self.slots.resize(self.base + own, Val::INVALID);
+        let result = self.body(self.tree.root, dot);
+        self.budget.release(bytes);
+        result.map(drop)
+    }
+
+    #[inline(never)]
+    fn template(&mut self, index: u32, node: &'a TemplateNode, dot: &Val<'a>) -> Result<()> {
+        self.at = At::node(index);
+        let site = self.at;
+        let name = &*self.tree.calls[node.call as usize];
+        let target = self.set.target(self.tree_number, node.call);
+        if target.is_none() && !self.context.templates.contains(name) {
+            return Err(self.fail("template %q not defined", &[Part::Text(name)]));
+        }
+        if self.depth == MOST_CALLS {
+            let depth = Part::Int(i64::from(MOST_CALLS));
+            return Err(self.fail("exceeded maximum template depth (%d)", &[depth]));
+        }
+        let dot = match node.pipe {
+            Some(pipe) => self.pipeline(pipe, dot)?,
+            None => Val::INVALID,
+        };
+        let _level = self.budget.call()?;
+        let Some(target) = target else { return self.outside(site, name, dot.value) };
+        let caller = (self.tree, self.tree_number, self.base);
+        let caller_root = std::mem::replace(&mut self.root, dot.clone());
+        (self.tree, self.tree_number) = (self.set.tree(target), target);
+        self.depth += 1;
+        let result = self.enter_frame(&dot);
+        if let Err(error) = result {
+            let error = self.placed(error);
+            return Err(if error.kind() == ErrorKind::Suspended {
+                error
+            } else {
+                error.via(caller.0.place(site))
+            });
+        }
+        self.depth -= 1;
+        self.slots.truncate(self.base);
+        (self.tree, self.tree_number, self.base) = caller;
+        self.root = caller_root;
+        Ok(())
+    }
+
+    /// Renders a template that the set does not have.
+    #[cold]
+    fn outside(&mut self, site: At, name: &str, data: Value<'a>) -> Result<()> {
+        let data = self.settled(data)?;
+        let result = self.context.templates.render(name, data, self.output);
+        self.at = site;
+        result.map_err(|error| match error.kind() {
+            ErrorKind::Suspended => error,
+            _ => error.via(self.tree.place(site)),
+        })
+    }
+
+    // ---- bodies ----
+
+    fn body(&mut self, body: Span, dot: &Val<'a>) -> Result<Flow> {
+        let tree = self.tree;
+        for (node, index) in tree.nodes[body.range()].iter().zip(body.start..) {
+            match node {
+                Node::Text(text) => {
+                    let site = self.site(At::node(index));
+                    self.output.write(&text.text, site)?;
+                }
+                Node::Action(action) => self.action(index, action, dot)?,
+                Node::If(branch) => match self.if_(branch, dot)? {
+                    Flow::Next => {}
+                    flow => return Ok(flow),
+                },
+                Node::Range(range) => match self.range(index, range, dot)? {
+                    Flow::Next => {}
+                    flow => return Ok(flow),
+                },
+                Node::With(branch) => match self.with(branch, dot)? {
+                    Flow::Next => {}
+                    flow => return Ok(flow),
+                },
+                Node::Template(template) => self.template(index, template, dot)?,
+                Node::Break => return Ok(Flow::Break),
+                Node::Continue => return Ok(Flow::Continue),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn if_(&mut self, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
+        let tree = self.tree;
+        for arm in &tree.arms[branch.arms.range()] {
+            if self.condition(arm.pipe, dot)? {
+                return self.body(arm.body, dot);
+            }
+        }
+        branch.otherwise.map_or(Ok(Flow::Next), |body| self.body(body, dot))
+    }
+
+    fn with(&mut self, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
+        let tree = self.tree;
+        for arm in &tree.arms[branch.arms.range()] {
+            let value = self.pipeline(arm.pipe, dot)?;
+            if self.truth(&value.value)? {
+                return self.body(arm.body, &value);
+            }
+        }
+        branch.otherwise.map_or(Ok(Flow::Next), |body| self.body(body, dot))
+    }
+
+    /// Whether a value counts as true: it is not the zero of its type.
+    #[inline]
+    fn truth(&self, value: &Value<'a>) -> Result<bool> {
+        Ok(match self.view(value)? {
+            View::Invalid | View::Nil | View::TypedNil(_) => false,
+            View::Bool(flag) => flag,
+            View::Str(text) => !text.is_empty(),
+            View::Int(int) => int != 0,
+            View::Float(float) => float != 0.0,
+            View::List(value) | View::Map(value) => self.heap.len(value).unwrap_or(0) > 0,
+            View::Bytes(bytes) => !bytes.is_empty(),
+            View::Uint8(byte) => byte != 0,
+            View::Complex(re, im) => re != 0.0 || im != 0.0,
+            View::Func(_) | View::Opaque => true,
+            View::Host(object) => object.get().is_true(),
+        })
+    }
+
+    fn missing_key(&self) -> MissingKey {
+        self.set.missing_key
+    }
+}
+
+/// Marks the slot of a variable whose declaration was left out.
+const UNDECLARED: EngineRef = EngineRef { kind: u8::MAX, index: 0 };
+
+fn is_scope(value: &Value<'_>) -> bool {
+    matches!(value, Value::Engine(handle) if *handle == SCOPE)
+}

@@ -1,0 +1,203 @@
+//! Actions that print: the value of a pipeline, as directly as it can be written.
+
+use hinagata_value::{Heap, Provenance, Result, Value};
+
+use super::{Exec, Val};
+use crate::{
+    error::Part,
+    fmt::{
+        print::{Printer, print_default},
+        printf::printf,
+        sink::{Building, Direct, Sink},
+    },
+    tree::{Action, At, Builtin, ExprKind, FunctionRef, Span, shown},
+    value::view::{Integers, View},
+};
+
+/// A builtin that makes a string of its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Formatter {
+    Print,
+    Println,
+    Printf,
+    Escape(Escaper),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Escaper {
+    Html,
+    Js,
+    Urlquery,
+}
+
+impl Formatter {
+    pub(super) fn of(builtin: Builtin) -> Option<Self> {
+        Some(match builtin {
+            Builtin::Print => Self::Print,
+            Builtin::Println => Self::Println,
+            Builtin::Printf => Self::Printf,
+            Builtin::Html => Self::Escape(Escaper::Html),
+            Builtin::Js => Self::Escape(Escaper::Js),
+            Builtin::Urlquery => Self::Escape(Escaper::Urlquery),
+            _ => return None,
+        })
+    }
+}
+
+impl<'a, P: Provenance> Exec<'_, 'a, P> {
+    pub(super) fn action(&mut self, index: u32, action: &'a Action, dot: &Val<'a>) -> Result<()> {
+        let tree = self.tree;
+        let pipe = &tree.pipes[action.pipe as usize];
+        if !pipe.variables.is_empty() {
+            return self.pipeline(action.pipe, dot).map(drop);
+        }
+        let last = pipe.commands.end - 1;
+        let args = tree.commands[last as usize].args;
+        let first = args.start;
+        match &tree.exprs[first as usize].kind {
+            ExprKind::Field(keys) if args.len() == 1 && pipe.commands.len() == 1 => {
+                self.budget.step(1)?;
+                self.at = At::expr(first);
+                let value = self.fields(dot, &tree.keys[keys.range()], false)?;
+                self.print_value(index, &value.value)
+            }
+            ExprKind::Function(FunctionRef::Builtin(builtin)) => match Formatter::of(*builtin) {
+                Some(formatter) => {
+                    let before = self.stages(action.pipe, Span { end: last, ..pipe.commands }, dot)?;
+                    self.budget.step(1)?;
+                    let rest = Span { start: first + 1, end: args.end };
+                    self.print_formatted(index, formatter, *builtin, first, rest, before, dot)
+                }
+                None => self.print_pipeline(index, action.pipe, dot),
+            },
+            _ => self.print_pipeline(index, action.pipe, dot),
+        }
+    }
+
+    fn print_pipeline(&mut self, index: u32, pipe: u32, dot: &Val<'a>) -> Result<()> {
+        let value = self.pipeline(pipe, dot)?;
+        self.print_value(index, &value.value)
+    }
+
+    /// Writes a value to the output.
+    #[inline]
+    fn print_value(&mut self, index: u32, value: &Value<'a>) -> Result<()> {
+        let site = self.site(At::node(index));
+        match View::of(value, self.set.integers) {
+            Ok(View::Str(text)) if !matches!(value, Value::Pieces(_)) => self.output.write(text, site),
+            Ok(view @ (View::Float(_) | View::Int(_) | View::Bool(_) | View::List(_) | View::Map(_))) => {
+                let mut sink = Direct { output: self.output, site, budget: self.budget };
+                print_default(&mut sink, self.heap, view, self.set.integers)
+            }
+            _ => self.print_rare(index, value),
+        }
+    }
+
+    #[inline(never)]
+    fn print_rare(&mut self, index: u32, value: &Value<'a>) -> Result<()> {
+        self.at = At::node(index);
+        let site = self.site(self.at);
+        match value {
+            Value::Pending(call) => return self.output.write_pending(*call),
+            Value::Pieces(pieces) => return self.output.write_pieces(pieces, site),
+            Value::Host(object) => {
+                if let Some(part) = object.get().part() {
+                    return self.output.write_part(part);
+                }
+            }
+            _ => {}
+        }
+        let value = self.settled(value.clone())?;
+        let view = View::of(&value, self.set.integers)?;
+        match view {
+            View::Invalid | View::Nil => self.output.write("<no value>", site),
+            View::Func(_) => {
+                let (node, type_) = (shown(self.tree, self.at), view.type_name());
+                let parts = [Part::Text(&node), Part::Text(&type_)];
+                Err(self.fail("can't print %s of type %s", &parts))
+            }
+            _ => {
+                let mut sink = Direct { output: self.output, site, budget: self.budget };
+                print_default(&mut sink, self.heap, view, self.set.integers)
+            }
+        }
+    }
+
+    /// Writes what a formatting builtin makes straight to the output.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one call, used at one place")]
+    fn print_formatted(
+        &mut self,
+        index: u32,
+        formatter: Formatter,
+        builtin: Builtin,
+        first: u32,
+        args: Span,
+        last: Option<Val<'a>>,
+        dot: &Val<'a>,
+    ) -> Result<()> {
+        let base = self.stack.len();
+        self.push_builtin_args(builtin, first, args, last, dot)?;
+        let site = self.site(At::node(index));
+        let mut sink = Direct { output: self.output, site, budget: self.budget };
+        format_into(&mut sink, formatter, self.heap, self.set.integers, &self.stack[base..])?;
+        self.stack.truncate(base);
+        Ok(())
+    }
+
+    /// What a formatting builtin makes, as a value; its arguments are on the stack from `base` on.
+    pub(super) fn formatted(&mut self, formatter: Formatter, base: usize) -> Result<Value<'a>> {
+        let mut building = Building::new(self.heap);
+        format_into(&mut building, formatter, self.heap, self.set.integers, &self.stack[base..])?;
+        building.finish(self.heap)
+    }
+}
+
+fn format_into<'a>(
+    sink: &mut impl Sink,
+    formatter: Formatter,
+    heap: &Heap<'a>,
+    integers: Integers,
+    values: &[Value<'a>],
+) -> Result<()> {
+    match (formatter, values) {
+        (Formatter::Printf, [format, values @ ..]) => {
+            let format = format.as_bytes().unwrap_or_default();
+            printf(&mut Printer::new(sink, heap, integers), format, values)
+        }
+        (Formatter::Println, _) => Printer::new(sink, heap, integers).println(values),
+        (Formatter::Escape(escaper), _) => escape_into(sink, escaper, heap, integers, values),
+        _ => Printer::new(sink, heap, integers).print(values),
+    }
+}
+
+fn escape_into<'a>(
+    sink: &mut impl Sink,
+    escaper: Escaper,
+    heap: &Heap<'a>,
+    integers: Integers,
+    values: &[Value<'a>],
+) -> Result<()> {
+    let escape = match escaper {
+        Escaper::Html => crate::escape::html,
+        Escaper::Js => crate::escape::js,
+        Escaper::Urlquery => crate::escape::url_query,
+    };
+    if let [value] = values
+        && let Some(text) = value.as_bytes()
+    {
+        heap.budget().step_bytes(text.len())?;
+        return sink.bytes(&escape(text));
+    }
+    // Nothing prints as `<no value>` here, and counts as a string.
+    let values: Vec<Value<'a>> = values
+        .iter()
+        .map(|value| match View::of(value, integers)? {
+            View::Nil | View::Invalid => heap.string("<no value>"),
+            _ => Ok(value.clone()),
+        })
+        .collect::<Result<_>>()?;
+    let mut building = Building::new(heap);
+    Printer::new(&mut building, heap, integers).print(&values)?;
+    heap.budget().step_bytes(building.as_bytes().len())?;
+    sink.bytes(&escape(building.as_bytes()))
+}

@@ -1,0 +1,260 @@
+//! Sets of templates: parsed one source after the other, linked, ready to run.
+
+use std::{collections::HashMap, sync::Arc};
+
+use hinagata_value::{
+    Budget, Calls, Error, ErrorKind, Functions, Heap, Limits, Output, Place, Provenance, Result, Site,
+    near_names,
+};
+use serde_json::Value as Json;
+
+use crate::{
+    exec::{self, Context, Data},
+    parse::{self, Names, lex::Delims},
+    text::{quote, unicode::is_identifier},
+    tree::{At, Builtin, Tree, shown},
+    value::view::Integers,
+};
+
+/// What a field gives that a map does not have: Go's option `missingkey`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingKey {
+    /// No value: it prints as `<no value>`, and so do fields of it. Go calls this `default`, or `invalid`.
+    #[default]
+    Invalid,
+    /// The zero value of the map's element type, which is nil.
+    Zero,
+    /// An error.
+    Error,
+}
+
+impl MissingKey {
+    /// The option by the name Go has for it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "default" | "invalid" => Some(Self::Invalid),
+            "zero" => Some(Self::Zero),
+            "error" => Some(Self::Error),
+            _ => None,
+        }
+    }
+}
+
+/// How the templates of a set are read and run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The mark before an action; empty for `{{`.
+    pub left: String,
+    /// The mark after an action; empty for `}}`.
+    pub right: String,
+    /// What a missing key gives.
+    pub missing_key: MissingKey,
+    /// How whole numbers of the data are read.
+    pub integers: Integers,
+}
+
+/// Named templates that can call each other.
+///
+/// Parsing adds the template of a source's own name and those it defines. A later definition
+/// replaces an earlier one of the same name, unless it is empty. A set is cheap to clone: templates
+/// are shared.
+///
+/// ```
+/// use hinagata_gotemplate::{Options, Set};
+/// use hinagata_value::{Budget, Functions, Limits};
+///
+/// let functions = Functions::new();
+/// let mut set = Set::new(Options::default(), &functions);
+/// set.parse("hello", "Hello, {{.name}}!{{range .tags}} #{{.}}{{end}}", &Budget::new(Limits::default()))?;
+///
+/// let data = serde_json::json!({"name": "Rumi", "tags": ["a", "b"]});
+/// assert_eq!(set.render("hello", &data, &functions, Limits::default())?, "Hello, Rumi! #a #b");
+/// # Ok::<(), hinagata_value::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Set {
+    delims: Delims,
+    pub(crate) missing_key: MissingKey,
+    pub(crate) integers: Integers,
+    /// Names of the functions that sources may use.
+    known: Arc<[String]>,
+    /// Names of the host functions that are used, by the number templates have for them.
+    used: Vec<Box<str>>,
+    trees: Vec<Arc<Tree>>,
+    names: HashMap<Box<str>, u32>,
+    /// For each template, the templates that its calls lead to.
+    links: Vec<Box<[Option<u32>]>>,
+    /// The name that was parsed first: Go names the set after it.
+    first: Option<Box<str>>,
+}
+
+impl Set {
+    /// An empty set, whose templates may use `functions`. Names that Go does not allow for a
+    /// function can never be used.
+    #[must_use]
+    pub fn new(options: Options, functions: &Functions) -> Self {
+        let known = functions.names().filter(|name| is_identifier(name)).map(str::to_owned).collect();
+        Self {
+            delims: Delims::new(&options.left, &options.right),
+            missing_key: options.missing_key,
+            integers: options.integers,
+            known,
+            used: Vec::new(),
+            trees: Vec::new(),
+            names: HashMap::new(),
+            links: Vec::new(),
+            first: None,
+        }
+    }
+
+    /// Parses `source` under `name` and adds its templates.
+    ///
+    /// # Errors
+    /// Go's parse error, of kind [`ErrorKind::Syntax`]; or a limit. The set is unchanged then.
+    pub fn parse(&mut self, name: &str, source: &str, budget: &Budget) -> Result<()> {
+        let mut used = Used { known: &self.known, names: std::mem::take(&mut self.used) };
+        let trees = parse::parse(name, source, &self.delims, &mut used, budget);
+        self.used = used.names;
+        let trees = trees?;
+        self.first.get_or_insert_with(|| name.into());
+        for tree in trees {
+            self.add(tree);
+        }
+        self.link();
+        Ok(())
+    }
+
+    fn add(&mut self, tree: Tree) {
+        if let Some(&index) = self.names.get(&tree.name) {
+            if !parse::is_empty(&tree) {
+                self.trees[index as usize] = Arc::new(tree);
+            }
+            return;
+        }
+        self.names.insert(tree.name.clone(), self.trees.len() as u32);
+        self.trees.push(Arc::new(tree));
+    }
+
+    fn link(&mut self) {
+        let target = |name: &Box<str>| self.names.get(name).copied();
+        self.links = self.trees.iter().map(|tree| tree.calls.iter().map(target).collect()).collect();
+    }
+
+    /// The names of the templates, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.names.keys().map(|name| &**name).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Whether there is a template of that name.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+
+    /// How many templates there are: so many numbers for sites a run takes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.trees.len()
+    }
+
+    /// Whether there are no templates.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.trees.is_empty()
+    }
+
+    pub(crate) fn tree(&self, index: u32) -> &Tree {
+        &self.trees[index as usize]
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Option<u32> {
+        self.names.get(name).copied()
+    }
+
+    pub(crate) fn target(&self, tree: u32, call: u32) -> Option<u32> {
+        self.links[tree as usize][call as usize]
+    }
+
+    pub(crate) fn host_names(&self) -> usize {
+        self.used.len()
+    }
+
+    /// Runs the template `name` on `data` and writes to `output`.
+    ///
+    /// # Errors
+    /// Go's execution error, with Go's text as its message; a limit; or [`ErrorKind::Suspended`] when
+    /// the result of a call is needed. What was written before stays in `output`.
+    pub fn execute<'a, P: Provenance>(
+        &'a self,
+        name: &str,
+        data: impl Into<Data<'a>>,
+        context: &Context<'_, 'a, P>,
+        output: &mut Output<'a, P>,
+    ) -> Result<()> {
+        match self.number(name) {
+            Some(entry) => exec::execute(self, entry, data.into(), context, output),
+            None => Err(self.no_template(name)),
+        }
+    }
+
+    #[cold]
+    fn no_template(&self, name: &str) -> Error {
+        let (wanted, set) = (quote::quote(name), quote::quote(self.first.as_deref().unwrap_or_default()));
+        let text = format!("template: no template {wanted} associated with template {set}");
+        Error::new(ErrorKind::NotFound, text).with_near(near_names(name, self.names()))
+    }
+
+    /// Renders the template `name` on `data` to text, in one go and without calls to the outside.
+    ///
+    /// # Errors
+    /// As [`Set::execute`], and when the output is not UTF-8.
+    pub fn render(&self, name: &str, data: &Json, functions: &Functions, limits: Limits) -> Result<String> {
+        let budget = Budget::new(limits);
+        let calls = Calls::new();
+        let heap = Heap::new(&budget);
+        let mut output: Output<'_> = Output::new(&budget);
+        let context = Context { heap: &heap, functions, calls: &calls, templates: &(), first_template: 0 };
+        self.execute(name, data, &context, &mut output)?;
+        output.finish().into_text()
+    }
+
+    /// The place of a site that a run of this set recorded; `first_template` as in [`Context`].
+    #[must_use]
+    pub fn place(&self, site: Site, first_template: u32) -> Option<Place> {
+        let tree = self.trees.get(site.template.checked_sub(first_template)? as usize)?;
+        Some(tree.place(At::from_number(site.node)))
+    }
+
+    /// The source of the action at a site, such as `{{.user.name}}`; empty for text.
+    #[must_use]
+    pub fn shown(&self, site: Site, first_template: u32) -> Option<String> {
+        let tree = self.trees.get(site.template.checked_sub(first_template)? as usize)?;
+        Some(shown(tree, At::from_number(site.node)))
+    }
+}
+
+/// The host functions that a set's sources use.
+struct Used<'k> {
+    known: &'k [String],
+    names: Vec<Box<str>>,
+}
+
+impl Names for Used<'_> {
+    fn host_function(&mut self, name: &str) -> Option<u32> {
+        self.known.binary_search_by(|known| known.as_str().cmp(name)).ok()?;
+        let index = self.names.iter().position(|used| **used == *name).unwrap_or_else(|| {
+            self.names.push(name.into());
+            self.names.len() - 1
+        });
+        Some(index as u32)
+    }
+
+    fn near(&self, name: &str) -> Vec<String> {
+        let builtins = Builtin::ALL.iter().map(|builtin| builtin.name());
+        near_names(name, self.known.iter().map(String::as_str).chain(builtins))
+    }
+}

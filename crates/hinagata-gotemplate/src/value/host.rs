@@ -1,0 +1,33 @@
+//! What host functions can ask about values, so that they see them as Go would.
+
+use std::borrow::Cow;
+
+use hinagata_value::{Heap, Result, Value};
+
+use super::view::{Integers, View};
+use crate::fmt::{print::Printer, sink::Building};
+
+/// The string that Go's `Sprint` makes of `values`: each as `%v`, with spaces where neither neighbour
+/// is a string.
+///
+/// # Errors
+/// When a limit is reached, or a value is the result of a call that is still under way.
+pub fn sprint<'a>(heap: &Heap<'a>, values: &[Value<'a>], integers: Integers) -> Result<Value<'a>> {
+    let mut building = Building::new(heap);
+    Printer::new(&mut building, heap, integers).print(values)?;
+    building.finish(heap)
+}
+
+/// The name of the Go type that a value has, such as `map[string]interface {}`.
+///
+/// # Errors
+/// When the value is the result of a call that is still under way.
+pub fn type_name<'v>(value: &'v Value<'_>, integers: Integers) -> Result<Cow<'v, str>> {
+    Ok(View::of(value, integers)?.type_name())
+}
+
+/// Whether a value is nil, with a type or without.
+#[must_use]
+pub fn is_nil(value: &Value<'_>) -> bool {
+    matches!(View::of(value, Integers::Float), Ok(View::Nil | View::Invalid | View::TypedNil(_)))
+}
