@@ -1,14 +1,27 @@
 //! Jinja2 templates: the language prompt authors know from Python, run under a budget.
 //!
-//! The front end turns a source into an [`ast::Template`]; its tokens, its precedence and the lines
-//! of its errors are those of Jinja2 3.1.6.
+//! A source is parsed to a tree ([`ast`]), compiled to code whose names are slots, and run on the
+//! values of `hinagata-value`. Its tokens, its precedence, its scopes and the lines of its errors are
+//! those of Jinja2 3.1.6. The crate does no IO: other templates come from a [`Loader`], the outside
+//! from host functions.
 
 pub mod ast;
+mod check;
+mod code;
+mod compile;
+mod context;
 mod lexer;
+mod library;
 mod options;
 mod parser;
+mod run;
 mod source;
+mod template;
 
+pub use check::{NameKind, UnknownName, check_names};
+pub use context::{Moment, Settings, UndefinedMode};
 pub use options::{ParseOptions, Syntax};
 pub use parser::parse;
+pub use run::{Render, Rendered};
 pub use source::Source;
+pub use template::{Loader, NoTemplates, Sources, Template};

@@ -205,6 +205,13 @@ impl Error {
         error
     }
 
+    /// The same error as one of another kind; the limit it names stays.
+    #[must_use]
+    pub fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
     /// The same error at `place`, unless it already has one: the innermost place wins.
     #[must_use]
     pub fn at(mut self, place: impl FnOnce() -> Place) -> Self {

@@ -1,0 +1,221 @@
+//! Expressions.
+
+use hinagata_value::{Error, Key, LimitKind, Result};
+
+use super::{Compiler, uses};
+use crate::{
+    ast::{self, Const, ExprKind, PostfixOp, Span, UnaryOp},
+    code::{
+        Args, Call, Callee, Conditional, Expr, FilterCall, LoopField, Path, PathStep, SliceExpr, TestCall,
+    },
+    library::{filters, methods, tests},
+};
+
+impl Compiler<'_> {
+    pub(super) fn expr(&mut self, expr: &ast::Expr) -> Result<Expr> {
+        self.budget.step(1)?;
+        let _level = self.budget.nest()?;
+        Ok(match &expr.kind {
+            ExprKind::Const(constant) => self.constant(constant, expr.span)?,
+            ExprKind::Name(name) => self.name(name),
+            ExprKind::List(items) => Expr::List(self.exprs(items)?),
+            ExprKind::Tuple(items) => Expr::Tuple(self.exprs(items)?),
+            ExprKind::Dict(entries) => {
+                let mut compiled = Vec::with_capacity(entries.len());
+                for (key, value) in entries {
+                    compiled.push((self.expr(key)?, self.expr(value)?));
+                }
+                Expr::Dict(compiled, expr.span)
+            }
+            ExprKind::Postfix(node) => self.postfix(node)?,
+            ExprKind::Unary(op, operand) => {
+                let operand = Box::new(self.expr(operand)?);
+                match op {
+                    UnaryOp::Not => Expr::Not(operand),
+                    UnaryOp::Neg => Expr::Neg(operand, expr.span),
+                    UnaryOp::Pos => Expr::Pos(operand, expr.span),
+                }
+            }
+            ExprKind::Binary(node) => {
+                let first = self.expr(&node.first)?;
+                let mut rest = Vec::with_capacity(node.rest.len());
+                for step in &node.rest {
+                    rest.push((step.op, self.expr(&step.right)?, step.span));
+                }
+                Expr::Binary(Box::new((first, rest)))
+            }
+            ExprKind::Concat(items) => Expr::Concat(self.exprs(items)?),
+            ExprKind::Compare(node) => {
+                let first = self.expr(&node.first)?;
+                let mut rest = Vec::with_capacity(node.rest.len());
+                for step in &node.rest {
+                    rest.push((step.op, self.expr(&step.right)?, step.span));
+                }
+                Expr::Compare(Box::new((first, rest)))
+            }
+            ExprKind::And(items) => Expr::And(self.exprs(items)?),
+            ExprKind::Or(items) => Expr::Or(self.exprs(items)?),
+            ExprKind::Conditional(node) => Expr::Conditional(Box::new(Conditional {
+                value: self.expr(&node.value)?,
+                tests: self.exprs(&node.tests)?,
+                otherwise: node.otherwise.as_ref().map(|value| self.expr(value)).transpose()?,
+            })),
+        })
+    }
+
+    fn exprs(&mut self, items: &[ast::Expr]) -> Result<Vec<Expr>> {
+        items.iter().map(|item| self.expr(item)).collect()
+    }
+
+    fn constant(&self, constant: &Const, span: Span) -> Result<Expr> {
+        Ok(match constant {
+            Const::None => Expr::None,
+            Const::Bool(value) => Expr::Bool(*value),
+            Const::Int(value) => match i64::try_from(*value) {
+                Ok(value) => Expr::Int(value),
+                Err(_) => Expr::Big(*value),
+            },
+            Const::HugeInt(digits) => {
+                let message = format!("an integer of {} digits does not fit 128 bits", digits.len());
+                return Err(Error::limit_reached(LimitKind::Integer, message).at(|| self.source.place(span)));
+            }
+            Const::Float(value) => Expr::Float(*value),
+            Const::Str(value) => Expr::Str(value.to_string()),
+        })
+    }
+
+    /// An operand and what follows it, folded from left to right.
+    fn postfix(&mut self, node: &ast::Postfix) -> Result<Expr> {
+        let mut ops = node.ops.iter().peekable();
+        let mut expr = match self.direct_loop(node, &mut ops)? {
+            Some(expr) => expr,
+            None => self.expr(&node.base)?,
+        };
+        while let Some(step) = ops.next() {
+            self.budget.step(1)?;
+            expr = match &step.op {
+                PostfixOp::Attr(name) => {
+                    if let Some(ast::PostfixStep { op: PostfixOp::Call(args), span }) =
+                        ops.next_if(|next| matches!(next.op, PostfixOp::Call(_)))
+                    {
+                        let callee = Callee::Method(expr, path_step(name, step.span));
+                        Expr::Call(Box::new(Call { callee, args: self.args(args)?, span: *span }))
+                    } else {
+                        attribute(expr, path_step(name, step.span))
+                    }
+                }
+                PostfixOp::Item(key) => Expr::Item(Box::new((expr, self.expr(key)?)), step.span),
+                PostfixOp::Slice(slice) => {
+                    let mut part =
+                        |part: &Option<ast::Expr>| part.as_ref().map(|part| self.expr(part)).transpose();
+                    let (start, stop, by) = (part(&slice.start)?, part(&slice.stop)?, part(&slice.step)?);
+                    Expr::Slice(Box::new(SliceExpr { base: expr, start, stop, step: by }), step.span)
+                }
+                PostfixOp::Call(args) => Expr::Call(Box::new(Call {
+                    callee: Callee::Value(expr),
+                    args: self.args(args)?,
+                    span: step.span,
+                })),
+                PostfixOp::Filter(filter) => Expr::Filter(Box::new((expr, self.filter(filter)?))),
+                PostfixOp::Test(test) => Expr::Test(Box::new((expr, self.test(test)?))),
+            };
+        }
+        Ok(expr)
+    }
+
+    /// `loop.index` and the like of the innermost loop, which need no loop object.
+    fn direct_loop<'n>(
+        &mut self,
+        node: &'n ast::Postfix,
+        ops: &mut std::iter::Peekable<std::slice::Iter<'n, ast::PostfixStep>>,
+    ) -> Result<Option<Expr>> {
+        if !uses::is_direct_use("loop", node) || !self.is_direct_loop() {
+            return Ok(None);
+        }
+        let Some(step) = ops.next() else { return Ok(None) };
+        let (callee, args, span) = match (&step.op, ops.peek().map(|step| (&step.op, step.span))) {
+            (PostfixOp::Call(args), _) => (Callee::Loop, args, step.span),
+            (PostfixOp::Attr(name), Some((PostfixOp::Call(args), span))) if &**name == "cycle" => {
+                ops.next();
+                (Callee::LoopCycle, args, span)
+            }
+            (PostfixOp::Attr(name), Some((PostfixOp::Call(args), span))) if &**name == "changed" => {
+                ops.next();
+                (Callee::LoopChanged, args, span)
+            }
+            (PostfixOp::Attr(name), _) => return Ok(LoopField::of(name).map(Expr::Loop)),
+            _ => return Ok(None),
+        };
+        Ok(Some(Expr::Call(Box::new(Call { callee, args: self.args(args)?, span }))))
+    }
+
+    /// What a call block calls: as in an expression, but the call itself comes from the block.
+    pub(super) fn callee_of(&mut self, callee: &ast::Expr) -> Result<Callee> {
+        if let ExprKind::Postfix(node) = &callee.kind
+            && let Some((last, before)) = node.ops.split_last()
+            && let PostfixOp::Attr(name) = &last.op
+        {
+            let receiver = match before {
+                [] => self.expr(&node.base)?,
+                _ => self.postfix(&ast::Postfix { base: node.base.clone(), ops: before.to_vec() })?,
+            };
+            return Ok(Callee::Method(receiver, path_step(name, last.span)));
+        }
+        Ok(Callee::Value(self.expr(callee)?))
+    }
+
+    pub(super) fn args(&mut self, args: &ast::CallArgs) -> Result<Args> {
+        let mut named = Vec::with_capacity(args.keywords.len());
+        for keyword in &args.keywords {
+            named.push((keyword.name.name.to_string(), self.expr(&keyword.value)?));
+        }
+        Ok(Args {
+            positional: self.exprs(&args.positional)?,
+            named,
+            args: args.args.as_ref().map(|args| self.expr(args)).transpose()?,
+            kwargs: args.kwargs.as_ref().map(|kwargs| self.expr(kwargs)).transpose()?,
+        })
+    }
+
+    pub(super) fn filters(&mut self, filters: &[ast::FilterCall]) -> Result<Vec<FilterCall>> {
+        filters.iter().map(|filter| self.filter(filter)).collect()
+    }
+
+    fn filter(&mut self, filter: &ast::FilterCall) -> Result<FilterCall> {
+        Ok(FilterCall {
+            name: filter.name.to_string(),
+            filter: filters::find(&filter.name),
+            args: self.args(&filter.args)?,
+            span: filter.span,
+        })
+    }
+
+    fn test(&mut self, test: &ast::TestCall) -> Result<TestCall> {
+        Ok(TestCall {
+            name: test.name.to_string(),
+            test: tests::find(&test.name),
+            negated: test.negated,
+            args: self.args(&test.args)?,
+            span: test.span,
+            defined: match &*test.name {
+                "defined" => Some(true),
+                "undefined" => Some(false),
+                _ => None,
+            },
+        })
+    }
+}
+
+fn path_step(name: &str, span: Span) -> PathStep {
+    PathStep { key: Key::new(name), special: methods::is_map_method(name) || name.starts_with('_'), span }
+}
+
+fn attribute(base: Expr, step: PathStep) -> Expr {
+    match base {
+        Expr::Path(mut path) => {
+            path.steps.push(step);
+            Expr::Path(path)
+        }
+        base => Expr::Path(Box::new(Path { base, steps: vec![step] })),
+    }
+}

@@ -1,0 +1,525 @@
+//! From the syntax tree to code: names become slots, filters become functions.
+
+mod expression;
+mod symbols;
+mod uses;
+
+use std::collections::HashMap;
+
+use hinagata_value::{Budget, Key, Result};
+
+use self::symbols::{Analysis, Initial, Symbols};
+use crate::{
+    Source,
+    ast::{self, Stmt, StmtKind, TargetKind},
+    code::{
+        Arm, BlockCall, BlockCode, Call, CallBlock, Code, Expr, For, FromImport, Function, Import, Include,
+        LoopFilter, MacroCode, Node, Op, Otherwise, Param, Scope, SetBlock, Slot, Target, TemplateCode,
+        TopLevel, Var, VarPlace, Visible,
+    },
+};
+
+/// Compiles a parsed template.
+///
+/// # Errors
+/// When a filter or test is not known, or a name cannot be set; when the budget is used up.
+pub(crate) fn compile(template: &ast::Template, source: &Source, budget: &Budget) -> Result<TemplateCode> {
+    let mut compiler = Compiler {
+        source,
+        budget,
+        functions: Vec::new(),
+        blocks: Vec::new(),
+        has_extends: has_extends(&template.body),
+        has_macros: false,
+    };
+    compiler.template(template)
+}
+
+/// Whether the root of a template can extend another one.
+fn has_extends(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Extends(_) => true,
+        StmtKind::If(node) => {
+            node.arms.iter().any(|arm| has_extends(&arm.body)) || has_extends(&node.otherwise)
+        }
+        StmtKind::For(node) => has_extends(&node.body) || has_extends(&node.otherwise),
+        StmtKind::With(node) => has_extends(&node.body),
+        StmtKind::AutoEscape(node) => has_extends(&node.body),
+        StmtKind::Generation(body) => has_extends(body),
+        _ => false,
+    })
+}
+
+struct Compiler<'s> {
+    source: &'s Source,
+    budget: &'s Budget,
+    /// The functions around what is being compiled, the innermost last.
+    functions: Vec<FunctionScope>,
+    blocks: Vec<BlockCode>,
+    has_extends: bool,
+    has_macros: bool,
+}
+
+/// A function that is being compiled.
+struct FunctionScope {
+    scopes: Vec<NameScope>,
+    next_slot: Slot,
+    /// Whether it sees the functions around it: macros do, blocks do not.
+    nested: bool,
+    is_root: bool,
+    /// The loops around what is being compiled, the innermost last: how many scopes deep each is.
+    loops: Vec<OpenLoop>,
+}
+
+struct OpenLoop {
+    /// How many scopes are open inside this loop's body.
+    scope: usize,
+}
+
+/// The names of one scope.
+struct NameScope {
+    symbols: Symbols,
+    slots: HashMap<Box<str>, Slot>,
+    /// Whether it is the root itself, whose names the context sees.
+    top_level: bool,
+}
+
+impl FunctionScope {
+    fn new(nested: bool, is_root: bool) -> Self {
+        // Slot 0 of a nested function holds the frame it was made in.
+        Self { scopes: Vec::new(), next_slot: Slot::from(nested), nested, is_root, loops: Vec::new() }
+    }
+
+    fn new_slot(&mut self) -> Slot {
+        self.next_slot += 1;
+        self.next_slot - 1
+    }
+}
+
+impl Compiler<'_> {
+    fn template(&mut self, template: &ast::Template) -> Result<TemplateCode> {
+        self.functions.push(FunctionScope::new(false, true));
+        let self_slot = self.special_slot(&template.body, "self");
+        self.open_scope(true, |analysis| analysis.body(&template.body));
+        if let (Some(slot), Some(scope)) = (self_slot, self.function().scopes.last_mut()) {
+            scope.symbols.declare("self");
+            scope.slots.insert("self".into(), slot);
+        }
+        let body = self.body(&template.body)?;
+        let root_scope = self.close_scope();
+        let function = self.pop_function(body);
+        let top_level = self.top_level(&template.body, &root_scope);
+        Ok(TemplateCode {
+            root: function,
+            self_slot,
+            blocks: std::mem::take(&mut self.blocks),
+            top_level,
+            has_macros: self.has_macros,
+        })
+    }
+
+    /// The names that the root sets: imports are seen by blocks, but not by those who import us.
+    fn top_level(&self, body: &[Stmt], scope: &NameScope) -> Vec<TopLevel> {
+        let mut imported = Vec::new();
+        uses::imported_names(body, &mut imported);
+        let exported = |name: &str| !name.starts_with('_') && !imported.iter().any(|other| *other == name);
+        let names = scope.symbols.stores().iter().filter(|name| &***name != "self");
+        names
+            .filter_map(|name| {
+                let slot = *scope.slots.get(name)?;
+                Some(TopLevel { name: name.to_string(), slot, exported: exported(name) })
+            })
+            .collect()
+    }
+
+    fn function(&mut self) -> &mut FunctionScope {
+        self.functions.last_mut().expect("compiling happens inside a function")
+    }
+
+    fn pop_function(&mut self, body: Code) -> Function {
+        let scope = self.functions.pop();
+        Function { body, slots: scope.map_or(0, |scope| scope.next_slot) }
+    }
+
+    /// Opens a scope whose names `analyse` finds.
+    fn open_scope(&mut self, top_level: bool, analyse: impl FnOnce(&mut Analysis<'_>)) {
+        let outer = |name: &str| self.find(name).is_some();
+        let mut analysis = Analysis::new(&outer);
+        analyse(&mut analysis);
+        let symbols = analysis.finish();
+        let function = self.function();
+        let mut slots = HashMap::new();
+        for name in symbols.stores() {
+            slots.insert(name.clone(), function.new_slot());
+        }
+        function.scopes.push(NameScope { symbols, slots, top_level });
+    }
+
+    fn close_scope(&mut self) -> NameScope {
+        self.function().scopes.pop().expect("a scope is open")
+    }
+
+    /// The slots that the innermost scope must empty when it starts.
+    fn fresh_slots(&mut self) -> Vec<Slot> {
+        let Some(scope) = self.function().scopes.last() else { return Vec::new() };
+        let stores = scope.symbols.stores().iter();
+        stores
+            .filter(|name| scope.symbols.initial(name) != Initial::Param)
+            .filter_map(|name| scope.slots.get(name).copied())
+            .collect()
+    }
+
+    /// A body in a scope of its own.
+    fn scoped(&mut self, body: &[Stmt]) -> Result<Scope> {
+        self.open_scope(false, |analysis| analysis.body(body));
+        let code = self.body(body)?;
+        let fresh = self.fresh_slots();
+        self.close_scope();
+        Ok(Scope { body: code, fresh })
+    }
+
+    /// Where a name is set, as seen from here: the places in the order they are looked at.
+    fn find(&self, name: &str) -> Option<(Vec<VarPlace>, Initial)> {
+        let mut places = Vec::new();
+        let mut last = None;
+        let mut up = 0;
+        for function in self.functions.iter().rev() {
+            for scope in function.scopes.iter().rev() {
+                let Some(&slot) = scope.slots.get(name) else { continue };
+                places.push(VarPlace { up, slot });
+                let initial = scope.symbols.initial(name);
+                last = Some(initial);
+                if initial != Initial::Outer {
+                    return Some((places, initial));
+                }
+            }
+            if !function.nested {
+                break;
+            }
+            up += 1;
+        }
+        last.map(|initial| (places, initial))
+    }
+
+    fn var(&self, name: &str) -> Option<Var> {
+        let (places, initial) = self.find(name)?;
+        let mut otherwise = match initial {
+            Initial::Context => Otherwise::Context,
+            _ => Otherwise::Undefined,
+        };
+        let mut places = places.into_iter();
+        let place = places.next()?;
+        for outer in places.rev() {
+            otherwise = Otherwise::Outer(Box::new((outer, otherwise)));
+        }
+        Some(Var { place, otherwise, key: Key::new(name) })
+    }
+
+    /// The names that an include or a scoped block sees here.
+    fn visible(&self) -> Vec<Visible> {
+        let mut visible: Vec<Visible> = Vec::new();
+        for function in self.functions.iter().rev() {
+            for scope in function.scopes.iter().rev() {
+                for name in scope.symbols.stores() {
+                    if !visible.iter().any(|known| *known.name == **name)
+                        && let Some(var) = self.var(name)
+                    {
+                        visible.push(Visible { name: name.to_string(), var });
+                    }
+                }
+            }
+            if !function.nested {
+                break;
+            }
+        }
+        visible
+    }
+
+    /// A slot for `self`, `super` or the like, when the body uses the name without setting it.
+    fn special_slot(&mut self, body: &[Stmt], name: &str) -> Option<Slot> {
+        uses::uses_name(body, name).then(|| self.function().new_slot())
+    }
+
+    fn body(&mut self, body: &[Stmt]) -> Result<Code> {
+        let mut code = Code::with_capacity(body.len());
+        for stmt in body {
+            self.budget.step(1)?;
+            self.stmt(stmt, &mut code)?;
+        }
+        Ok(code)
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, code: &mut Code) -> Result<()> {
+        let _level = self.budget.nest()?;
+        let op = match &stmt.kind {
+            StmtKind::Text(text) => Op::Text(text.clone()),
+            StmtKind::Print(expr) => Op::Print(self.expr(expr)?),
+            StmtKind::If(node) => self.if_(node)?,
+            StmtKind::For(node) => self.for_(node)?,
+            StmtKind::Set(node) => {
+                let value = self.expr(&node.value)?;
+                Op::Set(self.target(&node.target)?, value)
+            }
+            StmtKind::SetBlock(node) => Op::SetBlock(Box::new(SetBlock {
+                target: self.target(&node.target)?,
+                body: self.scoped(&node.body)?,
+                filters: self.filters(&node.filters)?,
+            })),
+            StmtKind::With(node) => self.with(node)?,
+            StmtKind::Macro(node) => {
+                let target = self.name_target(&node.name.name);
+                let code = self.macro_code(&node.name.name, &node.params, &node.body)?;
+                Op::Macro(target, Box::new(code))
+            }
+            StmtKind::CallBlock(node) => self.call_block(node)?,
+            StmtKind::FilterBlock(node) => {
+                let filters = self.filters(&node.filters)?;
+                Op::FilterBlock(filters, self.scoped(&node.body)?)
+            }
+            StmtKind::Block(node) => self.block(node)?,
+            StmtKind::Extends(expr) => Op::Extends(self.expr(expr)?),
+            StmtKind::Include(node) => Op::Include(Box::new(Include {
+                template: self.expr(&node.template)?,
+                ignore_missing: node.ignore_missing,
+                with_context: node.with_context,
+                visible: if node.with_context { self.visible() } else { Vec::new() },
+            })),
+            StmtKind::Import(node) => Op::Import(Box::new(Import {
+                template: self.expr(&node.template)?,
+                target: self.name_target(&node.name.name),
+                with_context: node.with_context,
+                visible: if node.with_context { self.visible() } else { Vec::new() },
+            })),
+            StmtKind::FromImport(node) => {
+                let template = self.expr(&node.template)?;
+                let mut names = Vec::new();
+                for name in &node.names {
+                    let bound = name.alias.as_ref().unwrap_or(&name.name);
+                    names.push((name.name.name.to_string(), self.name_target(&bound.name)));
+                }
+                let visible = if node.with_context { self.visible() } else { Vec::new() };
+                Op::FromImport(Box::new(FromImport {
+                    template,
+                    names,
+                    with_context: node.with_context,
+                    visible,
+                }))
+            }
+            StmtKind::Do(expr) => Op::Do(self.expr(expr)?),
+            StmtKind::Break => Op::Break,
+            StmtKind::Continue => Op::Continue,
+            StmtKind::AutoEscape(node) => {
+                let enabled = self.expr(&node.enabled)?;
+                Op::AutoEscape(enabled, self.scoped(&node.body)?)
+            }
+            StmtKind::Generation(body) => Op::Scope(self.scoped(body)?),
+            StmtKind::Message(node) => {
+                let role = self.expr(&node.role)?;
+                Op::Message(role, self.scoped(&node.body)?)
+            }
+        };
+        let prints = matches!(op, Op::Text(_) | Op::Print(_) | Op::Block(_));
+        let muted_by_extends = prints && self.has_extends && self.function().is_root;
+        code.push(Node { op, span: stmt.span, muted_by_extends });
+        Ok(())
+    }
+
+    fn if_(&mut self, node: &ast::If) -> Result<Op> {
+        let mut arms = Vec::with_capacity(node.arms.len());
+        for arm in &node.arms {
+            arms.push(Arm { test: self.expr(&arm.test)?, body: self.body(&arm.body)?, span: arm.span });
+        }
+        Ok(Op::If(arms, self.body(&node.otherwise)?))
+    }
+
+    fn for_(&mut self, node: &ast::For) -> Result<Op> {
+        let iter = self.expr(&node.iter)?;
+        let first_slot = self.function().next_slot;
+        let filter = match &node.filter {
+            None => None,
+            Some(test) => {
+                self.open_scope(false, |analysis| {
+                    uses::target_names(&node.target, &mut |name| analysis.declare(name));
+                    analysis.expr(test);
+                });
+                let filter = LoopFilter { target: self.target(&node.target)?, test: self.expr(test)? };
+                self.close_scope();
+                Some(filter)
+            }
+        };
+        let uses_loop = node.recursive || uses::uses_loop(&node.body);
+        self.open_scope(false, |analysis| {
+            if uses_loop {
+                analysis.declare("loop");
+            }
+            uses::target_names(&node.target, &mut |name| analysis.declare(name));
+            analysis.body(&node.body);
+        });
+        let scope = self.function().scopes.len();
+        self.function().loops.push(OpenLoop { scope });
+        let target = self.target(&node.target)?;
+        let body = self.body(&node.body)?;
+        let fresh = self.fresh_slots();
+        self.function().loops.pop();
+        let scope = self.close_scope();
+        let object = scope.slots.get("loop").copied().filter(|_| uses_loop && uses::loop_escapes(&node.body));
+        let otherwise = self.scoped(&node.otherwise)?;
+        let slots = first_slot..self.function().next_slot;
+        Ok(Op::For(Box::new(For {
+            target,
+            iter,
+            filter,
+            body: Scope { body, fresh },
+            otherwise,
+            recursive: node.recursive,
+            uses_loop,
+            object,
+            slots,
+        })))
+    }
+
+    fn with(&mut self, node: &ast::With) -> Result<Op> {
+        let mut values = Vec::new();
+        for (_, value) in &node.bindings {
+            values.push(self.expr(value)?);
+        }
+        self.open_scope(false, |analysis| {
+            for (target, _) in &node.bindings {
+                uses::target_names(target, &mut |name| analysis.declare(name));
+            }
+            analysis.body(&node.body);
+        });
+        let mut bindings = Vec::new();
+        for ((target, _), value) in node.bindings.iter().zip(values) {
+            bindings.push((self.target(target)?, value));
+        }
+        let body = self.body(&node.body)?;
+        let fresh = self.fresh_slots();
+        self.close_scope();
+        Ok(Op::With(bindings, Scope { body, fresh }))
+    }
+
+    fn macro_code(&mut self, name: &str, params: &[ast::Param], body: &[Stmt]) -> Result<MacroCode> {
+        self.has_macros = true;
+        self.functions.push(FunctionScope::new(true, false));
+        let explicit_caller = params.iter().any(|param| &*param.name.name == "caller");
+        let special = |name: &str| {
+            let declared = params.iter().any(|param| &*param.name.name == name);
+            !declared && uses::uses_name(body, name)
+        };
+        let specials = ["caller", "kwargs", "varargs"].map(|name| (name, special(name)));
+        self.open_scope(false, |analysis| {
+            for param in params {
+                analysis.declare(&param.name.name);
+            }
+            for (name, used) in specials {
+                if used {
+                    analysis.declare(name);
+                }
+            }
+            // Defaults are read in the macro's own scope, before its body.
+            params
+                .iter()
+                .filter_map(|param| param.default.as_ref())
+                .for_each(|default| analysis.expr(default));
+            analysis.body(body);
+        });
+        let mut compiled = Vec::new();
+        for param in params {
+            let default = param.default.as_ref().map(|default| self.expr(default)).transpose()?;
+            let slot = self.slot_of(&param.name.name);
+            let span = param.default.as_ref().map_or(param.name.span, |default| default.span);
+            compiled.push(Param { name: param.name.name.to_string(), slot, default, span });
+        }
+        let slot = |this: &mut Self, (name, used): (&str, bool)| used.then(|| this.slot_of(name));
+        let [caller, kwargs, varargs] = specials.map(|special| slot(self, special));
+        let code = self.body(body)?;
+        self.close_scope();
+        let function = self.pop_function(code);
+        Ok(MacroCode {
+            name: name.to_owned(),
+            params: compiled,
+            function,
+            caller,
+            varargs,
+            kwargs,
+            explicit_caller,
+        })
+    }
+
+    /// The slot of a name that the innermost scope declares.
+    fn slot_of(&mut self, name: &str) -> Slot {
+        self.function().scopes.last().and_then(|scope| scope.slots.get(name).copied()).unwrap_or_default()
+    }
+
+    fn call_block(&mut self, node: &ast::CallBlock) -> Result<Op> {
+        let body = self.macro_code("caller", &node.params, &node.body)?;
+        let callee = self.callee_of(&node.callee)?;
+        let args = self.args(&node.args)?;
+        Ok(Op::CallBlock(Box::new(CallBlock { body, call: Call { callee, args, span: node.call_span } })))
+    }
+
+    fn block(&mut self, node: &ast::Block) -> Result<Op> {
+        let visible = if node.scoped { self.visible() } else { Vec::new() };
+        self.functions.push(FunctionScope::new(false, false));
+        let super_slot = self.special_slot(&node.body, "super");
+        let self_slot = self.special_slot(&node.body, "self");
+        self.open_scope(false, |analysis| {
+            analysis.body(&node.body);
+        });
+        for (name, slot) in [("super", super_slot), ("self", self_slot)] {
+            if let (Some(slot), Some(scope)) = (slot, self.function().scopes.last_mut()) {
+                scope.symbols.declare(name);
+                scope.slots.insert(name.into(), slot);
+            }
+        }
+        let body = self.body(&node.body)?;
+        self.close_scope();
+        let function = self.pop_function(body);
+        let name = node.name.name.to_string();
+        self.blocks.push(BlockCode {
+            name: name.clone(),
+            function,
+            super_slot,
+            self_slot,
+            required: node.required,
+        });
+        Ok(Op::Block(Box::new(BlockCall { name, scoped: node.scoped, required: node.required, visible })))
+    }
+
+    fn name_target(&mut self, name: &str) -> Target {
+        match self.find(name) {
+            // A name that is set belongs to the innermost scope, so its first place is here.
+            Some((places, _)) => Target::Slot(places[0].slot),
+            None => Target::Tuple(Vec::new()),
+        }
+    }
+
+    fn target(&mut self, target: &ast::Target) -> Result<Target> {
+        Ok(match &target.kind {
+            TargetKind::Name(name) => self.name_target(name),
+            TargetKind::Attr { namespace, attr } => {
+                let namespace = self.name(&namespace.name);
+                Target::Attr(Box::new((namespace, attr.name.to_string())))
+            }
+            TargetKind::Tuple(targets) => {
+                Target::Tuple(targets.iter().map(|target| self.target(target)).collect::<Result<_>>()?)
+            }
+        })
+    }
+
+    fn name(&mut self, name: &str) -> Expr {
+        match self.var(name) {
+            Some(var) => Expr::Var(Box::new(var)),
+            None => Expr::Context(Key::new(name)),
+        }
+    }
+
+    /// Whether `loop` here is the innermost loop of this function, and not a name of another scope.
+    fn is_direct_loop(&mut self) -> bool {
+        let function = self.function();
+        let Some(open) = function.loops.last() else { return false };
+        let inner = &function.scopes[open.scope..];
+        !inner.iter().any(|scope| scope.slots.contains_key("loop"))
+    }
+}

@@ -1,0 +1,256 @@
+//! Which names a scope sets, and what such a name is before it is set.
+//!
+//! Jinja2 decides this for a whole scope before it runs: a name that is set anywhere in a scope
+//! belongs to the scope. What it is before that depends on what comes first in the source: read
+//! first, it is looked up outside; set first, it is undefined.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::ast::{CallArgs, Expr, ExprKind, FilterCall, PostfixOp, Stmt, StmtKind, Target, TargetKind};
+
+/// What a name of a scope is before the scope sets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Initial {
+    /// A parameter or loop target: always set.
+    Param,
+    /// What the scope outside has under this name.
+    Outer,
+    /// What the context has under this name.
+    Context,
+    Undefined,
+}
+
+/// What is known of the names of one scope.
+#[derive(Debug, Default)]
+pub(super) struct Symbols {
+    /// What a name is before it is set; names that are only read are here too.
+    refs: HashMap<Box<str>, Initial>,
+    stored: HashSet<Box<str>>,
+    /// The stored names in the order they are met.
+    order: Vec<Box<str>>,
+}
+
+impl Symbols {
+    /// Declares a parameter.
+    pub(super) fn declare(&mut self, name: &str) {
+        self.refs.insert(name.into(), Initial::Param);
+        self.add_store(name);
+    }
+
+    fn add_store(&mut self, name: &str) {
+        if self.stored.insert(name.into()) {
+            self.order.push(name.into());
+        }
+    }
+
+    pub(super) fn sets(&self, name: &str) -> bool {
+        self.stored.contains(name)
+    }
+
+    /// The names this scope sets, in the order they are met.
+    pub(super) fn stores(&self) -> &[Box<str>] {
+        &self.order
+    }
+
+    pub(super) fn initial(&self, name: &str) -> Initial {
+        self.refs.get(name).copied().unwrap_or(Initial::Undefined)
+    }
+}
+
+/// Goes over the statements of one scope, in the order Jinja2 does; scopes inside are left out.
+pub(super) struct Analysis<'o> {
+    /// What is known so far, and above it what each open branch adds.
+    layers: Vec<Symbols>,
+    /// Whether a scope around this one knows a name.
+    outer: &'o dyn Fn(&str) -> bool,
+}
+
+impl<'o> Analysis<'o> {
+    pub(super) fn new(outer: &'o dyn Fn(&str) -> bool) -> Self {
+        Self { layers: vec![Symbols::default()], outer }
+    }
+
+    pub(super) fn finish(mut self) -> Symbols {
+        self.layers.swap_remove(0)
+    }
+
+    fn top(&mut self) -> &mut Symbols {
+        self.layers.last_mut().expect("the first layer stays")
+    }
+
+    pub(super) fn declare(&mut self, name: &str) {
+        self.top().declare(name);
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        self.layers.iter().any(|layer| layer.refs.contains_key(name))
+    }
+
+    fn load(&mut self, name: &str) {
+        if !self.knows(name) && !(self.outer)(name) {
+            self.top().refs.insert(name.into(), Initial::Context);
+        }
+    }
+
+    fn store(&mut self, name: &str) {
+        if !self.knows(name) {
+            let initial = if (self.outer)(name) { Initial::Outer } else { Initial::Undefined };
+            self.top().refs.insert(name.into(), initial);
+        }
+        self.top().add_store(name);
+    }
+
+    /// What `visit` adds to the names, as a branch that may not be taken.
+    fn branch(&mut self, visit: impl FnOnce(&mut Self)) -> Symbols {
+        self.layers.push(Symbols::default());
+        visit(self);
+        self.layers.pop().unwrap_or_default()
+    }
+
+    pub(super) fn body(&mut self, body: &[Stmt]) {
+        for stmt in body {
+            self.stmt(stmt);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Text(_)
+            | StmtKind::Block(_)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::AutoEscape(_)
+            | StmtKind::Generation(_)
+            | StmtKind::Message(_) => {}
+            StmtKind::Print(expr) | StmtKind::Do(expr) | StmtKind::Extends(expr) => self.expr(expr),
+            StmtKind::If(node) => {
+                self.expr(&node.arms[0].test);
+                let branches = [
+                    self.branch(|this| this.body(&node.arms[0].body)),
+                    self.branch(|this| node.arms[1..].iter().for_each(|arm| this.elif(&arm.test, &arm.body))),
+                    self.branch(|this| this.body(&node.otherwise)),
+                ];
+                self.merge(branches);
+            }
+            StmtKind::For(node) => self.expr(&node.iter),
+            StmtKind::Set(node) => {
+                self.expr(&node.value);
+                self.target(&node.target);
+            }
+            StmtKind::SetBlock(node) => self.target(&node.target),
+            StmtKind::With(node) => node.bindings.iter().for_each(|(_, value)| self.expr(value)),
+            StmtKind::Macro(node) => self.store(&node.name.name),
+            StmtKind::CallBlock(node) => {
+                self.expr(&node.callee);
+                self.args(&node.args);
+            }
+            StmtKind::FilterBlock(node) => node.filters.iter().for_each(|filter| self.filter(filter)),
+            StmtKind::Include(node) => self.expr(&node.template),
+            StmtKind::Import(node) => {
+                self.expr(&node.template);
+                self.store(&node.name.name);
+            }
+            StmtKind::FromImport(node) => {
+                self.expr(&node.template);
+                for name in &node.names {
+                    self.store(&name.alias.as_ref().unwrap_or(&name.name).name);
+                }
+            }
+        }
+    }
+
+    /// An `elif` is an `if` in a branch of its own, with nothing else beside its body.
+    fn elif(&mut self, test: &Expr, body: &[Stmt]) {
+        self.expr(test);
+        let taken = self.branch(|this| this.body(body));
+        self.merge([taken, Symbols::default(), Symbols::default()]);
+    }
+
+    /// Names that only some branches set are what they are outside where no branch set them.
+    fn merge(&mut self, branches: [Symbols; 3]) {
+        let mut counts: HashMap<Box<str>, usize> = HashMap::new();
+        for name in branches.iter().flat_map(Symbols::stores) {
+            if !self.layers.iter().any(|layer| layer.sets(name)) {
+                *counts.entry(name.clone()).or_default() += 1;
+            }
+        }
+        for branch in branches {
+            for name in branch.stores() {
+                self.top().add_store(name);
+            }
+            self.top().refs.extend(branch.refs);
+        }
+        for (name, count) in counts {
+            if count < 3 {
+                let initial = if (self.outer)(&name) { Initial::Outer } else { Initial::Context };
+                self.top().refs.insert(name, initial);
+            }
+        }
+    }
+
+    pub(super) fn target(&mut self, target: &Target) {
+        match &target.kind {
+            TargetKind::Name(name) => self.store(name),
+            TargetKind::Attr { namespace, .. } => self.load(&namespace.name),
+            TargetKind::Tuple(targets) => targets.iter().for_each(|target| self.target(target)),
+        }
+    }
+
+    fn filter(&mut self, filter: &FilterCall) {
+        self.args(&filter.args);
+    }
+
+    fn args(&mut self, args: &CallArgs) {
+        args.positional.iter().for_each(|arg| self.expr(arg));
+        args.keywords.iter().for_each(|arg| self.expr(&arg.value));
+        args.args.iter().chain(&args.kwargs).for_each(|arg| self.expr(arg));
+    }
+
+    pub(super) fn expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Const(_) => {}
+            ExprKind::Name(name) => self.load(name),
+            ExprKind::List(items)
+            | ExprKind::Tuple(items)
+            | ExprKind::Concat(items)
+            | ExprKind::And(items)
+            | ExprKind::Or(items) => items.iter().for_each(|item| self.expr(item)),
+            ExprKind::Dict(entries) => entries.iter().for_each(|(key, value)| {
+                self.expr(key);
+                self.expr(value);
+            }),
+            ExprKind::Unary(_, operand) => self.expr(operand),
+            ExprKind::Binary(node) => {
+                self.expr(&node.first);
+                node.rest.iter().for_each(|step| self.expr(&step.right));
+            }
+            ExprKind::Compare(node) => {
+                self.expr(&node.first);
+                node.rest.iter().for_each(|step| self.expr(&step.right));
+            }
+            ExprKind::Conditional(node) => {
+                node.tests.iter().for_each(|test| self.expr(test));
+                self.expr(&node.value);
+                node.otherwise.iter().for_each(|value| self.expr(value));
+            }
+            ExprKind::Postfix(node) => {
+                self.expr(&node.base);
+                for step in &node.ops {
+                    match &step.op {
+                        PostfixOp::Attr(_) => {}
+                        PostfixOp::Item(key) => self.expr(key),
+                        PostfixOp::Slice(slice) => {
+                            [&slice.start, &slice.stop, &slice.step]
+                                .into_iter()
+                                .flatten()
+                                .for_each(|part| self.expr(part));
+                        }
+                        PostfixOp::Call(args) => self.args(args),
+                        PostfixOp::Filter(filter) => self.filter(filter),
+                        PostfixOp::Test(test) => self.args(&test.args),
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Statements.
+
+use std::sync::Arc;
+
+use hinagata_value::{Error, Off, Output, Part, Provenance, Result, Site, Value};
+use serde_json::Value as Json;
+
+use super::{
+    Flow, Vm, is_unset,
+    objects::{Macro, Object},
+};
+use crate::{
+    code::{Callee, Expr, FilterCall, MacroCode, Node, Op, Scope, SetBlock, Target},
+    context::UndefinedMode,
+    library::{ops, print},
+};
+
+impl<'a> Vm<'a> {
+    pub(super) fn exec<P: Provenance>(&mut self, code: &'a [Node], out: &mut Output<'a, P>) -> Result<Flow> {
+        for node in code {
+            match self.exec_node(node, out) {
+                Ok(Flow::Next) => {}
+                Ok(flow) => return Ok(flow),
+                Err(error) => return Err(self.settle(error, node.span)),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Runs a body whose own slots start empty.
+    #[inline]
+    pub(super) fn exec_scope<P: Provenance>(
+        &mut self,
+        scope: &'a Scope,
+        out: &mut Output<'a, P>,
+    ) -> Result<Flow> {
+        for &slot in &scope.fresh {
+            self.set_slot(slot, Value::UNDEFINED);
+        }
+        self.exec(&scope.body, out)
+    }
+
+    #[inline]
+    fn exec_node<P: Provenance>(&mut self, node: &'a Node, out: &mut Output<'a, P>) -> Result<Flow> {
+        if node.muted_by_extends && self.parent.is_some() {
+            return Ok(Flow::Next);
+        }
+        match &node.op {
+            Op::Text(text) => {
+                out.write(text, self.site(node.span))?;
+                Ok(Flow::Next)
+            }
+            Op::Print(expr) => {
+                self.print(expr, self.site(node.span), out)?;
+                Ok(Flow::Next)
+            }
+            Op::If(arms, otherwise) => {
+                for arm in arms {
+                    self.budget.step(1)?;
+                    if self.test(&arm.test).map_err(|error| self.settle(error, arm.span))? {
+                        return self.exec(&arm.body, out);
+                    }
+                }
+                self.exec(otherwise, out)
+            }
+            Op::For(node_for) => {
+                self.budget.enter()?;
+                self.exec_for(node_for, node.span, out)
+            }
+            Op::Set(target, value) => {
+                self.budget.step(1)?;
+                let value = self.eval(value)?;
+                self.assign(target, value)?;
+                Ok(Flow::Next)
+            }
+            _ => self.exec_rare(node, out),
+        }
+    }
+
+    /// Statements that are rare, apart so that the frame of the others stays small.
+    #[inline(never)]
+    fn exec_rare<P: Provenance>(&mut self, node: &'a Node, out: &mut Output<'a, P>) -> Result<Flow> {
+        self.budget.step(1)?;
+        self.budget.enter()?;
+        let span = node.span;
+        match &node.op {
+            Op::SetBlock(block) => self.exec_set_block(block),
+            Op::With(bindings, scope) => self.exec_with(bindings, scope, out),
+            Op::Scope(scope) => self.exec_scope(scope, out),
+            Op::Macro(target, code) => {
+                let value = self.make_macro(code, true)?;
+                self.assign(target, value)?;
+                Ok(Flow::Next)
+            }
+            Op::CallBlock(block) => {
+                let caller = self.make_macro(&block.body, false)?;
+                let result = self.call_with_caller(&block.call, caller.clone());
+                if let Value::Engine(handle) = caller {
+                    self.objects.with(handle, |object| {
+                        if let Object::Macro(object) = object {
+                            object.alive = false;
+                        }
+                    });
+                }
+                let value = result?;
+                self.print_value(&value, self.site(span), out)?;
+                Ok(Flow::Next)
+            }
+            Op::FilterBlock(filters, scope) => {
+                let (flow, text) = self.capture(scope)?;
+                let value = self.apply_filters(text, filters)?;
+                self.print_value(&value, self.site(span), out)?;
+                Ok(flow)
+            }
+            Op::Block(block) => {
+                self.exec_block(block, span, out)?;
+                Ok(Flow::Next)
+            }
+            Op::Extends(parent) => {
+                self.exec_extends(parent)?;
+                Ok(Flow::Next)
+            }
+            Op::Include(include) => {
+                self.exec_include(include, span, out)?;
+                Ok(Flow::Next)
+            }
+            Op::Import(import) => {
+                self.exec_import(import, span)?;
+                Ok(Flow::Next)
+            }
+            Op::FromImport(import) => {
+                self.exec_from_import(import, span)?;
+                Ok(Flow::Next)
+            }
+            Op::Do(expr) => {
+                self.eval(expr)?;
+                Ok(Flow::Next)
+            }
+            Op::Break => Ok(Flow::Break),
+            Op::Continue => Ok(Flow::Continue),
+            Op::AutoEscape(enabled, scope) => {
+                let enabled = self.test(enabled)?;
+                let before = std::mem::replace(&mut self.autoescape, enabled);
+                let flow = self.exec_scope(scope, out);
+                self.autoescape = before;
+                flow
+            }
+            Op::Message(role, scope) => self.exec_message(role, scope, out),
+            Op::Text(_) | Op::Print(_) | Op::If(..) | Op::For(_) | Op::Set(..) => Ok(Flow::Next),
+        }
+    }
+
+    fn exec_set_block(&mut self, block: &'a SetBlock) -> Result<Flow> {
+        let (flow, text) = self.capture(&block.body)?;
+        if flow != Flow::Next {
+            return Ok(flow);
+        }
+        let value = self.apply_filters(text, &block.filters)?;
+        self.assign(&block.target, value)?;
+        Ok(Flow::Next)
+    }
+
+    fn exec_with<P: Provenance>(
+        &mut self,
+        bindings: &'a [(Target, Expr)],
+        scope: &'a Scope,
+        out: &mut Output<'a, P>,
+    ) -> Result<Flow> {
+        // All values belong to the scope outside, so none is bound before the last is known.
+        let mut values = Vec::with_capacity(bindings.len());
+        for (_, value) in bindings {
+            values.push(self.eval(value)?);
+        }
+        for &slot in &scope.fresh {
+            self.set_slot(slot, Value::UNDEFINED);
+        }
+        for ((target, _), value) in bindings.iter().zip(values) {
+            self.assign(target, value)?;
+        }
+        self.exec(&scope.body, out)
+    }
+
+    fn exec_message<P: Provenance>(
+        &mut self,
+        role: &'a Expr,
+        scope: &'a Scope,
+        out: &mut Output<'a, P>,
+    ) -> Result<Flow> {
+        let value = self.eval(role)?;
+        let name = value.as_str().ok_or_else(|| Error::runtime("the role of a message must be a string"))?;
+        // A role that is not written in the template comes from data: only harmless ones.
+        if !matches!(role, Expr::Str(_)) && !matches!(name, "user" | "assistant" | "tool") {
+            return Err(Error::security(format!(
+                "a role from data must be user, assistant or tool, not '{name}'"
+            ))
+            .with_hint("write the role into the template to use another one"));
+        }
+        let part = |kind: &str, content| Arc::new(Part { kind: kind.to_owned(), content });
+        out.write_part(part("role", Json::String(name.to_owned())))?;
+        let flow = self.exec_scope(scope, out)?;
+        out.write_part(part("role_end", Json::Null))?;
+        Ok(flow)
+    }
+
+    /// Runs a body and catches what it prints.
+    pub(super) fn capture(&mut self, scope: &'a Scope) -> Result<(Flow, Value<'a>)> {
+        let mut out = Output::<Off>::capture(self.budget);
+        let flow = self.exec_scope(scope, &mut out)?;
+        Ok((flow, out.into_value(self.autoescape)?))
+    }
+
+    fn apply_filters(&mut self, mut value: Value<'a>, filters: &'a [FilterCall]) -> Result<Value<'a>> {
+        for filter in filters {
+            value = self.apply_filter(value, filter)?;
+        }
+        Ok(value)
+    }
+
+    /// A macro of the running frame. Unless it ends with the statement, its frame stays.
+    fn make_macro(&mut self, code: &'a MacroCode, lasting: bool) -> Result<Value<'a>> {
+        if lasting {
+            self.floor = self.slots.len();
+        }
+        self.objects.add(Object::Macro(Macro {
+            code,
+            template: self.template,
+            context: self.context,
+            base: self.base,
+            autoescape: self.autoescape,
+            alive: true,
+        }))
+    }
+
+    pub(super) fn assign(&mut self, target: &'a Target, value: Value<'a>) -> Result<()> {
+        match target {
+            Target::Slot(slot) => {
+                self.set_slot(*slot, value);
+                Ok(())
+            }
+            Target::Attr(target) => {
+                let (namespace, name) = &**target;
+                match self.eval(namespace)? {
+                    Value::Namespace(map) => self.heap.insert(&map, Value::Lit(name), value),
+                    _ => {
+                        Err(Error::runtime(format!("cannot set '{name}' of something that is no namespace"))
+                            .with_hint("only the attributes of a `namespace(…)` can be set"))
+                    }
+                }
+            }
+            Target::Tuple(targets) => self.unpack(targets, &value),
+        }
+    }
+
+    fn unpack(&mut self, targets: &'a [Target], value: &Value<'a>) -> Result<()> {
+        let mut items = ops::iterate(&self.cx(), value)?;
+        for (index, target) in targets.iter().enumerate() {
+            let Some(item) = items.next() else {
+                return Err(Error::runtime(format!(
+                    "not enough values to unpack: expected {}, got {index}",
+                    targets.len()
+                )));
+            };
+            let item = self.heap.current(item);
+            self.assign(target, item)?;
+        }
+        if items.next().is_some() {
+            return Err(Error::runtime(format!("too many values to unpack: expected {}", targets.len())));
+        }
+        Ok(())
+    }
+
+    /// `{{ expr }}`.
+    #[inline]
+    fn print<P: Provenance>(&mut self, expr: &'a Expr, site: Site, out: &mut Output<'a, P>) -> Result<()> {
+        if let Expr::Call(call) = expr
+            && !matches!(call.callee, Callee::LoopCycle | Callee::LoopChanged)
+        {
+            return self.print_call(call, site, out);
+        }
+        let value = self.eval(expr)?;
+        self.print_value(&value, site, out)
+    }
+
+    /// Prints a value as `{{ }}` does.
+    #[inline]
+    pub(super) fn print_value<P: Provenance>(
+        &mut self,
+        value: &Value<'a>,
+        site: Site,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        if !self.autoescape {
+            match value {
+                Value::Json(Json::String(text)) => return out.write(text, site),
+                Value::Lit(text) => return out.write(text, site),
+                Value::Str(text) | Value::Safe(text) => return out.write(text, site),
+                Value::Int(int) => return out.write_int(*int, site),
+                _ => {}
+            }
+        }
+        self.print_rare(value, site, out)
+    }
+
+    #[inline(never)]
+    fn print_rare<P: Provenance>(
+        &mut self,
+        value: &Value<'a>,
+        site: Site,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        match value {
+            Value::Pending(call) => out.write_pending(*call),
+            Value::Pieces(pieces) => out.write_pieces(pieces, site),
+            Value::Undefined(_) if self.inputs.settings.undefined == UndefinedMode::Empty => Ok(()),
+            // A conditional expression without `else` gives nothing in every mode.
+            value if is_unset(value) => Ok(()),
+            Value::Host(object) if let Some(part) = object.get().part() => out.write_part(part),
+            _ => out.write_with(site, |text| print::print_output(&self.cx(), value, text)),
+        }
+    }
+}

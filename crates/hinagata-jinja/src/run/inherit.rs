@@ -1,0 +1,317 @@
+//! Blocks and inheritance, includes and imports.
+
+use hinagata_value::{Error, ErrorKind, Off, Output, Provenance, Result, Value, near_names};
+
+use super::{Vm, names::BlockList, objects::Object};
+use crate::{
+    Template,
+    ast::Span,
+    code::{BlockCall, Expr, FromImport, Import, Include},
+    library::ops,
+};
+
+impl<'a> Vm<'a> {
+    /// Runs a template and those it extends, in the context `context`.
+    pub(super) fn run_root<P: Provenance>(
+        &mut self,
+        template: u32,
+        context: usize,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        let outer = (self.template, self.context, self.autoescape, self.parent, self.base);
+        self.context = context;
+        self.add_blocks(context, template)?;
+        let start = self.slots.len();
+        let mut next = Some(template);
+        let mut result = Ok(());
+        let mut levels = Vec::new();
+        let budget = self.budget;
+        while let Some(template) = next {
+            match budget.call() {
+                Ok(level) => levels.push(level),
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+            self.template = template;
+            self.autoescape = self.inputs.settings.autoescape;
+            self.parent = None;
+            result = self.run_one_root(template, context, out);
+            if result.is_err() {
+                break;
+            }
+            next = self.parent;
+        }
+        drop(levels);
+        if self.floor <= start {
+            self.slots.truncate(start);
+        }
+        (self.template, self.context, self.autoescape, self.parent, self.base) = outer;
+        result
+    }
+
+    fn run_one_root<P: Provenance>(
+        &mut self,
+        template: u32,
+        context: usize,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        let code = &self.templates[template as usize].code;
+        self.enter(code.root.slots)?;
+        let base = self.base;
+        self.contexts[context].roots.push((template, base));
+        if let Some(slot) = code.self_slot {
+            let value = self.self_object(context)?;
+            self.set_slot(slot, value);
+        }
+        self.exec(&code.root.body, out)?;
+        Ok(())
+    }
+
+    fn self_object(&mut self, context: usize) -> Result<Value<'a>> {
+        let blocks = self.contexts[context].blocks.iter().map(|block| block.name).collect();
+        self.objects.add(Object::Template { context, blocks })
+    }
+
+    /// Adds the blocks of a template behind those of the templates that extend it.
+    fn add_blocks(&mut self, context: usize, template: u32) -> Result<()> {
+        for block in &self.templates[template as usize].code.blocks {
+            self.budget.step(1)?;
+            let blocks = &mut self.contexts[context].blocks;
+            match blocks.iter_mut().find(|known| known.name == block.name) {
+                Some(known) => known.definitions.push((template, block)),
+                None => blocks.push(BlockList { name: &block.name, definitions: vec![(template, block)] }),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn exec_extends(&mut self, parent: &'a Expr) -> Result<()> {
+        let name = self.eval(parent)?;
+        if self.parent.is_some() {
+            return Err(Error::runtime("a template can extend one other template only"));
+        }
+        let parent = self.load(&name)?;
+        self.add_blocks(self.context, parent)?;
+        self.parent = Some(parent);
+        Ok(())
+    }
+
+    pub(super) fn exec_block<P: Provenance>(
+        &mut self,
+        block: &'a BlockCall,
+        span: Span,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        let owner = self.contexts[self.context].owner;
+        let context = match block.scoped {
+            true => self.add_context(Some(self.context), Some((&block.visible, self.base)), Some(owner))?,
+            false => owner,
+        };
+        if block.required {
+            let blocks = &self.contexts[owner].blocks;
+            let provided = blocks.iter().find(|known| known.name == block.name);
+            if provided.is_some_and(|list| list.definitions[0].1.required) {
+                return Err(Error::runtime(format!("required block '{}' is not defined", block.name))
+                    .with_hint("the template that extends this one must define it"));
+            }
+        }
+        self.run_block(context, &block.name, 0, span, out)
+    }
+
+    /// Runs the definition number `depth` of a block.
+    pub(super) fn run_block<P: Provenance>(
+        &mut self,
+        context: usize,
+        name: &'a str,
+        depth: usize,
+        span: Span,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        let budget = self.budget;
+        let _level = budget.call()?;
+        let owner = self.contexts[context].owner;
+        let list = self.contexts[owner].blocks.iter().find(|known| known.name == name);
+        let Some(&(template, block)) = list.and_then(|list| list.definitions.get(depth)) else {
+            return Err(Error::undefined(format!("there is no parent block called '{name}'")));
+        };
+        let has_parent = list.is_some_and(|list| list.definitions.len() > depth + 1);
+        let before = self.enter(block.function.slots)?;
+        let outer = (self.template, self.context, self.autoescape);
+        (self.template, self.context, self.autoescape) = (template, context, self.inputs.settings.autoescape);
+        let result = self.fill_block_slots(block, context, name, depth, has_parent);
+        let result = result.and_then(|()| self.exec(&block.function.body, out));
+        (self.template, self.context, self.autoescape) = outer;
+        self.leave(before);
+        match result {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.via(error, span)),
+        }
+    }
+
+    fn fill_block_slots(
+        &mut self,
+        block: &'a crate::code::BlockCode,
+        context: usize,
+        name: &'a str,
+        depth: usize,
+        has_parent: bool,
+    ) -> Result<()> {
+        if let Some(slot) = block.super_slot {
+            let value = match has_parent {
+                true => self.objects.add(Object::Block { context, name, depth: depth + 1 })?,
+                false => Value::Undefined(hinagata_value::Undefined {
+                    owner: hinagata_value::Owner::Variables,
+                    name: Some(&SUPER),
+                }),
+            };
+            self.set_slot(slot, value);
+        }
+        if let Some(slot) = block.self_slot {
+            let owner = self.contexts[context].owner;
+            let value = self.self_object(owner)?;
+            self.set_slot(slot, value);
+        }
+        Ok(())
+    }
+
+    pub(super) fn exec_include<P: Provenance>(
+        &mut self,
+        include: &'a Include,
+        span: Span,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        let name = self.eval(&include.template)?;
+        let template = match self.load(&name) {
+            Ok(template) => template,
+            // A template that cannot be read is an error all the same; only a missing one is ignored.
+            Err(error) if error.kind() == ErrorKind::NotFound && include.ignore_missing => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let context = self.context_of(include.with_context, &include.visible)?;
+        self.run_root(template, context, out).map_err(|error| self.via(error, span))
+    }
+
+    fn context_of(&mut self, with_context: bool, visible: &'a [crate::code::Visible]) -> Result<usize> {
+        match with_context {
+            true => self.add_context(Some(self.context), Some((visible, self.base)), None),
+            false => self.add_context(None, None, None),
+        }
+    }
+
+    pub(super) fn exec_import(&mut self, import: &'a Import, span: Span) -> Result<()> {
+        let name = self.eval(&import.template)?;
+        let template = self.load(&name)?;
+        let context = self.context_of(import.with_context, &import.visible)?;
+        let module = self.module(template, context, span)?;
+        self.assign(&import.target, module)
+    }
+
+    pub(super) fn exec_from_import(&mut self, import: &'a FromImport, span: Span) -> Result<()> {
+        let name = self.eval(&import.template)?;
+        let template = self.load(&name)?;
+        let context = self.context_of(import.with_context, &import.visible)?;
+        let module = self.module(template, context, span)?;
+        for (name, target) in &import.names {
+            let value = match &module {
+                Value::Engine(handle) => crate::context::Objects::attribute(&self.objects, *handle, name),
+                _ => None,
+            };
+            let value = value.unwrap_or(Value::Undefined(hinagata_value::Undefined {
+                owner: hinagata_value::Owner::Variables,
+                name: Some(name),
+            }));
+            self.assign(target, value)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a template for its names.
+    fn module(&mut self, template: u32, context: usize, span: Span) -> Result<Value<'a>> {
+        let mut out = Output::<Off>::capture(self.budget);
+        let floor = self.floor;
+        // The values are read after the run, so the frames must still be there.
+        self.floor = usize::MAX;
+        let result = self.run_root(template, context, &mut out);
+        self.floor = floor;
+        result.map_err(|error| self.via(error, span))?;
+        let mut exports: Vec<(&'a str, Value<'a>)> = Vec::new();
+        for &(template, base) in &self.contexts[context].roots {
+            for name in &self.templates[template as usize].code.top_level {
+                let value = &self.slots[base + name.slot as usize];
+                if name.exported && !super::is_unset(value) {
+                    exports.retain(|(known, _)| *known != name.name);
+                    exports.push((&name.name, value.clone()));
+                }
+            }
+        }
+        self.budget.charge(exports.capacity() * size_of::<(&str, Value<'_>)>())?;
+        self.floor = self.slots.len();
+        let body = out.into_value(self.autoescape)?;
+        self.objects.add(Object::Module { exports, body })
+    }
+
+    /// The template with this name, or the first of these names that exists.
+    fn load(&mut self, name: &Value<'a>) -> Result<u32> {
+        if let Some(name) = name.as_str() {
+            return self.load_named(name)?.ok_or_else(|| self.not_found(&[name]));
+        }
+        self.cx().require_defined(name)?;
+        if name.is_none() {
+            return Err(Error::new(ErrorKind::NotFound, "the name of the template is none"));
+        }
+        let mut tried = Vec::new();
+        for item in ops::iterate(&self.cx(), name)? {
+            self.budget.step(1)?;
+            self.cx().require_defined(&item)?;
+            let Some(candidate) = item.as_str() else {
+                return Err(Error::runtime("the name of a template must be a string"));
+            };
+            if let Some(template) = self.load_named(candidate)? {
+                return Ok(template);
+            }
+            tried.push(candidate.to_owned());
+        }
+        Err(self.not_found(&tried.iter().map(String::as_str).collect::<Vec<_>>()))
+    }
+
+    fn load_named(&mut self, name: &str) -> Result<Option<u32>> {
+        self.budget.step(1)?;
+        if let Some(known) = self.templates.iter().position(|template| template.name() == name) {
+            return Ok(Some(known as u32));
+        }
+        if self.templates.len() >= self.budget.limits().templates {
+            return Err(Error::limit_reached(
+                hinagata_value::LimitKind::Templates,
+                format!("the render loads more than {} templates", self.budget.limits().templates),
+            ));
+        }
+        // A template that does not compile has its own place.
+        let Some(template) = self.inputs.loader.load(name).map_err(|error| match error.place().cloned() {
+            Some(place) => error.settle(|_| place),
+            None => error,
+        })?
+        else {
+            return Ok(None);
+        };
+        let template: &'a Template = self.inputs.loaded.push(template);
+        self.templates.push(template);
+        Ok(Some(self.templates.len() as u32 - 1))
+    }
+
+    #[cold]
+    fn not_found(&self, names: &[&str]) -> Error {
+        let names_known = self.inputs.loader.names();
+        let near =
+            names.iter().flat_map(|name| near_names(name, names_known.iter().map(String::as_str))).collect();
+        let message = match names {
+            [name] => format!("there is no template '{name}'"),
+            [] => "there is no template to choose from".to_owned(),
+            names => format!("there is no template of these names: {}", names.join(", ")),
+        };
+        Error::new(ErrorKind::NotFound, message).with_near(near)
+    }
+}
+
+static SUPER: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "super".to_owned());

@@ -1,0 +1,153 @@
+//! Where names are found that no slot holds.
+
+use hinagata_value::{Key, Owner, Undefined, Value};
+
+use super::{Vm, is_unset, objects};
+use crate::code::{Otherwise, Var, Visible};
+
+/// What a template or block sees beside its own slots.
+pub(super) struct Context<'a> {
+    /// Names of the place that includes, or that a scoped block stands in.
+    pub(super) locals: Option<(&'a [Visible], usize)>,
+    /// The context around; `None` for the variables of the render.
+    pub(super) parent: Option<usize>,
+    /// Whether there are no variables at all: an import without context.
+    pub(super) sealed: bool,
+    /// The context that holds the roots and blocks: this one, unless it only adds names.
+    pub(super) owner: usize,
+    /// The roots that run in this context, in the order they started: template and frame.
+    pub(super) roots: Vec<(u32, usize)>,
+    pub(super) blocks: Vec<BlockList<'a>>,
+}
+
+/// All definitions of one block, that of the most derived template first.
+pub(super) struct BlockList<'a> {
+    pub(super) name: &'a str,
+    /// The template and the index of the block in it.
+    pub(super) definitions: Vec<(u32, &'a crate::code::BlockCode)>,
+}
+
+impl<'a> Vm<'a> {
+    /// Adds a context and returns its number.
+    pub(super) fn add_context(
+        &mut self,
+        parent: Option<usize>,
+        locals: Option<(&'a [Visible], usize)>,
+        owner: Option<usize>,
+    ) -> hinagata_value::Result<usize> {
+        self.budget.step(1)?;
+        let number = self.contexts.len();
+        let sealed = parent.is_none() && number > 0;
+        self.contexts.push(Context {
+            locals,
+            parent,
+            sealed,
+            owner: owner.unwrap_or(number),
+            roots: Vec::new(),
+            blocks: Vec::new(),
+        });
+        Ok(number)
+    }
+
+    /// The value of a variable that the template sets somewhere.
+    #[inline]
+    pub(super) fn var(&self, var: &'a Var) -> Value<'a> {
+        let value = self.slot(self.base, var.place);
+        if is_unset(value) { self.var_elsewhere(var, self.base) } else { self.heap.current(value.clone()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn var_elsewhere(&self, var: &'a Var, base: usize) -> Value<'a> {
+        let mut otherwise = &var.otherwise;
+        loop {
+            match otherwise {
+                Otherwise::Outer(outer) => {
+                    let value = self.slot(base, outer.0);
+                    if !is_unset(value) {
+                        return self.heap.current(value.clone());
+                    }
+                    otherwise = &outer.1;
+                }
+                Otherwise::Context => return self.lookup(&var.key),
+                Otherwise::Undefined => return undefined(&var.key),
+            }
+        }
+    }
+
+    /// The value of a variable as seen from the frame at `base`, if it was set there.
+    fn var_at(&self, var: &'a Var, base: usize) -> Option<Value<'a>> {
+        let mut place = var.place;
+        let mut otherwise = &var.otherwise;
+        loop {
+            let value = self.slot(base, place);
+            if !is_unset(value) {
+                return Some(value.clone());
+            }
+            match otherwise {
+                Otherwise::Outer(outer) => (place, otherwise) = (outer.0, &outer.1),
+                Otherwise::Context | Otherwise::Undefined => return None,
+            }
+        }
+    }
+
+    /// The value of a name in the running context.
+    #[inline]
+    pub(super) fn lookup(&self, key: &'a Key) -> Value<'a> {
+        if self.context == 0
+            && self.contexts[0].roots.len() == 1
+            && let Some(value) = self.inputs.variables.find(key)
+            && self.current().code.top_level.is_empty()
+        {
+            return self.heap.current(Value::Json(value));
+        }
+        self.lookup_slowly(key)
+    }
+
+    #[inline(never)]
+    fn lookup_slowly(&self, key: &'a Key) -> Value<'a> {
+        self.find_name(self.context, key)
+            .map(|value| self.heap.current(value))
+            .or_else(|| self.global(key.name()))
+            .unwrap_or_else(|| undefined(key))
+    }
+
+    fn find_name(&self, context: usize, key: &Key) -> Option<Value<'a>> {
+        let name = key.name().as_str();
+        let mut next = Some(context);
+        while let Some(number) = next {
+            let context = &self.contexts[number];
+            if let Some((visible, base)) = context.locals
+                && let Some(found) = visible.iter().find(|visible| visible.name == *name)
+                && let Some(value) = self.var_at(&found.var, base)
+            {
+                return Some(value);
+            }
+            for &(template, base) in context.roots.iter().rev() {
+                let top_level = &self.templates[template as usize].code.top_level;
+                if let Some(found) = top_level.iter().find(|top_level| top_level.name == *name) {
+                    let value = &self.slots[base + found.slot as usize];
+                    if !is_unset(value) {
+                        return Some(value.clone());
+                    }
+                }
+            }
+            if context.sealed {
+                return None;
+            }
+            next = context.parent;
+        }
+        self.inputs.variables.find(key).map(Value::Json)
+    }
+
+    /// A name that every template has.
+    fn global(&self, name: &str) -> Option<Value<'a>> {
+        objects::global(name, self.inputs.settings.chat_host)
+            .or_else(|| self.inputs.functions.get(name).map(Value::Function))
+    }
+}
+
+#[cold]
+fn undefined<'a>(key: &'a Key) -> Value<'a> {
+    Value::Undefined(Undefined { owner: Owner::Variables, name: Some(key.name()) })
+}

@@ -1,0 +1,286 @@
+//! What only the engine knows: macros, loops, blocks, modules, bound methods.
+
+use std::cell::RefCell;
+
+use hinagata_value::{Budget, EngineRef, Error, Result, Value};
+
+use super::loops::LoopState;
+use crate::{
+    code::{For, LoopField, MacroCode},
+    context::Objects,
+};
+
+/// An object of the engine.
+pub(super) enum Object<'a> {
+    Macro(Macro<'a>),
+    /// An imported template: its exported names, and what it printed.
+    Module {
+        exports: Vec<(&'a str, Value<'a>)>,
+        body: Value<'a>,
+    },
+    Loop(LoopObject<'a>),
+    /// A block of a context: `super` and `self.name`.
+    Block {
+        context: usize,
+        name: &'a str,
+        depth: usize,
+    },
+    /// `self`.
+    Template {
+        context: usize,
+        blocks: Vec<&'a str>,
+    },
+    Cycler {
+        items: Vec<Value<'a>>,
+        position: usize,
+    },
+    Joiner {
+        separator: Value<'a>,
+        used: bool,
+    },
+    /// A method that was taken from its receiver without calling it.
+    Method {
+        receiver: Value<'a>,
+        name: &'static str,
+    },
+    /// A method of an object of the engine.
+    OwnMethod {
+        receiver: EngineRef,
+        name: OwnMethod,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum OwnMethod {
+    Next,
+    Reset,
+    Cycle,
+    Changed,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Macro<'a> {
+    pub(super) code: &'a MacroCode,
+    pub(super) template: u32,
+    pub(super) context: usize,
+    /// The frame it was made in.
+    pub(super) base: usize,
+    pub(super) autoescape: bool,
+    /// Whether that frame is still there; the body of a call block ends with the call.
+    pub(super) alive: bool,
+}
+
+pub(super) struct LoopObject<'a> {
+    pub(super) code: &'a For,
+    pub(super) base: usize,
+    pub(super) state: LoopPlace<'a>,
+}
+
+/// Where the state of a loop is.
+pub(super) enum LoopPlace<'a> {
+    /// It runs: its place among the running loops.
+    Running(usize),
+    Ended(Box<LoopState<'a>>),
+}
+
+/// The kinds of [`EngineRef`].
+pub(super) const OBJECT: u8 = 0;
+pub(super) const GLOBAL: u8 = 1;
+
+/// The functions that every template has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Global {
+    Range,
+    Dict,
+    Lipsum,
+    Cycler,
+    Joiner,
+    Namespace,
+    RaiseException,
+    StrftimeNow,
+}
+
+const GLOBALS: [(&str, Global); 8] = [
+    ("range", Global::Range),
+    ("dict", Global::Dict),
+    ("lipsum", Global::Lipsum),
+    ("cycler", Global::Cycler),
+    ("joiner", Global::Joiner),
+    ("namespace", Global::Namespace),
+    ("raise_exception", Global::RaiseException),
+    ("strftime_now", Global::StrftimeNow),
+];
+
+/// The global called `name`; the last two are those of chat templates.
+pub(super) fn global<'a>(name: &str, chat_host: bool) -> Option<Value<'a>> {
+    let count = if chat_host { GLOBALS.len() } else { GLOBALS.len() - 2 };
+    let index = GLOBALS[..count].iter().position(|(known, _)| *known == name)?;
+    Some(Value::Engine(EngineRef { kind: GLOBAL, index: index as u32 }))
+}
+
+/// The global that a handle stands for.
+pub(super) fn global_of(handle: EngineRef) -> Option<Global> {
+    (handle.kind == GLOBAL).then(|| GLOBALS.get(handle.index as usize).map(|(_, global)| *global)).flatten()
+}
+
+/// All objects of one run; each lives until the run ends, which is why their number is charged.
+pub(super) struct ObjectTable<'a> {
+    budget: &'a Budget,
+    objects: RefCell<Vec<Object<'a>>>,
+    /// The loops that are running and use `loop`, the innermost last.
+    pub(super) loops: RefCell<Vec<LoopState<'a>>>,
+}
+
+impl<'a> ObjectTable<'a> {
+    pub(super) fn new(budget: &'a Budget) -> Self {
+        Self { budget, objects: RefCell::default(), loops: RefCell::default() }
+    }
+
+    pub(super) fn add(&self, object: Object<'a>) -> Result<Value<'a>> {
+        let mut objects = self.objects.borrow_mut();
+        if objects.len() == objects.capacity() {
+            let more = objects.capacity().max(4);
+            self.budget.charge(more * size_of::<Object<'_>>())?;
+            objects.reserve_exact(more);
+        }
+        objects.push(object);
+        Ok(Value::Engine(EngineRef { kind: OBJECT, index: objects.len() as u32 - 1 }))
+    }
+
+    /// Looks at an object, or changes it. Nothing that runs template code may happen inside.
+    pub(super) fn with<R>(&self, handle: EngineRef, look: impl FnOnce(&mut Object<'a>) -> R) -> Option<R> {
+        if handle.kind != OBJECT {
+            return None;
+        }
+        self.objects.borrow_mut().get_mut(handle.index as usize).map(look)
+    }
+}
+
+impl Drop for ObjectTable<'_> {
+    fn drop(&mut self) {
+        self.budget.release(self.objects.get_mut().capacity() * size_of::<Object<'_>>());
+    }
+}
+
+impl<'a> Objects<'a> for ObjectTable<'a> {
+    fn repr(&self, object: EngineRef) -> String {
+        if let Some(global) = global_of(object) {
+            return format!("<{global:?}>").to_ascii_lowercase();
+        }
+        self.with(object, |object| match object {
+            Object::Macro(object) if object.code.name == "caller" => "<Macro anonymous>".to_owned(),
+            Object::Macro(object) => format!("<Macro '{}'>", object.code.name),
+            // A module prints as what its template printed.
+            Object::Module { body, .. } => body.as_str().unwrap_or_default().to_owned(),
+            Object::Loop(object) => match &object.state {
+                LoopPlace::Ended(state) => format!("<LoopContext {}/{}>", state.index + 1, state.len),
+                LoopPlace::Running(place) => match self.loops.borrow().get(*place) {
+                    Some(state) => format!("<LoopContext {}/{}>", state.index + 1, state.len),
+                    None => String::new(),
+                },
+            },
+            Object::Block { name, .. } => format!("<Block '{name}'>"),
+            Object::Template { .. } => "<TemplateReference>".to_owned(),
+            Object::Cycler { .. } => "<Cycler>".to_owned(),
+            Object::Joiner { .. } => "<Joiner>".to_owned(),
+            Object::Method { name, .. } => format!("<built-in method {name}>"),
+            Object::OwnMethod { .. } => "<bound method>".to_owned(),
+        })
+        .unwrap_or_default()
+    }
+
+    fn type_name(&self, object: EngineRef) -> &'static str {
+        if object.kind == GLOBAL {
+            return "function";
+        }
+        self.with(object, |object| match object {
+            Object::Macro(_) => "Macro",
+            Object::Module { .. } => "TemplateModule",
+            Object::Loop(_) => "LoopContext",
+            Object::Block { .. } => "BlockReference",
+            Object::Template { .. } => "TemplateReference",
+            Object::Cycler { .. } => "Cycler",
+            Object::Joiner { .. } => "Joiner",
+            Object::Method { .. } => "builtin_function_or_method",
+            Object::OwnMethod { .. } => "method",
+        })
+        .unwrap_or("object")
+    }
+
+    fn is_callable(&self, object: EngineRef) -> bool {
+        object.kind == GLOBAL
+            || self
+                .with(object, |object| {
+                    !matches!(object, Object::Module { .. } | Object::Template { .. } | Object::Cycler { .. })
+                })
+                .unwrap_or(false)
+    }
+
+    fn attribute(&self, handle: EngineRef, name: &str) -> Option<Value<'a>> {
+        enum Found<'a> {
+            Value(Value<'a>),
+            New(Object<'a>),
+            Arguments(&'a MacroCode),
+        }
+        let found = self.with(handle, |object| match object {
+            Object::Macro(object) => match name {
+                "name" => Some(Found::Value(Value::Lit(&object.code.name))),
+                "arguments" => Some(Found::Arguments(object.code)),
+                "catch_kwargs" => Some(Found::Value(Value::Bool(object.code.kwargs.is_some()))),
+                "catch_varargs" => Some(Found::Value(Value::Bool(object.code.varargs.is_some()))),
+                "caller" => Some(Found::Value(Value::Bool(object.code.caller.is_some()))),
+                _ => None,
+            },
+            Object::Module { exports, .. } => {
+                exports.iter().find(|(known, _)| *known == name).map(|(_, value)| Found::Value(value.clone()))
+            }
+            Object::Template { context, blocks } => blocks
+                .iter()
+                .find(|block| **block == name)
+                .map(|name| Found::New(Object::Block { context: *context, name, depth: 0 })),
+            Object::Block { context, name: block, depth } if name == "super" => {
+                Some(Found::New(Object::Block { context: *context, name: block, depth: *depth + 1 }))
+            }
+            Object::Cycler { items, position } => match name {
+                "current" => items.get(*position).cloned().map(Found::Value),
+                "next" => Some(Found::New(Object::OwnMethod { receiver: handle, name: OwnMethod::Next })),
+                "reset" => Some(Found::New(Object::OwnMethod { receiver: handle, name: OwnMethod::Reset })),
+                _ => None,
+            },
+            Object::Loop(object) => match (&object.state, name) {
+                (_, "cycle") => {
+                    Some(Found::New(Object::OwnMethod { receiver: handle, name: OwnMethod::Cycle }))
+                }
+                (_, "changed") => {
+                    Some(Found::New(Object::OwnMethod { receiver: handle, name: OwnMethod::Changed }))
+                }
+                (LoopPlace::Ended(state), _) => {
+                    LoopField::of(name).map(|field| Found::Value(state.field(field)))
+                }
+                (LoopPlace::Running(place), _) => {
+                    let field = LoopField::of(name)?;
+                    self.loops.borrow().get(*place).map(|state| Found::Value(state.field(field)))
+                }
+            },
+            _ => None,
+        })??;
+        match found {
+            Found::Value(value) => Some(value),
+            Found::New(object) => self.add(object).ok(),
+            Found::Arguments(code) => {
+                let heap = hinagata_value::Heap::new(self.budget);
+                heap.tuple_of(code.params.iter().map(|param| Value::Lit(&param.name))).ok()
+            }
+        }
+    }
+
+    fn method(&self, receiver: Value<'a>, name: &'static str) -> Result<Value<'a>> {
+        self.add(Object::Method { receiver, name })
+    }
+}
+
+/// The error for calling what cannot be called.
+#[cold]
+pub(super) fn not_callable(type_name: &str) -> Error {
+    Error::runtime(format!("'{type_name}' object is not callable"))
+}

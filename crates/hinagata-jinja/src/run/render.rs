@@ -1,0 +1,166 @@
+//! Rendering: the way into the engine.
+
+use std::fmt;
+
+use hinagata_value::{
+    Budget, Calls, Cancel, Functions, Keep, Limits, Off, Output, Pass, Provenance, Result, Segments,
+    Variables, Written,
+};
+
+use super::{Inputs, Vm};
+use crate::{Loader, NoTemplates, Template, context::Settings};
+
+/// How templates are rendered: settings, limits, functions, other templates.
+///
+/// ```
+/// use hinagata_jinja::{ParseOptions, Render, Template};
+/// use hinagata_value::Limits;
+///
+/// let limits = Limits::default();
+/// let template = Template::compile("hello", "Hello {{ user.name|upper }}!", &ParseOptions::default(), &limits)?;
+/// let text = Render::new().text(&template, &serde_json::json!({"user": {"name": "Rumi"}}))?;
+/// assert_eq!(text, "Hello RUMI!");
+/// # Ok::<(), hinagata_value::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Render<'r> {
+    settings: Settings,
+    limits: Limits,
+    loader: &'r dyn Loader,
+    functions: Option<&'r Functions>,
+    cancel: Option<Cancel>,
+}
+
+/// What a pass over a template gave.
+pub type Rendered<P = Off> = Written<P>;
+
+impl Default for Render<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'r> Render<'r> {
+    /// The product's settings and limits, no functions, no other templates.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            settings: Settings::default(),
+            limits: Limits::default(),
+            loader: &NoTemplates,
+            functions: None,
+            cancel: None,
+        }
+    }
+
+    /// The same with these settings.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The same with these limits.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The same with templates that can be included, extended and imported.
+    #[must_use]
+    pub fn loader(mut self, loader: &'r dyn Loader) -> Self {
+        self.loader = loader;
+        self
+    }
+
+    /// The same with functions of the host.
+    #[must_use]
+    pub fn functions(mut self, functions: &'r Functions) -> Self {
+        self.functions = Some(functions);
+        self
+    }
+
+    /// The same, watching a handle that stops the render.
+    #[must_use]
+    pub fn cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = Some(cancel);
+        self
+    }
+
+    /// Renders to text.
+    ///
+    /// # Errors
+    /// The failure of the template, with its place; kind `suspended` when a function needs the outside
+    /// (use [`Render::pass`] then).
+    pub fn text(&self, template: &Template, variables: &dyn Variables) -> Result<String> {
+        let calls = Calls::new();
+        self.one_pass::<Off>(template, variables, &calls)?.into_text()
+    }
+
+    /// Renders to text and a record of where each piece came from.
+    ///
+    /// # Errors
+    /// As [`Render::text`].
+    pub fn traced(&self, template: &Template, variables: &dyn Variables) -> Result<Rendered<Segments>> {
+        let calls = Calls::new();
+        self.one_pass(template, variables, &calls)
+    }
+
+    /// Makes one pass of a render whose functions may need the outside.
+    ///
+    /// Where it must wait, the calls that were started are handed out; resolve them in `calls` and make
+    /// the next pass with the same `calls`.
+    ///
+    /// # Errors
+    /// The failure of the template, with its place.
+    pub fn pass<'c, P: Provenance>(
+        &self,
+        template: &Template,
+        variables: &dyn Variables,
+        calls: &'c Calls,
+    ) -> Result<Pass<'c, Rendered<P>>> {
+        calls.begin_pass(&self.limits)?;
+        calls.end_pass(self.one_pass(template, variables, calls))
+    }
+
+    fn one_pass<P: Provenance>(
+        &self,
+        template: &Template,
+        variables: &dyn Variables,
+        calls: &Calls,
+    ) -> Result<Rendered<P>> {
+        let mut budget = Budget::new(self.limits.clone());
+        if let Some(cancel) = &self.cancel {
+            budget = budget.with_cancel(cancel.clone());
+        }
+        let loaded = Keep::new();
+        let none = Functions::new();
+        let functions = self.functions.unwrap_or(&none);
+        let inputs = Inputs {
+            variables,
+            settings: &self.settings,
+            loader: self.loader,
+            functions,
+            calls,
+            loaded: &loaded,
+        };
+        let mut out = Output::<P>::with_capacity(&budget, template.expected_size())?;
+        let mut vm = Vm::new(&budget, inputs, template);
+        let context = vm.add_context(None, None, None)?;
+        vm.run_root(0, context, &mut out)?;
+        drop(vm);
+        let written = out.finish();
+        template.remember_size(written.text.len());
+        Ok(written)
+    }
+}
+
+impl fmt::Debug for Render<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Render")
+            .field("settings", &self.settings)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
