@@ -5,6 +5,7 @@
 //! those of Jinja2 3.1.6. The crate does no IO: other templates come from a [`Loader`], the outside
 //! from host functions.
 
+pub mod analysis;
 pub mod ast;
 mod check;
 mod code;

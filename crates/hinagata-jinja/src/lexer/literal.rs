@@ -131,9 +131,7 @@ fn escape(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), &'sta
         'x' => out.push(hex(chars, 2, "`\\x` wants two hexadecimal digits")?),
         'u' => out.push(hex(chars, 4, "`\\u` wants four hexadecimal digits")?),
         'U' => out.push(hex(chars, 8, "`\\U` wants eight hexadecimal digits")?),
-        'N' => {
-            return Err("characters by name are not supported; write the character or `\\u` and its number");
-        }
+        'N' => out.push(named(chars)?),
         c if c.is_ascii() => out.extend(['\\', c]),
         c => {
             let code = u32::from(c);
@@ -145,6 +143,29 @@ fn escape(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), &'sta
         }
     }
     Ok(())
+}
+
+/// The names of punctuation, currencies, arrows and symbols: what an author may not find on the
+/// keyboard. All names of Unicode would be larger than the engine.
+const CHARACTERS: &str = include_str!("characters.txt");
+
+/// A character by its name in braces, in any case.
+fn named(chars: &mut Peekable<Chars<'_>>) -> Result<char, &'static str> {
+    const WANTED: &str = "`\\N` wants the name of a character in braces";
+    chars.next_if_eq(&'{').ok_or(WANTED)?;
+    let mut name = String::new();
+    loop {
+        match chars.next().ok_or(WANTED)? {
+            '}' => break,
+            c => name.push(c),
+        }
+    }
+    CHARACTERS
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .find(|(_, known)| known.eq_ignore_ascii_case(&name))
+        .and_then(|(code, _)| char::from_u32(u32::from_str_radix(code, 16).ok()?))
+        .ok_or("the name of this character is not known; write the character itself or `\\u` and its number")
 }
 
 /// Up to three octal digits, of which `first` is read already: at most `0o777`.
@@ -248,11 +269,22 @@ mod tests {
             (r"\q\.", Ok(r"\q\.")),
             (r"\é\語\😀", Ok(r"\xe9\u8a9e\U0001f600")),
             (r"\ud83d\ude00", Ok("\u{1f600}")),
+            (r"\N{BULLET}\N{em dash}", Ok("\u{2022}\u{2014}")),
         ];
         for (text, value) in cases {
             assert_eq!(string(text), value.map(str::to_owned), "{text}");
         }
-        for text in [r"\x4", r"\xé1", r"\u12", r"\U00110000", r"\Uffffffffff", r"\ud800", r"\N{BULLET}"] {
+        for text in [
+            r"\x4",
+            r"\xé1",
+            r"\u12",
+            r"\U00110000",
+            r"\Uffffffffff",
+            r"\ud800",
+            r"\N",
+            r"\N{",
+            r"\N{NOTHING}",
+        ] {
             assert!(string(text).is_err(), "{text}");
         }
     }

@@ -98,7 +98,7 @@ impl<'s> Parser<'s> {
             "print" => return self.print_tag(body),
             "macro" => self.macro_tag()?,
             "include" => self.include_tag()?,
-            "from" => self.from_import_tag()?,
+            "from" => self.names_import_tag()?,
             "import" => self.import_tag()?,
             "set" => self.set_tag()?,
             "with" => self.with_tag()?,

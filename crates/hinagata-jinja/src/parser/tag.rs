@@ -186,7 +186,7 @@ impl Parser<'_> {
     }
 
     #[inline(never)]
-    pub(super) fn from_import_tag(&mut self) -> Result<StmtKind> {
+    pub(super) fn names_import_tag(&mut self) -> Result<StmtKind> {
         self.tag_name()?;
         let template = self.expression()?;
         self.expect_word("import")?;

@@ -1,0 +1,403 @@
+//! The walk over expressions: what they read, and which data their value is.
+
+use super::{
+    FunctionUse, NameUse, Path, PathPart, RoleUse, Usage, VariableUse,
+    scope::{Shape, add_shapes},
+    statement::Walker,
+};
+use crate::ast::{
+    CallArgs, Const, Expr, ExprKind, FilterCall, Postfix, PostfixOp, PostfixStep, Span, TestCall, UnaryOp,
+};
+
+/// The value of an operand while the operations behind it are followed.
+struct Reach {
+    shapes: Vec<Shape>,
+    /// Whether the paths among the shapes are yet to be reported.
+    fresh: bool,
+    /// From the name to the last part of the path.
+    span: Span,
+}
+
+impl Reach {
+    /// A value of which nothing is known.
+    fn unknown(span: Span) -> Self {
+        Self { shapes: Vec::new(), fresh: false, span }
+    }
+
+    /// Goes on to a part of the value.
+    fn step(&mut self, part: &PathPart, span: Span) {
+        self.shapes = self
+            .shapes
+            .iter()
+            .filter_map(|shape| match (shape, part) {
+                (Shape::At(path), part) => Some(Shape::At(path.with(part.clone()))),
+                (Shape::Of(path), PathPart::Index(_) | PathPart::Each) => Some(Shape::At(path.clone())),
+                _ => None,
+            })
+            .collect();
+        self.fresh = true;
+        self.span.end = span.end;
+    }
+
+    /// The items of the value, each as a path.
+    fn items(&self) -> Vec<Path> {
+        self.shapes.iter().filter_map(Shape::item).collect()
+    }
+}
+
+impl<'t> Walker<'t> {
+    /// Notes what `expr` reads; the result tells which data its value may be.
+    pub(super) fn expr(&mut self, expr: &'t Expr, usage: Usage) -> Vec<Shape> {
+        match &expr.kind {
+            ExprKind::Const(_) => Vec::new(),
+            ExprKind::Name(name) => {
+                let reach = self.name(name, expr.span);
+                self.report(&reach, usage);
+                reach.shapes
+            }
+            ExprKind::List(items) | ExprKind::Tuple(items) | ExprKind::Concat(items) => self.values(items),
+            ExprKind::Dict(pairs) => self.values(pairs.iter().flat_map(|(key, value)| [key, value])),
+            ExprKind::Postfix(postfix) => self.postfix(postfix, expr.span, usage),
+            ExprKind::Unary(op, operand) => {
+                let usage = if *op == UnaryOp::Not { Usage::Condition } else { Usage::Value };
+                self.expr(operand, usage);
+                Vec::new()
+            }
+            ExprKind::Binary(node) => {
+                self.expr(&node.first, Usage::Value);
+                self.values(node.rest.iter().map(|step| &step.right))
+            }
+            ExprKind::Compare(node) => {
+                self.expr(&node.first, Usage::Value);
+                self.values(node.rest.iter().map(|step| &step.right))
+            }
+            ExprKind::And(operands) => self.operands(operands, usage, Usage::Condition),
+            ExprKind::Or(operands) => self.operands(operands, usage, Usage::Default),
+            ExprKind::Conditional(node) => {
+                for test in &node.tests {
+                    self.expr(test, Usage::Condition);
+                }
+                let mut shapes = self.expr(&node.value, usage);
+                if let Some(otherwise) = &node.otherwise {
+                    add_shapes(&mut shapes, &self.expr(otherwise, usage));
+                }
+                shapes
+            }
+        }
+    }
+
+    fn values(&mut self, exprs: impl IntoIterator<Item = &'t Expr>) -> Vec<Shape> {
+        for expr in exprs {
+            self.expr(expr, Usage::Value);
+        }
+        Vec::new()
+    }
+
+    /// Operands of `and` or `or`. The last is what the expression is used for; those before it may
+    /// be missing.
+    fn operands(&mut self, operands: &'t [Expr], usage: Usage, before: Usage) -> Vec<Shape> {
+        let mut shapes = Vec::new();
+        let last = operands.len() - 1;
+        for (index, operand) in operands.iter().enumerate() {
+            let usage = if index == last || usage == Usage::Condition { usage } else { before };
+            let found = self.expr(operand, usage);
+            // The value of `a and b` that anybody goes on with is `b`.
+            if before == Usage::Default || index == last {
+                add_shapes(&mut shapes, &found);
+            }
+        }
+        shapes
+    }
+
+    fn name(&mut self, name: &str, span: Span) -> Reach {
+        self.note_special(name);
+        let meaning = self.scopes.look_up(name);
+        let mut shapes = meaning.shapes;
+        if meaning.free && !self.is_bound_later(name) {
+            add_shapes(&mut shapes, &[Shape::At(Path::new(name))]);
+        }
+        Reach { shapes, fresh: true, span }
+    }
+
+    /// Notes that the macro around reads one of the names that it has by itself.
+    fn note_special(&mut self, name: &str) {
+        let Some(specials) = self.specials.last_mut() else { return };
+        match name {
+            "varargs" => specials.varargs = true,
+            "kwargs" => specials.kwargs = true,
+            "caller" => specials.caller = true,
+            _ => {}
+        }
+    }
+
+    fn report(&mut self, reach: &Reach, usage: Usage) {
+        if !reach.fresh {
+            return;
+        }
+        for shape in &reach.shapes {
+            if let Shape::At(path) = shape {
+                self.analysis.variables.push(VariableUse { path: path.clone(), usage, span: reach.span });
+            }
+        }
+    }
+
+    fn report_paths(&mut self, paths: &[Path], span: Span) {
+        let uses = paths.iter().map(|path| VariableUse { path: path.clone(), usage: Usage::Value, span });
+        self.analysis.variables.extend(uses);
+    }
+
+    fn postfix(&mut self, postfix: &'t Postfix, span: Span, usage: Usage) -> Vec<Shape> {
+        let reach = self.chain(&postfix.base, &postfix.ops, span, usage);
+        self.report(&reach, usage);
+        reach.shapes
+    }
+
+    /// Follows the operations behind an operand; the value they give is not reported yet.
+    fn chain(&mut self, base: &'t Expr, ops: &'t [PostfixStep], span: Span, usage: Usage) -> Reach {
+        let mut rest = ops;
+        let mut reach = match &base.kind {
+            ExprKind::Name(name) => {
+                if let Some(len) = called_name_len(ops) {
+                    self.note_function(name, &ops[..len], Span { end: ops[len].span.start, ..span });
+                    if len == 0 {
+                        rest = &ops[1..];
+                        self.note_special(name);
+                        self.note_role(name, &ops[0]);
+                        self.call_values(&ops[0]);
+                        Reach::unknown(span)
+                    } else {
+                        self.name(name, base.span)
+                    }
+                } else {
+                    self.name(name, base.span)
+                }
+            }
+            _ => Reach { shapes: self.expr(base, usage), fresh: false, span: base.span },
+        };
+        while let Some((step, behind)) = rest.split_first() {
+            rest = behind;
+            if let (PostfixOp::Attr(method), Some((call, behind))) = (&step.op, behind.split_first())
+                && let PostfixOp::Call(args) = &call.op
+            {
+                rest = behind;
+                self.report(&reach, Usage::Value);
+                self.call_values(call);
+                reach = method_result(&reach, method, args, call.span);
+                continue;
+            }
+            self.step(&mut reach, step);
+        }
+        reach
+    }
+
+    fn step(&mut self, reach: &mut Reach, step: &'t PostfixStep) {
+        match &step.op {
+            PostfixOp::Attr(name) => reach.step(&PathPart::Key(name.clone()), step.span),
+            PostfixOp::Item(key) => {
+                let part = constant_part(key);
+                if part == PathPart::Each {
+                    self.expr(key, Usage::Value);
+                }
+                reach.step(&part, step.span);
+            }
+            PostfixOp::Slice(slice) => {
+                self.report(reach, Usage::Value);
+                self.values([&slice.start, &slice.stop, &slice.step].into_iter().flatten());
+                reach.shapes = reach.items().into_iter().map(Shape::Of).collect();
+                reach.fresh = false;
+            }
+            PostfixOp::Call(_) => {
+                self.report(reach, Usage::Value);
+                self.call_values(step);
+                *reach = Reach::unknown(reach.span);
+            }
+            PostfixOp::Filter(filter) => self.filter(reach, filter),
+            PostfixOp::Test(test) => self.test(reach, test),
+        }
+    }
+
+    /// A call block: its callee and its arguments.
+    pub(super) fn call(&mut self, callee: &'t Expr, args: &'t CallArgs, span: Span) {
+        let (base, ops) = match &callee.kind {
+            ExprKind::Postfix(postfix) => (&postfix.base, &postfix.ops[..]),
+            _ => (callee, &[][..]),
+        };
+        let dotted = ops.iter().all(|step| matches!(step.op, PostfixOp::Attr(_)));
+        if let (ExprKind::Name(name), true) = (&base.kind, dotted) {
+            self.note_function(name, ops, callee.span);
+            if let Some((_, object)) = ops.split_last() {
+                let reach = self.chain(base, object, Span { end: span.start, ..callee.span }, Usage::Value);
+                self.report(&reach, Usage::Value);
+            }
+        } else {
+            self.expr(callee, Usage::Value);
+        }
+        self.values(args.exprs());
+    }
+
+    fn call_values(&mut self, call: &'t PostfixStep) {
+        if let PostfixOp::Call(args) = &call.op {
+            self.values(args.exprs());
+        }
+    }
+
+    fn note_function(&mut self, root: &str, attributes: &[PostfixStep], span: Span) {
+        let mut name = root.to_owned();
+        for step in attributes {
+            if let PostfixOp::Attr(part) = &step.op {
+                name.push('.');
+                name.push_str(part);
+            }
+        }
+        let local = self.scopes.look_up(root).bound || self.is_bound_later(root);
+        self.analysis.functions.push(FunctionUse { name: name.into(), local, span });
+    }
+
+    fn note_role(&mut self, name: &str, call: &PostfixStep) {
+        if let PostfixOp::Call(args) = &call.op
+            && name == "role"
+            && !self.scopes.look_up(name).bound
+        {
+            let role = args.positional.first().and_then(text_of).map(Into::into);
+            self.analysis.roles.push(RoleUse { role, block: false, span: call.span });
+        }
+    }
+
+    /// The filters of a block.
+    pub(super) fn filter_calls(&mut self, filters: &'t [FilterCall]) {
+        for filter in filters {
+            self.filter(&mut Reach::unknown(filter.span), filter);
+        }
+    }
+
+    fn filter(&mut self, reach: &mut Reach, filter: &'t FilterCall) {
+        let name = &*filter.name;
+        let usage = if matches!(name, "default" | "d") { Usage::Default } else { Usage::Value };
+        self.report(reach, usage);
+        reach.fresh = false;
+        self.analysis.filters.push(NameUse { name: name.into(), span: filter.span });
+        self.values(filter.args.exprs());
+        self.note_named(filter);
+        let items = reach.items();
+        let attribute = attribute_of(filter);
+        if let Some(attribute) = attribute {
+            let paths: Vec<Path> = items.iter().map(|item| item.with_attribute(attribute)).collect();
+            self.report_paths(&paths, filter.span);
+        }
+        reach.shapes = match name {
+            "default" | "d" => return,
+            "map" => {
+                let paths =
+                    attribute.map(|attribute| items.iter().map(|item| item.with_attribute(attribute)));
+                paths.into_iter().flatten().map(Shape::Of).collect()
+            }
+            "list" | "sort" | "reverse" | "unique" | "select" | "reject" | "selectattr" | "rejectattr" => {
+                items.into_iter().map(Shape::Of).collect()
+            }
+            "first" | "last" | "random" | "min" | "max" => items.into_iter().map(Shape::At).collect(),
+            "items" | "dictsort" => items.into_iter().map(Shape::Pairs).collect(),
+            _ => Vec::new(),
+        };
+    }
+
+    /// Filters and tests that are named by an argument.
+    fn note_named(&mut self, filter: &FilterCall) {
+        let (position, test) = match &*filter.name {
+            "map" => (0, false),
+            "select" | "reject" => (0, true),
+            "selectattr" | "rejectattr" => (1, true),
+            _ => return,
+        };
+        let Some(argument) = filter.args.positional.get(position) else { return };
+        if let Some(name) = text_of(argument) {
+            let named = NameUse { name: name.into(), span: argument.span };
+            if test { self.analysis.tests.push(named) } else { self.analysis.filters.push(named) }
+        }
+    }
+
+    fn test(&mut self, reach: &mut Reach, test: &'t TestCall) {
+        let asks = matches!(&*test.name, "defined" | "undefined" | "none");
+        self.report(reach, if asks { Usage::Condition } else { Usage::Value });
+        self.analysis.tests.push(NameUse { name: test.name.clone(), span: test.span });
+        self.values(test.args.exprs());
+        *reach = Reach::unknown(reach.span);
+    }
+}
+
+/// How many attributes stand before the first call, if nothing else does.
+fn called_name_len(ops: &[PostfixStep]) -> Option<usize> {
+    let len = ops.iter().take_while(|step| matches!(step.op, PostfixOp::Attr(_))).count();
+    matches!(ops.get(len)?.op, PostfixOp::Call(_)).then_some(len)
+}
+
+/// What a method of a map or a list gives.
+fn method_result(reach: &Reach, method: &str, args: &CallArgs, span: Span) -> Reach {
+    let mut result = Reach { shapes: Vec::new(), fresh: false, span: Span { end: span.end, ..reach.span } };
+    match method {
+        "items" => result.shapes = reach.items().into_iter().map(Shape::Pairs).collect(),
+        "values" => result.shapes = reach.items().into_iter().map(Shape::Of).collect(),
+        "copy" => result.shapes = reach.shapes.clone(),
+        "get" => {
+            result.shapes = reach.shapes.clone();
+            result.step(&args.positional.first().map_or(PathPart::Each, constant_part), span);
+        }
+        _ => {}
+    }
+    result
+}
+
+/// The part of a path that a subscript names.
+fn constant_part(key: &Expr) -> PathPart {
+    let index = |value: i128| i64::try_from(value).map_or(PathPart::Each, PathPart::Index);
+    match &key.kind {
+        ExprKind::Const(Const::Str(text)) => PathPart::Key(text.clone()),
+        ExprKind::Const(Const::Int(value)) => index(*value),
+        ExprKind::Unary(UnaryOp::Neg, operand) => match operand.kind {
+            ExprKind::Const(Const::Int(value)) => index(-value),
+            _ => PathPart::Each,
+        },
+        _ => PathPart::Each,
+    }
+}
+
+/// The attribute of the items that a filter reads, if it is written down.
+fn attribute_of(filter: &FilterCall) -> Option<&str> {
+    let named = filter.args.keywords.iter().find(|keyword| &*keyword.name.name == "attribute");
+    let position = match &*filter.name {
+        "selectattr" | "rejectattr" | "groupby" | "sum" => Some(0),
+        "map" | "sort" | "unique" | "min" | "max" | "join" => None,
+        _ => return None,
+    };
+    let positional = position.and_then(|position: usize| filter.args.positional.get(position));
+    named.map(|keyword| &keyword.value).or(positional).and_then(text_of)
+}
+
+/// The text of a string literal.
+pub(super) fn text_of(expr: &Expr) -> Option<&str> {
+    match &expr.kind {
+        ExprKind::Const(Const::Str(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// The names that an expression may stand for as a template, and whether there may be others.
+pub(super) fn template_names(expr: &Expr) -> (Vec<Box<str>>, bool) {
+    let mut names = Vec::new();
+    let mut dynamic = false;
+    collect_names(expr, &mut names, &mut dynamic);
+    (names, dynamic)
+}
+
+fn collect_names(expr: &Expr, names: &mut Vec<Box<str>>, dynamic: &mut bool) {
+    match &expr.kind {
+        ExprKind::Const(Const::Str(text)) => names.push(text.clone()),
+        ExprKind::List(items) | ExprKind::Tuple(items) | ExprKind::Or(items) => {
+            items.iter().for_each(|item| collect_names(item, names, dynamic));
+        }
+        ExprKind::Conditional(node) if node.tests.len() == 1 && node.otherwise.is_some() => {
+            collect_names(&node.value, names, dynamic);
+            node.otherwise.iter().for_each(|otherwise| collect_names(otherwise, names, dynamic));
+        }
+        _ => *dynamic = true,
+    }
+}

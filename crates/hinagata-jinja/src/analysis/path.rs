@@ -1,0 +1,79 @@
+//! Dotted paths to data.
+
+use std::fmt;
+
+/// Deeper paths are cut: assigning a name to a part of itself again and again must not cost the
+/// square of the source.
+const MAX_PARTS: usize = 32;
+
+/// A variable and the way to a part of its value.
+///
+/// Prints as `user.profile.name`, `messages[0].content`, `tools[].name`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Path {
+    /// The variable.
+    pub root: Box<str>,
+    /// The way.
+    pub parts: Vec<PathPart>,
+}
+
+/// One step of a [`Path`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PathPart {
+    /// An attribute or a key.
+    Key(Box<str>),
+    /// The item with this number; from the end if negative.
+    Index(i64),
+    /// Any item, or one whose number or key is computed.
+    Each,
+}
+
+impl Path {
+    pub(super) fn new(root: &str) -> Self {
+        Self { root: root.into(), parts: Vec::new() }
+    }
+
+    /// The path one step further, unless it is too long already.
+    pub(super) fn with(&self, part: PathPart) -> Self {
+        let mut path = self.clone();
+        path.push(part);
+        path
+    }
+
+    pub(super) fn push(&mut self, part: PathPart) {
+        if self.parts.len() < MAX_PARTS {
+            self.parts.push(part);
+        }
+    }
+
+    /// The path to what `attribute` names in filters: keys and numbers with dots between them.
+    pub(super) fn with_attribute(&self, attribute: &str) -> Self {
+        let mut path = self.clone();
+        for part in attribute.split('.') {
+            path.push(part.parse().map_or_else(|_| PathPart::Key(part.into()), PathPart::Index));
+        }
+        path
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.root)?;
+        self.parts.iter().try_for_each(|part| part.fmt(f))
+    }
+}
+
+impl fmt::Display for PathPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(key) if is_plain(key) => write!(f, ".{key}"),
+            Self::Key(key) => write!(f, "[{key:?}]"),
+            Self::Index(index) => write!(f, "[{index}]"),
+            Self::Each => f.write_str("[]"),
+        }
+    }
+}
+
+fn is_plain(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+}

@@ -1,0 +1,310 @@
+//! Filters and tests that do not exist.
+//!
+//! Jinja2 refuses to compile a template that uses one, unless the use may never happen: inside `if`
+//! and inside a conditional expression it is left to the run, so that a template can ask first
+//! (`{% if 'f' is filter %}`). The rule is about the innermost scope. A loop, a macro or any other
+//! block with names of its own inside an `if` is compiled strictly again. What is printed behind an
+//! `extends` is not compiled at all.
+
+use crate::ast::{
+    Block, CallArgs, Const, Expr, ExprKind, FilterCall, For, Param, Postfix, PostfixOp, Stmt, StmtKind,
+    Template, UnaryOp,
+};
+use crate::ast::{If, Span};
+
+/// A filter or a test that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownName<'t> {
+    /// Which of the two it is.
+    pub kind: NameKind,
+    /// Its name.
+    pub name: &'t str,
+    /// Where it is used.
+    pub span: Span,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameKind {
+    /// A filter.
+    Filter,
+    /// A test.
+    Test,
+}
+
+/// The first filter or test of `template` that does not exist and that Jinja2 reports when it
+/// compiles; `known` says which do exist.
+#[must_use]
+pub fn check_names<'t>(
+    template: &'t Template,
+    known: &dyn Fn(NameKind, &str) -> bool,
+) -> Option<UnknownName<'t>> {
+    let mut blocks = Vec::new();
+    collect_blocks(&template.body, &mut blocks);
+    let mut checker = Checker { known, extends: false };
+    let root = Frame { soft: false, root: true, prints: !extends_somewhere(&template.body) };
+    let found = match checker.body(&template.body, root) {
+        Err(Stop::Found(unknown)) => Some(unknown),
+        Err(Stop::End) | Ok(()) => None,
+    };
+    found.or_else(|| {
+        let inside = Frame { soft: false, root: false, prints: true };
+        blocks.iter().find_map(|block| match checker.body(&block.body, inside) {
+            Err(Stop::Found(unknown)) => Some(unknown),
+            Err(Stop::End) | Ok(()) => None,
+        })
+    })
+}
+
+/// Every block of `body`, in source order.
+fn collect_blocks<'t>(body: &'t [Stmt], blocks: &mut Vec<&'t Block>) {
+    for stmt in body {
+        if let StmtKind::Block(block) = &stmt.kind {
+            blocks.push(block);
+        }
+        for body in stmt.bodies() {
+            collect_blocks(body, blocks);
+        }
+    }
+}
+
+/// Whether there is an `extends`; the parser allows it at the top and inside `if`.
+fn extends_somewhere(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Extends(_) => true,
+        StmtKind::If(_) => stmt.bodies().any(extends_somewhere),
+        _ => false,
+    })
+}
+
+/// Where a statement or expression stands.
+#[derive(Clone, Copy)]
+struct Frame {
+    /// Whether it may never run, so that unknown names are left to the run.
+    soft: bool,
+    /// Whether it is at the top of the template, outside even of `if`.
+    root: bool,
+    /// Whether what it prints is compiled even behind an `extends`.
+    prints: bool,
+}
+
+impl Frame {
+    fn softened(self) -> Self {
+        Self { soft: true, root: false, ..self }
+    }
+
+    /// A block with names of its own.
+    fn inner(self) -> Self {
+        Self { soft: false, root: false, ..self }
+    }
+
+    /// A block whose output is a value.
+    fn captured(self) -> Self {
+        Self { prints: true, ..self.inner() }
+    }
+}
+
+/// Why a walk ends early.
+enum Stop<'t> {
+    Found(UnknownName<'t>),
+    /// Nothing behind this place is compiled.
+    End,
+}
+
+type Walk<'t> = Result<(), Stop<'t>>;
+
+struct Checker<'k> {
+    known: &'k dyn Fn(NameKind, &str) -> bool,
+    /// Whether an `extends` that always runs was passed.
+    extends: bool,
+}
+
+impl Checker<'_> {
+    fn body<'t>(&mut self, body: &'t [Stmt], frame: Frame) -> Walk<'t> {
+        body.iter().try_for_each(|stmt| self.stmt(stmt, frame))
+    }
+
+    /// In the order in which Jinja2 compiles the parts, so that the first complaint is the same.
+    fn stmt<'t>(&mut self, stmt: &'t Stmt, frame: Frame) -> Walk<'t> {
+        match &stmt.kind {
+            StmtKind::Text(_) | StmtKind::Break | StmtKind::Continue | StmtKind::Block(_) => Ok(()),
+            StmtKind::Print(_) if self.extends && !frame.prints => Ok(()),
+            StmtKind::Print(expr) | StmtKind::Do(expr) => self.expr(expr, frame),
+            StmtKind::If(node) => self.arms(node, frame.softened()),
+            StmtKind::For(node) => self.for_loop(node, frame),
+            StmtKind::Set(node) => self.expr(&node.value, frame),
+            StmtKind::SetBlock(node) => {
+                self.body(&node.body, frame.captured())?;
+                self.filters(&node.filters, frame.captured())
+            }
+            StmtKind::With(node) => {
+                node.bindings.iter().try_for_each(|(_, value)| self.expr(value, frame))?;
+                self.body(&node.body, frame.inner())
+            }
+            StmtKind::Macro(node) => self.function(&node.params, &node.body, frame),
+            StmtKind::CallBlock(node) => {
+                self.function(&node.params, &node.body, frame)?;
+                self.expr(&node.callee, frame)?;
+                self.args(&node.args, frame)
+            }
+            StmtKind::FilterBlock(node) => {
+                self.body(&node.body, frame.inner())?;
+                self.filters(&node.filters, frame.inner())
+            }
+            StmtKind::Extends(_) if self.extends => Err(Stop::End),
+            StmtKind::Extends(template) => {
+                self.expr(template, frame)?;
+                self.extends |= frame.root;
+                Ok(())
+            }
+            StmtKind::Include(node) => self.expr(&node.template, frame),
+            StmtKind::Import(node) => self.expr(&node.template, frame),
+            StmtKind::FromImport(node) => self.expr(&node.template, frame),
+            StmtKind::AutoEscape(node) => {
+                self.expr(&node.enabled, frame.inner())?;
+                self.body(&node.body, frame.inner())
+            }
+            StmtKind::Generation(body) => self.body(body, frame.inner()),
+            StmtKind::Message(node) => {
+                self.expr(&node.role, frame)?;
+                self.body(&node.body, frame.inner())
+            }
+        }
+    }
+
+    fn arms<'t>(&mut self, node: &'t If, frame: Frame) -> Walk<'t> {
+        for arm in &node.arms {
+            self.expr(&arm.test, frame)?;
+            self.body(&arm.body, frame)?;
+        }
+        self.body(&node.otherwise, frame)
+    }
+
+    fn for_loop<'t>(&mut self, node: &'t For, frame: Frame) -> Walk<'t> {
+        node.filter.iter().try_for_each(|filter| self.expr(filter, frame.inner()))?;
+        if !node.recursive {
+            self.expr(&node.iter, frame)?;
+        }
+        self.body(&node.body, frame.inner())?;
+        self.body(&node.otherwise, frame.inner())?;
+        if node.recursive { self.expr(&node.iter, frame) } else { Ok(()) }
+    }
+
+    fn function<'t>(&mut self, params: &'t [Param], body: &'t [Stmt], frame: Frame) -> Walk<'t> {
+        let frame = frame.captured();
+        params
+            .iter()
+            .filter_map(|param| param.default.as_ref())
+            .try_for_each(|default| self.expr(default, frame))?;
+        self.body(body, frame)
+    }
+
+    fn filters<'t>(&mut self, filters: &'t [FilterCall], frame: Frame) -> Walk<'t> {
+        filters
+            .iter()
+            .rev()
+            .try_for_each(|filter| self.name(NameKind::Filter, &filter.name, filter.span, frame))?;
+        filters.iter().try_for_each(|filter| self.args(&filter.args, frame))
+    }
+
+    fn name<'t>(&self, kind: NameKind, name: &'t str, span: Span, frame: Frame) -> Walk<'t> {
+        if frame.soft || (self.known)(kind, name) {
+            return Ok(());
+        }
+        Err(Stop::Found(UnknownName { kind, name, span }))
+    }
+
+    fn exprs<'t>(&mut self, exprs: impl IntoIterator<Item = &'t Expr>, frame: Frame) -> Walk<'t> {
+        exprs.into_iter().try_for_each(|expr| self.expr(expr, frame))
+    }
+
+    fn expr<'t>(&mut self, expr: &'t Expr, frame: Frame) -> Walk<'t> {
+        match &expr.kind {
+            ExprKind::Const(_) | ExprKind::Name(_) => Ok(()),
+            ExprKind::List(items) | ExprKind::Tuple(items) | ExprKind::Concat(items) => {
+                self.exprs(items, frame)
+            }
+            ExprKind::Dict(pairs) => {
+                pairs.iter().try_for_each(|(key, value)| self.exprs([key, value], frame))
+            }
+            ExprKind::Unary(_, operand) => self.expr(operand, frame),
+            ExprKind::Postfix(postfix) => self.postfix(postfix, frame),
+            ExprKind::Binary(node) => {
+                self.expr(&node.first, frame)?;
+                self.exprs(node.rest.iter().map(|step| &step.right), frame)
+            }
+            ExprKind::Compare(node) => {
+                self.expr(&node.first, frame)?;
+                self.exprs(node.rest.iter().map(|step| &step.right), frame)
+            }
+            ExprKind::And(operands) => self.operands(operands, false, frame),
+            ExprKind::Or(operands) => self.operands(operands, true, frame),
+            ExprKind::Conditional(node) => {
+                let frame = frame.softened();
+                self.exprs(&node.tests, frame)?;
+                self.expr(&node.value, frame)?;
+                self.exprs(&node.otherwise, frame)
+            }
+        }
+    }
+
+    /// Operands of `and` or `or`: where literals decide the result, the rest is not compiled.
+    fn operands<'t>(&mut self, operands: &'t [Expr], decides: bool, frame: Frame) -> Walk<'t> {
+        let mut literal = true;
+        for operand in operands {
+            self.expr(operand, frame)?;
+            let truth = if literal { literal_truth(operand) } else { None };
+            if truth == Some(decides) {
+                return Ok(());
+            }
+            literal = truth.is_some();
+        }
+        Ok(())
+    }
+
+    /// Names from the last operation to the first, then operands in source order.
+    fn postfix<'t>(&mut self, postfix: &'t Postfix, frame: Frame) -> Walk<'t> {
+        for step in postfix.ops.iter().rev() {
+            match &step.op {
+                PostfixOp::Filter(filter) => self.name(NameKind::Filter, &filter.name, filter.span, frame)?,
+                PostfixOp::Test(test) => self.name(NameKind::Test, &test.name, test.span, frame)?,
+                PostfixOp::Attr(_) | PostfixOp::Item(_) | PostfixOp::Slice(_) | PostfixOp::Call(_) => {}
+            }
+        }
+        self.expr(&postfix.base, frame)?;
+        postfix.ops.iter().try_for_each(|step| match &step.op {
+            PostfixOp::Attr(_) => Ok(()),
+            PostfixOp::Item(key) => self.expr(key, frame),
+            PostfixOp::Slice(slice) => {
+                self.exprs([&slice.start, &slice.stop, &slice.step].into_iter().flatten(), frame)
+            }
+            PostfixOp::Call(args) => self.args(args, frame),
+            PostfixOp::Filter(filter) => self.args(&filter.args, frame),
+            PostfixOp::Test(test) => self.args(&test.args, frame),
+        })
+    }
+
+    fn args<'t>(&mut self, args: &'t CallArgs, frame: Frame) -> Walk<'t> {
+        self.exprs(args.exprs(), frame)
+    }
+}
+
+/// Whether a literal counts as true; `None` if it takes more than a look.
+fn literal_truth(expr: &Expr) -> Option<bool> {
+    match &expr.kind {
+        ExprKind::Const(Const::None) => Some(false),
+        ExprKind::Const(Const::Bool(value)) => Some(*value),
+        ExprKind::Const(Const::Int(value)) => Some(*value != 0),
+        ExprKind::Const(Const::HugeInt(_)) => Some(true),
+        ExprKind::Const(Const::Float(value)) => Some(*value != 0.0),
+        ExprKind::Const(Const::Str(value)) => Some(!value.is_empty()),
+        ExprKind::List(items) | ExprKind::Tuple(items)
+            if items.iter().all(|item| literal_truth(item).is_some()) =>
+        {
+            Some(!items.is_empty())
+        }
+        ExprKind::Dict(pairs) if pairs.is_empty() => Some(false),
+        ExprKind::Unary(UnaryOp::Not, operand) => literal_truth(operand).map(|value| !value),
+        _ => None,
+    }
+}
