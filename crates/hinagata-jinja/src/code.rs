@@ -333,6 +333,8 @@ pub(crate) struct Args {
     pub(crate) named: Vec<(String, Expr)>,
     pub(crate) args: Option<Expr>,
     pub(crate) kwargs: Option<Expr>,
+    /// Whether all of them are literals.
+    pub(crate) literal: bool,
 }
 
 pub(crate) struct FilterCall {

@@ -92,6 +92,9 @@ pub trait Loader {
     /// When there is one, but it cannot be read or compiled.
     fn load(&self, name: &str) -> Result<Option<Arc<Template>>>;
 
+    /// Whether there is a template called `name`, without compiling it.
+    fn contains(&self, name: &str) -> bool;
+
     /// The names there are, for advice when one is not found.
     fn names(&self) -> Vec<String> {
         Vec::new()
@@ -106,12 +109,20 @@ impl Loader for NoTemplates {
     fn load(&self, _name: &str) -> Result<Option<Arc<Template>>> {
         Ok(None)
     }
+
+    fn contains(&self, _name: &str) -> bool {
+        false
+    }
 }
 
 /// Templates compiled beforehand.
 impl Loader for HashMap<String, Arc<Template>> {
     fn load(&self, name: &str) -> Result<Option<Arc<Template>>> {
         Ok(self.get(name).cloned())
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.contains_key(name)
     }
 
     fn names(&self) -> Vec<String> {
@@ -149,6 +160,10 @@ impl Loader for Sources {
         let template = Arc::new(Template::compile(name, source, &self.options, &self.limits)?);
         compiled.insert(name.to_owned(), template.clone());
         Ok(Some(template))
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.sources.contains_key(name)
     }
 
     fn names(&self) -> Vec<String> {

@@ -59,15 +59,22 @@ impl Call {
 #[derive(Debug, Default)]
 pub struct Calls {
     calls: Keep<Call>,
+    /// Made with the first call: most renders make none.
+    index: OnceCell<Box<Index>>,
+    /// Calls before this one were handed out to be made.
+    handed_out: Cell<usize>,
+    passes: Cell<u32>,
+}
+
+/// How calls are found again.
+#[derive(Debug, Default)]
+struct Index {
     /// The call that a site makes when it is reached for the nth time.
     by_site: RefCell<HashMap<(Site, u32), CallId>>,
     /// Pure calls by function and arguments.
     shared: RefCell<HashMap<(String, String), CallId>>,
     /// How often each site was reached in this pass.
     reached: RefCell<HashMap<Site, u32>>,
-    /// Calls before this one were handed out to be made.
-    handed_out: Cell<usize>,
-    passes: Cell<u32>,
 }
 
 /// How a pass ended.
@@ -100,7 +107,9 @@ impl Calls {
             .with_hint("a call whose arguments need the result of another waits for it"));
         }
         self.passes.set(self.passes.get() + 1);
-        self.reached.borrow_mut().clear();
+        if let Some(index) = self.index.get() {
+            index.reached.borrow_mut().clear();
+        }
         Ok(())
     }
 
@@ -135,10 +144,12 @@ impl Calls {
     /// When the call failed, or the render made more calls than `limits` allows.
     pub fn start(&self, site: Site, request: Request, limits: &Limits) -> Result<Value<'_>> {
         let occurrence = self.count(site);
-        let known = self.by_site.borrow().get(&(site, occurrence)).copied();
+        let known = self.index().by_site.borrow().get(&(site, occurrence)).copied();
         let id = match known {
             Some(id) => id,
-            None if self.by_site.borrow().len() < limits.requests => self.add(site, occurrence, request),
+            None if self.index().by_site.borrow().len() < limits.requests => {
+                self.add(site, occurrence, request)
+            }
             None => {
                 return Err(Error::limit_reached(
                     LimitKind::Requests,
@@ -156,8 +167,12 @@ impl Calls {
         }
     }
 
+    fn index(&self) -> &Index {
+        self.index.get_or_init(Box::default)
+    }
+
     fn count(&self, site: Site) -> u32 {
-        let mut reached = self.reached.borrow_mut();
+        let mut reached = self.index().reached.borrow_mut();
         let count = reached.entry(site).or_insert(0);
         *count += 1;
         *count - 1
@@ -167,14 +182,14 @@ impl Calls {
         let next = CallId(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
         let id = if request.pure {
             let key = (request.function.clone(), request.arguments.to_string());
-            *self.shared.borrow_mut().entry(key).or_insert(next)
+            *self.index().shared.borrow_mut().entry(key).or_insert(next)
         } else {
             next
         };
         if id == next {
             self.calls.push(Call { id, request, site, result: OnceCell::new() });
         }
-        self.by_site.borrow_mut().insert((site, occurrence), id);
+        self.index().by_site.borrow_mut().insert((site, occurrence), id);
         id
     }
 

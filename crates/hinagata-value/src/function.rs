@@ -96,6 +96,8 @@ pub struct Host<'r, 'a> {
     pub calls: &'a Calls,
     /// Where the template calls.
     pub site: Site,
+    /// Whether every argument is written in the template as a literal, so that no data is in them.
+    pub literal: bool,
 }
 
 impl<'a> Host<'_, 'a> {

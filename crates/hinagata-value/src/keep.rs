@@ -15,23 +15,26 @@ const BUCKETS: usize = 28;
 
 /// An append-only list that hands out references while it grows.
 pub struct Keep<T> {
-    buckets: [OnceCell<Box<[OnceCell<T>]>>; BUCKETS],
+    /// Made with the first item: most renders load nothing.
+    buckets: OnceCell<Box<Buckets<T>>>,
     len: Cell<usize>,
 }
+
+type Buckets<T> = [OnceCell<Box<[OnceCell<T>]>>; BUCKETS];
 
 impl<T> Keep<T> {
     /// An empty list; allocates nothing.
     #[must_use]
     pub fn new() -> Self {
-        Self { buckets: [const { OnceCell::new() }; BUCKETS], len: Cell::new(0) }
+        Self { buckets: OnceCell::new(), len: Cell::new(0) }
     }
 
     /// Adds an item and returns it.
     pub fn push(&self, item: T) -> &T {
         let index = self.len.get();
         let (bucket, slot) = place(index);
-        let slots =
-            self.buckets[bucket].get_or_init(|| (0..FIRST << bucket).map(|_| OnceCell::new()).collect());
+        let buckets = self.buckets.get_or_init(|| Box::new([const { OnceCell::new() }; BUCKETS]));
+        let slots = buckets[bucket].get_or_init(|| (0..FIRST << bucket).map(|_| OnceCell::new()).collect());
         self.len.set(index + 1);
         slots[slot].get_or_init(|| item)
     }
@@ -40,7 +43,7 @@ impl<T> Keep<T> {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&T> {
         let (bucket, slot) = place(index);
-        self.buckets.get(bucket)?.get()?.get(slot)?.get()
+        self.buckets.get()?.get(bucket)?.get()?.get(slot)?.get()
     }
 
     /// How many items there are.

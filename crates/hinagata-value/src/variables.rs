@@ -13,6 +13,11 @@ pub trait Variables {
 
     /// All names, for advice when one is not found.
     fn names(&self) -> Vec<&str>;
+
+    /// The object whose entries the variables are, where they are one.
+    fn as_json(&self) -> Option<&Json> {
+        None
+    }
 }
 
 impl Variables for Map<String, Json> {
@@ -38,6 +43,10 @@ impl Variables for Json {
 
     fn names(&self) -> Vec<&str> {
         self.as_object().map(Variables::names).unwrap_or_default()
+    }
+
+    fn as_json(&self) -> Option<&Json> {
+        Some(self)
     }
 }
 

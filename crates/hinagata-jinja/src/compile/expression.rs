@@ -169,7 +169,13 @@ impl Compiler<'_> {
         for keyword in &args.keywords {
             named.push((keyword.name.name.to_string(), self.expr(&keyword.value)?));
         }
+        let is_literal = |expr: &ast::Expr| matches!(expr.kind, ExprKind::Const(_));
+        let literal = args.positional.iter().all(is_literal)
+            && args.keywords.iter().all(|keyword| is_literal(&keyword.value))
+            && args.args.is_none()
+            && args.kwargs.is_none();
         Ok(Args {
+            literal,
             positional: self.exprs(&args.positional)?,
             named,
             args: args.args.as_ref().map(|args| self.expr(args)).transpose()?,

@@ -26,7 +26,7 @@ enum Action<'a> {
     NotCallable,
 }
 
-impl<'a> Vm<'a> {
+impl<'a> Vm<'_, 'a> {
     /// Evaluates arguments and hands them to `call`.
     #[inline]
     pub(super) fn with_args<R>(
@@ -140,11 +140,11 @@ impl<'a> Vm<'a> {
             }
         };
         self.with_args(&call.args, |vm, arguments| match caller {
-            None => vm.call_value(&callee, arguments, span),
+            None => vm.call_value(&callee, arguments, call),
             Some(caller) => {
                 let mut named = arguments.named.to_vec();
                 named.push(("caller", caller));
-                vm.call_value(&callee, &Arguments { positional: arguments.positional, named: &named }, span)
+                vm.call_value(&callee, &Arguments { positional: arguments.positional, named: &named }, call)
             }
         })
     }
@@ -185,7 +185,7 @@ impl<'a> Vm<'a> {
                     }
                     action => vm.perform(action, *handle, arguments, span)?,
                 },
-                callee => vm.call_value(callee, arguments, span)?,
+                callee => vm.call_value(callee, arguments, call)?,
             };
             vm.print_value(&value, site, out)
         });
@@ -204,7 +204,7 @@ impl<'a> Vm<'a> {
             })
         } else {
             let callee = self.attribute(receiver, step)?;
-            self.with_args(&call.args, |vm, arguments| vm.call_value(&callee, arguments, call.span))
+            self.with_args(&call.args, |vm, arguments| vm.call_value(&callee, arguments, call))
         };
         result.map_err(|error| self.locate(error, call.span))
     }
@@ -269,16 +269,17 @@ impl<'a> Vm<'a> {
         &mut self,
         callee: &Value<'a>,
         arguments: &Arguments<'_, 'a>,
-        span: Span,
+        call: &'a Call,
     ) -> Result<Value<'a>> {
         self.budget.step(1)?;
         match callee {
             Value::Function(function) => {
                 let host = Host {
-                    heap: &self.heap,
+                    heap: self.heap,
                     functions: self.inputs.functions,
                     calls: self.inputs.calls,
-                    site: self.site(span),
+                    site: self.site(call.span),
+                    literal: call.args.literal,
                 };
                 function.call(&host, arguments)
             }
@@ -287,7 +288,7 @@ impl<'a> Vm<'a> {
             }
             Value::Engine(handle) => {
                 let action = self.action(*handle);
-                self.perform(action, *handle, arguments, span)
+                self.perform(action, *handle, arguments, call.span)
             }
             Value::Undefined(undefined) => Err(self.cx().undefined_error(*undefined)),
             Value::Pending(_) => Err(Error::suspended()),

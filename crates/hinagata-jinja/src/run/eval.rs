@@ -10,7 +10,7 @@ use crate::{
     library::{filters, ops, ops::Order, tests},
 };
 
-impl<'a> Vm<'a> {
+impl<'a> Vm<'_, 'a> {
     pub(super) fn eval(&mut self, expr: &'a Expr) -> Result<Value<'a>> {
         self.budget.step(1)?;
         match expr {

@@ -15,7 +15,7 @@ use crate::{
     library::{ops, print},
 };
 
-impl<'a> Vm<'a> {
+impl<'a> Vm<'_, 'a> {
     pub(super) fn exec<P: Provenance>(&mut self, code: &'a [Node], out: &mut Output<'a, P>) -> Result<Flow> {
         for node in code {
             match self.exec_node(node, out) {

@@ -10,7 +10,7 @@ use crate::{
     library::ops,
 };
 
-impl<'a> Vm<'a> {
+impl<'a> Vm<'_, 'a> {
     /// Runs a template and those it extends, in the context `context`.
     pub(super) fn run_root<P: Provenance>(
         &mut self,
@@ -24,16 +24,11 @@ impl<'a> Vm<'a> {
         let start = self.slots.len();
         let mut next = Some(template);
         let mut result = Ok(());
-        let mut levels = Vec::new();
         let budget = self.budget;
+        let _level = budget.call()?;
+        // A chain of parents is as deep as it is long: the parent runs inside of the child.
+        let mut parents = Vec::new();
         while let Some(template) = next {
-            match budget.call() {
-                Ok(level) => levels.push(level),
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
             self.template = template;
             self.autoescape = self.inputs.settings.autoescape;
             self.parent = None;
@@ -42,8 +37,17 @@ impl<'a> Vm<'a> {
                 break;
             }
             next = self.parent;
+            if next.is_some() {
+                match budget.call() {
+                    Ok(level) => parents.push(level),
+                    Err(error) => {
+                        result = Err(error);
+                        break;
+                    }
+                }
+            }
         }
-        drop(levels);
+        drop(parents);
         if self.floor <= start {
             self.slots.truncate(start);
         }
@@ -61,6 +65,7 @@ impl<'a> Vm<'a> {
         self.enter(code.root.slots)?;
         let base = self.base;
         self.contexts[context].roots.push((template, base));
+        self.plain &= context != 0 || code.top_level.is_empty();
         if let Some(slot) = code.self_slot {
             let value = self.self_object(context)?;
             self.set_slot(slot, value);
@@ -183,6 +188,16 @@ impl<'a> Vm<'a> {
         out: &mut Output<'a, P>,
     ) -> Result<()> {
         let name = self.eval(&include.template)?;
+        if let Some(name) = self.outside_name(&name)? {
+            let scope = match include.with_context {
+                true => self.scope(&include.visible)?,
+                false => self.heap.map()?.finish(),
+            };
+            let budget = self.budget;
+            let _level = budget.call()?;
+            let text = self.inputs.outside.render(&name, scope).map_err(|error| self.via(error, span))?;
+            return self.print_value(&text, self.site(span), out);
+        }
         let template = match self.load(&name) {
             Ok(template) => template,
             // A template that cannot be read is an error all the same; only a missing one is ignored.
@@ -191,6 +206,24 @@ impl<'a> Vm<'a> {
         };
         let context = self.context_of(include.with_context, &include.visible)?;
         self.run_root(template, context, out).map_err(|error| self.via(error, span))
+    }
+
+    /// The name of a template of another language, if that is what an include asks for.
+    fn outside_name(&self, name: &Value<'a>) -> Result<Option<String>> {
+        let is_outside = |name: &str| self.inputs.outside.contains(name);
+        if let Some(name) = name.as_str() {
+            return Ok(is_outside(name).then(|| name.to_owned()));
+        }
+        // Of a list the first that exists counts, in whichever language.
+        for item in self.heap.iter(name).into_iter().flatten() {
+            self.budget.step(1)?;
+            match item.as_str() {
+                Some(name) if is_outside(name) => return Ok(Some(name.to_owned())),
+                Some(name) if self.inputs.loader.contains(name) => return Ok(None),
+                _ => {}
+            }
+        }
+        Ok(None)
     }
 
     fn context_of(&mut self, with_context: bool, visible: &'a [crate::code::Visible]) -> Result<usize> {
@@ -237,7 +270,7 @@ impl<'a> Vm<'a> {
         self.floor = floor;
         result.map_err(|error| self.via(error, span))?;
         let mut exports: Vec<(&'a str, Value<'a>)> = Vec::new();
-        for &(template, base) in &self.contexts[context].roots {
+        for &(template, base) in self.contexts[context].roots.iter() {
             for name in &self.templates[template as usize].code.top_level {
                 let value = &self.slots[base + name.slot as usize];
                 if name.exported && !super::is_unset(value) {

@@ -80,7 +80,7 @@ impl<'a> LoopState<'a> {
     }
 }
 
-impl<'a> Vm<'a> {
+impl<'a> Vm<'_, 'a> {
     pub(super) fn exec_for<P: Provenance>(
         &mut self,
         node: &'a For,
@@ -358,7 +358,7 @@ impl<'a> Vm<'a> {
             state.changed.replace(values.clone())
         };
         match before {
-            Some(before) => Ok(!hinagata_value::equal(&self.heap, &before, &values)?),
+            Some(before) => Ok(!hinagata_value::equal(self.heap, &before, &values)?),
             None => Ok(true),
         }
     }

@@ -9,6 +9,7 @@
 mod call;
 mod eval;
 mod exec;
+mod few;
 mod inherit;
 mod loops;
 mod names;
@@ -18,12 +19,12 @@ mod render;
 use std::sync::Arc;
 
 use hinagata_value::{
-    Budget, Calls, Error, ErrorKind, Functions, Heap, Keep, LimitKind, Place, Result, Site, Undefined, Value,
+    Budget, Calls, Error, ErrorKind, Functions, Heap, Keep, LimitKind, Output, Place, Provenance, Result, Site, Undefined, Value,
     Variables, near_names,
 };
 
 pub use self::render::{Render, Rendered};
-use self::{names::Context as NameContext, objects::ObjectTable};
+use self::{few::Few, names::Context as NameContext, objects::ObjectTable};
 use crate::{
     Loader, Template,
     ast::Span,
@@ -37,15 +38,78 @@ fn is_unset(value: &Value<'_>) -> bool {
     matches!(value, Value::Undefined(Undefined { name: None, owner: hinagata_value::Owner::Other }))
 }
 
-/// What a run borrows.
-struct Inputs<'a> {
-    variables: &'a dyn Variables,
-    settings: &'a Settings,
-    loader: &'a dyn Loader,
-    functions: &'a Functions,
-    calls: &'a Calls,
-    /// Templates that were loaded during the run.
-    loaded: &'a Keep<Arc<Template>>,
+/// The variables of a render.
+#[derive(Clone)]
+pub enum Data<'a> {
+    /// Variables by name.
+    Variables(&'a dyn Variables),
+    /// The entries of a map: what a template of the other language passes.
+    Value(Value<'a>),
+}
+
+/// Templates that are not Jinja: an include of such a name is rendered by whoever knows it.
+pub trait Outside<'a> {
+    /// Whether there is a template of that name.
+    fn contains(&self, name: &str) -> bool;
+
+    /// What the template `name` prints when the names of `scope` are its data.
+    ///
+    /// # Errors
+    /// Those of the rendering.
+    fn render(&self, name: &str, scope: Value<'a>) -> Result<Value<'a>>;
+}
+
+/// No templates from outside.
+impl<'a> Outside<'a> for () {
+    fn contains(&self, _name: &str) -> bool {
+        false
+    }
+
+    fn render(&self, _name: &str, _scope: Value<'a>) -> Result<Value<'a>> {
+        Ok(Value::None)
+    }
+}
+
+/// What a run borrows from the render it belongs to.
+#[derive(Clone, Copy)]
+pub struct Run<'r, 'a> {
+    /// Makes and reads values.
+    pub heap: &'r Heap<'a>,
+    /// How templates behave.
+    pub settings: &'a Settings,
+    /// The templates that can be included, extended and imported.
+    pub loader: &'a dyn Loader,
+    /// Templates of another language that can be included.
+    pub outside: &'r dyn Outside<'a>,
+    /// The functions of the host.
+    pub functions: &'a Functions,
+    /// The calls to the outside.
+    pub calls: &'a Calls,
+    /// Where templates are kept that are loaded during the run.
+    pub loaded: &'a Keep<Arc<Template>>,
+}
+
+impl<'a> Run<'_, 'a> {
+    /// Renders `template` on `data` into `out`.
+    ///
+    /// # Errors
+    /// The failure of the template, with its place.
+    pub fn render<P: Provenance>(
+        &self,
+        template: &'a Template,
+        data: Data<'a>,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        let mut vm = Vm::new(*self, data, template);
+        let context = vm.add_context(None, None, None)?;
+        vm.run_root(0, context, out)
+    }
+}
+
+impl std::fmt::Debug for Run<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run").field("settings", self.settings).finish_non_exhaustive()
+    }
 }
 
 /// How a statement ended.
@@ -57,10 +121,11 @@ enum Flow {
 }
 
 /// A running template.
-struct Vm<'a> {
-    heap: Heap<'a>,
+struct Vm<'r, 'a> {
+    heap: &'r Heap<'a>,
     budget: &'a Budget,
-    inputs: Inputs<'a>,
+    inputs: Run<'r, 'a>,
+    data: Data<'a>,
     random: Random,
     objects: ObjectTable<'a>,
     /// The slots of all frames; a frame that a macro was made in stays until the end.
@@ -69,31 +134,38 @@ struct Vm<'a> {
     base: usize,
     /// Slots below this one are not taken down when a function ends.
     floor: usize,
-    contexts: Vec<NameContext<'a>>,
+    contexts: Few<NameContext<'a>>,
     context: usize,
+    /// Whether a name in the first context is a variable or nothing: no template of it sets names.
+    plain: bool,
     /// The templates of this run; their numbers are those of [`Site`].
-    templates: Vec<&'a Template>,
+    templates: Few<&'a Template>,
     template: u32,
     autoescape: bool,
     /// The template that the running root extends.
     parent: Option<u32>,
 }
 
-impl<'a> Vm<'a> {
-    fn new(budget: &'a Budget, inputs: Inputs<'a>, template: &'a Template) -> Self {
+impl<'r, 'a> Vm<'r, 'a> {
+    fn new(inputs: Run<'r, 'a>, data: Data<'a>, template: &'a Template) -> Self {
+        let budget = inputs.heap.budget();
         let autoescape = inputs.settings.autoescape;
+        let mut templates = Few::new();
+        templates.push(template);
         Self {
-            heap: Heap::new(budget),
+            heap: inputs.heap,
             budget,
             inputs,
+            data,
             random: Random::new(0),
             objects: ObjectTable::new(budget),
             slots: Vec::new(),
             base: 0,
             floor: 0,
-            contexts: Vec::new(),
+            contexts: Few::new(),
             context: 0,
-            templates: vec![template],
+            plain: true,
+            templates,
             template: 0,
             autoescape,
             parent: None,
@@ -104,7 +176,7 @@ impl<'a> Vm<'a> {
     #[inline]
     fn cx(&self) -> Context<'_, 'a> {
         Context {
-            heap: &self.heap,
+            heap: self.heap,
             settings: self.inputs.settings,
             autoescape: self.autoescape,
             objects: &self.objects,
@@ -193,9 +265,16 @@ impl<'a> Vm<'a> {
     fn with_near_names(&self, error: Error) -> Error {
         let Some(subject) = error.subject().filter(|_| error.near().is_empty()) else { return error };
         let template = self.current();
-        let names = self.inputs.variables.names().into_iter();
-        let own = template.code.top_level.iter().map(|name| &*name.name);
-        let near = near_names(subject, names.chain(own).chain(self.inputs.functions.names()));
+        let entries = match &self.data {
+            Data::Variables(_) => Vec::new(),
+            Data::Value(value) => self.heap.entries(value).into_iter().flatten().map(|(key, _)| key).collect(),
+        };
+        let given = match &self.data {
+            Data::Variables(variables) => variables.names(),
+            Data::Value(_) => entries.iter().filter_map(Value::as_str).collect(),
+        };
+        let own = template.code.top_level.iter().map(|name| &*name.name).chain(self.inputs.functions.names());
+        let near = near_names(subject, given.into_iter().chain(own));
         error.with_near(near)
     }
 
@@ -210,7 +289,7 @@ impl<'a> Vm<'a> {
     }
 }
 
-impl Drop for Vm<'_> {
+impl Drop for Vm<'_, '_> {
     fn drop(&mut self) {
         self.budget.release(self.slots.capacity() * size_of::<Value<'_>>());
     }

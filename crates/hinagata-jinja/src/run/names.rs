@@ -1,8 +1,8 @@
 //! Where names are found that no slot holds.
 
-use hinagata_value::{Key, Owner, Undefined, Value};
+use hinagata_value::{Key, MapBuilder, Owner, Result, Undefined, Value};
 
-use super::{Vm, is_unset, objects};
+use super::{Data, Vm, few::Few, is_unset, objects};
 use crate::code::{Otherwise, Var, Visible};
 
 /// What a template or block sees beside its own slots.
@@ -16,7 +16,7 @@ pub(super) struct Context<'a> {
     /// The context that holds the roots and blocks: this one, unless it only adds names.
     pub(super) owner: usize,
     /// The roots that run in this context, in the order they started: template and frame.
-    pub(super) roots: Vec<(u32, usize)>,
+    pub(super) roots: Few<(u32, usize)>,
     pub(super) blocks: Vec<BlockList<'a>>,
 }
 
@@ -27,14 +27,14 @@ pub(super) struct BlockList<'a> {
     pub(super) definitions: Vec<(u32, &'a crate::code::BlockCode)>,
 }
 
-impl<'a> Vm<'a> {
+impl<'a> Vm<'_, 'a> {
     /// Adds a context and returns its number.
     pub(super) fn add_context(
         &mut self,
         parent: Option<usize>,
         locals: Option<(&'a [Visible], usize)>,
         owner: Option<usize>,
-    ) -> hinagata_value::Result<usize> {
+    ) -> Result<usize> {
         self.budget.step(1)?;
         let number = self.contexts.len();
         let sealed = parent.is_none() && number > 0;
@@ -43,7 +43,7 @@ impl<'a> Vm<'a> {
             parent,
             sealed,
             owner: owner.unwrap_or(number),
-            roots: Vec::new(),
+            roots: Few::new(),
             blocks: Vec::new(),
         });
         Ok(number)
@@ -94,10 +94,10 @@ impl<'a> Vm<'a> {
     /// The value of a name in the running context.
     #[inline]
     pub(super) fn lookup(&self, key: &'a Key) -> Value<'a> {
-        if self.context == 0
-            && self.contexts[0].roots.len() == 1
-            && let Some(value) = self.inputs.variables.find(key)
-            && self.current().code.top_level.is_empty()
+        if self.plain
+            && self.context == 0
+            && let Data::Variables(variables) = &self.data
+            && let Some(value) = variables.find(key)
         {
             return self.heap.current(Value::Json(value));
         }
@@ -137,7 +137,79 @@ impl<'a> Vm<'a> {
             }
             next = context.parent;
         }
-        self.inputs.variables.find(key).map(Value::Json)
+        match &self.data {
+            Data::Variables(variables) => variables.find(key).map(Value::Json),
+            Data::Value(value) => self.heap.attribute(value, key),
+        }
+    }
+
+    /// All names that are seen from here, as a map: what a template of the other language gets.
+    pub(super) fn scope(&self, visible: &'a [Visible]) -> Result<Value<'a>> {
+        let unset = |visible: &&'a Visible| self.var_at(&visible.var, self.base).is_none();
+        if self.plain && self.context == 0 && visible.iter().all(|visible| unset(&visible)) {
+            // Nothing was set: the data itself says it all.
+            match &self.data {
+                Data::Value(value) => return Ok(value.clone()),
+                Data::Variables(variables) => {
+                    if let Some(json) = variables.as_json() {
+                        return Ok(Value::Json(json));
+                    }
+                }
+            }
+        }
+        let mut map = self.heap.map()?;
+        self.add_data(&mut map)?;
+        let mut chain = vec![];
+        let mut next = Some(self.context);
+        while let Some(number) = next {
+            chain.push(number);
+            let context = &self.contexts[number];
+            next = context.parent.filter(|_| !context.sealed);
+        }
+        for number in chain.into_iter().rev() {
+            let context = &self.contexts[number];
+            for &(template, base) in context.roots.iter() {
+                for name in &self.templates[template as usize].code.top_level {
+                    let value = &self.slots[base + name.slot as usize];
+                    if !is_unset(value) {
+                        map.insert(Value::Lit(&name.name), value.clone())?;
+                    }
+                }
+            }
+            if let Some((visible, base)) = context.locals {
+                self.add_visible(visible, base, &mut map)?;
+            }
+        }
+        self.add_visible(visible, self.base, &mut map)?;
+        Ok(map.finish())
+    }
+
+    fn add_data(&self, map: &mut MapBuilder<'a>) -> Result<()> {
+        match &self.data {
+            Data::Variables(variables) => {
+                for name in variables.names() {
+                    let key = Key::new(name);
+                    if let Some(value) = variables.find(&key) {
+                        map.insert(self.heap.string(name)?, Value::Json(value))?;
+                    }
+                }
+            }
+            Data::Value(value) => {
+                for (key, value) in self.heap.entries(value).into_iter().flatten() {
+                    map.insert(key, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_visible(&self, visible: &'a [Visible], base: usize, map: &mut MapBuilder<'a>) -> Result<()> {
+        for visible in visible {
+            if let Some(value) = self.var_at(&visible.var, base) {
+                map.insert(Value::Lit(&visible.name), value)?;
+            }
+        }
+        Ok(())
     }
 
     /// A name that every template has.

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use hinagata_value::{
-    Budget, Calls, Cancel, Functions, Keep, Limits, Off, Output, Pass, Provenance, Result, Segments,
+    Budget, Calls, Cancel, Functions, Heap, Keep, Limits, Off, Output, Pass, Provenance, Result, Segments,
     Variables, Written,
 };
 
-use super::{Inputs, Vm};
+use super::{Data, Run};
 use crate::{Loader, NoTemplates, Template, context::Settings};
 
 /// How templates are rendered: settings, limits, functions, other templates.
@@ -137,19 +137,18 @@ impl<'r> Render<'r> {
         let loaded = Keep::new();
         let none = Functions::new();
         let functions = self.functions.unwrap_or(&none);
-        let inputs = Inputs {
-            variables,
+        let heap = Heap::new(&budget);
+        let run = Run {
+            heap: &heap,
             settings: &self.settings,
             loader: self.loader,
+            outside: &(),
             functions,
             calls,
             loaded: &loaded,
         };
         let mut out = Output::<P>::with_capacity(&budget, template.expected_size())?;
-        let mut vm = Vm::new(&budget, inputs, template);
-        let context = vm.add_context(None, None, None)?;
-        vm.run_root(0, context, &mut out)?;
-        drop(vm);
+        run.render(template, Data::Variables(variables), &mut out)?;
         let written = out.finish();
         template.remember_size(written.text.len());
         Ok(written)
