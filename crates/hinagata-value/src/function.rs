@@ -135,8 +135,15 @@ pub struct Functions(BTreeMap<String, Arc<dyn Function>>);
 impl Functions {
     /// No functions.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// No functions, for as long as anybody likes.
+    #[must_use]
+    pub fn none() -> &'static Self {
+        static NONE: Functions = Functions::new();
+        &NONE
     }
 
     /// Adds a function under its name, in the place of an older one.

@@ -478,6 +478,10 @@ impl Stored<'_> {
 
 impl Drop for Heap<'_> {
     fn drop(&mut self) {
+        // Most templates change nothing.
+        if !self.changed.get() && self.stored_into.get_mut().capacity() == 0 {
+            return;
+        }
         let copies = self.copies.take();
         self.budget.release(copies.allocation_size());
         drop(copies);

@@ -94,10 +94,56 @@ const RAW: usize = 3 * size_of::<usize>();
 /// compiled in.
 pub struct Output<'a, P: Provenance = Off> {
     text: Text<'a>,
-    marks: Vec<Mark>,
+    marks: Marks<'a>,
+    provenance: P,
+}
+
+/// The marks of an output in progress, charged until it ends.
+struct Marks<'a> {
+    budget: &'a Budget,
+    list: Vec<Mark>,
     /// Bytes that marks of raw bytes hold, as charged.
     raw: usize,
-    provenance: P,
+}
+
+impl Marks<'_> {
+    /// Adds a mark that `kind` makes once it is paid for, `raw` bytes included.
+    fn add(&mut self, offset: usize, raw: usize, kind: impl FnOnce() -> MarkKind) -> Result<()> {
+        self.charge(raw)?;
+        self.list.push(Mark { offset, kind: kind() });
+        Ok(())
+    }
+
+    /// Charges for one more mark that holds `raw` bytes.
+    fn charge(&mut self, raw: usize) -> Result<()> {
+        self.budget.step_bytes(raw)?;
+        if self.list.len() == self.list.capacity() {
+            let more = self.list.capacity().max(4);
+            self.budget.charge(more * size_of::<Mark>())?;
+            self.list.reserve_exact(more);
+        }
+        if raw > 0 {
+            let raw = raw + RAW;
+            self.budget.charge(raw)?;
+            self.raw += raw;
+        }
+        Ok(())
+    }
+
+    /// The marks themselves, no longer charged.
+    fn take(&mut self) -> Vec<Mark> {
+        if self.list.capacity() > 0 {
+            self.budget.release(self.list.capacity() * size_of::<Mark>() + self.raw);
+            self.raw = 0;
+        }
+        std::mem::take(&mut self.list)
+    }
+}
+
+impl Drop for Marks<'_> {
+    fn drop(&mut self) {
+        self.take();
+    }
 }
 
 impl<'a, P: Provenance> Output<'a, P> {
@@ -130,7 +176,8 @@ impl<'a, P: Provenance> Output<'a, P> {
     }
 
     fn of(text: Text<'a>) -> Self {
-        Self { text, marks: Vec::new(), raw: 0, provenance: P::default() }
+        let marks = Marks { budget: text.budget(), list: Vec::new(), raw: 0 };
+        Self { text, marks, provenance: P::default() }
     }
 
     /// Writes `text`, which came from `site`.
@@ -175,11 +222,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     pub fn write_bytes(&mut self, bytes: &[u8], site: Site) -> Result<()> {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.write(text, site),
-            Err(_) => {
-                self.charge_mark(bytes.len())?;
-                self.add_mark(self.text.len(), MarkKind::Bytes(bytes.into()));
-                Ok(())
-            }
+            Err(_) => self.marks.add(self.text.len(), bytes.len(), || MarkKind::Bytes(bytes.into())),
         }
     }
 
@@ -188,7 +231,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// # Errors
     /// When a limit is reached.
     pub fn write_pending(&mut self, call: CallId) -> Result<()> {
-        self.mark(MarkKind::Pending(call))
+        self.marks.add(self.text.len(), 0, || MarkKind::Pending(call))
     }
 
     /// Puts a piece of structure here.
@@ -196,7 +239,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// # Errors
     /// When a limit is reached.
     pub fn write_part(&mut self, part: Arc<Part>) -> Result<()> {
-        self.mark(MarkKind::Part(part))
+        self.marks.add(self.text.len(), 0, || MarkKind::Part(part))
     }
 
     /// Writes a capture with its marks.
@@ -207,43 +250,9 @@ impl<'a, P: Provenance> Output<'a, P> {
         let offset = self.text.len();
         self.write(pieces.text(), site)?;
         for mark in &pieces.marks {
-            self.charge_mark(mark.kind.raw())?;
-            self.add_mark(offset + mark.offset, mark.kind.clone());
+            self.marks.add(offset + mark.offset, mark.kind.raw(), || mark.kind.clone())?;
         }
         Ok(())
-    }
-
-    fn mark(&mut self, kind: MarkKind) -> Result<()> {
-        self.charge_mark(0)?;
-        self.add_mark(self.text.len(), kind);
-        Ok(())
-    }
-
-    fn add_mark(&mut self, offset: usize, kind: MarkKind) {
-        self.marks.push(Mark { offset, kind });
-    }
-
-    /// Charges for one more mark that holds `raw` bytes; given back when the output ends.
-    fn charge_mark(&mut self, raw: usize) -> Result<()> {
-        let budget = self.text.budget();
-        budget.step_bytes(raw)?;
-        if self.marks.len() == self.marks.capacity() {
-            let more = self.marks.capacity().max(4);
-            budget.charge(more * size_of::<Mark>())?;
-            self.marks.reserve_exact(more);
-        }
-        if raw > 0 {
-            let raw = raw + RAW;
-            budget.charge(raw)?;
-            self.raw += raw;
-        }
-        Ok(())
-    }
-
-    fn release_marks(&mut self) -> Vec<Mark> {
-        self.text.budget().release(self.marks.capacity() * size_of::<Mark>() + self.raw);
-        self.raw = 0;
-        std::mem::take(&mut self.marks)
     }
 
     /// The text written so far.
@@ -255,7 +264,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// The marks left so far.
     #[must_use]
     pub fn marks(&self) -> &[Mark] {
-        &self.marks
+        &self.marks.list
     }
 
     /// The record of origins.
@@ -267,36 +276,29 @@ impl<'a, P: Provenance> Output<'a, P> {
     ///
     /// # Errors
     /// When the byte budget is used up.
-    pub fn into_value(mut self, safe: bool) -> Result<Value<'a>> {
-        let budget = self.text.budget();
-        let marks = self.release_marks();
-        let text = std::mem::replace(&mut self.text, Text::new(budget));
-        if marks.is_empty() {
+    pub fn into_value(self, safe: bool) -> Result<Value<'a>> {
+        let Self { text, mut marks, .. } = self;
+        if marks.list.is_empty() {
             let shared = text.into_shared()?;
             return Ok(if safe { Value::Safe(shared) } else { Value::Str(shared) });
         }
-        Ok(Value::Pieces(Metered::new(budget, Pieces { text, marks })?))
+        Ok(Value::Pieces(Metered::new(marks.budget, Pieces { text, marks: marks.take() })?))
     }
 
     /// What the render wrote.
     #[must_use]
-    pub fn finish(mut self) -> Written<P> {
-        let marks = self.release_marks();
-        let budget = self.text.budget();
-        let text = std::mem::replace(&mut self.text, Text::new(budget));
-        Written { text: text.into_string(), marks, provenance: std::mem::take(&mut self.provenance) }
-    }
-}
-
-impl<P: Provenance> Drop for Output<'_, P> {
-    fn drop(&mut self) {
-        self.release_marks();
+    pub fn finish(self) -> Written<P> {
+        let Self { text, mut marks, provenance } = self;
+        Written { text: text.into_string(), marks: marks.take(), provenance }
     }
 }
 
 impl<P: Provenance> fmt::Debug for Output<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Output").field("text", &self.text).field("marks", &self.marks).finish_non_exhaustive()
+        f.debug_struct("Output")
+            .field("text", &self.text)
+            .field("marks", &self.marks.list)
+            .finish_non_exhaustive()
     }
 }
 

@@ -148,8 +148,13 @@ impl<'a> Vm<'_, 'a> {
 
     /// `base.a.b.c`.
     #[inline]
-    fn path(&mut self, path: &'a Path) -> Result<Value<'a>> {
-        let mut value = self.eval(&path.base)?;
+    pub(super) fn path(&mut self, path: &'a Path) -> Result<Value<'a>> {
+        let mut value = match &path.base {
+            Expr::Var(var) => self.var(var),
+            Expr::Context(key) => self.lookup(key),
+            base => self.eval(base)?,
+        };
+        self.budget.step(path.steps.len() as u64)?;
         for step in &path.steps {
             value = match (&value, step.special) {
                 (Value::Json(Json::Object(map)), false) if !self.heap.has_copies() => {

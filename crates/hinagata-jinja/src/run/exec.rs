@@ -18,10 +18,21 @@ use crate::{
 impl<'a> Vm<'_, 'a> {
     pub(super) fn exec<P: Provenance>(&mut self, code: &'a [Node], out: &mut Output<'a, P>) -> Result<Flow> {
         for node in code {
-            match self.exec_node(node, out) {
-                Ok(Flow::Next) => {}
-                Ok(flow) => return Ok(flow),
-                Err(error) => return Err(self.settle(error, node.span)),
+            if node.muted_by_extends && self.parent.is_some() {
+                continue;
+            }
+            // What a prompt mostly consists of is handled here; the frame of the rest is larger.
+            let result = match &node.op {
+                Op::Text(text) => out.write(text, self.site(node.span)),
+                Op::Print(expr) => self.print(expr, self.site(node.span), out),
+                _ => match self.exec_node(node, out) {
+                    Ok(Flow::Next) => Ok(()),
+                    Ok(flow) => return Ok(flow),
+                    Err(error) => Err(error),
+                },
+            };
+            if let Err(error) = result {
+                return Err(self.settle(error, node.span));
             }
         }
         Ok(Flow::Next)
@@ -40,20 +51,9 @@ impl<'a> Vm<'_, 'a> {
         self.exec(&scope.body, out)
     }
 
-    #[inline]
+    #[inline(never)]
     fn exec_node<P: Provenance>(&mut self, node: &'a Node, out: &mut Output<'a, P>) -> Result<Flow> {
-        if node.muted_by_extends && self.parent.is_some() {
-            return Ok(Flow::Next);
-        }
         match &node.op {
-            Op::Text(text) => {
-                out.write(text, self.site(node.span))?;
-                Ok(Flow::Next)
-            }
-            Op::Print(expr) => {
-                self.print(expr, self.site(node.span), out)?;
-                Ok(Flow::Next)
-            }
             Op::If(arms, otherwise) => {
                 for arm in arms {
                     self.budget.step(1)?;
@@ -272,12 +272,15 @@ impl<'a> Vm<'_, 'a> {
     /// `{{ expr }}`.
     #[inline]
     fn print<P: Provenance>(&mut self, expr: &'a Expr, site: Site, out: &mut Output<'a, P>) -> Result<()> {
-        if let Expr::Call(call) = expr
-            && !matches!(call.callee, Callee::LoopCycle | Callee::LoopChanged)
-        {
-            return self.print_call(call, site, out);
-        }
-        let value = self.eval(expr)?;
+        let value = match expr {
+            Expr::Context(key) => self.lookup(key),
+            Expr::Path(path) => self.path(path)?,
+            Expr::Var(var) => self.var(var),
+            Expr::Call(call) if !matches!(call.callee, Callee::LoopCycle | Callee::LoopChanged) => {
+                return self.print_call(call, site, out);
+            }
+            _ => self.eval(expr)?,
+        };
         self.print_value(&value, site, out)
     }
 

@@ -135,8 +135,7 @@ impl<'r> Render<'r> {
             budget = budget.with_cancel(cancel.clone());
         }
         let loaded = Keep::new();
-        let none = Functions::new();
-        let functions = self.functions.unwrap_or(&none);
+        let functions = self.functions.unwrap_or(Functions::none());
         let heap = Heap::new(&budget);
         let run = Run {
             heap: &heap,
