@@ -42,6 +42,7 @@ pub fn parse(name: &str, source: &str, options: &ParseOptions, budget: &Budget) 
         open: Vec::new(),
         context: Context::default(),
         blocks: HashSet::new(),
+        height: 0,
         late: None,
     };
     let body = parser.template()?;
@@ -70,6 +71,8 @@ struct Parser<'s> {
     context: Context,
     /// The names of the blocks so far.
     blocks: HashSet<Box<str>>,
+    /// The height of the expression that was read last: nodes inside each other.
+    height: u32,
     /// The first error of those that are reported only if the grammar has nothing to say, and where
     /// it is.
     late: Option<(Late, u32, Error)>,
@@ -87,6 +90,20 @@ enum Late {
 }
 
 impl Parser<'_> {
+    /// Notes the height of an expression whose highest part has the height `inner`.
+    ///
+    /// Parentheses are counted where they are read, but of `((a).b * c + d).e` the tree is much
+    /// deeper: every operator behind a parenthesis is one more node around it.
+    fn grow(&mut self, inner: u32) -> Result<()> {
+        self.height = inner + 1;
+        let limit = self.budget.limits().nesting;
+        if self.height <= limit {
+            return Ok(());
+        }
+        let message = format!("expressions are nested more than {limit} deep");
+        Err(Error::limit_reached(LimitKind::Nesting, message).at(|| self.origin.place(self.current_span())))
+    }
+
     /// Notes an error that waits for the end of the source.
     #[cold]
     fn report_late(&mut self, late: Late, span: Span, error: Error) {

@@ -79,6 +79,7 @@ impl Parser<'_> {
         let first = if self.at_tuple_end() { None } else { Some(self.tuple_item(rules)?) };
         let Some(first) = first else {
             if rules.parentheses {
+                self.height = 0;
                 return Ok(Expr { kind: ExprKind::Tuple(Vec::new()), span: self.span_from(mark) });
             }
             return Err(self.wanted("an expression"));
@@ -87,6 +88,7 @@ impl Parser<'_> {
             return Ok(first);
         }
         let mut items = vec![first];
+        let mut inner = self.height;
         while self.at_op(Op::Comma) {
             // The line of a tuple is that of its last comma.
             mark.line = self.current_span().line;
@@ -95,7 +97,9 @@ impl Parser<'_> {
                 break;
             }
             items.push(self.tuple_item(rules)?);
+            inner = inner.max(self.height);
         }
+        self.grow(inner)?;
         Ok(Expr { kind: ExprKind::Tuple(items), span: self.span_from(mark) })
     }
 
@@ -123,17 +127,21 @@ impl Parser<'_> {
     fn conditional_behind(&mut self, mut mark: Mark, value: Expr) -> Result<Expr> {
         let mut tests = Vec::new();
         let mut otherwise = None;
+        let mut inner = self.height;
         while self.at_name("if") {
             if !tests.is_empty() {
                 mark.line = self.current_span().line;
             }
             self.advance()?;
             tests.push(self.operators(Level::Or)?);
+            inner = inner.max(self.height);
             if self.skip_name("else")? {
                 let _level = self.nest()?;
                 otherwise = Some(self.conditional()?);
+                inner = inner.max(self.height);
             }
         }
+        self.grow(inner)?;
         let kind = ExprKind::Conditional(Box::new(Conditional { value, tests, otherwise }));
         Ok(Expr { kind, span: self.span_from(mark) })
     }
@@ -182,6 +190,7 @@ impl Parser<'_> {
         let _level = self.nest()?;
         self.advance()?;
         let operand = self.operators(Level::Not)?;
+        self.grow(self.height)?;
         Ok(Expr { kind: ExprKind::Unary(UnaryOp::Not, Box::new(operand)), span: self.span_from(mark) })
     }
 
@@ -189,13 +198,16 @@ impl Parser<'_> {
     #[inline(never)]
     fn list(&mut self, level: Level, mut mark: Mark, first: Expr) -> Result<Expr> {
         let mut operands = vec![first];
+        let mut inner = self.height;
         while self.operator()? == Some(level) {
             if operands.len() > 1 && level != Level::Concat {
                 mark.line = self.current_span().line;
             }
             self.advance()?;
             operands.push(self.operators(level.operands())?);
+            inner = inner.max(self.height);
         }
+        self.grow(inner)?;
         let kind = match level {
             Level::Or => ExprKind::Or(operands),
             Level::And => ExprKind::And(operands),
@@ -207,6 +219,7 @@ impl Parser<'_> {
     #[inline(never)]
     fn arithmetic(&mut self, level: Level, mut mark: Mark, first: Expr) -> Result<Expr> {
         let mut rest: Vec<BinaryStep> = Vec::new();
+        let mut inner = self.height;
         while self.operator()? == Some(level) {
             let span = self.current_span();
             if !rest.is_empty() {
@@ -223,7 +236,9 @@ impl Parser<'_> {
             };
             let right = self.operators(level.operands())?;
             rest.push(BinaryStep { op, span, right });
+            inner = inner.max(self.height);
         }
+        self.grow(inner)?;
         let kind = ExprKind::Binary(Box::new(Binary { first, rest }));
         Ok(Expr { kind, span: self.span_from(mark) })
     }
@@ -232,11 +247,14 @@ impl Parser<'_> {
     #[inline(never)]
     fn compare(&mut self, mut mark: Mark, first: Expr) -> Result<Expr> {
         let mut rest = Vec::new();
+        let mut inner = self.height;
         while self.operator()? == Some(Level::Compare) {
             let (op, span) = self.comparison()?;
             let right = self.operators(Level::Compare.operands())?;
             rest.push(CompareStep { op, span, right });
+            inner = inner.max(self.height);
         }
+        self.grow(inner)?;
         mark.line = self.current_span().line;
         let kind = ExprKind::Compare(Box::new(Compare { first, rest }));
         Ok(Expr { kind, span: self.span_from(mark) })

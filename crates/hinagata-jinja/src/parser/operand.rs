@@ -23,12 +23,12 @@ impl Parser<'_> {
             TokenKind::Op(Op::Add) => self.signed(UnaryOp::Pos)?,
             _ => self.primary()?,
         };
-        let mut ops = Vec::new();
+        let mut ops = Ops { steps: Vec::new(), height: self.height };
         self.subscripts(&mut ops)?;
         if filters {
             self.filters_and_tests(&mut ops)?;
         }
-        Ok(self.postfix(mark, base, ops))
+        self.postfix(mark, base, ops)
     }
 
     #[inline(never)]
@@ -37,18 +37,21 @@ impl Parser<'_> {
         let _level = self.nest()?;
         self.advance()?;
         let operand = self.operand(false)?;
+        self.grow(self.height)?;
         Ok(Expr { kind: ExprKind::Unary(op, Box::new(operand)), span: self.span_from(mark) })
     }
 
-    fn postfix(&self, mark: Mark, base: Expr, ops: Vec<PostfixStep>) -> Expr {
-        let Some(last) = ops.last() else { return base };
+    fn postfix(&mut self, mark: Mark, base: Expr, ops: Ops) -> Result<Expr> {
+        let Some(last) = ops.steps.last() else { return Ok(base) };
         let span = self.span_from(Mark { line: last.span.line, ..mark });
-        Expr { kind: ExprKind::Postfix(Box::new(Postfix { base, ops })), span }
+        self.grow(ops.height)?;
+        Ok(Expr { kind: ExprKind::Postfix(Box::new(Postfix { base, ops: ops.steps })), span })
     }
 
     /// A literal, a name, or something in brackets.
     pub(super) fn primary(&mut self) -> Result<Expr> {
         let mark = self.mark();
+        self.height = 0;
         let kind = match self.current() {
             TokenKind::Name(name) => {
                 let name = *name;
@@ -108,6 +111,7 @@ impl Parser<'_> {
     fn list_literal(&mut self) -> Result<ExprKind> {
         self.advance()?;
         let mut items = Vec::new();
+        let mut inner = 0;
         while !self.at_op(Op::CloseBracket) {
             if !items.is_empty() {
                 self.expect_op(Op::Comma)?;
@@ -116,7 +120,9 @@ impl Parser<'_> {
                 }
             }
             items.push(self.expression()?);
+            inner = inner.max(self.height);
         }
+        self.grow(inner)?;
         self.expect_op(Op::CloseBracket)?;
         Ok(ExprKind::List(items))
     }
@@ -125,6 +131,7 @@ impl Parser<'_> {
     fn dict_literal(&mut self) -> Result<ExprKind> {
         self.advance()?;
         let mut pairs = Vec::new();
+        let mut inner = 0;
         while !self.at_op(Op::CloseBrace) {
             if !pairs.is_empty() {
                 self.expect_op(Op::Comma)?;
@@ -133,15 +140,18 @@ impl Parser<'_> {
                 }
             }
             let key = self.expression()?;
+            inner = inner.max(self.height);
             self.expect_op(Op::Colon)?;
             pairs.push((key, self.expression()?));
+            inner = inner.max(self.height);
         }
+        self.grow(inner)?;
         self.expect_op(Op::CloseBrace)?;
         Ok(ExprKind::Dict(pairs))
     }
 
     /// Attributes, subscripts and calls.
-    fn subscripts(&mut self, ops: &mut Vec<PostfixStep>) -> Result<()> {
+    fn subscripts(&mut self, ops: &mut Ops) -> Result<()> {
         loop {
             let mark = self.mark();
             let op = match self.current() {
@@ -150,12 +160,13 @@ impl Parser<'_> {
                 TokenKind::Op(Op::OpenParen) => PostfixOp::Call(self.call_args()?),
                 _ => return Ok(()),
             };
-            ops.push(PostfixStep { op, span: self.span_from(mark) });
+            ops.push(PostfixStep { op, span: self.span_from(mark) }, self.height);
         }
     }
 
     #[inline(never)]
     fn attribute(&mut self) -> Result<PostfixOp> {
+        self.height = 0;
         self.advance()?;
         if !matches!(self.current(), TokenKind::Name(_) | TokenKind::Int(_)) {
             return Err(self.wanted("a name or a number"));
@@ -175,6 +186,7 @@ impl Parser<'_> {
         let mut keys = Vec::new();
         let mut slice = None;
         let mut count = 0;
+        let mut inner = 0;
         while !self.at_op(Op::CloseBracket) {
             if count > 0 {
                 self.expect_op(Op::Comma)?;
@@ -184,7 +196,9 @@ impl Parser<'_> {
                 Key::Plain(key) => keys.push(key),
                 Key::Slice(found) => slice = Some(found),
             }
+            inner = inner.max(self.height);
         }
+        self.height = inner;
         self.expect_op(Op::CloseBracket)?;
         let span = self.span_from(mark);
         match (slice, <[Expr; 1]>::try_from(keys)) {
@@ -202,6 +216,7 @@ impl Parser<'_> {
     }
 
     fn subscript_key(&mut self) -> Result<Key> {
+        self.height = 0;
         let start = match self.at_op(Op::Colon) {
             true => None,
             false => Some(self.expression()?),
@@ -211,9 +226,12 @@ impl Parser<'_> {
         {
             return Ok(Key::Plain(key));
         }
+        let mut inner = self.height;
         self.expect_op(Op::Colon)?;
         let stop = self.slice_part()?;
+        inner = inner.max(self.height);
         let step = if self.skip_op(Op::Colon)? { self.slice_part()? } else { None };
+        self.height = inner.max(self.height);
         Ok(Key::Slice(Box::new(Slice { start, stop, step })))
     }
 
@@ -225,7 +243,7 @@ impl Parser<'_> {
     }
 
     /// Filters, tests and calls of what they give.
-    fn filters_and_tests(&mut self, ops: &mut Vec<PostfixStep>) -> Result<()> {
+    fn filters_and_tests(&mut self, ops: &mut Ops) -> Result<()> {
         loop {
             let mark = self.mark();
             let (op, line) = match self.current() {
@@ -239,7 +257,7 @@ impl Parser<'_> {
                 TokenKind::Op(Op::OpenParen) => (PostfixOp::Call(self.call_args()?), mark.line),
                 _ => return Ok(()),
             };
-            ops.push(PostfixStep { op, span: self.span_from(Mark { line, ..mark }) });
+            ops.push(PostfixStep { op, span: self.span_from(Mark { line, ..mark }) }, self.height);
         }
     }
 
@@ -304,13 +322,17 @@ impl Parser<'_> {
     fn test_argument(&mut self) -> Result<Expr> {
         let mark = self.mark();
         let base = self.primary()?;
-        let mut ops = Vec::new();
+        let mut ops = Ops { steps: Vec::new(), height: self.height };
         self.subscripts(&mut ops)?;
-        Ok(self.postfix(mark, base, ops))
+        self.postfix(mark, base, ops)
     }
 
     fn optional_call_args(&mut self) -> Result<CallArgs> {
-        if self.at_op(Op::OpenParen) { self.call_args() } else { Ok(CallArgs::default()) }
+        if self.at_op(Op::OpenParen) {
+            return self.call_args();
+        }
+        self.height = 0;
+        Ok(CallArgs::default())
     }
 
     /// Arguments in parentheses: by position, then by name; `*` and `**` once each, `**` last.
@@ -319,6 +341,7 @@ impl Parser<'_> {
         let open = self.expect_op(Op::OpenParen)?.span;
         let mut args = CallArgs::default();
         let mut first = true;
+        let mut inner = 0;
         while !self.at_op(Op::CloseParen) {
             if !first {
                 self.expect_op(Op::Comma)?;
@@ -328,7 +351,9 @@ impl Parser<'_> {
             }
             first = false;
             self.call_arg(&mut args, open)?;
+            inner = inner.max(self.height);
         }
+        self.height = inner;
         self.expect_op(Op::CloseParen)?;
         Ok(args)
     }
@@ -366,6 +391,20 @@ impl Parser<'_> {
             self.report_late(Late::Python, name.span, error);
         }
         Ok(Keyword { name, value })
+    }
+}
+
+/// The operations behind an operand so far.
+struct Ops {
+    steps: Vec<PostfixStep>,
+    /// The height of the highest part: the operand, a key, an argument.
+    height: u32,
+}
+
+impl Ops {
+    fn push(&mut self, step: PostfixStep, height: u32) {
+        self.steps.push(step);
+        self.height = self.height.max(height);
     }
 }
 

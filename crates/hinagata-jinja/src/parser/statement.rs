@@ -179,7 +179,9 @@ impl<'s> Parser<'s> {
             open.tag,
             open.span.line
         );
-        self.error_here(message)
+        // The line is the one of the last token; the tag is the better place if it is there.
+        let end = self.current_span();
+        self.error_at(if open.span.line == end.line { open.span } else { end }, message)
     }
 
     #[cold]
