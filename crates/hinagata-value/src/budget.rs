@@ -114,6 +114,22 @@ impl Budget {
         self.step(1 + (bytes as u64 >> 6))
     }
 
+    /// Charges `n` steps where no error can be returned: what is over the limit is refused by the next
+    /// [`Budget::step`].
+    #[inline]
+    pub fn owe(&self, n: u64) {
+        // Every error of a step comes again at the next one.
+        let _ = self.step(n);
+    }
+
+    /// Charges for hashing or comparing `text` where no error can be returned.
+    #[inline]
+    pub(crate) fn owe_text(&self, text: &str) {
+        if text.len() >= 64 {
+            self.owe(text.len() as u64 >> 6);
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn refill(&self) -> Result<()> {
@@ -166,22 +182,28 @@ impl Budget {
     /// When more bytes would be alive than the limit allows. Nothing is charged then.
     #[inline]
     pub fn charge(&self, n: usize) -> Result<()> {
-        let alive = self.bytes.get().saturating_add(n);
-        if alive > self.limits.bytes {
-            return Err(self.bytes_exceeded(n));
+        match self.bytes.get().checked_add(n) {
+            Some(alive) if alive <= self.limits.bytes => {
+                self.set_alive(alive);
+                Ok(())
+            }
+            _ => Err(self.bytes_exceeded(n)),
         }
+    }
+
+    #[inline]
+    fn set_alive(&self, alive: usize) {
         self.bytes.set(alive);
         if alive > self.peak.get() {
             self.peak.set(alive);
         }
-        Ok(())
     }
 
     /// Charges `n` bytes that were allocated already: they count even where they are over the limit.
     pub(crate) fn charge_allocated(&self, n: usize) -> Result<()> {
         let result = self.charge(n);
         if result.is_err() {
-            self.bytes.set(self.bytes.get() + n);
+            self.set_alive(self.bytes.get().saturating_add(n));
         }
         result
     }
@@ -198,6 +220,14 @@ impl Budget {
             ),
         )
         .with_hint("keep less in variables, or raise the limit `bytes`")
+    }
+
+    /// The error when the machine does not give the `n` bytes that the limit would allow.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn out_of_memory(&self, n: usize) -> Error {
+        Error::limit_reached(LimitKind::Bytes, format!("this machine does not give {n} more bytes"))
+            .with_hint("keep less in variables; the limit `bytes` is more than there is")
     }
 
     /// Gives back `n` bytes that were charged.

@@ -17,7 +17,10 @@ use std::{
 
 use serde_json::Value as Json;
 
-use crate::{Error, ErrorKind, Keep, LimitKind, Limits, Result, Site, Value};
+use crate::{
+    Error, ErrorKind, Keep, LimitKind, Limits, Result, Site, Value,
+    document::{document_bytes, document_text},
+};
 
 /// A call of this render, by the order in which calls were started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,12 +72,14 @@ pub struct Calls {
 /// How calls are found again.
 #[derive(Debug, Default)]
 struct Index {
-    /// The call that a site makes when it is reached for the nth time.
+    /// The call that is not pure and that a site makes when it is reached for the nth time.
     by_site: RefCell<HashMap<(Site, u32), CallId>>,
     /// Pure calls by function and arguments.
     shared: RefCell<HashMap<(String, String), CallId>>,
-    /// How often each site was reached in this pass.
+    /// How often each site was reached in this pass for a call that is not pure.
     reached: RefCell<HashMap<Site, u32>>,
+    /// About the bytes that the arguments of all calls take.
+    bytes: Cell<usize>,
 }
 
 /// How a pass ended.
@@ -136,26 +141,18 @@ impl Calls {
         }
     }
 
-    /// Makes a call, or finds the one that was made here in an earlier pass.
+    /// Makes a call, or finds the one that was made before: here in an earlier pass, or with the same
+    /// arguments where it is pure.
     ///
     /// Gives the result when it is there, a pending value when it is not.
     ///
     /// # Errors
-    /// When the call failed, or the render made more calls than `limits` allows.
+    /// When the call failed; when the render made more calls than `limits` allows, or their arguments
+    /// together take more bytes than values may.
     pub fn start(&self, site: Site, request: Request, limits: &Limits) -> Result<Value<'_>> {
-        let occurrence = self.count(site);
-        let known = self.index().by_site.borrow().get(&(site, occurrence)).copied();
-        let id = match known {
-            Some(id) => id,
-            None if self.index().by_site.borrow().len() < limits.requests => {
-                self.add(site, occurrence, request)
-            }
-            None => {
-                return Err(Error::limit_reached(
-                    LimitKind::Requests,
-                    format!("the template makes more than {} calls to the outside", limits.requests),
-                ));
-            }
+        let id = match request.pure {
+            true => self.start_shared(site, request, limits)?,
+            false => self.start_here(site, request, limits)?,
         };
         let call = self.calls.get(id.0 as usize).expect("every id was given by add");
         match call.result() {
@@ -171,6 +168,30 @@ impl Calls {
         self.index.get_or_init(Box::default)
     }
 
+    /// The one call with these arguments.
+    fn start_shared(&self, site: Site, request: Request, limits: &Limits) -> Result<CallId> {
+        let shared = &self.index().shared;
+        let key = (request.function.clone(), document_text(&request.arguments));
+        if let Some(id) = shared.borrow().get(&key) {
+            return Ok(*id);
+        }
+        let id = self.add(site, request, limits)?;
+        shared.borrow_mut().insert(key, id);
+        Ok(id)
+    }
+
+    /// The call that this site makes now that it is reached once more.
+    fn start_here(&self, site: Site, request: Request, limits: &Limits) -> Result<CallId> {
+        let by_site = &self.index().by_site;
+        let key = (site, self.count(site));
+        if let Some(id) = by_site.borrow().get(&key) {
+            return Ok(*id);
+        }
+        let id = self.add(site, request, limits)?;
+        by_site.borrow_mut().insert(key, id);
+        Ok(id)
+    }
+
     fn count(&self, site: Site) -> u32 {
         let mut reached = self.index().reached.borrow_mut();
         let count = reached.entry(site).or_insert(0);
@@ -178,19 +199,24 @@ impl Calls {
         *count - 1
     }
 
-    fn add(&self, site: Site, occurrence: u32, request: Request) -> CallId {
-        let next = CallId(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
-        let id = if request.pure {
-            let key = (request.function.clone(), request.arguments.to_string());
-            *self.index().shared.borrow_mut().entry(key).or_insert(next)
-        } else {
-            next
-        };
-        if id == next {
-            self.calls.push(Call { id, request, site, result: OnceCell::new() });
+    fn add(&self, site: Site, request: Request, limits: &Limits) -> Result<CallId> {
+        if self.calls.len() >= limits.requests {
+            return Err(Error::limit_reached(
+                LimitKind::Requests,
+                format!("the template makes more than {} calls to the outside", limits.requests),
+            ));
         }
-        self.index().by_site.borrow_mut().insert((site, occurrence), id);
-        id
+        let bytes = self.index().bytes.get().saturating_add(document_bytes(&request.arguments));
+        if bytes > limits.bytes {
+            return Err(Error::limit_reached(
+                LimitKind::Bytes,
+                format!("the arguments of all calls take more than {} bytes", limits.bytes),
+            ));
+        }
+        self.index().bytes.set(bytes);
+        let id = CallId(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
+        self.calls.push(Call { id, request, site, result: OnceCell::new() });
+        Ok(id)
     }
 
     /// Records the result of a call; a second result of the same call is ignored.

@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 
-use crate::{Heap, Kind, Number, Result, Value, walk::check_depth};
+use crate::{Budget, Error, Heap, Kind, Number, Result, Value, walk::check_depth};
 
 /// Whether two values are equal: numbers by value whatever their type (true is 1), strings by text,
 /// lists item by item, maps entry by entry whatever their order, everything else by identity.
 ///
 /// # Errors
-/// When a limit is reached: steps, or containers inside each other beyond `value_depth`.
+/// When a limit is reached: steps, or containers inside each other beyond `value_depth`. When it
+/// depends on the result of a call that is not there yet: [`crate::ErrorKind::Suspended`].
 pub fn equal<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
     let mut open = Vec::new();
     let mut pair = (a.clone(), b.clone());
@@ -19,7 +20,7 @@ pub fn equal<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> 
             Compared::Different => return Ok(false),
             Compared::Inside => {
                 check_depth(heap, open.len())?;
-                open.push(Pair { a: pair.0.clone(), b: pair.1.clone(), next: 0 });
+                open.push(Pair { a: pair.0, b: pair.1, next: 0 });
             }
         }
         pair = loop {
@@ -46,29 +47,31 @@ pub fn order<'a>(
     b: &Value<'a>,
     scalars: &mut impl FnMut(&Value<'a>, &Value<'a>) -> Result<Ordering>,
 ) -> Result<Ordering> {
-    let (mut a, mut b) = (a.clone(), b.clone());
-    let mut depth = 0;
-    // The first unequal pair decides, so there is nothing to come back to.
-    'pair: loop {
+    let mut open: Vec<Pair<'a>> = Vec::new();
+    let mut pair = (a.clone(), b.clone());
+    // The first pair that is not equal decides, and what lies before it was found equal on the way.
+    loop {
         heap.budget().step(1)?;
-        if !(is_sequence(&a) && is_sequence(&b) && same_shape(&a, &b)) {
-            return scalars(&a, &b);
+        let (a, b) = &pair;
+        if is_sequence(a) && a.kind() == b.kind() {
+            if !a.is_same_container(b) {
+                check_depth(heap, open.len())?;
+                open.push(Pair { a: pair.0, b: pair.1, next: 0 });
+            }
+        } else if open.is_empty() || !equal(heap, a, b)? {
+            return scalars(a, b);
         }
-        check_depth(heap, depth)?;
-        depth += 1;
-        for index in 0.. {
-            match (heap.item(&a, index), heap.item(&b, index)) {
-                (None, None) => return Ok(Ordering::Equal),
+        pair = loop {
+            let Some(inside) = open.last_mut() else { return Ok(Ordering::Equal) };
+            let index = inside.next;
+            inside.next += 1;
+            match (heap.item(&inside.a, index), heap.item(&inside.b, index)) {
+                (Some(a), Some(b)) => break (a, b),
                 (None, Some(_)) => return Ok(Ordering::Less),
                 (Some(_), None) => return Ok(Ordering::Greater),
-                (Some(left), Some(right)) => {
-                    if !equal(heap, &left, &right)? {
-                        (a, b) = (left, right);
-                        continue 'pair;
-                    }
-                }
-            }
-        }
+                (None, None) => open.pop(),
+            };
+        };
     }
 }
 
@@ -122,7 +125,18 @@ fn open_pair<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Compar
         (Kind::List, Kind::List) | (Kind::Tuple, Kind::Tuple) | (Kind::Map, Kind::Map) => {
             if heap.len(a) == heap.len(b) { Compared::Inside } else { Compared::Different }
         }
-        (Kind::Bytes, Kind::Bytes) => verdict(a.as_bytes() == b.as_bytes()),
+        (Kind::Pending, _) | (_, Kind::Pending) => return Err(Error::suspended()),
+        (Kind::Bytes, Kind::Bytes) => match (a.as_bytes(), b.as_bytes()) {
+            (Some(a), Some(b)) => {
+                heap.budget().step_bytes(a.len().min(b.len()))?;
+                verdict(a == b)
+            }
+            _ => Compared::Different,
+        },
+        (Kind::Str, Kind::Str) => match (a, b) {
+            (Value::Pieces(a), Value::Pieces(b)) => verdict(std::rc::Rc::ptr_eq(a, b)),
+            _ => Compared::Different,
+        },
         (Kind::Range, Kind::Range) => match (a, b) {
             (Value::Range(a), Value::Range(b)) => {
                 let (a, b) = (***a, ***b);
@@ -158,10 +172,6 @@ fn is_sequence(value: &Value<'_>) -> bool {
     matches!(value.kind(), Kind::List | Kind::Tuple)
 }
 
-fn same_shape(a: &Value<'_>, b: &Value<'_>) -> bool {
-    a.kind() == b.kind()
-}
-
 /// Two containers whose contents are being compared.
 struct Pair<'a> {
     a: Value<'a>,
@@ -193,11 +203,33 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// The order of two keys of one type; `None` where they have no order.
-pub(crate) fn order_keys(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
-    match (a.as_str(), b.as_str()) {
-        (Some(a), Some(b)) => Some(a.cmp(b)),
-        (None, None) => order_numbers(as_number(a)?, as_number(b)?),
+/// Sorts entries by their keys, which must all be text or all be numbers; a NaN comes last.
+///
+/// # Errors
+/// When keys of different types meet, or the steps are used up.
+pub(crate) fn sort_by_key<'a>(budget: &Budget, entries: &mut [(Value<'a>, Value<'a>)]) -> Result<()> {
+    budget.step(entries.len() as u64 * u64::from(entries.len().max(1).ilog2() + 1))?;
+    let texts = entries.iter().filter(|(key, _)| key.as_str().is_some()).count();
+    let numbers = entries.iter().filter(|(key, _)| as_number(key).is_some()).count();
+    // Asked for beforehand: a sort must not meet a pair that has no order.
+    if entries.len() > 1 && texts < entries.len() && numbers < entries.len() {
+        return Err(Error::runtime("keys of different types cannot be sorted"));
+    }
+    entries.sort_by(|(a, _), (b, _)| match (a.as_str(), b.as_str()) {
+        (Some(a), Some(b)) => {
+            budget.owe_text(if a.len() < b.len() { a } else { b });
+            a.cmp(b)
+        }
+        _ => order_with_nan(as_number(a), as_number(b)),
+    });
+    Ok(())
+}
+
+fn order_with_nan(a: Option<Number>, b: Option<Number>) -> Ordering {
+    let is_nan = |number| matches!(number, Some(Number::Float(float)) if float.is_nan());
+    match (a, b) {
+        (Some(a), Some(b)) => order_numbers(a, b),
         _ => None,
     }
+    .unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)))
 }

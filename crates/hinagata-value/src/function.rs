@@ -197,6 +197,11 @@ pub trait Object: Any + fmt::Debug {
         true
     }
 
+    /// Bytes it owns on the heap beside its own size, charged as long as it lives. Asked once.
+    fn extent(&self) -> usize {
+        0
+    }
+
     /// The piece of structure it puts into the output when printed, if it is one.
     fn part(&self) -> Option<Arc<crate::Part>> {
         None
@@ -208,9 +213,10 @@ pub trait Object: Any + fmt::Debug {
 pub struct HostObject(Box<dyn Object>, usize);
 
 impl HostObject {
-    /// Wraps an object; its own size is charged, what it owns beyond that is the host's.
+    /// Wraps an object; charged are its own size and [`Object::extent`].
     pub fn new<O: Object>(object: O) -> Self {
-        Self(Box::new(object), size_of::<O>())
+        let extent = size_of::<O>().saturating_add(object.extent());
+        Self(Box::new(object), extent)
     }
 
     /// The object.

@@ -16,7 +16,10 @@ use serde_json::Value as Json;
 
 use crate::{
     Budget, Error, HostObject, Kind, List, Map, Metered, Number, Object, Owner, Range, Result, Role, Text,
-    Undefined, Value, iter::Iter, list::holds_values, metered::rc_size,
+    Undefined, Value,
+    iter::Iter,
+    list::holds_values,
+    metered::{grow, rc_size},
 };
 
 /// The values of one run.
@@ -99,7 +102,8 @@ impl<'a> Heap<'a> {
             Ok(text) => self.string(text),
             Err(_) => {
                 self.budget.step_bytes(bytes.len())?;
-                Ok(Value::Bytes(Metered::new(self.budget, bytes.into())?))
+                self.budget.charge(bytes.len())?;
+                Ok(Value::Bytes(Metered::charged(self.budget, bytes.into())?))
             }
         }
     }
@@ -222,16 +226,21 @@ impl<'a> Heap<'a> {
         if let Value::Json(Json::Object(map)) = value
             && !self.changed.get()
         {
+            self.budget.owe_text(&key.name);
             return key.find(map).map(Value::Json);
         }
         self.entry(value, &key.name)
     }
 
-    /// The value under the string `key` of a map, namespace or host object.
+    /// The value under the string `key` of a map, namespace or host object; a long key is owed to the
+    /// budget.
     #[must_use]
     pub fn entry(&self, value: &Value<'a>, key: &str) -> Option<Value<'a>> {
         match self.resolved(value, &mut Value::None) {
-            Value::Json(Json::Object(map)) => map.get(key).map(|value| self.current(Value::Json(value))),
+            Value::Json(Json::Object(map)) => {
+                self.budget.owe_text(key);
+                map.get(key).map(|value| self.current(Value::Json(value)))
+            }
             Value::Map(map) | Value::Namespace(map) => map.get_str(key).map(|value| self.current(value)),
             Value::Host(object) => object.get().attribute(self, key),
             _ => None,
@@ -398,10 +407,12 @@ impl<'a> Heap<'a> {
 
     /// Empties a list.
     pub fn clear_list(&self, list: &List<'a>) {
-        list.truncate(0);
+        list.clear();
     }
 
     /// Lets `change` reorder the items of a list; `change` charges its own steps.
+    ///
+    /// To everything else the list is empty meanwhile, and what is put into it then is lost.
     pub fn reorder<R>(&self, list: &List<'a>, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
         list.change(change)
     }
@@ -455,10 +466,8 @@ impl<'a> Heap<'a> {
             list.retain(Stored::is_alive);
             self.budget.release((before - list.len()) * KEPT);
             if list.len() * 2 >= list.capacity() {
-                let more = list.capacity().max(4);
-                self.budget.charge(more * NOTE)?;
-                let room = list.capacity() + more - list.len();
-                list.reserve_exact(room);
+                let capacity = (list.capacity() * 2).max(4);
+                grow(&mut list, capacity, self.budget)?;
             }
         }
         self.budget.charge(KEPT)?;
@@ -491,7 +500,7 @@ impl Drop for Heap<'_> {
             match stored {
                 Stored::List(list) => {
                     if let Some(list) = list.upgrade() {
-                        list.truncate(0);
+                        list.clear();
                     }
                 }
                 Stored::Map(map) => {

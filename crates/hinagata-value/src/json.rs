@@ -1,13 +1,11 @@
-//! Values as JSON: text for templates, documents for what leaves the render.
+//! Values as JSON text.
 
 use std::borrow::Cow;
 
-use serde_json::{Number as JsonNumber, Value as Json};
-
 use crate::{
-    Error, Heap, Kind, Number, Result, Text, Value,
+    Error, Heap, Kind, Number, Range, Result, Text, Value,
     number::write_float_repr,
-    walk::{Event, Shape, walk},
+    walk::{Event, Order, Shape, walk_as},
 };
 
 /// How JSON text looks.
@@ -21,7 +19,7 @@ pub struct JsonStyle<'s> {
     pub indent: Option<Cow<'s, str>>,
     /// Whether keys are sorted.
     pub sort_keys: bool,
-    /// Whether everything beyond ASCII is written as `\uXXXX`.
+    /// Whether everything beyond printable ASCII is written as `\uXXXX`.
     pub ascii: bool,
     /// Characters written as `\uXXXX` although JSON does not ask for it, such as `<`.
     pub escape: &'s [char],
@@ -52,34 +50,17 @@ pub fn write_json<'a>(
     style: &JsonStyle<'_>,
     text: &mut Text<'a>,
 ) -> Result<()> {
-    if style.sort_keys {
-        let sorted = sort_keys(heap, value)?;
-        return write_unsorted(heap, &sorted, style, text);
-    }
-    write_unsorted(heap, value, style, text)
-}
-
-fn write_unsorted<'a>(
-    heap: &Heap<'a>,
-    value: &Value<'a>,
-    style: &JsonStyle<'_>,
-    text: &mut Text<'a>,
-) -> Result<()> {
+    let order = if style.sort_keys { Order::ByKey } else { Order::AsTheyAre };
     let mut depth = 0_usize;
-    let new_line = |text: &mut Text<'a>, depth: usize| -> Result<()> {
-        let Some(indent) = &style.indent else { return Ok(()) };
-        text.push_str("\n")?;
-        text.push_repeated(indent, depth)
-    };
-    walk(heap, value, &mut |event| match event {
+    walk_as(heap, value, order, &mut |event| match event {
         Event::Start(shape, len) => {
             text.push_str(if is_list(shape)? { "[" } else { "{" })?;
             depth += 1;
-            if len > 0 { new_line(text, depth) } else { Ok(()) }
+            if len > 0 { style.new_line(depth, text) } else { Ok(()) }
         }
         Event::Next => {
             text.push_str(&style.item_separator)?;
-            new_line(text, depth)
+            style.new_line(depth, text)
         }
         Event::Key(key) => {
             write_key(&key, style, text)?;
@@ -88,16 +69,26 @@ fn write_unsorted<'a>(
         Event::End(shape, len) => {
             depth -= 1;
             if len > 0 {
-                new_line(text, depth)?;
+                style.new_line(depth, text)?;
             }
             text.push_str(if is_list(shape)? { "]" } else { "}" })
         }
-        Event::Scalar(value) => write_scalar(heap, &value, style, text),
-        Event::Cycle(_) => Err(Error::runtime("a value that contains itself has no JSON form")),
+        Event::Scalar(Value::Range(range)) => write_range(**range, depth, style, text),
+        Event::Scalar(value) => write_scalar(&value, style, text),
+        Event::Cycle(_) => Err(contains_itself()),
     })
 }
 
-fn is_list(shape: Shape) -> Result<bool> {
+impl JsonStyle<'_> {
+    /// Goes to a new line, `depth` levels in, where the style has lines.
+    fn new_line(&self, depth: usize, text: &mut Text<'_>) -> Result<()> {
+        let Some(indent) = &self.indent else { return Ok(()) };
+        text.push_str("\n")?;
+        text.push_repeated(indent, depth)
+    }
+}
+
+pub(crate) fn is_list(shape: Shape) -> Result<bool> {
     match shape {
         Shape::List | Shape::Tuple => Ok(true),
         Shape::Map => Ok(false),
@@ -107,16 +98,32 @@ fn is_list(shape: Shape) -> Result<bool> {
 }
 
 #[cold]
-fn no_json_form(what: &str) -> Error {
+pub(crate) fn no_json_form(what: &str) -> Error {
     Error::runtime(format!("{what} has no JSON form"))
 }
 
-fn write_scalar<'a>(
-    heap: &Heap<'a>,
-    value: &Value<'a>,
-    style: &JsonStyle<'_>,
-    text: &mut Text<'a>,
-) -> Result<()> {
+#[cold]
+pub(crate) fn contains_itself() -> Error {
+    Error::runtime("a value that contains itself has no JSON form")
+}
+
+/// A range as the list of its integers; `depth` containers are open around it.
+fn write_range(range: Range, depth: usize, style: &JsonStyle<'_>, text: &mut Text<'_>) -> Result<()> {
+    text.push_str("[")?;
+    for (index, int) in (0..range.len()).map_while(|index| range.get(index)).enumerate() {
+        if index > 0 {
+            text.push_str(&style.item_separator)?;
+        }
+        style.new_line(depth + 1, text)?;
+        write_number(Number::Int(i128::from(int)), text)?;
+    }
+    if !range.is_empty() {
+        style.new_line(depth, text)?;
+    }
+    text.push_str("]")
+}
+
+fn write_scalar(value: &Value<'_>, style: &JsonStyle<'_>, text: &mut Text<'_>) -> Result<()> {
     if let Some(string) = value.as_str() {
         return write_string(string, style, text);
     }
@@ -126,11 +133,6 @@ fn write_scalar<'a>(
     match value.kind() {
         Kind::None => text.push_str("null"),
         Kind::Bool => text.push_str(if value.as_bool() == Some(true) { "true" } else { "false" }),
-        Kind::Range => {
-            let items = heap.iter(value).ok_or_else(|| no_json_form("this range"))?;
-            let list = heap.list_of(items)?;
-            write_unsorted(heap, &list, style, text)
-        }
         Kind::Pending => Err(Error::suspended()),
         Kind::Undefined => Err(no_json_form("an undefined value")),
         Kind::Bytes => Err(no_json_form("a string that is not UTF-8")),
@@ -154,7 +156,7 @@ fn write_number(number: Number, text: &mut Text<'_>) -> Result<()> {
 }
 
 /// Keys of other types are written as the strings that JSON libraries make of them.
-fn write_key(key: &Value<'_>, style: &JsonStyle<'_>, text: &mut Text<'_>) -> Result<()> {
+pub(crate) fn write_key(key: &Value<'_>, style: &JsonStyle<'_>, text: &mut Text<'_>) -> Result<()> {
     if let Some(string) = key.as_str() {
         return write_string(string, style, text);
     }
@@ -198,7 +200,7 @@ fn write_string(string: &str, style: &JsonStyle<'_>, text: &mut Text<'_>) -> Res
 fn must_escape(character: char, style: &JsonStyle<'_>) -> bool {
     character < ' '
         || matches!(character, '"' | '\\')
-        || (style.ascii && character > '\u{7e}' && character != '\u{7f}')
+        || (style.ascii && character > '~')
         || style.escape.contains(&character)
 }
 
@@ -218,148 +220,5 @@ fn write_escape(character: char, text: &mut Text<'_>) -> Result<()> {
             }
             Ok(())
         }
-    }
-}
-
-/// A copy of `value` whose maps are in the order of their keys.
-fn sort_keys<'a>(heap: &Heap<'a>, value: &Value<'a>) -> Result<Value<'a>> {
-    build(heap, value, &mut |heap, mut entries: Vec<(Value<'a>, Value<'a>)>| {
-        heap.budget().step(entries.len() as u64 * u64::from(entries.len().max(1).ilog2() + 1))?;
-        let mut failure = None;
-        entries.sort_by(|(a, _), (b, _)| {
-            crate::compare::order_keys(a, b).unwrap_or_else(|| {
-                failure = Some(Error::runtime("keys of different types cannot be sorted"));
-                std::cmp::Ordering::Equal
-            })
-        });
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        let mut map = heap.map()?;
-        for (key, value) in entries {
-            map.insert(key, value)?;
-        }
-        Ok(map.finish())
-    })
-}
-
-/// Rebuilds `value` from its leaves, without recursion; `make_map` makes each map from its entries.
-fn build<'a>(
-    heap: &Heap<'a>,
-    value: &Value<'a>,
-    make_map: &mut impl FnMut(&Heap<'a>, Vec<(Value<'a>, Value<'a>)>) -> Result<Value<'a>>,
-) -> Result<Value<'a>> {
-    enum Level<'a> {
-        List(Vec<Value<'a>>),
-        Map(Vec<(Value<'a>, Value<'a>)>, Option<Value<'a>>),
-    }
-    let mut levels: Vec<Level<'a>> = Vec::new();
-    let mut result = Value::None;
-    let mut place = |levels: &mut Vec<Level<'a>>, value: Value<'a>| match levels.last_mut() {
-        None => result = value,
-        Some(Level::List(items)) => items.push(value),
-        Some(Level::Map(entries, key)) => entries.push((key.take().unwrap_or_default(), value)),
-    };
-    walk(heap, value, &mut |event| {
-        match event {
-            Event::Start(shape, len) => levels.push(match is_list(shape)? {
-                true => Level::List(Vec::with_capacity(len)),
-                false => Level::Map(Vec::with_capacity(len), None),
-            }),
-            Event::Next => {}
-            Event::Key(new) => {
-                if let Some(Level::Map(_, key)) = levels.last_mut() {
-                    *key = Some(new);
-                }
-            }
-            Event::Scalar(value) => place(&mut levels, value),
-            Event::End(..) => {
-                let built = match levels.pop() {
-                    Some(Level::List(items)) => heap.list_of(items)?,
-                    Some(Level::Map(entries, _)) => make_map(heap, entries)?,
-                    None => Value::None,
-                };
-                place(&mut levels, built);
-            }
-            Event::Cycle(_) => return Err(Error::runtime("a value that contains itself has no JSON form")),
-        }
-        Ok(())
-    })?;
-    Ok(result)
-}
-
-/// A document of its own with everything in `value`: for what crosses threads or leaves the render.
-///
-/// Integers beyond 64 bits become floats, as JSON readers make them.
-///
-/// # Errors
-/// As [`write_json`]. The depth is bounded by `value_depth`, so that dropping the document is safe.
-pub fn to_json<'a>(heap: &Heap<'a>, value: &Value<'a>) -> Result<Json> {
-    let mut levels: Vec<(Json, String)> = Vec::new();
-    let mut result = Json::Null;
-    let mut place = |levels: &mut Vec<(Json, String)>, value: Json| match levels.last_mut() {
-        None => result = value,
-        Some((Json::Array(items), _)) => items.push(value),
-        Some((Json::Object(map), key)) => {
-            map.insert(std::mem::take(key), value);
-        }
-        Some(_) => {}
-    };
-    walk(heap, value, &mut |event| {
-        match event {
-            Event::Start(shape, _) => {
-                let empty =
-                    if is_list(shape)? { Json::Array(vec![]) } else { Json::Object(serde_json::Map::new()) };
-                levels.push((empty, String::new()));
-            }
-            Event::Next => {}
-            Event::Key(key) => {
-                let mut text = heap.text();
-                write_key(&key, &JsonStyle::default(), &mut text)?;
-                if let Some((_, slot)) = levels.last_mut() {
-                    *slot = match key.as_str() {
-                        Some(key) => key.to_owned(),
-                        None => text.as_str().trim_matches('"').to_owned(),
-                    };
-                }
-            }
-            Event::Scalar(value) => place(&mut levels, scalar_to_json(heap, &value)?),
-            Event::End(..) => {
-                if let Some((built, _)) = levels.pop() {
-                    place(&mut levels, built);
-                }
-            }
-            Event::Cycle(_) => return Err(Error::runtime("a value that contains itself has no JSON form")),
-        }
-        Ok(())
-    })?;
-    Ok(result)
-}
-
-fn scalar_to_json<'a>(heap: &Heap<'a>, value: &Value<'a>) -> Result<Json> {
-    if let Some(string) = value.as_str() {
-        heap.budget().step_bytes(string.len())?;
-        return Ok(Json::String(string.to_owned()));
-    }
-    match (value.as_number(), value.kind()) {
-        (Some(Number::Int(int)), _) => Ok(match (i64::try_from(int), u64::try_from(int)) {
-            (Ok(int), _) => Json::from(int),
-            (_, Ok(int)) => Json::from(int),
-            _ => Json::from(int as f64),
-        }),
-        (Some(Number::Float(float)), _) => JsonNumber::from_f64(float)
-            .map(Json::Number)
-            .ok_or_else(|| no_json_form("an infinite or undefined number")),
-        (_, Kind::None) => Ok(Json::Null),
-        (_, Kind::Bool) => Ok(Json::Bool(value.as_bool() == Some(true))),
-        (_, Kind::Range) => {
-            let items = heap.iter(value).ok_or_else(|| no_json_form("this range"))?;
-            heap.budget().step(items.size_hint().0 as u64)?;
-            Ok(Json::Array(items.filter_map(|item| item.as_i64()).map(Json::from).collect()))
-        }
-        (_, Kind::Pending) => Err(Error::suspended()),
-        (_, Kind::Undefined) => Err(no_json_form("an undefined value")),
-        (_, Kind::Bytes) => Err(no_json_form("a string that is not UTF-8")),
-        _ => Err(no_json_form("a function or object")),
     }
 }

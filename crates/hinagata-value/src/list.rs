@@ -6,7 +6,10 @@ use std::{
     rc::Rc,
 };
 
-use crate::{Budget, Result, Value, metered::rc_size};
+use crate::{
+    Budget, Result, Value,
+    metered::{grow, rc_size},
+};
 
 /// A produced list or tuple.
 ///
@@ -79,7 +82,10 @@ impl<'a> List<'a> {
         self.items.borrow().get(index).cloned()
     }
 
-    /// A look at all items at once; the list must not be changed meanwhile.
+    /// A look at all items at once.
+    ///
+    /// # Panics
+    /// When `look` runs anything that changes this list. Reading, comparing and printing do not.
     pub fn with<R>(&self, look: impl FnOnce(&[Value<'a>]) -> R) -> R {
         look(&self.items.borrow())
     }
@@ -89,15 +95,8 @@ impl<'a> List<'a> {
         let mut items = self.items.borrow_mut();
         let needed = items.len().saturating_add(additional);
         if needed > items.capacity() {
-            self.grow(&mut items, needed)?;
+            grow(&mut items, needed, self.budget)?;
         }
-        Ok(())
-    }
-
-    fn grow(&self, items: &mut Vec<Value<'a>>, capacity: usize) -> Result<()> {
-        self.budget.charge((capacity - items.capacity()).saturating_mul(ITEM))?;
-        items.reserve_exact(capacity - items.len());
-        debug_assert_eq!(items.capacity(), capacity, "the charge is what is allocated");
         Ok(())
     }
 
@@ -105,7 +104,7 @@ impl<'a> List<'a> {
         let mut items = self.items.borrow_mut();
         if items.len() == items.capacity() {
             let capacity = (items.capacity() * 2).max(4);
-            self.grow(&mut items, capacity)?;
+            grow(&mut items, capacity, self.budget)?;
         }
         let index = index.min(items.len());
         items.insert(index, value);
@@ -130,32 +129,31 @@ impl<'a> List<'a> {
         (index < items.len()).then(|| items.remove(index))
     }
 
-    pub(crate) fn truncate(&self, len: usize) {
-        let rest = {
-            let mut items = self.items.borrow_mut();
-            let len = len.min(items.len());
-            items.split_off(len)
-        };
-        drop_all(rest);
+    pub(crate) fn clear(&self) {
+        drop_all(self.replace(Vec::new()));
     }
 
+    /// Lets `change` reorder the items. To everything else the list is empty meanwhile, as in Python:
+    /// what compares the items may come across the list itself.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
-        change(&mut self.items.borrow_mut())
+        let mut items = self.items.take();
+        let result = change(&mut items);
+        drop_all(self.replace(items));
+        result
     }
 
-    /// Takes the items out and gives their room back.
-    fn take(&mut self) -> Vec<Value<'a>> {
-        let items = std::mem::take(self.items.get_mut());
-        self.budget.release(items.capacity() * ITEM);
-        items
+    /// Puts in `items`, whose room is charged already, and gives the room of the old ones back.
+    fn replace(&self, items: Vec<Value<'a>>) -> Vec<Value<'a>> {
+        let old = self.items.replace(items);
+        self.budget.release(old.capacity() * ITEM);
+        old
     }
 }
 
 impl Drop for List<'_> {
     fn drop(&mut self) {
         self.budget.release(rc_size::<Self>());
-        let items = self.take();
-        drop_all(items);
+        self.clear();
     }
 }
 
@@ -175,8 +173,8 @@ pub(crate) fn drop_all(mut work: Vec<Value<'_>>) {
     while let Some(value) = work.pop() {
         match value {
             Value::List(list) | Value::Tuple(list) | Value::Once(list) | Value::View(list) => {
-                if let Some(mut list) = Rc::into_inner(list) {
-                    work.append(&mut list.take());
+                if let Some(list) = Rc::into_inner(list) {
+                    work.append(&mut list.replace(Vec::new()));
                 }
             }
             Value::Map(map) | Value::Namespace(map) => {

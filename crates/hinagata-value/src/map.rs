@@ -9,7 +9,11 @@ use std::{
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::{Budget, Error, Kind, Number, Result, Value, list::drop_all, metered::rc_size};
+use crate::{
+    Budget, Error, Kind, Number, Result, Value,
+    list::drop_all,
+    metered::{grow, rc_size},
+};
 
 /// Maps up to this size are searched one entry after the other.
 const SCAN: usize = 8;
@@ -58,9 +62,10 @@ impl<'a> Map<'a> {
         self.len() == 0
     }
 
-    /// The value under the string `key`.
+    /// The value under the string `key`; a long key is owed to the budget.
     #[must_use]
     pub fn get_str(&self, key: &str) -> Option<Value<'a>> {
+        self.budget.owe_text(key);
         let table = self.table.borrow();
         let at = table.find(|| hash_str(key), |other| other.as_str() == Some(key))?;
         Some(table.entries[at].value.clone())
@@ -69,7 +74,7 @@ impl<'a> Map<'a> {
     /// The value under `key`, where 1, 1.0 and true are one key as in Python.
     ///
     /// # Errors
-    /// When `key` cannot be a key.
+    /// When `key` cannot be a key, or waits for a call; when the steps for hashing it are used up.
     pub fn get(&self, key: &Value<'a>) -> Result<Option<Value<'a>>> {
         let hash = hash_key(key, self.budget)?;
         let table = self.table.borrow();
@@ -115,8 +120,11 @@ impl<'a> Map<'a> {
     pub(crate) fn pop(&self) -> Option<(Value<'a>, Value<'a>)> {
         let mut table = self.table.borrow_mut();
         let entry = table.entries.pop()?;
-        let at = table.entries.len() as u32;
-        if let Ok(slot) = table.index.find_entry(entry.hash, |&other| other == at) {
+        let at = table.entries.len();
+        if at <= SCAN {
+            // It is filled anew when the map grows again.
+            table.index.clear();
+        } else if let Ok(slot) = table.index.find_entry(entry.hash, |&other| other as usize == at) {
             slot.remove();
         }
         Some((entry.key, entry.value))
@@ -158,9 +166,7 @@ impl Table<'_> {
     fn make_room(&mut self, budget: &Budget) -> Result<()> {
         let capacity = self.entries.capacity();
         if self.entries.len() == capacity {
-            let more = capacity.max(4);
-            budget.charge(more * ENTRY)?;
-            self.entries.reserve_exact(more);
+            grow(&mut self.entries, (capacity * 2).max(4), budget)?;
         }
         if u32::try_from(self.entries.len()).is_err() {
             return Err(Error::runtime("a map cannot hold more than 4 294 967 295 entries"));
@@ -222,6 +228,18 @@ enum Scalar<'v> {
     Identity(usize),
 }
 
+impl Scalar<'_> {
+    /// What hashing and comparing it takes beyond the one step of the operation.
+    fn steps(&self) -> u64 {
+        let bytes = match self {
+            Self::Text(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        bytes as u64 >> 6
+    }
+}
+
 fn scalar<'v>(value: &'v Value<'_>) -> Option<Scalar<'v>> {
     if let Some(text) = value.as_str() {
         return Some(Scalar::Text(text));
@@ -247,7 +265,8 @@ fn scalar<'v>(value: &'v Value<'_>) -> Option<Scalar<'v>> {
 
 /// The integer that a float is equal to, when there is one.
 fn whole(float: f64) -> Option<i128> {
-    (float.fract() == 0.0 && float.abs() < 1e38).then_some(float as i128)
+    let limit = 2_f64.powi(127);
+    (float.fract() == 0.0 && (-limit..limit).contains(&float)).then_some(float as i128)
 }
 
 fn hash_str(text: &str) -> u64 {
@@ -257,6 +276,7 @@ fn hash_str(text: &str) -> u64 {
 /// The hash of a key; tuples are hashed item by item, without recursion.
 fn hash_key(key: &Value<'_>, budget: &Budget) -> Result<u64> {
     if let Some(scalar) = scalar(key) {
+        budget.step(scalar.steps())?;
         return Ok(HASHER.hash_one(scalar));
     }
     let mut hasher = HASHER.build_hasher();
@@ -264,10 +284,13 @@ fn hash_key(key: &Value<'_>, budget: &Budget) -> Result<u64> {
     while let Some(value) = work.pop() {
         budget.step(1)?;
         if let Some(scalar) = scalar(&value) {
+            budget.step(scalar.steps())?;
             scalar.hash(&mut hasher);
         } else if let Value::Tuple(items) = &value {
             items.len().hash(&mut hasher);
             items.with(|items| work.extend_from_slice(items));
+        } else if value.is_pending() {
+            return Err(Error::suspended());
         } else {
             return Err(Error::runtime(format!("a {} cannot be a key", kind_name(value.kind())))
                 .with_hint("keys are strings, numbers, true, false, none, or tuples of these"));

@@ -35,6 +35,55 @@ pub(crate) const fn rc_size<T>() -> usize {
     (header + size_of::<T>()).next_multiple_of(align_of::<usize>())
 }
 
+/// Bytes that `Rc<[u8]>` of `len` bytes asks from the allocator.
+pub(crate) const fn rc_bytes(len: usize) -> usize {
+    (2 * size_of::<usize>() + len).next_multiple_of(align_of::<usize>())
+}
+
+/// Gives `items` room for exactly `capacity` of them, which is more than they have; charged first.
+///
+/// # Errors
+/// When the byte budget is used up, or the machine has no such memory. Nothing changes then.
+pub(crate) fn grow<T>(items: &mut Vec<T>, capacity: usize, budget: &Budget) -> Result<()> {
+    let bytes = (capacity - items.capacity()).saturating_mul(size_of::<T>());
+    budget.charge(bytes)?;
+    if items.try_reserve_exact(capacity - items.len()).is_err() {
+        budget.release(bytes);
+        return Err(budget.out_of_memory(bytes));
+    }
+    // Exact today; should it give more one day, that is in use as well.
+    budget.charge_allocated((items.capacity() - capacity) * size_of::<T>())
+}
+
+/// Bytes charged for something that keeps no account of its own; dropping this gives them back.
+pub(crate) struct Charge<'a> {
+    budget: &'a Budget,
+    bytes: usize,
+}
+
+impl<'a> Charge<'a> {
+    /// Nothing charged yet.
+    pub(crate) fn new(budget: &'a Budget) -> Self {
+        Self { budget, bytes: 0 }
+    }
+
+    /// Charges `bytes` more.
+    ///
+    /// # Errors
+    /// When the byte budget is used up.
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<()> {
+        self.budget.charge(bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        self.budget.release(self.bytes);
+    }
+}
+
 /// A value whose memory is charged to a budget for as long as it lives.
 pub struct Metered<'a, T: Extent> {
     budget: &'a Budget,
@@ -47,7 +96,7 @@ impl<'a, T: Extent> Metered<'a, T> {
     /// # Errors
     /// When the byte budget is used up.
     pub fn new(budget: &'a Budget, value: T) -> Result<Rc<Self>> {
-        budget.charge(rc_size::<Self>() + value.extent())?;
+        budget.charge(rc_size::<Self>().saturating_add(value.extent()))?;
         Ok(Rc::new(Self { budget, value }))
     }
 
@@ -65,7 +114,7 @@ impl<'a, T: Extent> Metered<'a, T> {
 
 impl<T: Extent> Drop for Metered<'_, T> {
     fn drop(&mut self) {
-        self.budget.release(rc_size::<Self>() + self.value.extent());
+        self.budget.release(rc_size::<Self>().saturating_add(self.value.extent()));
     }
 }
 

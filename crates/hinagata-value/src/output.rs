@@ -5,7 +5,10 @@ use std::{fmt, rc::Rc, sync::Arc};
 use serde_json::Value as Json;
 
 use crate::{
-    Budget, CallId, Error, ErrorKind, Extent, Metered, Provenance, Result, Site, Text, Value, provenance::Off,
+    Budget, CallId, Error, ErrorKind, Extent, Metered, Provenance, Result, Site, Text, Value,
+    document::document_bytes,
+    metered::{grow, rc_bytes, rc_size},
+    provenance::Off,
 };
 
 /// Something at a place of the output that is not text, so that no text can forge it.
@@ -29,13 +32,27 @@ pub enum MarkKind {
 }
 
 impl MarkKind {
-    /// Raw bytes that this mark holds.
-    fn raw(&self) -> usize {
+    /// Bytes that this mark holds on the heap. Those that marks share count for each of them.
+    fn extent(&self) -> usize {
         match self {
-            Self::Bytes(bytes) => bytes.len(),
+            Self::Bytes(bytes) => rc_bytes(bytes.len()),
+            Self::Part(part) => rc_size::<Part>() + part.kind.len() + document_bytes(&part.content),
+            Self::Pending(_) => 0,
+        }
+    }
+
+    /// Characters that this mark adds to the output beside its text.
+    fn characters(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => characters(bytes),
             Self::Pending(_) | Self::Part(_) => 0,
         }
     }
+}
+
+/// Characters of a string that need not be UTF-8: each byte that is not counts as one, as in Go.
+fn characters(bytes: &[u8]) -> usize {
+    bytes.utf8_chunks().map(|chunk| chunk.valid().chars().count() + chunk.invalid().len()).sum()
 }
 
 /// A piece of structure that a host function puts into the output.
@@ -80,13 +97,10 @@ impl Pieces<'_> {
 /// The text charges for itself; what is left is the list of marks.
 impl Extent for Pieces<'_> {
     fn extent(&self) -> usize {
-        let raw = self.marks.iter().map(|mark| mark.kind.raw()).filter(|raw| *raw > 0);
-        self.marks.capacity() * size_of::<Mark>() + raw.map(|raw| raw + RAW).sum::<usize>()
+        let held: usize = self.marks.iter().map(|mark| mark.kind.extent()).sum();
+        self.marks.capacity() * size_of::<Mark>() + held
     }
 }
-
-/// Bytes of a shared byte string beside the bytes themselves: its counters, and their alignment.
-const RAW: usize = 3 * size_of::<usize>();
 
 /// Where a template writes to: the whole output, or a capture.
 ///
@@ -102,39 +116,45 @@ pub struct Output<'a, P: Provenance = Off> {
 struct Marks<'a> {
     budget: &'a Budget,
     list: Vec<Mark>,
-    /// Bytes that marks of raw bytes hold, as charged.
-    raw: usize,
+    /// Bytes that the marks hold, as charged.
+    held: usize,
+    /// Bytes that the record of origins takes, as charged.
+    recorded: usize,
 }
 
 impl Marks<'_> {
-    /// Adds a mark that `kind` makes once it is paid for, `raw` bytes included.
-    fn add(&mut self, offset: usize, raw: usize, kind: impl FnOnce() -> MarkKind) -> Result<()> {
-        self.charge(raw)?;
-        self.list.push(Mark { offset, kind: kind() });
+    /// Makes room for `count` more marks that hold `extent` bytes.
+    fn make_room(&mut self, count: usize, extent: usize) -> Result<()> {
+        self.budget.step((count as u64).saturating_add(extent as u64 >> 6))?;
+        let (capacity, needed) = (self.list.capacity(), self.list.len() + count);
+        if needed > capacity {
+            grow(&mut self.list, needed.max(capacity * 2).max(4), self.budget)?;
+        }
+        self.budget.charge(extent)?;
+        self.held += extent;
         Ok(())
     }
 
-    /// Charges for one more mark that holds `raw` bytes.
-    fn charge(&mut self, raw: usize) -> Result<()> {
-        self.budget.step_bytes(raw)?;
-        if self.list.len() == self.list.capacity() {
-            let more = self.list.capacity().max(4);
-            self.budget.charge(more * size_of::<Mark>())?;
-            self.list.reserve_exact(more);
+    /// Gives back what room was made for and not used.
+    fn release(&mut self, extent: usize) {
+        self.budget.release(extent);
+        self.held -= extent;
+    }
+
+    /// Charges for a record of origins that takes `extent` bytes now. The text is written already, so
+    /// what is over the limit is refused by the next charge.
+    fn charge_record(&mut self, extent: usize) {
+        if extent > self.recorded {
+            let _ = self.budget.charge_allocated(extent - self.recorded);
+            self.recorded = extent;
         }
-        if raw > 0 {
-            let raw = raw + RAW;
-            self.budget.charge(raw)?;
-            self.raw += raw;
-        }
-        Ok(())
     }
 
     /// The marks themselves, no longer charged.
     fn take(&mut self) -> Vec<Mark> {
         if self.list.capacity() > 0 {
-            self.budget.release(self.list.capacity() * size_of::<Mark>() + self.raw);
-            self.raw = 0;
+            self.budget.release(self.list.capacity() * size_of::<Mark>() + self.held);
+            self.held = 0;
         }
         std::mem::take(&mut self.list)
     }
@@ -143,6 +163,9 @@ impl Marks<'_> {
 impl Drop for Marks<'_> {
     fn drop(&mut self) {
         self.take();
+        if self.recorded > 0 {
+            self.budget.release(self.recorded);
+        }
     }
 }
 
@@ -176,7 +199,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     }
 
     fn of(text: Text<'a>) -> Self {
-        let marks = Marks { budget: text.budget(), list: Vec::new(), raw: 0 };
+        let marks = Marks { budget: text.budget(), list: Vec::new(), held: 0, recorded: 0 };
         Self { text, marks, provenance: P::default() }
     }
 
@@ -188,7 +211,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     pub fn write(&mut self, text: &str, site: Site) -> Result<()> {
         self.text.push_str(text)?;
         if P::ON {
-            self.provenance.wrote(self.text.len(), site);
+            self.record(site);
         }
         Ok(())
     }
@@ -210,19 +233,19 @@ impl<'a, P: Provenance> Output<'a, P> {
     pub fn write_with(&mut self, site: Site, write: impl FnOnce(&mut Text<'a>) -> Result<()>) -> Result<()> {
         let result = write(&mut self.text);
         if P::ON {
-            self.provenance.wrote(self.text.len(), site);
+            self.record(site);
         }
         result
     }
 
-    /// Writes bytes that need not be UTF-8.
+    /// Writes bytes that need not be UTF-8; each byte that is not counts as a character.
     ///
     /// # Errors
     /// As [`Output::write`].
     pub fn write_bytes(&mut self, bytes: &[u8], site: Site) -> Result<()> {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.write(text, site),
-            Err(_) => self.marks.add(self.text.len(), bytes.len(), || MarkKind::Bytes(bytes.into())),
+            Err(_) => self.mark(rc_bytes(bytes.len()), characters(bytes), || MarkKind::Bytes(bytes.into())),
         }
     }
 
@@ -231,7 +254,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// # Errors
     /// When a limit is reached.
     pub fn write_pending(&mut self, call: CallId) -> Result<()> {
-        self.marks.add(self.text.len(), 0, || MarkKind::Pending(call))
+        self.mark(0, 0, || MarkKind::Pending(call))
     }
 
     /// Puts a piece of structure here.
@@ -239,20 +262,45 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// # Errors
     /// When a limit is reached.
     pub fn write_part(&mut self, part: Arc<Part>) -> Result<()> {
-        self.marks.add(self.text.len(), 0, || MarkKind::Part(part))
+        let kind = MarkKind::Part(part);
+        self.mark(kind.extent(), 0, || kind)
+    }
+
+    /// Adds a mark that `kind` makes once it is paid for: `extent` bytes, and so many `characters`.
+    fn mark(&mut self, extent: usize, characters: usize, kind: impl FnOnce() -> MarkKind) -> Result<()> {
+        self.marks.make_room(1, extent)?;
+        self.text.count_raw(characters).inspect_err(|_| self.marks.release(extent))?;
+        self.marks.list.push(Mark { offset: self.text.len(), kind: kind() });
+        Ok(())
     }
 
     /// Writes a capture with its marks.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// When a limit is reached; nothing is written then.
     pub fn write_pieces(&mut self, pieces: &Pieces<'_>, site: Site) -> Result<()> {
         let offset = self.text.len();
-        self.write(pieces.text(), site)?;
-        for mark in &pieces.marks {
-            self.marks.add(offset + mark.offset, mark.kind.raw(), || mark.kind.clone())?;
+        let extent = pieces.marks.iter().map(|mark| mark.kind.extent()).sum();
+        let characters = pieces.marks.iter().map(|mark| mark.kind.characters()).sum();
+        self.marks.make_room(pieces.marks.len(), extent)?;
+        let written = self.text.push_str(pieces.text()).and_then(|()| self.text.count_raw(characters));
+        if let Err(error) = written {
+            self.text.truncate(offset);
+            self.marks.release(extent);
+            return Err(error);
+        }
+        let moved = |mark: &Mark| Mark { offset: offset + mark.offset, kind: mark.kind.clone() };
+        self.marks.list.extend(pieces.marks.iter().map(moved));
+        if P::ON {
+            self.record(site);
         }
         Ok(())
+    }
+
+    /// Records that what is new in the text came from `site`.
+    fn record(&mut self, site: Site) {
+        self.provenance.wrote(self.text.len(), site);
+        self.marks.charge_record(self.provenance.extent());
     }
 
     /// The text written so far.

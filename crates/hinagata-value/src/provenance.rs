@@ -1,7 +1,7 @@
 //! Where each piece of the output came from.
 //!
 //! Recording is a type parameter of [`crate::Output`]: switched off it is not compiled in; switched
-//! on it costs a comparison and sixteen bytes for each piece.
+//! on it costs a comparison and twenty bytes for each piece and each turn of a loop that writes.
 
 /// A node of a template: where text, a call or an error comes from.
 ///
@@ -27,6 +27,11 @@ pub trait Provenance: Default {
 
     /// The turn that was entered last ends.
     fn leave_turn(&mut self);
+
+    /// Bytes that the record takes; they are charged to the budget of the output.
+    fn extent(&self) -> usize {
+        0
+    }
 }
 
 /// Nothing is recorded, at no cost.
@@ -74,8 +79,8 @@ pub struct Turn {
 
 /// The record of origins of one output.
 ///
-/// Bounded by the budget of the output it belongs to: one segment per write, one turn per loop turn,
-/// both of which are charged as steps. An output past 4 GiB is not recorded further.
+/// Charged to the budget of the output it belongs to. Turns that write nothing are not kept. An output
+/// past 4 GiB is not recorded further.
 #[derive(Clone, Debug, Default)]
 pub struct Segments {
     segments: Vec<Segment>,
@@ -90,7 +95,7 @@ impl Segments {
         &self.segments
     }
 
-    /// The turns of all loops, in the order they were entered.
+    /// The turns of loops that something was written in, in the order they were entered.
     #[must_use]
     pub fn turns(&self) -> &[Turn] {
         &self.turns
@@ -110,6 +115,18 @@ impl Segments {
     }
 }
 
+impl Segments {
+    /// Forgets what lies behind `end`: the output was cut there.
+    #[cold]
+    fn cut(&mut self, end: u32) {
+        let kept = self.segments.partition_point(|segment| segment.end < end);
+        self.segments.truncate(kept + usize::from(end > 0));
+        if let Some(last) = self.segments.last_mut() {
+            last.end = end;
+        }
+    }
+}
+
 impl Provenance for Segments {
     const ON: bool = true;
 
@@ -118,6 +135,7 @@ impl Provenance for Segments {
         let turn = self.current;
         match self.segments.last_mut() {
             Some(last) if last.end == end => {}
+            Some(last) if last.end > end => self.cut(end),
             Some(last) if last.site == site && last.turn == turn => last.end = end,
             None if end == 0 => {}
             _ => self.segments.push(Segment { end, site, turn }),
@@ -131,7 +149,16 @@ impl Provenance for Segments {
     }
 
     fn leave_turn(&mut self) {
-        self.current = self.current.and_then(|id| self.turns.get(id.0 as usize)).and_then(|turn| turn.parent);
+        let Some(id) = self.current else { return };
+        self.current = self.turns.get(id.0 as usize).and_then(|turn| turn.parent);
+        let wrote = self.segments.last().and_then(|last| last.turn).is_some_and(|turn| turn.0 >= id.0);
+        if !wrote && self.turns.len() == id.0 as usize + 1 {
+            self.turns.pop();
+        }
+    }
+
+    fn extent(&self) -> usize {
+        self.segments.capacity() * size_of::<Segment>() + self.turns.capacity() * size_of::<Turn>()
     }
 }
 

@@ -20,9 +20,19 @@ pub struct Text<'a> {
 #[derive(Clone, Copy)]
 struct CharacterLimit {
     limit: usize,
+    /// Characters that are written beside the text, as bytes that are not UTF-8.
+    raw: usize,
     /// Bytes known to hold [`Self::characters`] characters.
     counted: usize,
     characters: usize,
+}
+
+impl CharacterLimit {
+    /// Bytes up to which the text cannot be over the limit, since no character is less than a byte.
+    fn proved(self) -> usize {
+        let left = self.limit.saturating_sub(self.characters.saturating_add(self.raw));
+        self.counted.saturating_add(left)
+    }
 }
 
 impl<'a> Text<'a> {
@@ -47,18 +57,16 @@ impl<'a> Text<'a> {
     /// # Errors
     /// When the byte budget is used up.
     pub fn with_capacity(budget: &'a Budget, capacity: usize) -> Result<Self> {
-        budget.charge(capacity)?;
-        let string = String::with_capacity(capacity);
-        Ok(Self { budget, ceiling: capacity, string, limit: None })
+        let mut text = Self::new(budget);
+        text.reserve(capacity)?;
+        Ok(text)
     }
 
-    /// The same text, refusing to hold more than `limit` characters.
+    /// The same text, refusing to grow beyond `limit` characters.
     #[must_use]
     pub fn limited(mut self, limit: Option<usize>) -> Self {
-        self.limit = limit.map(|limit| CharacterLimit { limit, counted: 0, characters: 0 });
-        if let Some(limit) = limit {
-            self.ceiling = self.ceiling.min(limit);
-        }
+        self.limit = limit.map(|limit| CharacterLimit { limit, raw: 0, counted: 0, characters: 0 });
+        self.set_ceiling();
         self
     }
 
@@ -70,7 +78,7 @@ impl<'a> Text<'a> {
     pub fn push_str(&mut self, text: &str) -> Result<()> {
         self.budget.step_bytes(text.len())?;
         if text.len() > self.ceiling - self.string.len() {
-            self.make_room(text)?;
+            self.make_room(text, 1)?;
         }
         self.string.push_str(text);
         Ok(())
@@ -92,9 +100,18 @@ impl<'a> Text<'a> {
     pub fn push_repeated(&mut self, text: &str, times: usize) -> Result<()> {
         let bytes = text.len().saturating_mul(times);
         self.budget.fill(bytes)?;
-        self.reserve(bytes)?;
-        for _ in 0..times {
-            self.push_str(text)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        if bytes > self.ceiling - self.string.len() {
+            self.make_room(text, times)?;
+        }
+        let start = self.string.len();
+        self.string.push_str(text);
+        while self.string.len() - start < bytes {
+            // What is there already is doubled; a whole number of copies in each turn.
+            let more = (bytes - (self.string.len() - start)).min(self.string.len() - start);
+            self.string.extend_from_within(start..start + more);
         }
         Ok(())
     }
@@ -130,58 +147,76 @@ impl<'a> Text<'a> {
         let needed = self.string.len().saturating_add(additional);
         if needed > self.string.capacity() {
             self.set_capacity(needed)?;
+            self.set_ceiling();
         }
         Ok(())
     }
 
+    /// Makes room for `times` copies of `text`, which do not fit below the ceiling.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, text: &str) -> Result<()> {
-        let needed = self.string.len().saturating_add(text.len());
-        if self.limit.is_some_and(|limit| needed > limit.limit) {
-            self.count_characters(text)?;
+    fn make_room(&mut self, text: &str, times: usize) -> Result<()> {
+        let needed = self.string.len().saturating_add(text.len().saturating_mul(times));
+        if self.limit.is_some_and(|limit| needed > limit.proved()) {
+            self.count_characters(|| text.chars().count().saturating_mul(times))?;
         }
         let capacity = self.string.capacity();
         if needed > capacity {
             self.set_capacity(needed.max(capacity.saturating_mul(2)).max(64))?;
         }
+        self.set_ceiling();
         // The text was counted, so it fits even where its bytes alone do not prove it.
         self.ceiling = self.ceiling.max(needed);
         Ok(())
     }
 
+    /// Gives the text room for exactly `capacity` bytes, which is more than it has; charged first.
     fn set_capacity(&mut self, capacity: usize) -> Result<()> {
-        let grown = capacity - self.string.capacity();
-        self.budget.charge(grown)?;
-        self.string.reserve_exact(capacity - self.string.len());
-        let surplus = self.string.capacity() - capacity;
-        if surplus > 0 {
-            self.budget.charge(surplus)?;
+        let bytes = capacity - self.string.capacity();
+        self.budget.charge(bytes)?;
+        if self.string.try_reserve_exact(capacity - self.string.len()).is_err() {
+            self.budget.release(bytes);
+            return Err(self.budget.out_of_memory(bytes));
         }
-        self.ceiling = capacity;
-        if let Some(limit) = self.limit {
-            // Up to here the bytes prove the limit; beyond it characters are counted.
-            let proved = limit.counted + (limit.limit - limit.characters);
-            self.ceiling = capacity.min(proved.max(self.string.len()));
-        }
-        Ok(())
+        // Exact today; should it give more one day, that is in use as well.
+        self.budget.charge_allocated(self.string.capacity() - capacity)
     }
 
-    /// Counts what was not counted yet, and refuses `text` if it does not fit.
-    fn count_characters(&mut self, text: &str) -> Result<()> {
+    /// Lets pushing go on without a further look for as long as there is room and the bytes prove the
+    /// limit.
+    fn set_ceiling(&mut self) {
+        let proved = self.limit.map_or(usize::MAX, CharacterLimit::proved);
+        self.ceiling = proved.min(self.string.capacity()).max(self.string.len());
+    }
+
+    /// Counts what was not counted yet, and refuses `more` characters if they do not fit.
+    fn count_characters(&mut self, more: impl FnOnce() -> usize) -> Result<()> {
         let Some(limit) = &mut self.limit else { return Ok(()) };
         limit.characters += self.string[limit.counted..].chars().count();
         limit.counted = self.string.len();
-        let after = limit.characters + text.chars().count();
-        if after > limit.limit {
+        if limit.characters.saturating_add(limit.raw).saturating_add(more()) > limit.limit {
             return Err(Error::limit_reached(
                 LimitKind::Output,
                 format!("the output has more than {} characters", limit.limit),
             )
             .with_hint("shorten what is inserted, or raise the limit `output`"));
         }
-        let proved = limit.counted + (limit.limit - limit.characters);
-        self.ceiling = self.string.capacity().min(proved);
+        Ok(())
+    }
+
+    /// Counts `characters` that are written beside this text against its limit.
+    ///
+    /// # Errors
+    /// When they do not fit; nothing is counted then.
+    pub(crate) fn count_raw(&mut self, characters: usize) -> Result<()> {
+        if characters == 0 {
+            return Ok(());
+        }
+        self.count_characters(|| characters)?;
+        if let Some(limit) = &mut self.limit {
+            limit.raw += characters;
+        }
+        self.set_ceiling();
         Ok(())
     }
 
@@ -208,13 +243,14 @@ impl<'a> Text<'a> {
     /// # Panics
     /// When `len` is inside a character.
     pub fn truncate(&mut self, len: usize) {
-        self.string.truncate(len);
         if let Some(limit) = &mut self.limit
-            && limit.counted > self.string.len()
+            && limit.counted > len
         {
-            *limit = CharacterLimit { limit: limit.limit, counted: 0, characters: 0 };
-            self.ceiling = self.string.capacity().min(limit.limit).max(self.string.len());
+            limit.characters -= self.string[len..limit.counted].chars().count();
+            limit.counted = len;
         }
+        self.string.truncate(len);
+        self.set_ceiling();
     }
 
     /// The budget it charges.

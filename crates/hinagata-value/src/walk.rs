@@ -5,9 +5,10 @@
 
 use std::rc::Rc;
 
+use hashbrown::HashSet;
 use serde_json::Value as Json;
 
-use crate::{Error, Heap, LimitKind, List, Map, Result, Role, Value};
+use crate::{Error, Heap, LimitKind, List, Map, Result, Role, Value, compare::sort_by_key, metered::Charge};
 
 /// What a visitor of [`walk`] meets, in the order of printing.
 #[derive(Debug)]
@@ -56,7 +57,10 @@ enum Items<'a> {
     BorrowedMap(serde_json::map::Iter<'a>),
     List(Rc<List<'a>>),
     Map(Rc<Map<'a>>),
+    Sorted(std::vec::IntoIter<Entry<'a>>, #[expect(dead_code, reason = "held for its drop")] Charge<'a>),
 }
+
+type Entry<'a> = (Value<'a>, Value<'a>);
 
 impl<'a> Open<'a> {
     /// The value as a container, or back as the scalar it is.
@@ -75,6 +79,22 @@ impl<'a> Open<'a> {
         Ok(Self { items, shape, len, next: 0, address })
     }
 
+    /// Puts the entries of a map in the order of their keys: in a copy, which is charged.
+    fn sort(&mut self, heap: &Heap<'a>) -> Result<()> {
+        let mut charge = Charge::new(heap.budget());
+        charge.add(self.len.saturating_mul(size_of::<Entry<'_>>()))?;
+        let mut entries: Vec<Entry<'a>> = match &self.items {
+            Items::BorrowedMap(map) => {
+                map.clone().map(|(key, value)| (Value::Lit(key), Value::Json(value))).collect()
+            }
+            Items::Map(map) => (0..self.len).map_while(|index| map.entry(index)).collect(),
+            Items::Borrowed(_) | Items::List(_) | Items::Sorted(..) => return Ok(()),
+        };
+        sort_by_key(heap.budget(), &mut entries)?;
+        self.items = Items::Sorted(entries.into_iter(), charge);
+        Ok(())
+    }
+
     /// The next item, or the next key and value.
     fn advance(&mut self) -> Option<(Option<Value<'a>>, Value<'a>)> {
         self.next += 1;
@@ -85,13 +105,15 @@ impl<'a> Open<'a> {
             }
             Items::List(list) => list.get(self.next - 1).map(|item| (None, item)),
             Items::Map(map) => map.entry(self.next - 1).map(|(key, value)| (Some(key), value)),
+            Items::Sorted(entries, _) => entries.next().map(|(key, value)| (Some(key), value)),
         }
     }
 }
 
 /// Visits `value` and everything in it, charging a step for each.
 ///
-/// Ranges are scalars here: the languages print them differently.
+/// Ranges are scalars here: the languages print them differently. What is open at a time is
+/// remembered beside the budget: some hundred bytes for each of at most `value_depth` containers.
 ///
 /// # Errors
 /// Those of `visit`, and limits: steps, and containers inside each other beyond `value_depth`.
@@ -100,28 +122,54 @@ pub fn walk<'a>(
     value: &Value<'a>,
     visit: &mut impl FnMut(Event<'a>) -> Result<()>,
 ) -> Result<()> {
+    walk_as(heap, value, Order::AsTheyAre, visit)
+}
+
+/// The order in which entries of maps are visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    AsTheyAre,
+    ByKey,
+}
+
+/// As [`walk`], with the entries of maps in an order of their own.
+///
+/// # Errors
+/// As [`walk`]; when keys that are to be sorted are of different types.
+pub(crate) fn walk_as<'a>(
+    heap: &Heap<'a>,
+    value: &Value<'a>,
+    order: Order,
+    visit: &mut impl FnMut(Event<'a>) -> Result<()>,
+) -> Result<()> {
     let may_cycle = heap.has_changes();
     let mut open: Vec<Open<'a>> = Vec::new();
+    // The addresses of the open containers, where cycles are possible.
+    let mut inside = HashSet::new();
     let mut current = value.clone();
     loop {
         heap.budget().step(1)?;
         match Open::new(heap.current(current), may_cycle) {
             Err(scalar) => visit(Event::Scalar(scalar))?,
-            Ok(container) => {
-                let address = container.address;
-                if address.is_some() && open.iter().any(|outer| outer.address == address) {
-                    visit(Event::Cycle(container.shape))?;
-                } else {
-                    check_depth(heap, open.len())?;
-                    visit(Event::Start(container.shape, container.len))?;
-                    open.push(container);
+            Ok(container) if container.address.is_some_and(|address| !inside.insert(address)) => {
+                visit(Event::Cycle(container.shape))?;
+            }
+            Ok(mut container) => {
+                check_depth(heap, open.len())?;
+                if order == Order::ByKey {
+                    container.sort(heap)?;
                 }
+                visit(Event::Start(container.shape, container.len))?;
+                open.push(container);
             }
         }
         current = loop {
             let Some(container) = open.last_mut() else { return Ok(()) };
             let Some((key, value)) = container.advance() else {
                 visit(Event::End(container.shape, container.len))?;
+                if let Some(address) = container.address {
+                    inside.remove(&address);
+                }
                 open.pop();
                 continue;
             };
@@ -139,8 +187,10 @@ pub fn walk<'a>(
 /// Refuses to go into a container when `open` are open already.
 pub(crate) fn check_depth(heap: &Heap<'_>, open: usize) -> Result<()> {
     let limit = heap.budget().limits().value_depth;
-    if open < limit {
-        return Ok(());
-    }
-    Err(Error::limit_reached(LimitKind::ValueDepth, format!("a value is nested more than {limit} deep")))
+    if open < limit { Ok(()) } else { Err(too_deep(limit)) }
+}
+
+#[cold]
+pub(crate) fn too_deep(limit: usize) -> Error {
+    Error::limit_reached(LimitKind::ValueDepth, format!("a value is nested more than {limit} deep"))
 }

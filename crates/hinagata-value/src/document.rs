@@ -1,0 +1,178 @@
+//! JSON documents: what crosses threads or leaves the render, measured and bounded.
+
+use std::fmt::Write;
+
+use serde_json::{Number as JsonNumber, Value as Json};
+
+use crate::{
+    Error, Heap, JsonStyle, Kind, Number, Result, Value,
+    json::{contains_itself, is_list, no_json_form, write_key},
+    metered::Charge,
+    walk::{Event, too_deep, walk},
+};
+
+/// Containers inside each other in a document, whatever `value_depth` says: dropping, cloning and
+/// printing a `serde_json::Value` recurse.
+const DOCUMENT_DEPTH: usize = 1_000;
+
+/// A document of its own with everything in `value`: for what crosses threads or leaves the render.
+///
+/// Integers beyond 64 bits become floats, as JSON readers make them. While it is built its size is
+/// charged; it belongs to the caller then.
+///
+/// # Errors
+/// As [`write_json`]. The depth is bounded by 1 000 besides `value_depth`, so that dropping the
+/// document is safe.
+pub fn to_json<'a>(heap: &Heap<'a>, value: &Value<'a>) -> Result<Json> {
+    let mut charge = Charge::new(heap.budget());
+    let mut levels: Vec<(Json, String)> = Vec::new();
+    let mut result = Json::Null;
+    let mut place = |levels: &mut Vec<(Json, String)>, value: Json| match levels.last_mut() {
+        None => result = value,
+        Some((Json::Array(items), _)) => items.push(value),
+        Some((Json::Object(map), key)) => {
+            map.insert(std::mem::take(key), value);
+        }
+        Some(_) => {}
+    };
+    walk(heap, value, &mut |event| {
+        match event {
+            Event::Start(shape, len) => {
+                if levels.len() >= DOCUMENT_DEPTH {
+                    return Err(too_deep(DOCUMENT_DEPTH));
+                }
+                let empty = match is_list(shape)? {
+                    true => charge.add(list_bytes(len)).map(|()| Json::Array(Vec::with_capacity(len))),
+                    false => charge.add(map_bytes(len)).map(|()| serde_json::Map::with_capacity(len).into()),
+                };
+                levels.push((empty?, String::new()));
+            }
+            Event::Next => {}
+            Event::Key(key) => {
+                let name = key_name(heap, &key)?;
+                charge.add(name.len())?;
+                if let Some((_, slot)) = levels.last_mut() {
+                    *slot = name;
+                }
+            }
+            Event::Scalar(value) => place(&mut levels, scalar_to_json(heap, &value, &mut charge)?),
+            Event::End(..) => {
+                if let Some((built, _)) = levels.pop() {
+                    place(&mut levels, built);
+                }
+            }
+            Event::Cycle(_) => return Err(contains_itself()),
+        }
+        Ok(())
+    })?;
+    Ok(result)
+}
+
+/// A key as the string it is in a document.
+fn key_name<'a>(heap: &Heap<'a>, key: &Value<'a>) -> Result<String> {
+    if let Some(key) = key.as_str() {
+        heap.budget().step_bytes(key.len())?;
+        return Ok(key.to_owned());
+    }
+    let mut text = heap.text();
+    write_key(key, &JsonStyle::default(), &mut text)?;
+    Ok(text.as_str().trim_matches('"').to_owned())
+}
+
+fn scalar_to_json<'a>(heap: &Heap<'a>, value: &Value<'a>, charge: &mut Charge<'a>) -> Result<Json> {
+    if let Some(string) = value.as_str() {
+        heap.budget().step_bytes(string.len())?;
+        charge.add(string.len())?;
+        return Ok(Json::String(string.to_owned()));
+    }
+    if let Value::Range(range) = value {
+        heap.budget().step(range.len())?;
+        charge.add(list_bytes(range.len() as usize))?;
+        return Ok((0..range.len()).map_while(|index| range.get(index)).collect());
+    }
+    match (value.as_number(), value.kind()) {
+        (Some(Number::Int(int)), _) => Ok(match (i64::try_from(int), u64::try_from(int)) {
+            (Ok(int), _) => Json::from(int),
+            (_, Ok(int)) => Json::from(int),
+            _ => Json::from(int as f64),
+        }),
+        (Some(Number::Float(float)), _) => JsonNumber::from_f64(float)
+            .map(Json::Number)
+            .ok_or_else(|| no_json_form("an infinite or undefined number")),
+        (_, Kind::None) => Ok(Json::Null),
+        (_, Kind::Bool) => Ok(Json::Bool(value.as_bool() == Some(true))),
+        (_, Kind::Pending) => Err(Error::suspended()),
+        (_, Kind::Undefined) => Err(no_json_form("an undefined value")),
+        (_, Kind::Bytes) => Err(no_json_form("a string that is not UTF-8")),
+        _ => Err(no_json_form("a function or object")),
+    }
+}
+
+/// Bytes that the items of a list in a document take.
+const fn list_bytes(len: usize) -> usize {
+    len.saturating_mul(size_of::<Json>())
+}
+
+/// Bytes that the entries of a map in a document take: hash, key, value, and two to three slots of an
+/// index. Rather too many than too few.
+const fn map_bytes(len: usize) -> usize {
+    let entry = size_of::<u64>() + size_of::<String>() + size_of::<Json>() + 3 * size_of::<u64>();
+    if len == 0 { 0 } else { len.saturating_mul(entry).saturating_add(4 * size_of::<u64>()) }
+}
+
+/// About the bytes that a document takes, without recursion.
+pub(crate) fn document_bytes(document: &Json) -> usize {
+    let mut bytes = size_of::<Json>();
+    let mut work = vec![document];
+    while let Some(value) = work.pop() {
+        bytes += match value {
+            Json::String(text) => text.len(),
+            Json::Array(items) => {
+                work.extend(items);
+                list_bytes(items.len())
+            }
+            Json::Object(map) => {
+                work.extend(map.values());
+                map_bytes(map.len()) + map.keys().map(String::len).sum::<usize>()
+            }
+            _ => 0,
+        };
+    }
+    bytes
+}
+
+/// A document as text, without recursion; equal texts are equal documents.
+pub(crate) fn document_text(document: &Json) -> String {
+    enum Work<'j> {
+        Value(&'j Json),
+        Key(&'j str),
+        Text(&'static str),
+    }
+    let mut text = String::new();
+    let mut work = vec![Work::Value(document)];
+    while let Some(next) = work.pop() {
+        match next {
+            Work::Text(piece) => text.push_str(piece),
+            Work::Key(key) => {
+                // Debug escapes quotes and backslashes: no key can look like two.
+                let _ = write!(text, "{key:?}:");
+            }
+            Work::Value(Json::Array(items)) => {
+                text.push('[');
+                work.push(Work::Text("]"));
+                work.extend(items.iter().rev().flat_map(|item| [Work::Text(","), Work::Value(item)]));
+            }
+            Work::Value(Json::Object(map)) => {
+                text.push('{');
+                work.push(Work::Text("}"));
+                for (key, value) in map.iter().rev() {
+                    work.extend([Work::Text(","), Work::Value(value), Work::Key(key)]);
+                }
+            }
+            Work::Value(scalar) => {
+                let _ = write!(text, "{scalar}");
+            }
+        }
+    }
+    text
+}
