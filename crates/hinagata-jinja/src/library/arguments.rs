@@ -2,10 +2,7 @@
 
 use hinagata_value::{Arguments, Error, LimitKind, Result, Value, near_names};
 
-use super::{
-    number::as_int,
-    types::{type_error, type_name},
-};
+use super::{number::as_int, types::type_error};
 use crate::context::Context;
 
 /// Binds arguments to the parameters called `names`, of which the first `required` must be given.
@@ -159,14 +156,4 @@ pub(crate) fn size(int: i64) -> usize {
 #[cold]
 pub(crate) fn integer_too_large() -> Error {
     Error::limit_reached(LimitKind::Integer, "an integer would be larger than 128 bits")
-}
-
-/// The error for a value that cannot be used as `function` does, by the name of its type.
-#[cold]
-pub(crate) fn unsupported<'a>(cx: &Context<'_, 'a>, function: &str, value: &Value<'a>) -> Error {
-    match value {
-        Value::Undefined(undefined) => cx.undefined_error(*undefined),
-        _ if value.is_pending() => Error::suspended(),
-        _ => Error::runtime(format!("`{function}` does not work on {}", type_name(cx, value))),
-    }
 }

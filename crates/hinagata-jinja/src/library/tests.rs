@@ -5,7 +5,7 @@ use hinagata_value::{Arguments, Error, Kind, Result, Value, near_names};
 use super::{
     arguments::{bind, none},
     filters,
-    ops::{Order, compare, contains, equals, is_true, iterate, length, remainder},
+    ops::{Order, compare, contains, equals, iterate, length, remainder},
     textual::textual,
     types::settled,
     unicode::is_title,
@@ -335,17 +335,4 @@ pub(crate) fn is_upper(text: &str) -> bool {
         any |= character.is_uppercase();
     }
     any
-}
-
-/// Whether a test without a name holds: the value counts as true.
-///
-/// # Errors
-/// As [`is_true`].
-pub(crate) fn truth<'a>(
-    cx: &Context<'_, 'a>,
-    value: &Value<'a>,
-    arguments: &Arguments<'_, 'a>,
-) -> Result<bool> {
-    none(arguments, "true")?;
-    is_true(cx, value)
 }

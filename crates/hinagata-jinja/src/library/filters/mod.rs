@@ -1,6 +1,30 @@
 //! The builtin filters, by name.
 
-use hinagata_value::{Arguments, Result, Value};
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "all filters have one signature, and some keep their value"
+)]
+
+mod attribute;
+mod entities;
+mod group;
+mod html;
+mod json;
+mod number;
+mod pretty;
+mod select;
+mod sequence;
+mod sort;
+mod text;
+mod url;
+mod urlize;
+mod value;
+mod wrap;
+
+pub(crate) use html::{strip_tags, unescape};
+pub(crate) use sort::sort_values;
+
+use hinagata_value::{Arguments, Error, Result, Value, near_names};
 
 use crate::context::Context;
 
@@ -8,7 +32,62 @@ use crate::context::Context;
 pub(crate) type Filter = for<'a> fn(&Context<'_, 'a>, Value<'a>, &Arguments<'_, 'a>) -> Result<Value<'a>>;
 
 /// The filters in the order of their names.
-const FILTERS: &[(&str, Filter)] = &[];
+const FILTERS: &[(&str, Filter)] = &[
+    ("abs", number::abs),
+    ("attr", value::attr),
+    ("batch", sequence::batch),
+    ("capitalize", text::capitalize),
+    ("center", text::center),
+    ("count", sequence::length),
+    ("d", value::default),
+    ("default", value::default),
+    ("dictsort", sort::dictsort),
+    ("e", html::escape),
+    ("escape", html::escape),
+    ("filesizeformat", number::filesizeformat),
+    ("first", sequence::first),
+    ("float", number::float),
+    ("forceescape", html::forceescape),
+    ("format", text::format),
+    ("groupby", group::groupby),
+    ("indent", text::indent),
+    ("int", number::int),
+    ("items", sequence::items),
+    ("join", sequence::join),
+    ("last", sequence::last),
+    ("length", sequence::length),
+    ("list", sequence::list),
+    ("lower", text::lower),
+    ("map", select::map),
+    ("max", group::max),
+    ("min", group::min),
+    ("pprint", pretty::pprint),
+    ("random", sequence::random),
+    ("reject", select::reject),
+    ("rejectattr", select::rejectattr),
+    ("replace", text::replace),
+    ("reverse", sequence::reverse),
+    ("round", number::round),
+    ("safe", html::safe),
+    ("select", select::select),
+    ("selectattr", select::selectattr),
+    ("slice", sequence::slice),
+    ("sort", sort::sort),
+    ("string", text::string),
+    ("striptags", html::striptags),
+    ("sum", group::sum),
+    ("title", text::title),
+    ("tojson", json::tojson),
+    ("trim", text::trim),
+    ("truncate", text::truncate),
+    ("unique", sequence::unique),
+    ("upper", text::upper),
+    ("urlencode", url::urlencode),
+    ("urlize", urlize::urlize),
+    ("wordcount", text::wordcount),
+    ("wordwrap", wrap::wordwrap),
+    ("xmlattr", html::xmlattr),
+];
 
 /// The filter called `name`.
 pub(crate) fn find(name: &str) -> Option<Filter> {
@@ -18,4 +97,23 @@ pub(crate) fn find(name: &str) -> Option<Filter> {
 /// The names of all filters.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FILTERS.iter().map(|(name, _)| *name)
+}
+
+/// The error for a filter that does not exist, found only when the template ran.
+#[cold]
+pub(crate) fn unknown(name: &str) -> Error {
+    Error::runtime(format!("no filter named '{name}'")).with_near(near_names(name, names()))
+}
+
+/// An argument as a truth value, or what stands for it when it was not given.
+fn flag<'a>(cx: &Context<'_, 'a>, argument: Option<&Value<'a>>, default: bool) -> Result<bool> {
+    match argument {
+        Some(value) => super::ops::is_true(cx, value),
+        None => Ok(default),
+    }
+}
+
+/// An argument that may be none, where none means that it was not given.
+fn given<'r, 'a>(argument: Option<&'r Value<'a>>) -> Option<&'r Value<'a>> {
+    argument.filter(|value| !value.is_none())
 }

@@ -1,37 +1,76 @@
-//! Python's methods of strings, lists, tuples, maps and numbers.
+//! Python's methods of strings, lists, tuples, maps, numbers and bytes.
+//!
+//! Methods that change a list or map work on the template's own version of it: data of the caller is
+//! copied first, and the copy takes its place for the rest of the render.
 
-use hinagata_value::{Arguments, Result, Value};
+mod bytes;
+mod case;
+mod list;
+mod map;
+mod number;
+mod pad;
+mod search;
+mod split;
+mod string;
+
+pub(crate) use case::{capitalized, lowered, uppered};
+pub(crate) use map::{entries, update};
+pub(crate) use pad::centered;
+pub(crate) use search::replaced;
+pub(crate) use split::{lines, strip_set, whole_lines, words};
+
+use hinagata_value::{Arguments, Error, Kind, Result, Value};
 
 use crate::context::Context;
 
+/// A method: its receiver and its arguments.
+pub(crate) type Method = for<'a> fn(&Context<'_, 'a>, &Value<'a>, &Arguments<'_, 'a>) -> Result<Value<'a>>;
+
+/// Methods in the order of their names.
+type Table = &'static [(&'static str, Method)];
+
+/// Methods that change a list in place.
+const LIST_CHANGES: &[&str] = &["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"];
+/// Methods that change a map in place.
+const MAP_CHANGES: &[&str] = &["clear", "pop", "popitem", "setdefault", "update"];
+
+fn tables(value: &Value<'_>) -> (Table, Table) {
+    match value.kind() {
+        Kind::Str if value.is_safe() => (string::METHODS, string::SAFE_METHODS),
+        Kind::Str => (string::METHODS, &[]),
+        Kind::Bytes => (bytes::METHODS, &[]),
+        Kind::List => (list::METHODS, &[]),
+        Kind::Tuple | Kind::Range => (list::SEQUENCE_METHODS, &[]),
+        Kind::Map => (map::METHODS, &[]),
+        Kind::Int | Kind::Bool => (number::INT_METHODS, &[]),
+        Kind::Float => (number::FLOAT_METHODS, &[]),
+        _ => (&[], &[]),
+    }
+}
+
+fn entry(value: &Value<'_>, name: &str) -> Option<&'static (&'static str, Method)> {
+    let search = |table: Table| table.binary_search_by_key(&name, |(name, _)| name).ok().map(|at| &table[at]);
+    let (table, more) = tables(value);
+    search(table).or_else(|| search(more))
+}
+
 /// The method called `name` of this value, under a name that lives for ever.
 pub(crate) fn find(value: &Value<'_>, name: &str) -> Option<&'static str> {
-    let _ = (value, name);
-    None
+    entry(value, name).map(|(name, _)| *name)
 }
 
 /// Whether the method `name` changes this value in place.
 pub(crate) fn changes(value: &Value<'_>, name: &str) -> bool {
-    let _ = (value, name);
-    false
+    match value.kind() {
+        Kind::List => LIST_CHANGES.contains(&name),
+        Kind::Map => MAP_CHANGES.contains(&name),
+        _ => false,
+    }
 }
 
 /// Whether maps have a method called `name`: an attribute of that name is never an entry.
 pub(crate) fn is_map_method(name: &str) -> bool {
-    matches!(
-        name,
-        "clear"
-            | "copy"
-            | "fromkeys"
-            | "get"
-            | "items"
-            | "keys"
-            | "pop"
-            | "popitem"
-            | "setdefault"
-            | "update"
-            | "values"
-    )
+    map::METHODS.binary_search_by_key(&name, |(name, _)| name).is_ok()
 }
 
 /// Calls the method `name`; `None` when the value has no such method.
@@ -44,6 +83,15 @@ pub(crate) fn call<'a>(
     name: &str,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Option<Value<'a>>> {
-    let _ = (cx, receiver, name, arguments);
-    Ok(None)
+    let Some((name, method)) = entry(receiver, name) else { return Ok(None) };
+    if cx.settings.immutable && changes(receiver, name) {
+        return Err(refused(name));
+    }
+    cx.heap.budget().step(1)?;
+    method(cx, receiver, arguments).map(Some)
+}
+
+#[cold]
+fn refused(name: &str) -> Error {
+    Error::security(format!("`{name}` would change a value in place, which is not allowed here"))
 }

@@ -10,7 +10,7 @@ use super::{
         methods,
         number::{as_int, as_number},
         textual::copied,
-        types::settled,
+        types::{no_text, settled},
     },
     attributes::is_kept,
 };
@@ -54,6 +54,9 @@ pub(crate) fn own_attribute<'a>(
     constant: Option<&'a String>,
 ) -> Result<Option<Value<'a>>> {
     settled(value)?;
+    if let Value::Pieces(_) = value {
+        return Err(no_text());
+    }
     if name.starts_with('_') || matches!(value, Value::Once(_) | Value::Function(_)) {
         if is_kept(value, name) {
             return Ok(Some(kept(constant)));

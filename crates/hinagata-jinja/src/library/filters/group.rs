@@ -1,0 +1,117 @@
+//! Filters that bring many items to few: `groupby`, `sum`, `min`, `max`.
+
+use hinagata_value::{Arguments, Error, Kind, Result, Value};
+
+use super::{
+    attribute::Getter,
+    flag,
+    sort::{in_order, sorted_by},
+};
+use crate::{
+    context::Context,
+    library::{
+        arguments::bind,
+        ops::{Order, add, collect, compare, equals, iterate},
+    },
+};
+
+/// The items in groups that share an attribute, in the order of that attribute.
+pub(super) fn groupby<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [attribute, default, case_sensitive] =
+        bind(arguments, "groupby", ["attribute", "default", "case_sensitive"], 1)?;
+    let case_sensitive = flag(cx, case_sensitive, false)?;
+    let getter = Getter::new(cx, attribute)?.or(default).ignoring_case(!case_sensitive);
+    let shown = Getter::new(cx, attribute)?.or(default);
+    let items = collect(cx, &value)?.finish();
+    let mut keys = cx.heap.list()?;
+    for item in iterate(cx, &items)? {
+        keys.push(getter.get(cx, &item)?)?;
+    }
+    let keys = keys.finish();
+    let places = sorted_by(cx, &keys, 1, false)?;
+    let key = |place: usize| cx.heap.item(&keys, place).unwrap_or_default();
+    let mut groups = cx.heap.list()?;
+    let mut start = 0;
+    while start < places.len() {
+        let first = key(places[start]);
+        let mut end = start + 1;
+        while end < places.len() && equals(cx, &first, &key(places[end]))? {
+            end += 1;
+        }
+        let members = in_order(cx, &items, &places[start..end])?;
+        let grouper = match cx.heap.item(&members, 0) {
+            Some(member) if !case_sensitive => shown.get(cx, &member)?,
+            _ => first,
+        };
+        let mut group = cx.heap.list()?;
+        group.reserve(2)?;
+        group.push(grouper)?;
+        group.push(members)?;
+        groups.push(group.finish_group())?;
+        start = end;
+    }
+    Ok(groups.finish())
+}
+
+/// The sum of the items, or of an attribute of them.
+pub(super) fn sum<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [attribute, start] = bind(arguments, "sum", ["attribute", "start"], 0)?;
+    let getter = Getter::new(cx, attribute)?;
+    let mut sum = start.cloned().unwrap_or(Value::Int(0));
+    if matches!(sum.kind(), Kind::Str | Kind::Bytes) {
+        return Err(Error::runtime("`sum` does not add strings").with_hint("`join` puts strings together"));
+    }
+    for item in iterate(cx, &value)? {
+        cx.heap.budget().step(1)?;
+        sum = add(cx, &sum, &getter.get(cx, &item)?)?;
+    }
+    Ok(sum)
+}
+
+/// The smallest item; undefined where there is none.
+pub(super) fn min<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    extreme(cx, &value, arguments, "min", Order::Less)
+}
+
+/// The largest item; undefined where there is none.
+pub(super) fn max<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    extreme(cx, &value, arguments, "max", Order::Greater)
+}
+
+fn extreme<'a>(
+    cx: &Context<'_, 'a>,
+    value: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+    name: &str,
+    better: Order,
+) -> Result<Value<'a>> {
+    let [case_sensitive, attribute] = bind(arguments, name, ["case_sensitive", "attribute"], 0)?;
+    let getter = Getter::new(cx, attribute)?.ignoring_case(!flag(cx, case_sensitive, false)?);
+    let mut items = iterate(cx, value)?;
+    let Some(mut best) = items.next() else { return Ok(Value::UNDEFINED) };
+    let mut best_key = getter.get(cx, &best)?;
+    for item in items {
+        cx.heap.budget().step(1)?;
+        let key = getter.get(cx, &item)?;
+        if compare(cx, better, &key, &best_key)? {
+            (best, best_key) = (item, key);
+        }
+    }
+    Ok(best)
+}

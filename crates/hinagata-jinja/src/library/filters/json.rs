@@ -1,0 +1,93 @@
+//! `tojson`.
+
+use std::borrow::Cow;
+
+use hinagata_value::{Arguments, Error, JsonStyle, Kind, Result, Value, write_json};
+
+use super::{flag, given};
+use crate::{
+    context::Context,
+    library::{
+        arguments::{bind, index, size, string},
+        textual::finish,
+    },
+};
+
+/// What HTML would read as something else, and the one control character that JSON leaves.
+const HTML: &[char] = &['<', '>', '&', '\'', '\u{7f}'];
+const DELETE: &[char] = &['\u{7f}'];
+
+/// The value as JSON that is safe in HTML; in chat templates, as plain JSON.
+pub(super) fn tojson<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    if cx.settings.chat_host {
+        return plain(cx, &value, arguments);
+    }
+    let [indent] = bind(arguments, "tojson", ["indent"], 0)?;
+    let indent = indentation(cx, given(indent))?;
+    let style = JsonStyle { sort_keys: true, ascii: true, escape: HTML, ..style(indent) };
+    write(cx, &value, &style, true)
+}
+
+/// As the hosts of chat templates have it: options of the JSON writer of Python, nothing escaped.
+fn plain<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    let [ascii, indent, separators, sort_keys] =
+        bind(arguments, "tojson", ["ensure_ascii", "indent", "separators", "sort_keys"], 0)?;
+    let ascii = flag(cx, ascii, false)?;
+    let indent = indentation(cx, given(indent))?;
+    let mut style = JsonStyle {
+        sort_keys: flag(cx, sort_keys, false)?,
+        ascii,
+        escape: if ascii { DELETE } else { &[] },
+        ..style(indent)
+    };
+    if let Some(separators) = given(separators) {
+        let part = |at: usize| -> Result<Cow<'static, str>> {
+            let part = cx.heap.item(separators, at).unwrap_or_default();
+            Ok(Cow::Owned(string(cx, "tojson", &part)?.to_owned()))
+        };
+        if !matches!(separators.kind(), Kind::Tuple | Kind::List) || cx.heap.len(separators) != Some(2) {
+            return Err(Error::runtime("the separators of `tojson` are two: between items, and behind keys"));
+        }
+        style.item_separator = part(0)?;
+        style.key_separator = part(1)?;
+    }
+    write(cx, value, &style, false)
+}
+
+fn style(indent: Option<Cow<'static, str>>) -> JsonStyle<'static> {
+    JsonStyle {
+        item_separator: Cow::Borrowed(if indent.is_some() { "," } else { ", " }),
+        key_separator: Cow::Borrowed(": "),
+        indent,
+        ..JsonStyle::default()
+    }
+}
+
+/// What each level is indented by: a text, or a number of spaces.
+fn indentation<'a>(cx: &Context<'_, 'a>, indent: Option<&Value<'a>>) -> Result<Option<Cow<'static, str>>> {
+    let Some(indent) = indent else { return Ok(None) };
+    let text = match indent.as_str() {
+        Some(text) => text.to_owned(),
+        None => {
+            let width = size(index(cx, indent)?);
+            cx.heap.budget().fill(width)?;
+            " ".repeat(width)
+        }
+    };
+    Ok(Some(Cow::Owned(text)))
+}
+
+fn write<'a>(
+    cx: &Context<'_, 'a>,
+    value: &Value<'a>,
+    style: &JsonStyle<'_>,
+    safe: bool,
+) -> Result<Value<'a>> {
+    let mut text = cx.heap.text();
+    write_json(cx.heap, value, style, &mut text)?;
+    finish(text, safe)
+}

@@ -1,0 +1,176 @@
+//! Filters on numbers.
+
+use hinagata_value::{Arguments, Error, Number, Result, Value};
+
+use super::flag;
+use crate::{
+    context::Context,
+    library::{
+        arguments::{bind, index, integer_too_large, none},
+        format::fixed,
+        number::{
+            NotInt, as_int, as_number, divide, multiply, negate, parse_float, parse_int, power, round_float,
+            round_int, truncate,
+        },
+        textual::made,
+        types::{settled, wrong_type},
+    },
+};
+
+/// The number without its sign.
+pub(super) fn abs<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "abs")?;
+    match as_number(&value) {
+        Some(Number::Float(float)) => Ok(Value::Float(float.abs())),
+        Some(number @ Number::Int(..0)) => cx.heap.number(negate(number)?),
+        Some(number) => cx.heap.number(number),
+        None => Err(wrong_type(cx, &value, |name| format!("`abs` works on numbers, not on {name}"))),
+    }
+}
+
+/// The value as an integer, or a default where it is none.
+pub(super) fn int<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [default, base] = bind(arguments, "int", ["default", "base"], 0)?;
+    settled(&value)?;
+    cx.require_defined(&value)?;
+    let found = match value.as_str() {
+        Some(text) => {
+            cx.heap.budget().step_bytes(text.len())?;
+            text_to_int(text, base)?
+        }
+        None => match as_number(&value) {
+            Some(Number::Int(int)) => Some(int),
+            Some(Number::Float(float)) if float.is_nan() => None,
+            Some(Number::Float(float)) => Some(truncate(float)?),
+            None => None,
+        },
+    };
+    match (found, default) {
+        (Some(int), _) => cx.heap.int(int),
+        (None, Some(default)) => Ok(default.clone()),
+        (None, None) => Ok(Value::Int(0)),
+    }
+}
+
+/// The integer that a text is, or the whole part of the float that it is.
+fn text_to_int(text: &str, base: Option<&Value<'_>>) -> Result<Option<i128>> {
+    let base = match base {
+        None => Some(10),
+        Some(base) => {
+            as_int(base).and_then(|base| u32::try_from(base).ok()).filter(|base| matches!(base, 0 | 2..=36))
+        }
+    };
+    match base.map(|base| parse_int(text, base)) {
+        Some(Ok(int)) => return Ok(Some(int)),
+        Some(Err(NotInt::TooLarge)) => return Err(integer_too_large()),
+        Some(Err(NotInt::Malformed)) | None => {}
+    }
+    match parse_float(text) {
+        Some(float) if float.is_finite() => truncate(float).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// The value as a float, or a default where it is none.
+pub(super) fn float<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [default] = bind(arguments, "float", ["default"], 0)?;
+    match (to_float(cx, &value)?, default) {
+        (Some(float), _) => Ok(Value::Float(float)),
+        (None, Some(default)) => Ok(default.clone()),
+        (None, None) => Ok(Value::Float(0.0)),
+    }
+}
+
+fn to_float<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Option<f64>> {
+    settled(value)?;
+    cx.require_defined(value)?;
+    match value.as_str() {
+        Some(text) => {
+            cx.heap.budget().step_bytes(text.len())?;
+            Ok(parse_float(text))
+        }
+        None => Ok(as_number(value).map(Number::as_f64)),
+    }
+}
+
+/// The number rounded to so many places behind the point: to the even neighbour, up, or down.
+pub(super) fn round<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [precision, method] = bind(arguments, "round", ["precision", "method"], 0)?;
+    let method = match method {
+        None => "common",
+        Some(method) => method.as_str().unwrap_or_default(),
+    };
+    if !matches!(method, "common" | "ceil" | "floor") {
+        return Err(Error::runtime("`round` has the methods 'common', 'ceil' and 'floor'"));
+    }
+    let Some(number) = as_number(&value) else {
+        return Err(wrong_type(cx, &value, |name| format!("`round` works on numbers, not on {name}")));
+    };
+    let whole = precision.is_some_and(Value::is_none);
+    let places = match precision {
+        Some(precision) if !whole => index(cx, precision)?,
+        _ => 0,
+    };
+    match (method, number) {
+        ("common", Number::Int(int)) => cx.heap.int(round_int(int, places)?),
+        ("common", Number::Float(float)) if whole => cx.heap.int(truncate(round_float(float, 0))?),
+        ("common", Number::Float(float)) => Ok(Value::Float(round_float(float, places))),
+        (_, number) => {
+            let unit = power(Number::Int(10), Number::Int(i128::from(places)))?;
+            let scaled = match multiply(number, unit)? {
+                Number::Int(int) => int,
+                Number::Float(float) if method == "ceil" => truncate(float.ceil())?,
+                Number::Float(float) => truncate(float.floor())?,
+            };
+            cx.heap.number(divide(Number::Int(scaled), unit)?)
+        }
+    }
+}
+
+const DECIMAL: [&str; 8] = ["kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"];
+const BINARY: [&str; 8] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"];
+
+/// A number of bytes as people read it.
+pub(super) fn filesizeformat<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [binary] = bind(arguments, "filesizeformat", ["binary"], 0)?;
+    let (base, units) = if flag(cx, binary, false)? { (1024_i128, BINARY) } else { (1000, DECIMAL) };
+    let bytes = to_float(cx, &value)?.ok_or_else(|| {
+        wrong_type(cx, &value, |name| format!("`filesizeformat` works on numbers, not on this {name}"))
+    })?;
+    if bytes == 1.0 {
+        return made(cx, "1 Byte".to_owned(), false);
+    }
+    if bytes < base as f64 {
+        return made(cx, format!("{} Bytes", truncate(bytes)?), false);
+    }
+    let mut limit = base;
+    let mut unit = units[0];
+    for name in units {
+        limit *= base;
+        unit = name;
+        if bytes < limit as f64 {
+            break;
+        }
+    }
+    made(cx, format!("{} {unit}", fixed(base as f64 * bytes / limit as f64, 1)), false)
+}

@@ -1,0 +1,134 @@
+//! Filters that apply a filter or a test to every item.
+
+use hinagata_value::{Arguments, Error, Result, Value, near_names};
+
+use super::{attribute::Getter, find, unknown};
+use crate::{
+    context::Context,
+    library::{
+        ops::{is_true, iterate},
+        tests::{self, Test},
+        types::type_error,
+    },
+};
+
+/// What a filter or an attribute makes of every item.
+pub(super) fn map<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let mut mapped = cx.heap.list()?;
+    // As in Jinja2, nothing is asked of what counts as false, not even that it can be gone over.
+    if !is_true(cx, &value)? {
+        return Ok(mapped.finish_once());
+    }
+    let by_attribute = arguments.positional.is_empty() && named(arguments, "attribute").is_some();
+    if by_attribute {
+        if let Some((name, _)) =
+            arguments.named.iter().find(|(name, _)| !matches!(*name, "attribute" | "default"))
+        {
+            return Err(Error::runtime(format!("`map` has no argument called `{name}`"))
+                .with_near(near_names(name, ["attribute", "default"])));
+        }
+        let getter = Getter::new(cx, named(arguments, "attribute"))?.or(named(arguments, "default"));
+        for item in iterate(cx, &value)? {
+            mapped.push(getter.get(cx, &item)?)?;
+        }
+        return Ok(mapped.finish_once());
+    }
+    let Some((name, rest)) = arguments.positional.split_first() else {
+        return Err(Error::runtime("`map` needs the name of a filter, or `attribute`"));
+    };
+    let name = name_of(cx, name, "filter")?;
+    let filter = find(name).ok_or_else(|| unknown(name))?;
+    let rest = Arguments { positional: rest, named: arguments.named };
+    for item in iterate(cx, &value)? {
+        mapped.push(filter(cx, item, &rest)?)?;
+    }
+    Ok(mapped.finish_once())
+}
+
+fn named<'r, 'a>(arguments: &Arguments<'r, 'a>, wanted: &str) -> Option<&'r Value<'a>> {
+    arguments.named.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value)
+}
+
+fn name_of<'r, 'a>(cx: &Context<'_, 'a>, name: &'r Value<'a>, what: &str) -> Result<&'r str> {
+    name.as_str()
+        .ok_or_else(|| type_error(cx, name, |kind| format!("the name of a {what} is a string, not {kind}")))
+}
+
+pub(super) fn select<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    chosen(cx, &value, arguments, true, false)
+}
+
+pub(super) fn reject<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    chosen(cx, &value, arguments, false, false)
+}
+
+pub(super) fn selectattr<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    chosen(cx, &value, arguments, true, true)
+}
+
+pub(super) fn rejectattr<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    chosen(cx, &value, arguments, false, true)
+}
+
+/// The items of which a test, on them or on an attribute of them, gives `wanted`.
+fn chosen<'a>(
+    cx: &Context<'_, 'a>,
+    value: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+    wanted: bool,
+    by_attribute: bool,
+) -> Result<Value<'a>> {
+    let mut chosen = cx.heap.list()?;
+    if !is_true(cx, value)? {
+        return Ok(chosen.finish_once());
+    }
+    let mut positional = arguments.positional;
+    let mut getter = Getter::new(cx, None)?;
+    if by_attribute {
+        let Some((attribute, rest)) = positional.split_first() else {
+            return Err(Error::runtime("the name of an attribute is needed"));
+        };
+        getter = Getter::new(cx, Some(attribute))?;
+        positional = rest;
+    }
+    let (test, positional): (Test, _) = match positional.split_first() {
+        None => (truth, positional),
+        Some((name, rest)) => {
+            let name = name_of(cx, name, "test")?;
+            (tests::find(name).ok_or_else(|| tests::unknown(name))?, rest)
+        }
+    };
+    let arguments = Arguments { positional, named: arguments.named };
+    for item in iterate(cx, value)? {
+        cx.heap.budget().step(1)?;
+        if test(cx, &getter.get(cx, &item)?, &arguments)? == wanted {
+            chosen.push(item)?;
+        }
+    }
+    Ok(chosen.finish_once())
+}
+
+/// What stands for a test that was not named: whether the value counts as true.
+fn truth<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, _: &Arguments<'_, 'a>) -> Result<bool> {
+    is_true(cx, value)
+}

@@ -1,0 +1,251 @@
+//! Filters on text.
+
+use hinagata_value::{Arguments, Error, Result, Text, Value};
+
+use super::{flag, given};
+use crate::{
+    context::Context,
+    library::{
+        arguments::{bind, integer, none, size},
+        format::percent,
+        methods::{capitalized, centered, lines, lowered, replaced, strip_set, uppered},
+        ops::{add, length},
+        print::{print, print_escaped},
+        textual::{copied, finish, part_of, textual},
+        types::wrong_type,
+        unicode::{is_line_end, is_space, is_word, push_lower_at},
+    },
+};
+
+pub(super) fn upper<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "upper")?;
+    uppered(cx, &value, &textual(cx, &value)?)
+}
+
+pub(super) fn lower<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "lower")?;
+    lowered(cx, &value, &textual(cx, &value)?)
+}
+
+pub(super) fn capitalize<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "capitalize")?;
+    capitalized(cx, &value, &textual(cx, &value)?)
+}
+
+pub(super) fn string<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "string")?;
+    if value.as_str().is_some() {
+        return Ok(value);
+    }
+    let mut text = cx.heap.text();
+    print(cx, &value, &mut text)?;
+    finish(text, false)
+}
+
+/// Words start with an upper-case letter; they end at spaces, `-` and opening brackets.
+pub(super) fn title<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "title")?;
+    let text = textual(cx, &value)?;
+    let mut result = Text::with_capacity(cx.heap.budget(), text.len())?;
+    let mut part = String::new();
+    let mut rest = &*text;
+    let separates = |character: char| matches!(character, '-' | '(' | '{' | '[' | '<') || is_space(character);
+    while let Some(first) = rest.chars().next() {
+        let separator = separates(first);
+        let end = rest.find(|character| separates(character) != separator).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        part.clear();
+        part.extend(first.to_uppercase());
+        let tail = &word[first.len_utf8()..];
+        for (at, character) in tail.char_indices() {
+            push_lower_at(tail, at, character, &mut part);
+        }
+        result.push_str(&part)?;
+        rest = after;
+    }
+    finish(result, false)
+}
+
+pub(super) fn trim<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [characters] = bind(arguments, "trim", ["chars"], 0)?;
+    let set = strip_set(cx, "trim", characters)?;
+    let text = textual(cx, &value)?;
+    part_of(cx, &value, text.trim_start_matches(&set).trim_end_matches(&set))
+}
+
+pub(super) fn center<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [width] = bind(arguments, "center", ["width"], 0)?;
+    let width = integer(cx, width, 80)?;
+    let mut result = cx.heap.text();
+    centered(&mut result, &textual(cx, &value)?, " ", width)?;
+    finish(result, value.is_safe())
+}
+
+pub(super) fn replace<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [old, new, count] = bind(arguments, "replace", ["old", "new", "count"], 2)?;
+    let (old, new) = (old.unwrap_or(&Value::None), new.unwrap_or(&Value::None));
+    let count = integer(cx, given(count), -1)?;
+    let old_text = textual(cx, old)?;
+    if !cx.autoescape {
+        let text = textual(cx, &value)?;
+        let plain = if value.is_safe() { copied(cx, &text, false)? } else { value.clone() };
+        return replaced(cx, &plain, &text, &old_text, &textual(cx, new)?, count);
+    }
+    // Safe text in the arguments makes the value safe, escaped first.
+    let mut escaped = cx.heap.text();
+    let value = if !value.is_safe() && (old.is_safe() || new.is_safe()) {
+        print_escaped(cx, &value, &mut escaped)?;
+        finish(std::mem::replace(&mut escaped, cx.heap.text()), true)?
+    } else {
+        value
+    };
+    let text = textual(cx, &value)?;
+    if value.is_safe() {
+        print_escaped(cx, new, &mut escaped)?;
+        return replaced(cx, &value, &text, &old_text, escaped.as_str(), count);
+    }
+    replaced(cx, &value, &text, &old_text, &textual(cx, new)?, count)
+}
+
+/// `%` formatting with the arguments of the filter.
+pub(super) fn format<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    if !arguments.positional.is_empty() && !arguments.named.is_empty() {
+        return Err(Error::runtime("`format` takes arguments by place or by name, not both"));
+    }
+    let values = if arguments.named.is_empty() {
+        cx.heap.tuple_of(arguments.positional.iter().cloned())?
+    } else {
+        let mut map = cx.heap.map()?;
+        for (name, value) in arguments.named {
+            map.insert(cx.heap.string(name)?, value.clone())?;
+        }
+        map.finish()
+    };
+    percent::format_value(cx, &value, &values)
+}
+
+/// Every line but the first, and no blank one, starts with spaces or a given text.
+pub(super) fn indent<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [width, first, blank] = bind(arguments, "indent", ["width", "first", "blank"], 0)?;
+    let (first, blank) = (flag(cx, first, false)?, flag(cx, blank, false)?);
+    let (indent, times) = match width.and_then(Value::as_str) {
+        Some(text) => (text, 1),
+        None => (" ", size(integer(cx, width, 4)?)),
+    };
+    let Some(text) = value.as_str() else {
+        return Err(wrong_type(cx, &value, |name| format!("`indent` works on strings, not on {name}")));
+    };
+    // A line end at the very end starts one more line; a text without any line has one.
+    let more = text.is_empty() || (text.ends_with(is_line_end) && !text.ends_with('\r'));
+    let all = || lines(text).chain(more.then_some(""));
+    let each = indent.len().saturating_mul(times);
+    cx.heap.budget().fill(each.saturating_mul(all().count() - usize::from(!first)))?;
+    let mut result = cx.heap.text();
+    for (at, line) in all().enumerate() {
+        if at > 0 {
+            result.push_str("\n")?;
+        }
+        if (at == 0 && first) || (at > 0 && (blank || !line.is_empty())) {
+            result.push_repeated(indent, times)?;
+        }
+        result.push_str(line)?;
+    }
+    finish(result, value.is_safe())
+}
+
+/// The text cut to a length, with a mark where it was cut.
+pub(super) fn truncate<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [limit, kill_words, end, leeway] =
+        bind(arguments, "truncate", ["length", "killwords", "end", "leeway"], 0)?;
+    let limit = integer(cx, limit, 255)?;
+    let leeway = integer(cx, given(leeway), 5)?;
+    let end = match end {
+        Some(end) => end.clone(),
+        None => cx.heap.string("...")?,
+    };
+    let end_len = i64::try_from(length(cx, &end)?).unwrap_or(i64::MAX);
+    if limit < end_len {
+        return Err(Error::runtime(format!(
+            "`truncate` cannot cut to {limit} characters: its end has {end_len}"
+        )));
+    }
+    if leeway < 0 {
+        return Err(Error::runtime("the leeway of `truncate` cannot be negative"));
+    }
+    let len = i64::try_from(length(cx, &value)?).unwrap_or(i64::MAX);
+    if len <= limit.saturating_add(leeway) {
+        return Ok(value);
+    }
+    let Some(text) = value.as_str() else {
+        return Err(wrong_type(cx, &value, |name| format!("`truncate` works on strings, not on {name}")));
+    };
+    let kept = text.char_indices().nth(size(limit - end_len)).map_or(text, |(at, _)| &text[..at]);
+    let kept = match kept.rfind(' ') {
+        Some(space) if !flag(cx, kill_words, false)? => &kept[..space],
+        _ => kept,
+    };
+    add(cx, &copied(cx, kept, value.is_safe())?, &end)
+}
+
+/// How many words there are: runs of letters, digits and `_`.
+pub(super) fn wordcount<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "wordcount")?;
+    let text = textual(cx, &value)?;
+    cx.heap.budget().step_bytes(text.len())?;
+    let mut inside = false;
+    let mut count = 0;
+    for character in text.chars() {
+        let word = is_word(character);
+        count += i64::from(word && !inside);
+        inside = word;
+    }
+    Ok(Value::Int(count))
+}

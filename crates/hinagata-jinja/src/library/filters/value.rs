@@ -1,0 +1,43 @@
+//! Filters on values of any type: `default` and `attr`.
+
+use hinagata_value::{Arguments, Result, Value};
+
+use super::flag;
+use crate::{
+    context::Context,
+    library::{
+        arguments::{bind, string},
+        ops::{is_true, own_attribute},
+    },
+};
+
+/// The value, or a default where it is undefined (or, if asked, counts as false).
+pub(super) fn default<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [default, boolean] = bind(arguments, "default", ["default_value", "boolean"], 0)?;
+    let missing = value.is_undefined() || (flag(cx, boolean, false)? && !is_true(cx, &value)?);
+    match default {
+        _ if !missing => Ok(value),
+        Some(default) => Ok(default.clone()),
+        None => cx.heap.string(""),
+    }
+}
+
+/// An attribute, without a look at items of that name.
+pub(super) fn attr<'a>(
+    cx: &Context<'_, 'a>,
+    value: Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [name] = bind(arguments, "attr", ["name"], 1)?;
+    let name = name.unwrap_or(&Value::None);
+    let constant = match name {
+        Value::Lit(name) => Some(*name),
+        _ => None,
+    };
+    let found = own_attribute(cx, &value, string(cx, "attr", name)?, constant)?;
+    Ok(found.unwrap_or_else(|| cx.heap.missing(&value, constant)))
+}

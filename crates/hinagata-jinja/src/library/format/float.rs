@@ -1,0 +1,109 @@
+//! The digits of floats: fixed, scientific and general, exact to any number of places.
+
+use hinagata_value::{Budget, Result};
+
+/// Digits after which a float has only zeros; more are added without asking the float.
+const MOST: usize = 1100;
+
+/// How a float is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notation {
+    /// `1234.500000`
+    Fixed,
+    /// `1.234500e+03`
+    Scientific,
+    /// The shorter of both, without zeros at the end.
+    General,
+    /// As general, but a fixed one always has a digit behind the point.
+    GeneralWithPoint,
+}
+
+/// The text of a float without its sign, lower case.
+///
+/// `alternate` keeps the point and the zeros where they would be left out.
+///
+/// # Errors
+/// When that many digits are more than one operation may produce.
+pub(super) fn digits(
+    budget: &Budget,
+    float: f64,
+    notation: Notation,
+    precision: usize,
+    alternate: bool,
+) -> Result<String> {
+    budget.fill(precision)?;
+    let float = float.abs();
+    if float.is_nan() {
+        return Ok("nan".to_owned());
+    }
+    if float.is_infinite() {
+        return Ok("inf".to_owned());
+    }
+    Ok(match notation {
+        Notation::Fixed => with_point(fixed(float, precision), alternate),
+        Notation::Scientific => scientific(float, precision, alternate),
+        Notation::General => general(float, precision, alternate, false),
+        Notation::GeneralWithPoint => general(float, precision, alternate, true),
+    })
+}
+
+/// A float with exactly `precision` digits behind the point.
+pub(crate) fn fixed(float: f64, precision: usize) -> String {
+    let asked = precision.min(MOST);
+    let mut text = format!("{float:.asked$}");
+    text.extend(std::iter::repeat_n('0', precision - asked));
+    text
+}
+
+fn with_point(mut text: String, alternate: bool) -> String {
+    if alternate && !text.contains('.') {
+        text.push('.');
+    }
+    text
+}
+
+/// The mantissa with `precision` digits behind the point, and the exponent.
+fn parts(float: f64, precision: usize) -> (String, i32) {
+    let asked = precision.min(MOST);
+    let text = format!("{float:.asked$e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let mut mantissa = mantissa.to_owned();
+    mantissa.extend(std::iter::repeat_n('0', precision - asked));
+    (mantissa, exponent.parse().unwrap_or(0))
+}
+
+fn scientific(float: f64, precision: usize, alternate: bool) -> String {
+    let (mantissa, exponent) = parts(float, precision);
+    with_exponent(with_point(mantissa, alternate), exponent)
+}
+
+fn with_exponent(mantissa: String, exponent: i32) -> String {
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+fn general(float: f64, precision: usize, alternate: bool, with_digit: bool) -> String {
+    let precision = precision.max(1);
+    let (mantissa, exponent) = parts(float, precision - 1);
+    let places = i64::try_from(precision).unwrap_or(i64::MAX);
+    let largest = if with_digit { places - 1 } else { places };
+    if exponent < -4 || i64::from(exponent) >= largest {
+        let mantissa = if alternate { with_point(mantissa, true) } else { without_zeros(mantissa) };
+        return with_exponent(mantissa, exponent);
+    }
+    let behind = usize::try_from(places - 1 - i64::from(exponent)).unwrap_or(0);
+    let text = fixed(float, behind);
+    match (alternate, with_digit) {
+        (true, _) => with_point(text, true),
+        (false, false) => without_zeros(text),
+        (false, true) => {
+            let text = without_zeros(text);
+            if text.contains('.') { text } else { text + ".0" }
+        }
+    }
+}
+
+/// The digits without zeros behind the point, and without the point if nothing is behind it.
+fn without_zeros(text: String) -> String {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

@@ -1,0 +1,308 @@
+//! Upper and lower case, and what characters a string consists of.
+
+use hinagata_value::{Arguments, Result, Value};
+
+use super::string::text;
+use crate::{
+    context::Context,
+    library::{
+        arguments::none,
+        tests,
+        textual::made,
+        unicode::{self, push_folded, push_lower_at, push_title},
+    },
+};
+
+/// The text of `value` through a mapping that keeps ASCII as `ascii` does; the value itself where
+/// nothing changes.
+fn mapped<'a>(
+    cx: &Context<'_, 'a>,
+    value: &Value<'a>,
+    text: &str,
+    unchanged: impl Fn(u8) -> bool,
+    map: impl FnOnce(&str) -> String,
+) -> Result<Value<'a>> {
+    if text.bytes().all(unchanged) && value.as_str().is_some() {
+        cx.heap.budget().step_bytes(text.len())?;
+        return Ok(value.clone());
+    }
+    // Charged before: no mapping makes a character more than three times as long.
+    cx.heap.budget().step_bytes(text.len())?;
+    made(cx, map(text), value.is_safe())
+}
+
+/// A text in lower case, as safe as the value it came from.
+///
+/// # Errors
+/// When a limit is reached.
+pub(crate) fn lowered<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
+    mapped(
+        cx,
+        value,
+        text,
+        |byte| byte.is_ascii() && !byte.is_ascii_uppercase(),
+        |text| if text.is_ascii() { text.to_ascii_lowercase() } else { text.to_lowercase() },
+    )
+}
+
+/// A text in upper case, as safe as the value it came from.
+///
+/// # Errors
+/// When a limit is reached.
+pub(crate) fn uppered<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
+    mapped(
+        cx,
+        value,
+        text,
+        |byte| byte.is_ascii() && !byte.is_ascii_lowercase(),
+        |text| if text.is_ascii() { text.to_ascii_uppercase() } else { text.to_uppercase() },
+    )
+}
+
+/// A text whose first character starts a word and whose others are lower case.
+///
+/// # Errors
+/// When a limit is reached.
+pub(crate) fn capitalized<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
+    cx.heap.budget().step_bytes(text.len())?;
+    let mut result = String::with_capacity(text.len());
+    for (at, character) in text.char_indices() {
+        if at == 0 {
+            push_title(character, &mut result);
+        } else {
+            push_lower_at(text, at, character, &mut result);
+        }
+    }
+    made(cx, result, value.is_safe())
+}
+
+pub(super) fn lower<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "lower")?;
+    lowered(cx, receiver, text(receiver))
+}
+
+pub(super) fn upper<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "upper")?;
+    uppered(cx, receiver, text(receiver))
+}
+
+pub(super) fn capitalize<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "capitalize")?;
+    capitalized(cx, receiver, text(receiver))
+}
+
+pub(super) fn casefold<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "casefold")?;
+    by_character(cx, receiver, |_, _, character, result| push_folded(character, result))
+}
+
+pub(super) fn swap_case<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "swapcase")?;
+    by_character(cx, receiver, |text, at, character, result| {
+        if character.is_uppercase() {
+            push_lower_at(text, at, character, result);
+        } else if character.is_lowercase() {
+            result.extend(character.to_uppercase());
+        } else {
+            result.push(character);
+        }
+    })
+}
+
+pub(super) fn title<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "title")?;
+    let mut inside = false;
+    by_character(cx, receiver, |text, at, character, result| {
+        if inside {
+            push_lower_at(text, at, character, result);
+        } else {
+            push_title(character, result);
+        }
+        inside = unicode::is_cased(character);
+    })
+}
+
+/// The receiver mapped character by character; the mapping gets the text and the place in it.
+fn by_character<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    mut map: impl FnMut(&str, usize, char, &mut String),
+) -> Result<Value<'a>> {
+    let text = text(receiver);
+    cx.heap.budget().step_bytes(text.len())?;
+    let mut result = String::with_capacity(text.len());
+    for (at, character) in text.char_indices() {
+        map(text, at, character, &mut result);
+    }
+    made(cx, result, receiver.is_safe())
+}
+
+/// Whether the receiver is not empty and every character of it is one of a class.
+fn all<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+    name: &str,
+    class: impl Fn(char) -> bool,
+) -> Result<Value<'a>> {
+    none(arguments, name)?;
+    let text = text(receiver);
+    cx.heap.budget().step_bytes(text.len())?;
+    Ok(Value::Bool(!text.is_empty() && text.chars().all(class)))
+}
+
+pub(super) fn is_alphanumeric<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    all(cx, receiver, arguments, "isalnum", unicode::is_alphanumeric)
+}
+
+pub(super) fn is_alpha<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    all(cx, receiver, arguments, "isalpha", unicode::is_alpha)
+}
+
+pub(super) fn is_decimal<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    all(cx, receiver, arguments, "isdecimal", unicode::is_decimal)
+}
+
+pub(super) fn is_digit<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    all(cx, receiver, arguments, "isdigit", unicode::is_digit)
+}
+
+pub(super) fn is_numeric<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    all(cx, receiver, arguments, "isnumeric", unicode::is_numeric)
+}
+
+pub(super) fn is_space<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    all(cx, receiver, arguments, "isspace", unicode::is_space)
+}
+
+pub(super) fn is_ascii<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    holds(cx, receiver, arguments, "isascii", str::is_ascii)
+}
+
+pub(super) fn is_printable<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    holds(cx, receiver, arguments, "isprintable", |text| text.chars().all(unicode::is_printable))
+}
+
+pub(super) fn is_lower<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    holds(cx, receiver, arguments, "islower", tests::is_lower)
+}
+
+pub(super) fn is_upper<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    holds(cx, receiver, arguments, "isupper", tests::is_upper)
+}
+
+pub(super) fn is_identifier<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    holds(cx, receiver, arguments, "isidentifier", |text| {
+        let mut characters = text.chars();
+        let starts = |first: char| first == '_' || unicode_ident::is_xid_start(first);
+        characters.next().is_some_and(starts) && characters.all(unicode_ident::is_xid_continue)
+    })
+}
+
+pub(super) fn is_title<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    holds(cx, receiver, arguments, "istitle", |text| {
+        let (mut any, mut inside) = (false, false);
+        for character in text.chars() {
+            if character.is_uppercase() || unicode::is_title(character) {
+                if inside {
+                    return false;
+                }
+                inside = true;
+                any = true;
+            } else if character.is_lowercase() {
+                if !inside {
+                    return false;
+                }
+                any = true;
+            } else {
+                inside = false;
+            }
+        }
+        any
+    })
+}
+
+fn holds<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+    name: &str,
+    test: impl FnOnce(&str) -> bool,
+) -> Result<Value<'a>> {
+    none(arguments, name)?;
+    let text = text(receiver);
+    cx.heap.budget().step_bytes(text.len())?;
+    Ok(Value::Bool(test(text)))
+}

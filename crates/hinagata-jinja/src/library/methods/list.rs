@@ -1,0 +1,188 @@
+//! The methods of lists, and what tuples and ranges share with them.
+
+use std::rc::Rc;
+
+use hinagata_value::{Arguments, Error, List, Result, Value};
+
+use super::Table;
+use crate::{
+    context::Context,
+    library::{
+        arguments::{bind, index, integer, none, places, size},
+        filters::sort_values,
+        ops::{collect, equals, is_true},
+        types::type_error,
+    },
+};
+
+/// The methods of lists.
+pub(super) const METHODS: Table = &[
+    ("append", append),
+    ("clear", clear),
+    ("copy", copy),
+    ("count", count),
+    ("extend", extend),
+    ("index", index_of),
+    ("insert", insert),
+    ("pop", pop),
+    ("remove", remove),
+    ("reverse", reverse),
+    ("sort", sort),
+];
+
+/// The methods of tuples and ranges.
+pub(super) const SEQUENCE_METHODS: Table = &[("count", count), ("index", index_of)];
+
+/// The template's own version of the receiver.
+fn own<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<List<'a>>> {
+    match cx.heap.own(receiver)? {
+        Value::List(list) => Ok(list),
+        other => Err(type_error(cx, &other, |name| format!("a {name} cannot be changed"))),
+    }
+}
+
+fn append<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [value] = places(arguments, "append", 1)?;
+    cx.heap.push(&own(cx, receiver)?, value.cloned().unwrap_or_default())?;
+    Ok(Value::None)
+}
+
+fn clear<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    none(arguments, "clear")?;
+    cx.heap.clear_list(&*own(cx, receiver)?);
+    Ok(Value::None)
+}
+
+fn copy<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    none(arguments, "copy")?;
+    Ok(collect(cx, receiver)?.finish())
+}
+
+fn count<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    let [wanted] = places(arguments, "count", 1)?;
+    let wanted = wanted.unwrap_or(&Value::None);
+    let mut count = 0;
+    for item in cx.heap.iter(receiver).into_iter().flatten() {
+        cx.heap.budget().step(1)?;
+        count += i64::from(equals(cx, &item, wanted)?);
+    }
+    Ok(Value::Int(count))
+}
+
+fn extend<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [items] = places(arguments, "extend", 1)?;
+    // Collected first: the list may be extended by itself.
+    let items = collect(cx, items.unwrap_or(&Value::None))?.finish();
+    let list = own(cx, receiver)?;
+    for item in cx.heap.iter(&items).into_iter().flatten() {
+        cx.heap.push(&list, item)?;
+    }
+    Ok(Value::None)
+}
+
+fn index_of<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [wanted, start, stop] = places(arguments, "index", 1)?;
+    let wanted = wanted.unwrap_or(&Value::None);
+    let len = i64::try_from(cx.heap.len(receiver).unwrap_or(0)).unwrap_or(i64::MAX);
+    let place = |place: i64| size(if place < 0 { place.saturating_add(len) } else { place });
+    let start = place(integer(cx, start, 0)?);
+    let stop = place(integer(cx, stop, i64::MAX)?);
+    let items = cx.heap.iter(receiver).into_iter().flatten().enumerate();
+    for (at, item) in items.take(stop).skip(start) {
+        cx.heap.budget().step(1)?;
+        if equals(cx, &item, wanted)? {
+            return Ok(Value::Int(at as i64));
+        }
+    }
+    Err(Error::runtime("the value is not in the list"))
+}
+
+fn insert<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [place, value] = places(arguments, "insert", 2)?;
+    let place = index(cx, place.unwrap_or(&Value::None))?;
+    let list = own(cx, receiver)?;
+    let len = list.len() as i64;
+    let place = if place < 0 { place.saturating_add(len) } else { place };
+    cx.heap.insert_item(&list, size(place), value.cloned().unwrap_or_default())?;
+    Ok(Value::None)
+}
+
+fn pop<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    let [place] = places(arguments, "pop", 0)?;
+    let place = integer(cx, place, -1)?;
+    let list = own(cx, receiver)?;
+    let len = list.len() as i64;
+    let place = if place < 0 { place.saturating_add(len) } else { place };
+    let item = match usize::try_from(place) {
+        Ok(place) => cx.heap.remove_item(&list, place)?,
+        Err(_) => None,
+    };
+    item.map(|item| cx.heap.current(item)).ok_or_else(|| match len {
+        0 => Error::runtime("nothing can be taken from an empty list"),
+        _ => Error::runtime("the list has no item at that place"),
+    })
+}
+
+fn remove<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let place = index_of(cx, receiver, arguments)?;
+    let place = index(cx, &place)?;
+    cx.heap.remove_item(&*own(cx, receiver)?, size(place))?;
+    Ok(Value::None)
+}
+
+fn reverse<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "reverse")?;
+    let list = own(cx, receiver)?;
+    cx.heap.budget().step(list.len() as u64 / 16 + 1)?;
+    cx.heap.reorder(&list, <[Value<'_>]>::reverse);
+    Ok(Value::None)
+}
+
+fn sort<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    if !arguments.positional.is_empty() {
+        return Err(Error::runtime("`sort` takes its arguments by name"));
+    }
+    let [key, reverse] = bind(arguments, "sort", ["key", "reverse"], 0)?;
+    if key.is_some_and(|key| !key.is_none()) {
+        return Err(Error::runtime("`sort` cannot call a key function here")
+            .with_hint("the filter `sort` sorts by an attribute"));
+    }
+    let reverse = match reverse {
+        Some(reverse) => is_true(cx, reverse)?,
+        None => false,
+    };
+    let list = own(cx, receiver)?;
+    // Sorted aside: comparing may look at the list itself.
+    let mut items = cx.heap.list()?;
+    for item in cx.heap.iter(&Value::List(list.clone())).into_iter().flatten() {
+        items.push(item)?;
+    }
+    sort_values(cx, &mut items, reverse)?;
+    let Value::List(sorted) = items.finish() else { return Ok(Value::None) };
+    sorted.with(|sorted| cx.heap.reorder(&list, |items| items.clone_from_slice(sorted)));
+    Ok(Value::None)
+}

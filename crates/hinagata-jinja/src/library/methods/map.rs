@@ -1,0 +1,215 @@
+//! The methods of maps.
+
+use std::rc::Rc;
+
+use hinagata_value::{Arguments, Error, Kind, Map, Result, Role, Value};
+
+use super::Table;
+use crate::{
+    context::{Context, UndefinedMode},
+    library::{
+        arguments::{none, places},
+        ops::{collect, iterate},
+        types::type_error,
+    },
+};
+
+/// The methods of maps.
+pub(super) const METHODS: Table = &[
+    ("clear", clear),
+    ("copy", copy),
+    ("fromkeys", from_keys),
+    ("get", get),
+    ("items", items),
+    ("keys", keys),
+    ("pop", pop),
+    ("popitem", pop_item),
+    ("setdefault", set_default),
+    ("update", update_method),
+    ("values", values),
+];
+
+/// The template's own version of the receiver.
+fn own<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<Map<'a>>> {
+    match cx.heap.own(receiver)? {
+        Value::Map(map) => Ok(map),
+        other => Err(type_error(cx, &other, |name| format!("a {name} cannot be changed"))),
+    }
+}
+
+/// The value under a key; an undefined key is under none.
+fn lookup<'a>(cx: &Context<'_, 'a>, map: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
+    match key.kind() {
+        Kind::Undefined if cx.settings.undefined == UndefinedMode::Error => {
+            cx.require_defined(key).map(|()| None)
+        }
+        Kind::Undefined => Ok(None),
+        Kind::List | Kind::Map => Err(type_error(cx, key, |name| format!("a {name} cannot be a key"))),
+        Kind::Pending => Err(Error::suspended()),
+        _ => cx.heap.lookup(map, key),
+    }
+}
+
+fn clear<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    none(arguments, "clear")?;
+    cx.heap.clear_map(&*own(cx, receiver)?);
+    Ok(Value::None)
+}
+
+fn copy<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    none(arguments, "copy")?;
+    let mut map = cx.heap.map()?;
+    for (key, value) in cx.heap.entries(receiver).into_iter().flatten() {
+        map.insert(key, value)?;
+    }
+    Ok(map.finish())
+}
+
+fn from_keys<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    let [keys, value] = places(arguments, "fromkeys", 1)?;
+    let mut map = cx.heap.map()?;
+    for key in iterate(cx, keys.unwrap_or(&Value::None))? {
+        map.insert(key, value.cloned().unwrap_or_default())?;
+    }
+    Ok(map.finish())
+}
+
+fn get<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    let [key, default] = places(arguments, "get", 1)?;
+    let found = lookup(cx, receiver, key.unwrap_or(&Value::None))?;
+    Ok(found.unwrap_or_else(|| default.cloned().unwrap_or_default()))
+}
+
+fn keys<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    none(arguments, "keys")?;
+    let mut list = cx.heap.list()?;
+    list.reserve(cx.heap.len(receiver).unwrap_or(0))?;
+    for key in cx.heap.iter(receiver).into_iter().flatten() {
+        list.push(key)?;
+    }
+    Ok(list.finish_view(Role::Keys))
+}
+
+fn values<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "values")?;
+    let mut list = cx.heap.list()?;
+    list.reserve(cx.heap.len(receiver).unwrap_or(0))?;
+    for (_, value) in cx.heap.entries(receiver).into_iter().flatten() {
+        list.push(value)?;
+    }
+    Ok(list.finish_view(Role::Values))
+}
+
+fn items<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    none(arguments, "items")?;
+    Ok(entries(cx, receiver)?.finish_view(Role::Items))
+}
+
+/// The entries of a map as tuples, in a list that is being built.
+///
+/// # Errors
+/// When a limit is reached.
+pub(crate) fn entries<'a>(cx: &Context<'_, 'a>, map: &Value<'a>) -> Result<hinagata_value::ListBuilder<'a>> {
+    let mut list = cx.heap.list()?;
+    list.reserve(cx.heap.len(map).unwrap_or(0))?;
+    for (key, value) in cx.heap.entries(map).into_iter().flatten() {
+        let mut pair = cx.heap.list()?;
+        pair.reserve(2)?;
+        pair.push(key)?;
+        pair.push(value)?;
+        list.push(pair.finish_tuple())?;
+    }
+    Ok(list)
+}
+
+fn pop<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    let [key, default] = places(arguments, "pop", 1)?;
+    let key = key.unwrap_or(&Value::None);
+    if lookup(cx, receiver, key)?.is_none() {
+        return default.cloned().ok_or_else(|| Error::runtime("the map has no such key"));
+    }
+    let found = cx.heap.remove(&*own(cx, receiver)?, key)?;
+    Ok(cx.heap.current(found.unwrap_or_default()))
+}
+
+fn pop_item<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "popitem")?;
+    match cx.heap.pop_entry(&*own(cx, receiver)?) {
+        Some((key, value)) => cx.heap.tuple_of([key, cx.heap.current(value)]),
+        None => Err(Error::runtime("nothing can be taken from an empty map")),
+    }
+}
+
+fn set_default<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [key, default] = places(arguments, "setdefault", 1)?;
+    let key = key.unwrap_or(&Value::None);
+    if let Some(found) = lookup(cx, receiver, key)? {
+        return Ok(found);
+    }
+    let default = default.cloned().unwrap_or_default();
+    cx.heap.insert(&own(cx, receiver)?, key.clone(), default.clone())?;
+    Ok(default)
+}
+
+fn update_method<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    update(cx, &own(cx, receiver)?, arguments, "update")?;
+    Ok(Value::None)
+}
+
+/// Puts the entries of a map, or of pairs, and of named arguments into a map.
+///
+/// # Errors
+/// When the argument is neither a map nor pairs, or a limit is reached.
+pub(crate) fn update<'a>(
+    cx: &Context<'_, 'a>,
+    map: &Rc<Map<'a>>,
+    arguments: &Arguments<'_, 'a>,
+    function: &str,
+) -> Result<()> {
+    let [other] = places(&Arguments::positional(arguments.positional), function, 0)?;
+    if let Some(other) = other {
+        if other.kind() == Kind::Map {
+            // Collected first: the map may be updated with itself.
+            let pairs: Vec<_> = cx.heap.entries(other).into_iter().flatten().collect();
+            for (key, value) in pairs {
+                cx.heap.insert(map, key, value)?;
+            }
+        } else {
+            for pair in iterate(cx, other)? {
+                let (key, value) = pair_of(cx, &pair)?;
+                cx.heap.insert(map, key, value)?;
+            }
+        }
+    }
+    for (name, value) in arguments.named {
+        cx.heap.insert(map, cx.heap.string(name)?, value.clone())?;
+    }
+    Ok(())
+}
+
+/// The two items of a pair.
+fn pair_of<'a>(cx: &Context<'_, 'a>, pair: &Value<'a>) -> Result<(Value<'a>, Value<'a>)> {
+    let items = collect(cx, pair)?;
+    if items.len() != 2 {
+        return Err(Error::runtime(format!("a pair of key and value is needed, not {} items", items.len())));
+    }
+    let list = items.finish();
+    let item = |index| cx.heap.item(&list, index).unwrap_or_default();
+    Ok((item(0), item(1)))
+}

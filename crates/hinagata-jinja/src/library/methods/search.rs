@@ -1,0 +1,307 @@
+//! Finding, counting, replacing and cutting at parts of a string.
+
+use hinagata_value::{Arguments, Error, Kind, Result, Text, Value};
+
+use super::string::{no_named, text};
+use crate::{
+    context::Context,
+    library::{
+        arguments::{index, integer, places, string},
+        textual::{copied, finish, part_of},
+    },
+};
+
+/// A part of a text between two places that were given in characters.
+struct Window<'t> {
+    text: &'t str,
+    /// Characters before it.
+    start: usize,
+    /// Whether it starts behind the end of the text: nothing is found there, not even nothing.
+    outside: bool,
+}
+
+impl<'t> Window<'t> {
+    fn new<'a>(
+        cx: &Context<'_, 'a>,
+        text: &'t str,
+        start: Option<&Value<'a>>,
+        end: Option<&Value<'a>>,
+    ) -> Result<Self> {
+        cx.heap.budget().step_bytes(text.len())?;
+        let bound = |value: Option<&Value<'a>>, default: i64| match value.filter(|value| !value.is_none()) {
+            Some(value) => index(cx, value),
+            None => Ok(default),
+        };
+        let (start, end) = (bound(start, 0)?, bound(end, i64::MAX)?);
+        if start == 0 && end == i64::MAX {
+            return Ok(Self { text, start: 0, outside: false });
+        }
+        let len = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+        let inside = |place: i64| if place < 0 { place.saturating_add(len).max(0) } else { place };
+        let (start, end) = (inside(start), inside(end).min(len));
+        if start > end {
+            return Ok(Self { text: "", start: 0, outside: true });
+        }
+        let (start, end) = (start as usize, end as usize);
+        let place = |count: usize| text.char_indices().nth(count).map_or(text.len(), |(at, _)| at);
+        Ok(Self { text: &text[place(start)..place(end)], start, outside: false })
+    }
+
+    /// The place in characters of a byte of the window.
+    fn place(&self, at: usize) -> i64 {
+        (self.start + self.text[..at].chars().count()) as i64
+    }
+}
+
+/// The part to look for, and the window to look in.
+fn part_and_window<'r, 'v, 'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &'v Value<'a>,
+    arguments: &Arguments<'r, 'a>,
+    method: &str,
+) -> Result<(&'r str, Window<'v>)> {
+    let [part, start, end] = places(arguments, method, 1)?;
+    let part = string(cx, method, part.unwrap_or(&Value::None))?;
+    Ok((part, Window::new(cx, text(receiver), start, end)?))
+}
+
+fn first_place<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+    method: &str,
+    search: impl FnOnce(&str, &str) -> Option<usize>,
+) -> Result<Option<i64>> {
+    let (part, window) = part_and_window(cx, receiver, arguments, method)?;
+    if window.outside {
+        return Ok(None);
+    }
+    Ok(search(window.text, part).map(|at| window.place(at)))
+}
+
+pub(super) fn find<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let place = first_place(cx, receiver, arguments, "find", |text, part| text.find(part))?;
+    Ok(Value::Int(place.unwrap_or(-1)))
+}
+
+pub(super) fn find_last<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let place = first_place(cx, receiver, arguments, "rfind", |text, part| text.rfind(part))?;
+    Ok(Value::Int(place.unwrap_or(-1)))
+}
+
+pub(super) fn index_of<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let place = first_place(cx, receiver, arguments, "index", |text, part| text.find(part))?;
+    place.map(Value::Int).ok_or_else(not_found)
+}
+
+pub(super) fn index_of_last<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let place = first_place(cx, receiver, arguments, "rindex", |text, part| text.rfind(part))?;
+    place.map(Value::Int).ok_or_else(not_found)
+}
+
+#[cold]
+fn not_found() -> Error {
+    Error::runtime("the string does not hold that part").with_hint("`find` gives -1 instead of failing")
+}
+
+pub(super) fn count<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let (part, window) = part_and_window(cx, receiver, arguments, "count")?;
+    Ok(Value::Int(match (window.outside, part) {
+        (true, _) => 0,
+        (false, "") => window.text.chars().count() as i64 + 1,
+        (false, part) => window.text.matches(part).count() as i64,
+    }))
+}
+
+pub(super) fn starts_with<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    one_of(cx, receiver, arguments, "startswith", |text, part| text.starts_with(part))
+}
+
+pub(super) fn ends_with<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    one_of(cx, receiver, arguments, "endswith", |text, part| text.ends_with(part))
+}
+
+/// Whether a test holds for a part, or for one of a tuple of parts.
+fn one_of<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+    method: &str,
+    test: impl Fn(&str, &str) -> bool,
+) -> Result<Value<'a>> {
+    let [parts, start, end] = places(arguments, method, 1)?;
+    let parts = parts.unwrap_or(&Value::None);
+    let window = Window::new(cx, text(receiver), start, end)?;
+    let holds = |part: &Value<'a>| {
+        let part = string(cx, method, part)?;
+        Ok(!window.outside && test(window.text, part))
+    };
+    if parts.kind() != Kind::Tuple {
+        return holds(parts).map(Value::Bool);
+    }
+    for part in cx.heap.iter(parts).into_iter().flatten() {
+        cx.heap.budget().step(1)?;
+        if holds(&part)? {
+            return Ok(Value::Bool(true));
+        }
+    }
+    Ok(Value::Bool(false))
+}
+
+pub(super) fn replace<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [old, new, count] = places(arguments, "replace", 2)?;
+    let (old, new) = (old.unwrap_or(&Value::None), new.unwrap_or(&Value::None));
+    let old = string(cx, "replace", old)?;
+    let count = integer(cx, count, -1)?;
+    if receiver.is_safe() {
+        let mut escaped = cx.heap.text();
+        crate::library::print::print_escaped(cx, new, &mut escaped)?;
+        return replaced(cx, receiver, text(receiver), old, escaped.as_str(), count);
+    }
+    let new = string(cx, "replace", new)?;
+    replaced(cx, receiver, text(receiver), old, new, count)
+}
+
+/// `text` with the first `count` places of `old` replaced (all of them when negative), as safe as the
+/// value it came from. The size of the result is charged before it is made.
+///
+/// # Errors
+/// When a limit is reached.
+pub(crate) fn replaced<'a>(
+    cx: &Context<'_, 'a>,
+    value: &Value<'a>,
+    text: &str,
+    old: &str,
+    new: &str,
+    count: i64,
+) -> Result<Value<'a>> {
+    cx.heap.budget().step_bytes(text.len())?;
+    let most = usize::try_from(count).unwrap_or(usize::MAX);
+    let found = if old.is_empty() { text.chars().count() + 1 } else { text.matches(old).count() }.min(most);
+    if found == 0 {
+        return part_of(cx, value, text);
+    }
+    let removed = found * old.len();
+    let mut result = Text::with_capacity(
+        cx.heap.budget(),
+        (text.len() - removed.min(text.len())).saturating_add(found.saturating_mul(new.len())),
+    )?;
+    if old.is_empty() {
+        insert_between(&mut result, text, new, found)?;
+    } else {
+        let mut rest = text;
+        for _ in 0..found {
+            let Some((before, after)) = rest.split_once(old) else { break };
+            result.push_str(before)?;
+            result.push_str(new)?;
+            rest = after;
+        }
+        result.push_str(rest)?;
+    }
+    finish(result, value.is_safe())
+}
+
+fn insert_between(result: &mut Text<'_>, text: &str, new: &str, count: usize) -> Result<()> {
+    for (done, (at, character)) in text.char_indices().enumerate() {
+        if done == count {
+            return result.push_str(&text[at..]);
+        }
+        result.push_str(new)?;
+        result.push(character)?;
+    }
+    if count > text.chars().count() { result.push_str(new) } else { Ok(()) }
+}
+
+pub(super) fn remove_prefix<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [prefix] = places(arguments, "removeprefix", 1)?;
+    let prefix = string(cx, "removeprefix", prefix.unwrap_or(&Value::None))?;
+    part_of(cx, receiver, text(receiver).strip_prefix(prefix).unwrap_or(text(receiver)))
+}
+
+pub(super) fn remove_suffix<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [suffix] = places(arguments, "removesuffix", 1)?;
+    let suffix = string(cx, "removesuffix", suffix.unwrap_or(&Value::None))?;
+    part_of(cx, receiver, text(receiver).strip_suffix(suffix).unwrap_or(text(receiver)))
+}
+
+pub(super) fn partition<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let separator = separator(cx, arguments, "partition")?;
+    match text(receiver).split_once(separator) {
+        Some((before, after)) => three(cx, receiver, [before, separator, after]),
+        None => three(cx, receiver, [text(receiver), "", ""]),
+    }
+}
+
+pub(super) fn partition_last<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let separator = separator(cx, arguments, "rpartition")?;
+    match text(receiver).rsplit_once(separator) {
+        Some((before, after)) => three(cx, receiver, [before, separator, after]),
+        None => three(cx, receiver, ["", "", text(receiver)]),
+    }
+}
+
+fn separator<'r, 'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'r, 'a>, method: &str) -> Result<&'r str> {
+    no_named(arguments, method)?;
+    let [separator] = places(arguments, method, 1)?;
+    match string(cx, method, separator.unwrap_or(&Value::None))? {
+        "" => Err(Error::runtime("a separator cannot be empty")),
+        separator => Ok(separator),
+    }
+}
+
+fn three<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, parts: [&str; 3]) -> Result<Value<'a>> {
+    cx.heap.budget().step_bytes(text(receiver).len())?;
+    let mut tuple = cx.heap.list()?;
+    for part in parts {
+        tuple.push(copied(cx, part, receiver.is_safe())?)?;
+    }
+    Ok(tuple.finish_tuple())
+}

@@ -1,0 +1,242 @@
+//! The methods of strings, by name, and those that fit no other file.
+
+use hinagata_value::{Arguments, Error, Kind, Result, Value};
+
+use super::{Table, bytes, case, pad, search, split};
+use crate::{
+    context::Context,
+    library::{
+        arguments::{bind, index, no_names, none, places, string},
+        filters::{strip_tags, unescape},
+        format::template::{self, Fields},
+        number::as_int,
+        textual::{finish, made, part_of},
+        types::type_error,
+    },
+};
+
+/// The methods of all strings.
+pub(super) const METHODS: Table = &[
+    ("capitalize", case::capitalize),
+    ("casefold", case::casefold),
+    ("center", pad::center),
+    ("count", search::count),
+    ("encode", bytes::encode),
+    ("endswith", search::ends_with),
+    ("expandtabs", pad::expand_tabs),
+    ("find", search::find),
+    ("format", format),
+    ("format_map", format_map),
+    ("index", search::index_of),
+    ("isalnum", case::is_alphanumeric),
+    ("isalpha", case::is_alpha),
+    ("isascii", case::is_ascii),
+    ("isdecimal", case::is_decimal),
+    ("isdigit", case::is_digit),
+    ("isidentifier", case::is_identifier),
+    ("islower", case::is_lower),
+    ("isnumeric", case::is_numeric),
+    ("isprintable", case::is_printable),
+    ("isspace", case::is_space),
+    ("istitle", case::is_title),
+    ("isupper", case::is_upper),
+    ("join", split::join),
+    ("ljust", pad::left),
+    ("lower", case::lower),
+    ("lstrip", split::strip_left),
+    ("maketrans", make_table),
+    ("partition", search::partition),
+    ("removeprefix", search::remove_prefix),
+    ("removesuffix", search::remove_suffix),
+    ("replace", search::replace),
+    ("rfind", search::find_last),
+    ("rindex", search::index_of_last),
+    ("rjust", pad::right),
+    ("rpartition", search::partition_last),
+    ("rsplit", split::split_right),
+    ("rstrip", split::strip_right),
+    ("split", split::split),
+    ("splitlines", split::split_lines),
+    ("startswith", search::starts_with),
+    ("strip", split::strip),
+    ("swapcase", case::swap_case),
+    ("title", case::title),
+    ("translate", translate),
+    ("upper", case::upper),
+    ("zfill", pad::zero_fill),
+];
+
+/// The methods that only safe strings have.
+pub(super) const SAFE_METHODS: Table = &[("striptags", safe_strip_tags), ("unescape", safe_unescape)];
+
+/// The text of a receiver; the tables are asked with strings only.
+pub(super) fn text<'v>(receiver: &'v Value<'_>) -> &'v str {
+    receiver.as_str().unwrap_or_default()
+}
+
+fn format<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    template::format(cx, text(receiver), Fields::Arguments(arguments), receiver.is_safe())
+}
+
+fn format_map<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [map] = places(arguments, "format_map", 1)?;
+    template::format(cx, text(receiver), Fields::Map(map.unwrap_or(&Value::None)), receiver.is_safe())
+}
+
+fn safe_strip_tags<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "striptags")?;
+    strip_tags(cx, text(receiver))
+}
+
+fn safe_unescape<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    none(arguments, "unescape")?;
+    made(cx, unescape(text(receiver)), false)
+}
+
+/// `translate`: a table from characters (as numbers) to text, other characters, or nothing.
+fn translate<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    arguments: &Arguments<'_, 'a>,
+) -> Result<Value<'a>> {
+    let [table] = places(arguments, "translate", 1)?;
+    let table = table.unwrap_or(&Value::None);
+    let mut result = cx.heap.text();
+    for character in text(receiver).chars() {
+        cx.heap.budget().step(1)?;
+        match translated(cx, table, character)? {
+            None => result.push(character)?,
+            Some(value) if value.is_none() => {}
+            Some(value) => match (value.as_str(), as_int(&value)) {
+                (Some(text), _) => result.push_str(text)?,
+                (_, Some(code)) => result.push(character_of(code)?)?,
+                _ => {
+                    return Err(type_error(cx, &value, |name| {
+                        format!("a character is translated to text, a number or none, not {name}")
+                    }));
+                }
+            },
+        }
+    }
+    part_of(cx, receiver, result.as_str())
+}
+
+fn translated<'a>(cx: &Context<'_, 'a>, table: &Value<'a>, character: char) -> Result<Option<Value<'a>>> {
+    let code = u32::from(character);
+    match table.kind() {
+        Kind::Map => cx.heap.lookup(table, &Value::Int(i64::from(code))),
+        Kind::List | Kind::Tuple => Ok(cx.heap.item(table, code as usize)),
+        Kind::Str => Ok(None),
+        _ => Err(type_error(cx, table, |name| format!("`translate` needs a map, not {name}"))),
+    }
+}
+
+fn character_of(code: i128) -> Result<char> {
+    u32::try_from(code)
+        .ok()
+        .and_then(char::from_u32)
+        .ok_or_else(|| Error::runtime(format!("{code} is no character")))
+}
+
+/// `maketrans`: a table for `translate` from a map, or from texts of the same length.
+fn make_table<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    let [from, to, without] = places(arguments, "maketrans", 1)?;
+    let from = from.unwrap_or(&Value::None);
+    let mut table = cx.heap.map()?;
+    let Some(to) = to else {
+        let Some(entries) = cx.heap.entries(from).filter(|_| from.kind() == Kind::Map) else {
+            return Err(type_error(cx, from, |name| {
+                format!("`maketrans` of one argument needs a map, not {name}")
+            }));
+        };
+        for (key, value) in entries {
+            table.insert(table_key(cx, &key)?, value)?;
+        }
+        return Ok(table.finish());
+    };
+    let (from, to) = (string(cx, "maketrans", from)?, string(cx, "maketrans", to)?);
+    if from.chars().count() != to.chars().count() {
+        return Err(Error::runtime("the first two arguments of `maketrans` must be of equal length"));
+    }
+    let number = |character: char| Value::Int(i64::from(u32::from(character)));
+    for (from, to) in from.chars().zip(to.chars()) {
+        table.insert(number(from), number(to))?;
+    }
+    if let Some(without) = without {
+        for character in string(cx, "maketrans", without)?.chars() {
+            table.insert(number(character), Value::None)?;
+        }
+    }
+    Ok(table.finish())
+}
+
+fn table_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>) -> Result<Value<'a>> {
+    let Some(text) = key.as_str() else { return index(cx, key).map(Value::Int) };
+    let mut characters = text.chars();
+    match (characters.next(), characters.next()) {
+        (Some(character), None) => Ok(Value::Int(i64::from(u32::from(character)))),
+        _ => Err(Error::runtime("keys of a table for `translate` are single characters or numbers")),
+    }
+}
+
+/// The arguments of a method that takes none by name, as they are.
+pub(super) fn no_named(arguments: &Arguments<'_, '_>, method: &str) -> Result<()> {
+    if arguments.named.is_empty() { Ok(()) } else { Err(no_names(method)) }
+}
+
+/// A list of parts of a string, each as safe as the string.
+pub(super) fn parts<'a, 't>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    parts: impl Iterator<Item = &'t str>,
+) -> Result<Value<'a>> {
+    let mut list = cx.heap.list()?;
+    for part in parts {
+        list.push(part_of(cx, receiver, part)?)?;
+    }
+    Ok(list.finish())
+}
+
+/// What `write` appends, as a string that is as safe as the receiver.
+pub(super) fn written<'a>(
+    cx: &Context<'_, 'a>,
+    receiver: &Value<'a>,
+    write: impl FnOnce(&mut hinagata_value::Text<'a>) -> Result<()>,
+) -> Result<Value<'a>> {
+    let mut text = cx.heap.text();
+    write(&mut text)?;
+    finish(text, receiver.is_safe())
+}
+
+/// Binds the arguments of a method that takes a separator and a count, by place or name.
+pub(super) fn separator<'r, 'a>(
+    cx: &Context<'_, 'a>,
+    method: &str,
+    arguments: &Arguments<'r, 'a>,
+) -> Result<(Option<&'r str>, i64)> {
+    let [separator, most] = bind(arguments, method, ["sep", "maxsplit"], 0)?;
+    let separator = match separator.filter(|separator| !separator.is_none()) {
+        None => None,
+        Some(value) => match string(cx, method, value)? {
+            "" => return Err(Error::runtime("a separator cannot be empty")),
+            text => Some(text),
+        },
+    };
+    Ok((separator, crate::library::arguments::integer(cx, most, -1)?))
+}
