@@ -23,7 +23,7 @@ use crate::ast::{Span, Template};
 use scope::ScopeLog;
 
 /// The most values that one name is followed to, when it depends on the run which one it has.
-const MAX_ALTERNATIVES: usize = 8;
+const MAX_ALTERNATIVES: usize = 4;
 
 /// What one template reads, uses and defines; every list is in source order.
 #[derive(Clone, Debug, Default)]

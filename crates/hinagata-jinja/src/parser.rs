@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use hinagata_value::{Budget, Error, LimitKind, Result};
 
 use crate::{
-    ast::{Span, Template},
+    ast::{Ident, Span, Template},
     options::ParseOptions,
     source::Origin,
 };
@@ -46,7 +46,10 @@ pub fn parse(name: &str, source: &str, options: &ParseOptions, budget: &Budget) 
         late: None,
     };
     let body = parser.template()?;
-    parser.late.map_or(Ok(Template { body }), |(_, _, error)| Err(error))
+    match parser.late {
+        Some(late) => Err(late.into_error(origin)),
+        None => Ok(Template { body }),
+    }
 }
 
 fn check_size(origin: Origin<'_>, budget: &Budget) -> Result<()> {
@@ -73,9 +76,8 @@ struct Parser<'s> {
     blocks: HashSet<Box<str>>,
     /// The height of the expression that was read last: nodes inside each other.
     height: u32,
-    /// The first error of those that are reported only if the grammar has nothing to say, and where
-    /// it is.
-    late: Option<(Late, u32, Error)>,
+    /// The first error of those that are reported only if the grammar has nothing to say.
+    late: Option<LateError>,
 }
 
 /// When Jinja2 finds an error that its grammar does not: the earlier ones hide the later.
@@ -106,9 +108,46 @@ impl Parser<'_> {
 
     /// Notes an error that waits for the end of the source.
     #[cold]
-    fn report_late(&mut self, late: Late, span: Span, error: Error) {
-        if self.late.as_ref().is_none_or(|(first, start, _)| (late, span.start) < (*first, *start)) {
-            self.late = Some((late, span.start, error));
+    fn report_late(
+        &mut self,
+        late: Late,
+        span: Span,
+        message: impl Into<String>,
+        hint: Option<&'static str>,
+    ) {
+        let key = |error: &LateError| (error.late, error.span.start);
+        if self.late.as_ref().is_none_or(|first| (late, span.start) < key(first)) {
+            self.late = Some(LateError { late, span, message: message.into(), hint });
+        }
+    }
+
+    /// Notes that two of `names` are the same, if they are.
+    fn check_distinct<'n>(&mut self, names: impl Iterator<Item = &'n Ident>, what: &str) {
+        let mut seen = HashSet::new();
+        for name in names {
+            if !seen.insert(&*name.name) {
+                let message = format!("the {what} `{}` is there twice", name.name);
+                return self.report_late(Late::Python, name.span, message, None);
+            }
+        }
+    }
+}
+
+/// An error that waits; its place is looked for only if it is reported.
+struct LateError {
+    late: Late,
+    span: Span,
+    message: String,
+    hint: Option<&'static str>,
+}
+
+impl LateError {
+    #[cold]
+    fn into_error(self, origin: Origin<'_>) -> Error {
+        let error = origin.syntax(self.span, self.message);
+        match self.hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
         }
     }
 }

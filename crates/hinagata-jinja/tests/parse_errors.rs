@@ -47,7 +47,7 @@ fn errors_say_what_was_wanted_what_was_found_and_where() {
             "{{ f(a=1, 2) }}",
             "1:5: arguments are out of order | by position first, then by name; then `*list` and `**map`, once each",
         ),
-        ("{{ f(a=1, a=2) }}", "1:11: the argument `a` is given twice"),
+        ("{{ f(a=1, a=2) }}", "1:11: the argument `a` is there twice"),
         (
             "{{ x[1:2, 3] }}",
             "1:5: a slice cannot stand beside other subscripts | write one subscript behind the other: `x[1:2][3]`",

@@ -173,7 +173,5 @@ fn continued(shape: &Shape, path: &Path) -> Option<Path> {
         (Shape::Of(start), Some((PathPart::Each | PathPart::Index(_), rest))) => (start, rest),
         _ => return None,
     };
-    let mut path = start.clone();
-    parts.iter().for_each(|part| path.push(part.clone()));
-    Some(path)
+    Some(start.with(parts.iter().cloned()))
 }

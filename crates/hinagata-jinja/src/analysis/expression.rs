@@ -30,7 +30,7 @@ impl Reach {
             .shapes
             .iter()
             .filter_map(|shape| match (shape, part) {
-                (Shape::At(path), part) => Some(Shape::At(path.with(part.clone()))),
+                (Shape::At(path), part) => Some(Shape::At(path.with([part.clone()]))),
                 (Shape::Of(path), PathPart::Index(_) | PathPart::Each) => Some(Shape::At(path.clone())),
                 _ => None,
             })
@@ -192,7 +192,7 @@ impl<'t> Walker<'t> {
 
     fn step(&mut self, reach: &mut Reach, step: &'t PostfixStep) {
         match &step.op {
-            PostfixOp::Attr(name) => reach.step(&PathPart::Key(name.clone()), step.span),
+            PostfixOp::Attr(name) => reach.step(&PathPart::Key((&**name).into()), step.span),
             PostfixOp::Item(key) => {
                 let part = constant_part(key);
                 if part == PathPart::Each {
@@ -350,7 +350,7 @@ fn method_result(reach: &Reach, method: &str, args: &CallArgs, span: Span) -> Re
 fn constant_part(key: &Expr) -> PathPart {
     let index = |value: i128| i64::try_from(value).map_or(PathPart::Each, PathPart::Index);
     match &key.kind {
-        ExprKind::Const(Const::Str(text)) => PathPart::Key(text.clone()),
+        ExprKind::Const(Const::Str(text)) => PathPart::Key((&**text).into()),
         ExprKind::Const(Const::Int(value)) => index(*value),
         ExprKind::Unary(UnaryOp::Neg, operand) => match operand.kind {
             ExprKind::Const(Const::Int(value)) => index(-value),

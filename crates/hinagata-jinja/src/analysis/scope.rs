@@ -6,6 +6,10 @@ use hinagata_value::{Budget, Result};
 
 use super::{MAX_ALTERNATIVES, Path, PathPart};
 
+/// The most bindings that are kept: every `if` around binds the names inside once more. What is bound
+/// beyond counts as unbound behind its `if` and in other templates, so that too much is reported.
+const MAX_LOG: usize = 100_000;
+
 /// What is known of a value: which data it is, or is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -21,7 +25,7 @@ impl Shape {
     /// What iterating gives.
     pub(super) fn item(&self) -> Option<Path> {
         match self {
-            Self::At(path) => Some(path.with(PathPart::Each)),
+            Self::At(path) => Some(path.with([PathPart::Each])),
             Self::Of(path) => Some(path.clone()),
             Self::Pairs(_) => None,
         }
@@ -77,17 +81,17 @@ pub(super) enum FrameKind {
 }
 
 #[derive(Debug)]
-struct Frame {
+struct Frame<'t> {
     kind: FrameKind,
-    names: HashMap<Box<str>, Binding>,
+    names: HashMap<&'t str, Binding>,
     /// The end of the log when the frame was entered.
     log: Option<u32>,
 }
 
 /// The names in sight.
 #[derive(Debug)]
-pub(super) struct Scopes {
-    frames: Vec<Frame>,
+pub(super) struct Scopes<'t> {
+    frames: Vec<Frame<'t>>,
     log: ScopeLog,
     /// The entry of the log from which the names in sight can be read.
     head: Option<u32>,
@@ -95,7 +99,7 @@ pub(super) struct Scopes {
     top: Option<u32>,
 }
 
-impl Scopes {
+impl<'t> Scopes<'t> {
     pub(super) fn new() -> Self {
         let top = Frame { kind: FrameKind::Inner, names: HashMap::new(), log: None };
         Self { frames: vec![top], log: ScopeLog::default(), head: None, top: None }
@@ -112,37 +116,46 @@ impl Scopes {
         self.pop();
     }
 
-    fn pop(&mut self) -> HashMap<Box<str>, Binding> {
+    fn pop(&mut self) -> HashMap<&'t str, Binding> {
         let Some(frame) = self.frames.pop() else { return HashMap::new() };
         self.head = frame.log;
         frame.names
     }
 
-    pub(super) fn bind(&mut self, name: &str, binding: Binding) {
-        self.log.entries.push(LogEntry { name: name.into(), binding: binding.clone(), before: self.head });
-        self.head = u32::try_from(self.log.entries.len() - 1).ok();
+    pub(super) fn bind(&mut self, name: &'t str, binding: Binding) {
+        if self.log.entries.len() < MAX_LOG {
+            self.log.entries.push(LogEntry {
+                name: name.into(),
+                binding: binding.clone(),
+                before: self.head,
+            });
+            self.head = u32::try_from(self.log.entries.len() - 1).ok();
+        }
         if self.frames.len() == 1 {
             self.top = self.head;
         }
         if let Some(frame) = self.frames.last_mut() {
-            frame.names.insert(name.into(), binding);
+            frame.names.insert(name, binding);
         }
     }
 
     /// Leaves an arm; its names wait for [`Scopes::join`].
-    pub(super) fn leave_arm(&mut self) -> Vec<(Box<str>, Binding)> {
+    pub(super) fn leave_arm(&mut self) -> Vec<(&'t str, Binding)> {
         let mut names: Vec<_> = self.pop().into_iter().collect();
-        names.sort_by(|a, b| a.0.cmp(&b.0));
+        names.sort_unstable_by_key(|(name, _)| *name);
         names
     }
 
     /// Binds what the arms of one `if` bound. Unless it has an `else`, none of them may have run.
-    pub(super) fn join(&mut self, arms: Vec<Vec<(Box<str>, Binding)>>, has_else: bool) {
+    pub(super) fn join(&mut self, arms: Vec<Vec<(&'t str, Binding)>>, has_else: bool) {
+        if self.log.entries.len() >= MAX_LOG {
+            return;
+        }
         let count = arms.len();
-        let mut joined: Vec<(Box<str>, Binding, usize)> = Vec::new();
-        let mut index: HashMap<Box<str>, usize> = HashMap::new();
+        let mut joined: Vec<(&'t str, Binding, usize)> = Vec::new();
+        let mut index: HashMap<&'t str, usize> = HashMap::new();
         for (name, binding) in arms.into_iter().flatten() {
-            let at = *index.entry(name.clone()).or_insert_with(|| {
+            let at = *index.entry(name).or_insert_with(|| {
                 joined.push((name, Binding::default(), 0));
                 joined.len() - 1
             });
@@ -153,7 +166,7 @@ impl Scopes {
         }
         for (name, mut binding, times) in joined {
             if binding.maybe || !has_else || times < count {
-                match self.frames.last().and_then(|frame| frame.names.get(&name)) {
+                match self.frames.last().and_then(|frame| frame.names.get(name)) {
                     Some(before) => {
                         binding.maybe = before.maybe;
                         binding.add(&before.shapes.clone());
@@ -161,7 +174,7 @@ impl Scopes {
                     None => binding.maybe = true,
                 }
             }
-            self.bind(&name, binding);
+            self.bind(name, binding);
         }
     }
 

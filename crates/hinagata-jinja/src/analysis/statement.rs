@@ -17,7 +17,7 @@ use crate::{
 
 pub(super) struct Walker<'t> {
     pub(super) analysis: Analysis,
-    pub(super) scopes: Scopes,
+    pub(super) scopes: Scopes<'t>,
     /// Names that are bound at the top in any case: when macros and blocks run, they all may be.
     defined: HashSet<&'t str>,
     /// Macros and blocks around.
@@ -190,7 +190,7 @@ impl<'t> Walker<'t> {
     }
 
     /// Binds a loop target to the items of what is iterated.
-    fn bind_items(&mut self, target: &Target, shapes: &[Shape]) {
+    fn bind_items(&mut self, target: &'t Target, shapes: &[Shape]) {
         let pairs: Vec<Shape> = shapes
             .iter()
             .filter_map(
@@ -208,7 +208,7 @@ impl<'t> Walker<'t> {
     }
 
     /// Binds a target to a value; a tuple of targets to a tuple of values one by one.
-    fn assign(&mut self, target: &Target, value: &Expr, shapes: Vec<Shape>) {
+    fn assign(&mut self, target: &'t Target, value: &Expr, shapes: Vec<Shape>) {
         if let (TargetKind::Tuple(targets), ExprKind::Tuple(_)) = (&target.kind, &value.kind) {
             for target in targets {
                 self.bind(target, Vec::new());
@@ -218,14 +218,14 @@ impl<'t> Walker<'t> {
         self.bind(target, shapes);
     }
 
-    fn bind(&mut self, target: &Target, shapes: Vec<Shape>) {
+    fn bind(&mut self, target: &'t Target, shapes: Vec<Shape>) {
         match &target.kind {
             TargetKind::Name(name) => self.scopes.bind(name, Binding::of(shapes)),
             TargetKind::Attr { .. } => {}
             TargetKind::Tuple(targets) => {
                 for (index, target) in (0_i64..).zip(targets) {
                     let item = |shape: &Shape| match shape {
-                        Shape::At(path) => Some(Shape::At(path.with(PathPart::Index(index)))),
+                        Shape::At(path) => Some(Shape::At(path.with([PathPart::Index(index)]))),
                         Shape::Of(path) => Some(Shape::At(path.clone())),
                         Shape::Pairs(_) => None,
                     };

@@ -5,7 +5,7 @@
 //! literals with one difference that Jinja2 has too: a backslash before a character outside ASCII
 //! stays and the character is spelled out, `\é` is the text `\xe9`.
 
-use std::{iter::Peekable, str::Chars};
+use std::{collections::HashMap, iter::Peekable, str::Chars, sync::LazyLock};
 
 use crate::ast::Const;
 
@@ -145,9 +145,15 @@ fn escape(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), &'sta
     Ok(())
 }
 
-/// The names of punctuation, currencies, arrows and symbols: what an author may not find on the
-/// keyboard. All names of Unicode would be larger than the engine.
-const CHARACTERS: &str = include_str!("characters.txt");
+/// Punctuation, currencies, arrows and symbols by name: what an author may not find on the keyboard.
+/// All names of Unicode would be larger than the engine.
+static CHARACTERS: LazyLock<HashMap<&str, char>> = LazyLock::new(|| {
+    let named = |line: &'static str| {
+        let (code, name) = line.split_once(' ')?;
+        Some((name, char::from_u32(u32::from_str_radix(code, 16).ok()?)?))
+    };
+    include_str!("characters.txt").lines().filter_map(named).collect()
+});
 
 /// A character by its name in braces, in any case.
 fn named(chars: &mut Peekable<Chars<'_>>) -> Result<char, &'static str> {
@@ -160,12 +166,9 @@ fn named(chars: &mut Peekable<Chars<'_>>) -> Result<char, &'static str> {
             c => name.push(c),
         }
     }
-    CHARACTERS
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .find(|(_, known)| known.eq_ignore_ascii_case(&name))
-        .and_then(|(code, _)| char::from_u32(u32::from_str_radix(code, 16).ok()?))
-        .ok_or("the name of this character is not known; write the character itself or `\\u` and its number")
+    const UNKNOWN: &str =
+        "the name of this character is not known; write the character itself or `\\u` and its number";
+    CHARACTERS.get(&*name.to_ascii_uppercase()).copied().ok_or(UNKNOWN)
 }
 
 /// Up to three octal digits, of which `first` is read already: at most `0o777`.

@@ -206,9 +206,9 @@ impl Parser<'_> {
             (None, Err(keys)) => Ok(PostfixOp::Item(Expr { kind: ExprKind::Tuple(keys), span })),
             (Some(slice), _) => {
                 if count > 1 {
-                    let error = self.error_at(span, "a slice cannot stand beside other subscripts");
-                    let error = error.with_hint("write one subscript behind the other: `x[1:2][3]`");
-                    self.report_late(Late::Python, span, error);
+                    let hint = "write one subscript behind the other: `x[1:2][3]`";
+                    let message = "a slice cannot stand beside other subscripts";
+                    self.report_late(Late::Python, span, message, Some(hint));
                 }
                 Ok(PostfixOp::Slice(slice))
             }
@@ -355,6 +355,9 @@ impl Parser<'_> {
         }
         self.height = inner;
         self.expect_op(Op::CloseParen)?;
+        if args.keywords.len() > 1 {
+            self.check_distinct(args.keywords.iter().map(|keyword| &keyword.name), "argument");
+        }
         Ok(args)
     }
 
@@ -374,7 +377,7 @@ impl Parser<'_> {
             args.kwargs = Some(Box::new(self.expression()?));
         } else if matches!(self.current(), TokenKind::Name(_)) && *self.look()? == TokenKind::Op(Op::Assign) {
             in_order(args.kwargs.is_none(), self)?;
-            args.keywords.push(self.keyword(&args.keywords)?);
+            args.keywords.push(self.keyword()?);
         } else {
             in_order(args.args.is_none() && args.kwargs.is_none() && args.keywords.is_empty(), self)?;
             args.positional.push(self.expression()?);
@@ -382,14 +385,10 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn keyword(&mut self, before: &[Keyword]) -> Result<Keyword> {
+    fn keyword(&mut self) -> Result<Keyword> {
         let name = self.expect_name()?;
         self.expect_op(Op::Assign)?;
         let value = self.expression()?;
-        if before.iter().any(|keyword| keyword.name.name == name.name) {
-            let error = self.error_at(name.span, format!("the argument `{}` is given twice", name.name));
-            self.report_late(Late::Python, name.span, error);
-        }
         Ok(Keyword { name, value })
     }
 }

@@ -163,9 +163,9 @@ impl<'s> Parser<'s> {
         let caller = self.context.callers.pop();
         let required = params.iter().any(|param| &*param.name.name == "caller" && param.default.is_none());
         if required && caller == Some(Caller::Read) {
-            let error = self.error_at(at, "a parameter `caller` that is used must have a default");
-            let error = error.with_hint("leave it out: `caller` is there without a parameter");
-            self.report_late(Late::Compile, at, error);
+            let message = "a parameter `caller` that is used must have a default";
+            let hint = "leave it out: `caller` is there without a parameter";
+            self.report_late(Late::Compile, at, message, Some(hint));
         }
         Ok(body)
     }

@@ -68,8 +68,7 @@ impl Parser<'_> {
             return Err(error.with_hint("write an underscore"));
         }
         if !self.blocks.insert(name.name.clone()) {
-            let error = self.error_at(at, format!("the block `{}` is there twice", name.name));
-            self.report_late(Late::Blocks, at, error);
+            self.report_late(Late::Blocks, at, format!("the block `{}` is there twice", name.name), None);
         }
         let callers = std::mem::take(&mut self.context.callers);
         let body = self.last_body("block", at, &["endblock"], Scope::Function)?;
@@ -89,8 +88,8 @@ impl Parser<'_> {
         let at = self.tag_name()?;
         let template = self.expression()?;
         if self.context.scopes > 0 {
-            let error = self.error_at(at, "`extends` stands outside of all blocks but `if`");
-            self.report_late(Late::Compile, at, error.with_hint("move it to the begin of the template"));
+            let message = "`extends` stands outside of all blocks but `if`";
+            self.report_late(Late::Compile, at, message, Some("move it to the begin of the template"));
         }
         Ok(StmtKind::Extends(template))
     }
@@ -228,8 +227,7 @@ impl Parser<'_> {
             _ => (StmtKind::Continue, "continue"),
         };
         if self.context.loops == 0 {
-            let error = self.error_at(token.span, format!("`{name}` outside of a loop"));
-            self.report_late(Late::Python, token.span, error);
+            self.report_late(Late::Python, token.span, format!("`{name}` outside of a loop"), None);
         }
         Ok(kind)
     }

@@ -103,8 +103,8 @@ impl Parser<'_> {
             TargetKind::Name(name) if &**name == "loop" => {
                 let inside = assigns == Assigns::Set && self.context.outer_loops > 0;
                 if inside || assigns == Assigns::For {
-                    let error = self.error_at(target.span, "`loop` cannot be assigned inside a loop");
-                    self.report_late(Late::Compile, target.span, error.with_hint("choose another name"));
+                    let message = "`loop` cannot be assigned inside a loop";
+                    self.report_late(Late::Compile, target.span, message, Some("choose another name"));
                 }
             }
             TargetKind::Name(_) | TargetKind::Attr { .. } => {}
@@ -139,13 +139,10 @@ impl Parser<'_> {
                 let message = "a parameter without a default follows one with a default";
                 return Err(self.error_here(message));
             }
-            if params.iter().any(|param| param.name.name == name.name) {
-                let error = self.error_at(name.span, format!("the parameter `{}` is there twice", name.name));
-                self.report_late(Late::Python, name.span, error);
-            }
             params.push(Param { name, default });
         }
         self.expect_op(Op::CloseParen)?;
+        self.check_distinct(params.iter().map(|param| &param.name), "parameter");
         Ok(params)
     }
 }
