@@ -4,7 +4,7 @@ use hinagata_value::{Arguments, EngineRef, Error, Host, Off, Output, Provenance,
 
 use super::{
     Vm,
-    objects::{Global, LoopPlace, Macro, Object, OwnMethod, global_of, not_callable},
+    objects::{Global, Macro, Object, global_of, not_callable},
 };
 use crate::{
     ast::Span,
@@ -117,6 +117,9 @@ impl<'a> Vm<'_, 'a> {
                         result.ok_or_else(|| Error::runtime(format!("there is no method '{name}'")))
                     });
                 }
+                if let (Some(action), Value::Engine(handle)) = (self.method_action(&receiver, name), &receiver) {
+                    return self.with_args(&call.args, |vm, arguments| vm.perform(action, *handle, arguments, span));
+                }
                 self.attribute(&receiver, step)?
             }
             Callee::Loop => {
@@ -167,7 +170,22 @@ impl<'a> Vm<'_, 'a> {
                     let value = self.call_method(&receiver, call)?;
                     return self.print_value(&value, site, out);
                 }
-                self.attribute(&receiver, step)?
+                match self.method_action(&receiver, step.key.name()) {
+                    Some(Action::Block { context, name, depth }) => {
+                        return self
+                            .run_block(context, name, depth, span, out)
+                            .map_err(|error| self.locate(error, span));
+                    }
+                    Some(action) => {
+                        let Value::Engine(handle) = receiver else { return Ok(()) };
+                        let value = self.with_args(&call.args, |vm, arguments| {
+                            vm.perform(action, handle, arguments, span)
+                        });
+                        let value = value.map_err(|error| self.locate(error, span))?;
+                        return self.print_value(&value, site, out);
+                    }
+                    None => self.attribute(&receiver, step)?,
+                }
             }
             Callee::Loop => {
                 return self
@@ -209,21 +227,38 @@ impl<'a> Vm<'_, 'a> {
         result.map_err(|error| self.locate(error, call.span))
     }
 
+    /// What calling a method of an object of the engine means, where it has one of that name.
+    ///
+    /// Calling through the method as a value works too, but that value would stay to the end.
+    fn method_action(&mut self, receiver: &Value<'a>, name: &str) -> Option<Action<'a>> {
+        let Value::Engine(handle) = receiver else { return None };
+        self.objects.with(*handle, |object| match (object, name) {
+            (Object::Cycler { items, position }, "next") => {
+                let value = items[*position].clone();
+                *position = (*position + 1) % items.len();
+                Some(Action::Cycler(value))
+            }
+            (Object::Cycler { position, .. }, "reset") => {
+                *position = 0;
+                Some(Action::Cycler(Value::None))
+            }
+            (Object::Loop(object), "cycle") => Some(Action::LoopCycle(object.state.running())),
+            (Object::Loop(object), "changed") => Some(Action::LoopChanged(object.state.running())),
+            (Object::Template { context, blocks }, name) => {
+                let name = blocks.iter().find(|block| **block == name)?;
+                Some(Action::Block { context: *context, name, depth: 0 })
+            }
+            (Object::Block { context, name: block, depth }, "super") => {
+                Some(Action::Block { context: *context, name: block, depth: *depth + 1 })
+            }
+            _ => None,
+        })?
+    }
+
     /// Finds out what calling an object of the engine means.
     ///
     /// A cycler or joiner moves on here, so this is asked once for each call.
     fn action(&mut self, handle: EngineRef) -> Action<'a> {
-        let receiver_place = |objects: &super::objects::ObjectTable<'a>, receiver| {
-            objects
-                .with(receiver, |object| match object {
-                    Object::Loop(object) => match object.state {
-                        LoopPlace::Running(place) => Some(place),
-                        LoopPlace::Ended(_) => None,
-                    },
-                    _ => None,
-                })
-                .flatten()
-        };
         let mut own = None;
         let action = self.objects.with(handle, |object| match object {
             Object::Macro(object) => Action::Macro(*object),
@@ -242,25 +277,11 @@ impl<'a> Vm<'_, 'a> {
             }
             _ => Action::NotCallable,
         });
-        let Some((receiver, name)) = own else { return action.unwrap_or(Action::NotCallable) };
-        match name {
-            OwnMethod::Cycle => Action::LoopCycle(receiver_place(&self.objects, receiver)),
-            OwnMethod::Changed => Action::LoopChanged(receiver_place(&self.objects, receiver)),
-            OwnMethod::Next | OwnMethod::Reset => {
-                let value = self.objects.with(receiver, |object| match object {
-                    Object::Cycler { items, position } if name == OwnMethod::Next => {
-                        let value = items[*position].clone();
-                        *position = (*position + 1) % items.len();
-                        value
-                    }
-                    Object::Cycler { position, .. } => {
-                        *position = 0;
-                        Value::None
-                    }
-                    _ => Value::None,
-                });
-                Action::Cycler(value.unwrap_or_default())
+        match own {
+            Some((receiver, name)) => {
+                self.method_action(&Value::Engine(receiver), name).unwrap_or(Action::NotCallable)
             }
+            None => action.unwrap_or(Action::NotCallable),
         }
     }
 

@@ -18,10 +18,19 @@ impl<'a> Vm<'_, 'a> {
         context: usize,
         out: &mut Output<'a, P>,
     ) -> Result<()> {
+        let start = self.slots.len();
+        let result = self.run_chain(template, context, out);
+        if self.floor <= start {
+            self.slots.truncate(start);
+        }
+        result
+    }
+
+    /// As [`Vm::run_root`], but the frames of the roots stay: their names can be read afterwards.
+    fn run_chain<P: Provenance>(&mut self, template: u32, context: usize, out: &mut Output<'a, P>) -> Result<()> {
         let outer = (self.template, self.context, self.autoescape, self.parent, self.base);
         self.context = context;
         self.add_blocks(context, template)?;
-        let start = self.slots.len();
         let mut next = Some(template);
         let mut result = Ok(());
         let budget = self.budget;
@@ -48,9 +57,6 @@ impl<'a> Vm<'_, 'a> {
             }
         }
         drop(parents);
-        if self.floor <= start {
-            self.slots.truncate(start);
-        }
         (self.template, self.context, self.autoescape, self.parent, self.base) = outer;
         result
     }
@@ -263,12 +269,7 @@ impl<'a> Vm<'_, 'a> {
     /// Runs a template for its names.
     fn module(&mut self, template: u32, context: usize, span: Span) -> Result<Value<'a>> {
         let mut out = Output::<Off>::capture(self.budget);
-        let floor = self.floor;
-        // The values are read after the run, so the frames must still be there.
-        self.floor = usize::MAX;
-        let result = self.run_root(template, context, &mut out);
-        self.floor = floor;
-        result.map_err(|error| self.via(error, span))?;
+        self.run_chain(template, context, &mut out).map_err(|error| self.via(error, span))?;
         let mut exports: Vec<(&'a str, Value<'a>)> = Vec::new();
         for &(template, base) in self.contexts[context].roots.iter() {
             for name in &self.templates[template as usize].code.top_level {

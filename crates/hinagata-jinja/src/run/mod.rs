@@ -291,6 +291,7 @@ impl<'r, 'a> Vm<'r, 'a> {
 
 impl Drop for Vm<'_, '_> {
     fn drop(&mut self) {
-        self.budget.release(self.slots.capacity() * size_of::<Value<'_>>());
+        let contexts = self.contexts.len().saturating_sub(1) * names::CONTEXT;
+        self.budget.release(self.slots.capacity() * size_of::<Value<'_>>() + contexts);
     }
 }

@@ -27,6 +27,9 @@ pub(super) struct BlockList<'a> {
     pub(super) definitions: Vec<(u32, &'a crate::code::BlockCode)>,
 }
 
+/// Bytes that a context costs: itself and the room that its list grows by.
+pub(super) const CONTEXT: usize = 2 * size_of::<Context<'_>>();
+
 impl<'a> Vm<'_, 'a> {
     /// Adds a context and returns its number.
     pub(super) fn add_context(
@@ -37,6 +40,10 @@ impl<'a> Vm<'_, 'a> {
     ) -> Result<usize> {
         self.budget.step(1)?;
         let number = self.contexts.len();
+        if number > 0 {
+            // Kept until the end: a macro may still need it. The first one is on the stack.
+            self.budget.charge(CONTEXT)?;
+        }
         let sealed = parent.is_none() && number > 0;
         self.contexts.push(Context {
             locals,

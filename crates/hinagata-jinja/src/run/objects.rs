@@ -46,16 +46,8 @@ pub(super) enum Object<'a> {
     /// A method of an object of the engine.
     OwnMethod {
         receiver: EngineRef,
-        name: OwnMethod,
+        name: &'static str,
     },
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum OwnMethod {
-    Next,
-    Reset,
-    Cycle,
-    Changed,
 }
 
 #[derive(Clone, Copy)]
@@ -81,6 +73,16 @@ pub(super) enum LoopPlace<'a> {
     /// It runs: its place among the running loops.
     Running(usize),
     Ended(Box<LoopState<'a>>),
+}
+
+impl LoopPlace<'_> {
+    /// Its place among the running loops, while it runs.
+    pub(super) fn running(&self) -> Option<usize> {
+        match self {
+            Self::Running(place) => Some(*place),
+            Self::Ended(_) => None,
+        }
+    }
 }
 
 /// The kinds of [`EngineRef`].
@@ -243,16 +245,16 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
             }
             Object::Cycler { items, position } => match name {
                 "current" => items.get(*position).cloned().map(Found::Value),
-                "next" => Some(Found::New(Object::OwnMethod { receiver: handle, name: OwnMethod::Next })),
-                "reset" => Some(Found::New(Object::OwnMethod { receiver: handle, name: OwnMethod::Reset })),
+                "next" => Some(Found::New(Object::OwnMethod { receiver: handle, name: "next" })),
+                "reset" => Some(Found::New(Object::OwnMethod { receiver: handle, name: "reset" })),
                 _ => None,
             },
             Object::Loop(object) => match (&object.state, name) {
                 (_, "cycle") => {
-                    Some(Found::New(Object::OwnMethod { receiver: handle, name: OwnMethod::Cycle }))
+                    Some(Found::New(Object::OwnMethod { receiver: handle, name: "cycle" }))
                 }
                 (_, "changed") => {
-                    Some(Found::New(Object::OwnMethod { receiver: handle, name: OwnMethod::Changed }))
+                    Some(Found::New(Object::OwnMethod { receiver: handle, name: "changed" }))
                 }
                 (LoopPlace::Ended(state), _) => {
                     LoopField::of(name).map(|field| Found::Value(state.field(field)))
