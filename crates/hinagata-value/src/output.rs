@@ -18,6 +18,9 @@ pub struct Mark {
     pub offset: usize,
     /// What stands there.
     pub kind: MarkKind,
+    /// Whether a value was printed since the mark before, even an empty one: so that nobody who looks
+    /// for something between two marks lets data decide whether there is.
+    pub after_value: bool,
 }
 
 /// What a [`Mark`] stands for.
@@ -72,6 +75,7 @@ pub struct Part {
 pub struct Pieces<'a> {
     text: Text<'a>,
     marks: Vec<Mark>,
+    ends_with_value: bool,
 }
 
 impl Pieces<'_> {
@@ -110,6 +114,8 @@ pub struct Output<'a, P: Provenance = Off> {
     text: Text<'a>,
     marks: Marks<'a>,
     provenance: P,
+    /// Whether a value was printed since the last mark.
+    value: bool,
 }
 
 /// The marks of an output in progress, charged until it ends.
@@ -200,15 +206,25 @@ impl<'a, P: Provenance> Output<'a, P> {
 
     fn of(text: Text<'a>) -> Self {
         let marks = Marks { budget: text.budget(), list: Vec::new(), held: 0, recorded: 0 };
-        Self { text, marks, provenance: P::default() }
+        Self { text, marks, provenance: P::default(), value: false }
     }
 
-    /// Writes `text`, which came from `site`.
+    /// Writes `text`, which is the value of something at `site`.
     ///
     /// # Errors
     /// When a limit is reached; nothing is written then.
     #[inline]
     pub fn write(&mut self, text: &str, site: Site) -> Result<()> {
+        self.value = true;
+        self.write_literal(text, site)
+    }
+
+    /// Writes `text`, which is written in the template itself at `site`.
+    ///
+    /// # Errors
+    /// As [`Output::write`].
+    #[inline]
+    pub fn write_literal(&mut self, text: &str, site: Site) -> Result<()> {
         self.text.push_str(text)?;
         if P::ON {
             self.record(site);
@@ -231,6 +247,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// Those of `write`. What was appended before the failure stays.
     #[inline]
     pub fn write_with(&mut self, site: Site, write: impl FnOnce(&mut Text<'a>) -> Result<()>) -> Result<()> {
+        self.value = true;
         let result = write(&mut self.text);
         if P::ON {
             self.record(site);
@@ -245,7 +262,9 @@ impl<'a, P: Provenance> Output<'a, P> {
     pub fn write_bytes(&mut self, bytes: &[u8], site: Site) -> Result<()> {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.write(text, site),
-            Err(_) => self.mark(rc_bytes(bytes.len()), characters(bytes), || MarkKind::Bytes(bytes.into())),
+            Err(_) => {
+                self.value_mark(rc_bytes(bytes.len()), characters(bytes), || MarkKind::Bytes(bytes.into()))
+            }
         }
     }
 
@@ -254,7 +273,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// # Errors
     /// When a limit is reached.
     pub fn write_pending(&mut self, call: CallId) -> Result<()> {
-        self.mark(0, 0, || MarkKind::Pending(call))
+        self.value_mark(0, 0, || MarkKind::Pending(call))
     }
 
     /// Puts a piece of structure here.
@@ -270,7 +289,20 @@ impl<'a, P: Provenance> Output<'a, P> {
     fn mark(&mut self, extent: usize, characters: usize, kind: impl FnOnce() -> MarkKind) -> Result<()> {
         self.marks.make_room(1, extent)?;
         self.text.count_raw(characters).inspect_err(|_| self.marks.release(extent))?;
-        self.marks.list.push(Mark { offset: self.text.len(), kind: kind() });
+        let after_value = std::mem::take(&mut self.value);
+        self.marks.list.push(Mark { offset: self.text.len(), kind: kind(), after_value });
+        Ok(())
+    }
+
+    /// As [`Output::mark`], for a mark that stands for the value of something.
+    fn value_mark(
+        &mut self,
+        extent: usize,
+        characters: usize,
+        kind: impl FnOnce() -> MarkKind,
+    ) -> Result<()> {
+        self.mark(extent, characters, kind)?;
+        self.value = true;
         Ok(())
     }
 
@@ -289,8 +321,12 @@ impl<'a, P: Provenance> Output<'a, P> {
             self.marks.release(extent);
             return Err(error);
         }
-        let moved = |mark: &Mark| Mark { offset: offset + mark.offset, kind: mark.kind.clone() };
-        self.marks.list.extend(pieces.marks.iter().map(moved));
+        for mark in &pieces.marks {
+            let after_value = std::mem::take(&mut self.value) || mark.after_value;
+            let (offset, kind) = (offset + mark.offset, mark.kind.clone());
+            self.marks.list.push(Mark { offset, kind, after_value });
+        }
+        self.value |= pieces.ends_with_value;
         if P::ON {
             self.record(site);
         }
@@ -325,19 +361,19 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// # Errors
     /// When the byte budget is used up.
     pub fn into_value(self, safe: bool) -> Result<Value<'a>> {
-        let Self { text, mut marks, .. } = self;
+        let Self { text, mut marks, value: ends_with_value, .. } = self;
         if marks.list.is_empty() {
             let shared = text.into_shared()?;
             return Ok(if safe { Value::Safe(shared) } else { Value::Str(shared) });
         }
-        Ok(Value::Pieces(Metered::new(marks.budget, Pieces { text, marks: marks.take() })?))
+        Ok(Value::Pieces(Metered::new(marks.budget, Pieces { text, marks: marks.take(), ends_with_value })?))
     }
 
     /// What the render wrote.
     #[must_use]
     pub fn finish(self) -> Written<P> {
-        let Self { text, mut marks, provenance } = self;
-        Written { text: text.into_string(), marks: marks.take(), provenance }
+        let Self { text, mut marks, provenance, value: ends_with_value } = self;
+        Written { text: text.into_string(), marks: marks.take(), ends_with_value, provenance }
     }
 }
 
@@ -357,6 +393,8 @@ pub struct Written<P = Off> {
     pub text: String,
     /// What is not text, in the order of its places.
     pub marks: Vec<Mark>,
+    /// Whether a value was printed since the last mark, even an empty one.
+    pub ends_with_value: bool,
     /// The origins of the pieces.
     pub provenance: P,
 }

@@ -28,6 +28,10 @@ pub trait Provenance: Default {
     /// The turn that was entered last ends.
     fn leave_turn(&mut self);
 
+    /// Takes over what was recorded of a text that stands at `offset` of this one; to be called when
+    /// the output ends there, before that text is written.
+    fn take_over(&mut self, offset: usize, record: &Segments);
+
     /// Bytes that the record takes; they are charged to the budget of the output.
     fn extent(&self) -> usize {
         0
@@ -49,6 +53,9 @@ impl Provenance for Off {
 
     #[inline(always)]
     fn leave_turn(&mut self) {}
+
+    #[inline(always)]
+    fn take_over(&mut self, _offset: usize, _record: &Segments) {}
 }
 
 /// A piece of the output that came from one place.
@@ -157,6 +164,24 @@ impl Provenance for Segments {
         }
     }
 
+    fn take_over(&mut self, offset: usize, record: &Segments) {
+        let (offset, turns) = (offset as u64, self.turns.len() as u64);
+        let end = record.segments.last().map_or(0, |last| u64::from(last.end));
+        if end == 0 || u32::try_from(offset + end).is_err() || u32::try_from(turns).is_err() {
+            return;
+        }
+        let moved =
+            |turn: Option<TurnId>, current| turn.map_or(current, |id| Some(TurnId(id.0 + turns as u32)));
+        let current = self.current;
+        let outer = |turn: &Turn| Turn { parent: moved(turn.parent, current), ..*turn };
+        self.turns.extend(record.turns.iter().map(outer));
+        self.segments.extend(record.segments.iter().map(|segment| Segment {
+            end: segment.end + offset as u32,
+            turn: moved(segment.turn, current),
+            ..*segment
+        }));
+    }
+
     fn extent(&self) -> usize {
         self.segments.capacity() * size_of::<Segment>() + self.turns.capacity() * size_of::<Turn>()
     }
@@ -185,5 +210,30 @@ mod tests {
         assert_eq!(record.at(8).expect("inside").turn, None);
         assert_eq!(record.at(9), None);
         assert_eq!(record.segments().len(), 4);
+    }
+
+    #[test]
+    fn a_record_can_become_a_part_of_another() {
+        let site = |template, node| Site { template, node };
+        let mut inner = Segments::default();
+        inner.wrote(1, site(1, 0));
+        inner.enter_turn(site(1, 5), 7);
+        inner.wrote(3, site(1, 6));
+        inner.leave_turn();
+        let mut outer = Segments::default();
+        outer.wrote(10, site(0, 0));
+        outer.enter_turn(site(0, 2), 4);
+        outer.take_over(10, &inner);
+        outer.wrote(13, site(0, 3));
+        outer.leave_turn();
+        let turns_at = |offset| {
+            let segment = outer.at(offset).expect("inside");
+            let turns = outer.turns_of(segment).map(|turn| (turn.site, turn.index)).collect::<Vec<_>>();
+            (segment.site, turns)
+        };
+        assert_eq!(turns_at(9), (site(0, 0), vec![]));
+        assert_eq!(turns_at(10), (site(1, 0), vec![(site(0, 2), 4)]));
+        assert_eq!(turns_at(12), (site(1, 6), vec![(site(1, 5), 7), (site(0, 2), 4)]));
+        assert_eq!(outer.at(13), None);
     }
 }
