@@ -6,7 +6,8 @@
 //! * What an author writes one after the other lies side by side: `elif` arms, operators of one
 //!   precedence (`a + b - c`, `a ~ b`, `a and b`), and everything that follows an operand
 //!   (`x.a[0](1)|f is t`) are lists. Length never becomes depth.
-//! * What an author writes inside each other is bounded by the limit `nesting`.
+//! * What an author writes inside each other is bounded by the limit `nesting`: blocks inside blocks,
+//!   and nodes inside nodes of one expression.
 
 /// Where a node stands in its source.
 ///
