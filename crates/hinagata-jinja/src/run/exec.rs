@@ -23,7 +23,7 @@ impl<'a> Vm<'_, 'a> {
             }
             // What a prompt mostly consists of is handled here; the frame of the rest is larger.
             let result = match &node.op {
-                Op::Text(text) => out.write(text, self.site(node.span)),
+                Op::Text(text) => out.write_literal(text, self.site(node.span)),
                 Op::Print(expr) => self.print(expr, self.site(node.span), out),
                 _ => match self.exec_node(node, out) {
                     Ok(Flow::Next) => Ok(()),
@@ -295,7 +295,7 @@ impl<'a> Vm<'_, 'a> {
         if !self.autoescape {
             match value {
                 Value::Json(Json::String(text)) => return out.write(text, site),
-                Value::Lit(text) => return out.write(text, site),
+                Value::Lit(text) => return out.write_literal(text, site),
                 Value::Str(text) | Value::Safe(text) => return out.write(text, site),
                 Value::Int(int) => return out.write_int(*int, site),
                 _ => {}

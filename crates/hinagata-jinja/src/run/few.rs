@@ -20,6 +20,11 @@ impl<T> Few<T> {
         }
     }
 
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&T> {
+        if index == 0 { self.first.as_ref() } else { self.rest.get(index - 1) }
+    }
+
     pub(super) fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()
     }

@@ -27,7 +27,12 @@ impl<'a> Vm<'_, 'a> {
     }
 
     /// As [`Vm::run_root`], but the frames of the roots stay: their names can be read afterwards.
-    fn run_chain<P: Provenance>(&mut self, template: u32, context: usize, out: &mut Output<'a, P>) -> Result<()> {
+    fn run_chain<P: Provenance>(
+        &mut self,
+        template: u32,
+        context: usize,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
         let outer = (self.template, self.context, self.autoescape, self.parent, self.base);
         self.context = context;
         self.add_blocks(context, template)?;
@@ -201,8 +206,11 @@ impl<'a> Vm<'_, 'a> {
             };
             let budget = self.budget;
             let _level = budget.call()?;
-            let text = self.inputs.outside.render(&name, scope).map_err(|error| self.via(error, span))?;
-            return self.print_value(&text, self.site(span), out);
+            let printed = self.inputs.outside.render(&name, scope, P::ON);
+            let printed = printed.map_err(|error| self.via(error, span))?;
+            let offset = out.text().len();
+            out.provenance().take_over(offset, &printed.record);
+            return self.print_value(&printed.text, self.site(span), out);
         }
         let template = match self.load(&name) {
             Ok(template) => template,
@@ -315,7 +323,12 @@ impl<'a> Vm<'_, 'a> {
         if let Some(known) = self.templates.iter().position(|template| template.name() == name) {
             return Ok(Some(known as u32));
         }
-        if self.templates.len() >= self.budget.limits().templates {
+        if let Some((place, template)) =
+            self.inputs.loaded.iter().enumerate().find(|(_, template)| template.name() == name)
+        {
+            return Ok(Some(self.add_template(template, place)));
+        }
+        if self.inputs.loaded.len() >= self.budget.limits().templates.saturating_sub(1) {
             return Err(Error::limit_reached(
                 hinagata_value::LimitKind::Templates,
                 format!("the render loads more than {} templates", self.budget.limits().templates),
@@ -330,8 +343,14 @@ impl<'a> Vm<'_, 'a> {
             return Ok(None);
         };
         let template: &'a Template = self.inputs.loaded.push(template);
+        Ok(Some(self.add_template(template, self.inputs.loaded.len() - 1)))
+    }
+
+    /// Adds the template at `place` of those that the render loaded.
+    fn add_template(&mut self, template: &'a Template, place: usize) -> u32 {
         self.templates.push(template);
-        Ok(Some(self.templates.len() as u32 - 1))
+        self.numbers.push(place as u32 + 1);
+        self.templates.len() as u32 - 1
     }
 
     #[cold]

@@ -19,8 +19,8 @@ mod render;
 use std::sync::Arc;
 
 use hinagata_value::{
-    Budget, Calls, Error, ErrorKind, Functions, Heap, Keep, LimitKind, Output, Place, Provenance, Result, Site, Undefined, Value,
-    Variables, near_names,
+    Budget, Calls, Error, ErrorKind, Functions, Heap, Keep, LimitKind, Output, Place, Provenance, Result,
+    Segments, Site, Undefined, Value, Variables, near_names,
 };
 
 pub use self::render::{Render, Rendered};
@@ -52,11 +52,21 @@ pub trait Outside<'a> {
     /// Whether there is a template of that name.
     fn contains(&self, name: &str) -> bool;
 
-    /// What the template `name` prints when the names of `scope` are its data.
+    /// What the template `name` prints when the names of `scope` are its data; with a record of its
+    /// origins when `traced`.
     ///
     /// # Errors
     /// Those of the rendering.
-    fn render(&self, name: &str, scope: Value<'a>) -> Result<Value<'a>>;
+    fn render(&self, name: &str, scope: Value<'a>, traced: bool) -> Result<Printed<'a>>;
+}
+
+/// What a template from outside printed.
+#[derive(Debug, Default)]
+pub struct Printed<'a> {
+    /// A captured text, marked safe: it is not escaped again.
+    pub text: Value<'a>,
+    /// Where its pieces came from, when that was asked.
+    pub record: Segments,
 }
 
 /// No templates from outside.
@@ -65,8 +75,8 @@ impl<'a> Outside<'a> for () {
         false
     }
 
-    fn render(&self, _name: &str, _scope: Value<'a>) -> Result<Value<'a>> {
-        Ok(Value::None)
+    fn render(&self, _name: &str, _scope: Value<'a>, _traced: bool) -> Result<Printed<'a>> {
+        Ok(Printed::default())
     }
 }
 
@@ -85,8 +95,12 @@ pub struct Run<'r, 'a> {
     pub functions: &'a Functions,
     /// The calls to the outside.
     pub calls: &'a Calls,
-    /// Where templates are kept that are loaded during the run.
+    /// Where templates are kept that are loaded during the run. Runs of one render share it: each
+    /// template is loaded once, and counts once against the limit.
     pub loaded: &'a Keep<Arc<Template>>,
+    /// The number that the template has in this render, for sites. One that is loaded has the number of
+    /// its place in `loaded`, counted from 1.
+    pub number: u32,
 }
 
 impl<'a> Run<'_, 'a> {
@@ -138,8 +152,10 @@ struct Vm<'r, 'a> {
     context: usize,
     /// Whether a name in the first context is a variable or nothing: no template of it sets names.
     plain: bool,
-    /// The templates of this run; their numbers are those of [`Site`].
+    /// The templates of this run.
     templates: Few<&'a Template>,
+    /// Their numbers in this render, those of [`Site`].
+    numbers: Few<u32>,
     template: u32,
     autoescape: bool,
     /// The template that the running root extends.
@@ -152,6 +168,8 @@ impl<'r, 'a> Vm<'r, 'a> {
         let autoescape = inputs.settings.autoescape;
         let mut templates = Few::new();
         templates.push(template);
+        let mut numbers = Few::new();
+        numbers.push(inputs.number);
         Self {
             heap: inputs.heap,
             budget,
@@ -166,6 +184,7 @@ impl<'r, 'a> Vm<'r, 'a> {
             context: 0,
             plain: true,
             templates,
+            numbers,
             template: 0,
             autoescape,
             parent: None,
@@ -186,7 +205,8 @@ impl<'r, 'a> Vm<'r, 'a> {
 
     #[inline]
     fn site(&self, span: Span) -> Site {
-        Site { template: self.template, node: span.start }
+        let template = self.numbers.get(self.template as usize).copied().unwrap_or_default();
+        Site { template, node: span.start }
     }
 
     fn current(&self) -> &'a Template {
@@ -267,7 +287,9 @@ impl<'r, 'a> Vm<'r, 'a> {
         let template = self.current();
         let entries = match &self.data {
             Data::Variables(_) => Vec::new(),
-            Data::Value(value) => self.heap.entries(value).into_iter().flatten().map(|(key, _)| key).collect(),
+            Data::Value(value) => {
+                self.heap.entries(value).into_iter().flatten().map(|(key, _)| key).collect()
+            }
         };
         let given = match &self.data {
             Data::Variables(variables) => variables.names(),

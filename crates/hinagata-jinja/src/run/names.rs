@@ -178,7 +178,7 @@ impl<'a> Vm<'_, 'a> {
             for &(template, base) in context.roots.iter() {
                 for name in &self.templates[template as usize].code.top_level {
                     let value = &self.slots[base + name.slot as usize];
-                    if !is_unset(value) {
+                    if can_leave(value) {
                         map.insert(Value::Lit(&name.name), value.clone())?;
                     }
                 }
@@ -212,7 +212,7 @@ impl<'a> Vm<'_, 'a> {
 
     fn add_visible(&self, visible: &'a [Visible], base: usize, map: &mut MapBuilder<'a>) -> Result<()> {
         for visible in visible {
-            if let Some(value) = self.var_at(&visible.var, base) {
+            if let Some(value) = self.var_at(&visible.var, base).filter(can_leave) {
                 map.insert(Value::Lit(&visible.name), value)?;
             }
         }
@@ -224,6 +224,11 @@ impl<'a> Vm<'_, 'a> {
         objects::global(name, self.inputs.settings.chat_host)
             .or_else(|| self.inputs.functions.get(name).map(Value::Function))
     }
+}
+
+/// Whether a value means something outside of this run: macros, modules and loops do not.
+fn can_leave(value: &Value<'_>) -> bool {
+    !is_unset(value) && !matches!(value, Value::Engine(_))
 }
 
 #[cold]

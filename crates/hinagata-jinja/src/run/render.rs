@@ -145,6 +145,7 @@ impl<'r> Render<'r> {
             functions,
             calls,
             loaded: &loaded,
+            number: 0,
         };
         let mut out = Output::<P>::with_capacity(&budget, template.expected_size())?;
         run.render(template, Data::Variables(variables), &mut out)?;
