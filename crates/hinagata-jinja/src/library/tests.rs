@@ -230,7 +230,9 @@ fn is_name<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, known: impl FnOnce(&str)
     settled(value)?;
     match (value, value.kind(), value.as_str()) {
         (.., Some(name)) => Ok(known(name)),
-        (_, Kind::List | Kind::Map, _) => Err(Error::runtime("a name is needed, not a list or map")),
+        (_, Kind::List | Kind::Map | Kind::View, _) => {
+            Err(Error::runtime("a name is needed, not a list or map"))
+        }
         (Value::Undefined(_), ..) if cx.settings.undefined == UndefinedMode::Error => {
             cx.require_defined(value).map(|()| false)
         }

@@ -32,7 +32,7 @@ pub(super) fn groupby<'a>(
         keys.push(getter.get(cx, &item)?)?;
     }
     let keys = keys.finish();
-    let places = sorted_by(cx, &keys, 1, false)?;
+    let places = sorted_by(cx, &keys, 1, false, false)?;
     let key = |place: usize| cx.heap.item(&keys, place).unwrap_or_default();
     let mut groups = cx.heap.list()?;
     let mut start = 0;

@@ -13,7 +13,7 @@ use crate::{
             round_int, truncate,
         },
         textual::made,
-        types::{settled, wrong_type},
+        types::{settled, type_error, wrong_type},
     },
 };
 
@@ -28,7 +28,7 @@ pub(super) fn abs<'a>(
         Some(Number::Float(float)) => Ok(Value::Float(float.abs())),
         Some(number @ Number::Int(..0)) => cx.heap.number(negate(number)?),
         Some(number) => cx.heap.number(number),
-        None => Err(wrong_type(cx, &value, |name| format!("`abs` works on numbers, not on {name}"))),
+        None => Err(type_error(cx, &value, |name| format!("`abs` works on numbers, not on {name}"))),
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn round<'a>(
         return Err(Error::runtime("`round` has the methods 'common', 'ceil' and 'floor'"));
     }
     let Some(number) = as_number(&value) else {
-        return Err(wrong_type(cx, &value, |name| format!("`round` works on numbers, not on {name}")));
+        return Err(type_error(cx, &value, |name| format!("`round` works on numbers, not on {name}")));
     };
     let whole = precision.is_some_and(Value::is_none);
     let places = match precision {

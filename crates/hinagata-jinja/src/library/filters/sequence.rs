@@ -65,7 +65,8 @@ pub(super) fn last<'a>(
     let found = match value.kind() {
         Kind::Str => {
             let text = textual(cx, &value)?;
-            text.chars().next_back().map(|last| character(cx, last)).transpose()?
+            let last = text.chars().next_back();
+            last.map(|last| copied(cx, last.encode_utf8(&mut [0; 4]), value.is_safe())).transpose()?
         }
         Kind::Once => return Err(not_reversible(cx, &value)),
         Kind::List | Kind::Tuple | Kind::Range => {

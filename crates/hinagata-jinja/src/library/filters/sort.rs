@@ -17,7 +17,7 @@ use crate::{
     library::{
         arguments::bind,
         methods::{entries, lowered},
-        ops::{collect, sort_order},
+        ops::{collect, equals, sort_order},
         types::wrong_type,
     },
 };
@@ -98,12 +98,16 @@ fn comes_first<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>, reverse: 
 
 /// The places of items in the order of their keys; each item has `width` keys, one after the other.
 ///
+/// `listed` keys are compared as lists are: equal ones need no order, so that undefined ones can be
+/// among them.
+///
 /// # Errors
 /// When two keys have no order, or a limit is reached.
-pub(super) fn sorted_places<'a>(
+fn sorted_places<'a>(
     cx: &Context<'_, 'a>,
     keys: &[Value<'a>],
     width: usize,
+    listed: bool,
     reverse: bool,
 ) -> Result<Vec<usize>> {
     let len = keys.len() / width.max(1);
@@ -113,7 +117,7 @@ pub(super) fn sorted_places<'a>(
     merge_sort(&mut places, |&a, &b| {
         let (first, second) = if reverse { (a, b) } else { (b, a) };
         for (first, second) in key(first).iter().zip(key(second)) {
-            match sort_order(cx, first, second)? {
+            match key_order(cx, first, second, listed)? {
                 Ordering::Less => return Ok(true),
                 Ordering::Greater => return Ok(false),
                 Ordering::Equal => {}
@@ -122,6 +126,14 @@ pub(super) fn sorted_places<'a>(
         Ok(false)
     })?;
     Ok(places)
+}
+
+fn key_order<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>, listed: bool) -> Result<Ordering> {
+    let plain = matches!(a.kind(), Kind::Int | Kind::Str | Kind::Float);
+    if listed && !plain && equals(cx, a, b)? {
+        return Ok(Ordering::Equal);
+    }
+    sort_order(cx, a, b)
 }
 
 /// The items in order, by themselves or by attributes; strings without their case unless asked.
@@ -137,7 +149,7 @@ pub(super) fn sort<'a>(
     let getters = getters(cx, attribute, ignore_case)?;
     let items = collect(cx, &value)?.finish();
     let keys = keys(cx, &items, &getters)?;
-    in_order(cx, &items, &sorted_by(cx, &keys, getters.len(), reverse)?)
+    in_order(cx, &items, &sorted_by(cx, &keys, getters.len(), true, reverse)?)
 }
 
 /// The keys of all items, in a list: it is charged as long as it lives.
@@ -157,10 +169,11 @@ pub(super) fn sorted_by<'a>(
     cx: &Context<'_, 'a>,
     keys: &Value<'a>,
     width: usize,
+    listed: bool,
     reverse: bool,
 ) -> Result<Vec<usize>> {
     match keys {
-        Value::List(keys) => keys.with(|keys| sorted_places(cx, keys, width, reverse)),
+        Value::List(keys) => keys.with(|keys| sorted_places(cx, keys, width, listed, reverse)),
         _ => Ok(Vec::new()),
     }
 }
@@ -201,5 +214,5 @@ pub(super) fn dictsort<'a>(
             _ => key,
         })?;
     }
-    in_order(cx, &pairs, &sorted_by(cx, &keys.finish(), 1, reverse)?)
+    in_order(cx, &pairs, &sorted_by(cx, &keys.finish(), 1, false, reverse)?)
 }

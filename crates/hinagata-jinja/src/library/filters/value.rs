@@ -7,7 +7,7 @@ use crate::{
     context::Context,
     library::{
         arguments::{bind, string},
-        ops::{is_true, own_attribute},
+        ops::{attribute, is_true, own_attribute},
     },
 };
 
@@ -38,6 +38,10 @@ pub(super) fn attr<'a>(
         Value::Lit(name) => Some(*name),
         _ => None,
     };
-    let found = own_attribute(cx, &value, string(cx, "attr", name)?, constant)?;
-    Ok(found.unwrap_or_else(|| cx.heap.missing(&value, constant)))
+    let text = string(cx, "attr", name)?;
+    match own_attribute(cx, &value, text, constant)? {
+        Some(found) => Ok(found),
+        None if value.is_undefined() => attribute(cx, &value, text, constant),
+        None => Ok(cx.heap.missing(&value, constant)),
+    }
 }

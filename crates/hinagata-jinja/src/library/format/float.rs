@@ -49,6 +49,9 @@ pub(super) fn digits(
 
 /// A float with exactly `precision` digits behind the point.
 pub(crate) fn fixed(float: f64, precision: usize) -> String {
+    if float.is_nan() {
+        return "nan".to_owned();
+    }
     let asked = precision.min(MOST);
     let mut text = format!("{float:.asked$}");
     text.extend(std::iter::repeat_n('0', precision - asked));

@@ -134,7 +134,7 @@ fn translate<'a>(
             },
         }
     }
-    part_of(cx, receiver, result.as_str())
+    finish(result, receiver.is_safe())
 }
 
 fn translated<'a>(cx: &Context<'_, 'a>, table: &Value<'a>, character: char) -> Result<Option<Value<'a>>> {
