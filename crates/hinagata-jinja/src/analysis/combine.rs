@@ -150,19 +150,25 @@ impl Open<'_> {
     /// Adds the variables of a used template, seen from here.
     fn add(&mut self, template: &TemplateUse, variables: &[Origin], budget: &Budget) -> Result<()> {
         for (name, item) in variables {
-            let scopes = &self.analysis.scopes;
-            let meaning = scopes.look_up(template.scope, &item.path.root, budget)?;
-            budget.step(1 + meaning.shapes.len() as u64)?;
-            if meaning.free {
-                self.push(name.clone(), item.clone());
-            }
-            for shape in &meaning.shapes {
-                if let Some(path) = continued(shape, &item.path) {
-                    self.push(name.clone(), VariableUse { path, ..item.clone() });
-                }
+            for path in self.analysis.seen_from(template, &item.path, budget)? {
+                self.push(name.clone(), VariableUse { path, ..item.clone() });
             }
         }
         Ok(())
+    }
+}
+
+impl Analysis {
+    /// What the variable `path` of a template that is used with context is called in this one; several
+    /// paths where only the run can tell, none where it is no data.
+    ///
+    /// # Errors
+    /// When the budget is used up.
+    pub fn seen_from(&self, template: &TemplateUse, path: &Path, budget: &Budget) -> Result<Vec<Path>> {
+        let meaning = self.scopes.look_up(template.scope, &path.root, budget)?;
+        budget.step(1 + meaning.shapes.len() as u64)?;
+        let free = meaning.free.then(|| path.clone());
+        Ok(free.into_iter().chain(meaning.shapes.iter().filter_map(|shape| continued(shape, path))).collect())
     }
 }
 

@@ -40,6 +40,12 @@ impl Path {
         Self { root: Arc::clone(&self.root), parts: parts.collect() }
     }
 
+    /// The path of a variable `other` whose variables are the entries of the value at this path.
+    #[must_use]
+    pub fn join(&self, other: &Self) -> Self {
+        self.with([PathPart::Key(other.root.clone())].into_iter().chain(other.parts.iter().cloned()))
+    }
+
     /// The path to what `attribute` names in filters: keys and numbers with dots between them.
     pub(super) fn with_attribute(&self, attribute: &str) -> Self {
         let part = |part: &str| part.parse().map_or_else(|_| PathPart::Key(part.into()), PathPart::Index);
