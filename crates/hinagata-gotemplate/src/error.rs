@@ -18,7 +18,7 @@ pub(crate) enum Part<'m> {
     Int(i64),
 }
 
-/// A message of Go: `location` is part of its format, `context` is not; `%s`, `%q`, `%d` and `%v` in
+/// A message of Go: `location` is part of its format, `context` is not; `%s`, `%q`, `%d`, `%v` and `%w` in
 /// `format` are replaced by `parts` in order.
 pub(crate) fn message(location: &str, context: &str, format: &str, parts: &[Part<'_>]) -> String {
     if location.contains('%') {
@@ -56,8 +56,13 @@ fn through_printf(format: &str, parts: &[Part<'_>]) -> Result<String> {
         .collect::<Result<Vec<_>>>()?;
     let mut building = Building::new(&heap);
     let mut printer = Printer::new(&mut building, &heap, Integers::Float);
-    printf(&mut printer, format.as_bytes(), &values)?;
-    Ok(String::from_utf8_lossy(building.as_bytes()).into_owned())
+    printf(&mut printer, format.replace("%w", "%v").as_bytes(), &values)?;
+    let text = String::from_utf8_lossy(building.as_bytes()).into_owned();
+    // An error to wrap is printed as it is; a missing one shows the verb that asked for it.
+    match text.strip_suffix("%!v(MISSING)") {
+        Some(before) if format.ends_with("%w") => Ok(format!("{before}%!w(MISSING)")),
+        _ => Ok(text),
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,6 @@ pub use exec::{Context, Data, Templates};
 pub use limits::go_limits;
 pub use set::{MissingKey, Options, Set};
 pub use value::{
-    host::{is_nil, sprint, type_name},
+    host::{is_nil, sprint, sprintf, type_name},
     view::Integers,
 };

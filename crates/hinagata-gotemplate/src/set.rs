@@ -1,6 +1,9 @@
 //! Sets of templates: parsed one source after the other, linked, ready to run.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use hinagata_value::{
     Budget, Calls, Error, ErrorKind, Functions, Heap, Limits, Output, Place, Provenance, Result, Site,
@@ -82,7 +85,8 @@ pub struct Set {
     /// Names of the host functions that are used, by the number templates have for them.
     used: Vec<Box<str>>,
     trees: Vec<Arc<Tree>>,
-    names: HashMap<Box<str>, u32>,
+    /// Names and numbers, by name.
+    names: Vec<(Box<str>, u32)>,
     /// For each template, the templates that its calls lead to.
     links: Vec<Box<[Option<u32>]>>,
     /// The name that was parsed first: Go names the set after it.
@@ -94,7 +98,15 @@ impl Set {
     /// function can never be used.
     #[must_use]
     pub fn new(options: Options, functions: &Functions) -> Self {
-        let known = functions.names().filter(|name| is_identifier(name)).map(str::to_owned).collect();
+        Self::with_names(options, functions.names())
+    }
+
+    /// As [`Set::new`], for functions of which only the names are known yet.
+    #[must_use]
+    pub fn with_names<'n>(options: Options, functions: impl IntoIterator<Item = &'n str>) -> Self {
+        let names = functions.into_iter().filter(|name| is_identifier(name)).map(str::to_owned);
+        let known: BTreeSet<String> = names.collect();
+        let known = known.into_iter().collect();
         Self {
             delims: Delims::new(&options.left, &options.right),
             missing_key: options.missing_key,
@@ -102,7 +114,7 @@ impl Set {
             known,
             used: Vec::new(),
             trees: Vec::new(),
-            names: HashMap::new(),
+            names: Vec::new(),
             links: Vec::new(),
             first: None,
         }
@@ -126,33 +138,35 @@ impl Set {
     }
 
     fn add(&mut self, tree: Tree) {
-        if let Some(&index) = self.names.get(&tree.name) {
-            if !parse::is_empty(&tree) {
-                self.trees[index as usize] = Arc::new(tree);
+        match self.find(&tree.name) {
+            Ok(at) => {
+                if !parse::is_empty(&tree) {
+                    let index = self.names[at].1;
+                    self.trees[index as usize] = Arc::new(tree);
+                }
             }
-            return;
+            Err(at) => {
+                self.names.insert(at, (tree.name.clone(), self.trees.len() as u32));
+                self.trees.push(Arc::new(tree));
+            }
         }
-        self.names.insert(tree.name.clone(), self.trees.len() as u32);
-        self.trees.push(Arc::new(tree));
     }
 
     fn link(&mut self) {
-        let target = |name: &Box<str>| self.names.get(name).copied();
+        let target = |name: &Box<str>| self.number(name);
         self.links = self.trees.iter().map(|tree| tree.calls.iter().map(target).collect()).collect();
     }
 
     /// The names of the templates, in order.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<_> = self.names.keys().map(|name| &**name).collect();
-        names.sort_unstable();
-        names
+        self.names.iter().map(|(name, _)| &**name).collect()
     }
 
     /// Whether there is a template of that name.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
-        self.names.contains_key(name)
+        self.find(name).is_ok()
     }
 
     /// How many templates there are: so many numbers for sites a run takes.
@@ -171,8 +185,12 @@ impl Set {
         &self.trees[index as usize]
     }
 
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        self.names.binary_search_by(|(known, _)| (**known).cmp(name))
+    }
+
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
-        self.names.get(name).copied()
+        self.find(name).ok().map(|at| self.names[at].1)
     }
 
     pub(crate) fn target(&self, tree: u32, call: u32) -> Option<u32> {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::Part,
-    tree::{At, Builtin, FunctionRef, Span, shown},
+    tree::{At, Builtin, ExprKind, FunctionRef, Span, shown},
     value::{
         exotic::Nil,
         view::{View, type_name},
@@ -50,11 +50,19 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         };
         let parameters = Parameters::of(function.signature());
         self.check_count(name, parameters, args.len(), last.is_some())?;
+        let literal = last.is_none() && self.are_literals(args);
         let base = self.stack.len();
         self.push_args(parameters, args, last, dot)?;
-        let result = self.invoke(function, blamed, base);
+        let result = self.invoke(function, blamed, base, literal);
         self.stack.truncate(base);
         result.map_err(|error| self.fail_calling(blamed, name, error))
+    }
+
+    /// Whether operands are written in the template as literals.
+    fn are_literals(&self, args: Span) -> bool {
+        self.tree.exprs[args.range()].iter().all(|expr| {
+            matches!(expr.kind, ExprKind::Nil | ExprKind::Bool(_) | ExprKind::Number(_) | ExprKind::Str(_))
+        })
     }
 
     /// The function with this number in the set, looked up once per run.
@@ -69,16 +77,24 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         *slot
     }
 
-    /// Calls `function` with the arguments on the stack from `base` on.
-    fn invoke(&mut self, function: &'a Arc<dyn Function>, at: At, base: usize) -> Result<Val<'a>> {
+    /// Calls `function` with the arguments on the stack from `base` on; `literal` as in [`Host`].
+    fn invoke(
+        &mut self,
+        function: &'a Arc<dyn Function>,
+        at: At,
+        base: usize,
+        literal: bool,
+    ) -> Result<Val<'a>> {
         self.budget.enter()?;
         let host = Host {
             heap: self.heap,
             functions: self.context.functions,
             calls: self.context.calls,
             site: self.site(at),
+            literal,
         };
         let value = function.call(&host, &Arguments::positional(&self.stack[base..]))?;
+        self.changed = self.heap.has_changes();
         let result = function.signature().map_or(Type::Any, |signature| signature.result);
         Ok(match (result, value) {
             (Type::Any, value) => Val::boxed(value),
@@ -146,7 +162,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             })?;
             self.stack[slot] = value;
         }
-        self.invoke(function, at, base + 1)
+        self.invoke(function, at, base + 1, false)
     }
 
     /// A value for a parameter of a function value: nil and integers are converted.

@@ -7,6 +7,7 @@ use hinagata_value::{Error, Provenance, Result, Value};
 use super::Exec;
 use crate::{
     fmt::{print::Printer, printf::printf, sink::Building},
+    tree::Builtin,
     value::{exotic::Nil, view::View},
 };
 
@@ -15,6 +16,30 @@ use crate::{
 pub(super) enum Order {
     Less,
     LessOrEqual,
+}
+
+/// What `builtin` says about two scalars of one kind; `None` where that needs a closer look.
+#[inline]
+pub(super) fn scalars(builtin: Builtin, left: View<'_, '_>, right: View<'_, '_>) -> Option<bool> {
+    let ordering = match (left, right) {
+        (View::Str(a), View::Str(b)) if matches!(builtin, Builtin::Eq | Builtin::Ne) => {
+            return Some((a == b) == (builtin == Builtin::Eq));
+        }
+        (View::Str(a), View::Str(b)) => Some(a.cmp(b)),
+        (View::Int(a), View::Int(b)) => Some(a.cmp(&b)),
+        (View::Float(a), View::Float(b)) => a.partial_cmp(&b),
+        _ => return None,
+    };
+    let is = |wanted: Ordering| ordering == Some(wanted);
+    Some(match builtin {
+        Builtin::Eq => is(Ordering::Equal),
+        Builtin::Ne => !is(Ordering::Equal),
+        Builtin::Lt => is(Ordering::Less),
+        Builtin::Ge => !is(Ordering::Less),
+        Builtin::Le => ordering.is_some_and(Ordering::is_le),
+        Builtin::Gt => !ordering.is_some_and(Ordering::is_le),
+        _ => return None,
+    })
 }
 
 /// Whether two values are equal.

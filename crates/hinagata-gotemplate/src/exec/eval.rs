@@ -6,7 +6,7 @@ use super::{Exec, Val};
 use crate::{
     error::Part,
     text::number::Ideal,
-    tree::{At, Content, ExprKind, NumberLiteral, Span, StrLiteral, shown},
+    tree::{Arm, At, Content, ExprKind, NumberLiteral, Span, StrLiteral, Test, shown},
     value::exotic::Complex,
 };
 
@@ -15,6 +15,14 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     pub(super) fn pipeline(&mut self, index: u32, dot: &Val<'a>) -> Result<Val<'a>> {
         let tree = self.tree;
         let pipe = &tree.pipes[index as usize];
+        if let Some(path) = &pipe.path
+            && let Some(json) = self.data(path, dot)
+        {
+            self.budget.step(1)?;
+            // Where Go would be now, in case the value is refused.
+            self.at = At::expr(tree.commands[pipe.commands.start as usize].args.start);
+            return Ok(Val::plain(Value::Json(json)).unboxed());
+        }
         let value = self.stages(index, pipe.commands, dot)?.unwrap_or(Val::INVALID);
         for variable in &pipe.variables {
             self.set(variable, value.clone())?;
@@ -33,10 +41,21 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(value)
     }
 
-    /// Whether the value of a pipeline counts as true.
-    pub(super) fn condition(&mut self, index: u32, dot: &Val<'a>) -> Result<bool> {
-        let value = self.pipeline(index, dot)?;
-        self.truth(&value.value)
+    /// Whether the condition of an arm counts as true.
+    #[inline]
+    pub(super) fn condition(&mut self, arm: &'a Arm, dot: &Val<'a>) -> Result<bool> {
+        let known = match &arm.test {
+            Test::Path(path) => self.path_truth(path, dot),
+            Test::Compare(comparison) => self.compared(comparison, dot),
+            Test::Any => None,
+        };
+        match known {
+            Some(truth) => self.budget.step(1).map(|()| truth),
+            None => {
+                let value = self.pipeline(arm.pipe, dot)?;
+                self.truth(&value.value)
+            }
+        }
     }
 
     /// The value of a command; `last` is the value of the one before it, its last argument.

@@ -158,7 +158,9 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// A list as a window of the list that it is a part of; most are windows of themselves.
     fn window(&self, list: &Value<'a>) -> Reach<'a> {
         let part = match list {
-            Value::List(part) => self.windows.iter().find(|window| is(&window.part, part)),
+            Value::List(part) => {
+                self.windows.iter().flat_map(|all| all.iter()).find(|window| is(&window.part, part))
+            }
             _ => None,
         };
         match part {
@@ -179,16 +181,18 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             && let Value::List(part) = &value
         {
             self.forget_windows()?;
-            self.windows.push(Window { part: Rc::downgrade(part), whole, start, reach });
+            let window = Window { part: Rc::downgrade(part), whole, start, reach };
+            self.windows.get_or_insert_default().push(window);
         }
         Ok(Val::plain(value))
     }
 
     /// Drops windows whose lists are gone, before their table grows.
     fn forget_windows(&mut self) -> Result<()> {
-        if self.windows.len() == self.windows.capacity() {
-            self.budget.step(self.windows.len() as u64)?;
-            self.windows.retain(|window| window.part.strong_count() > 0);
+        let windows = self.windows.get_or_insert_default();
+        if windows.len() == windows.capacity() {
+            self.budget.step(windows.len() as u64)?;
+            windows.retain(|window| window.part.strong_count() > 0);
         }
         Ok(())
     }

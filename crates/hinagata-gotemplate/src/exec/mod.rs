@@ -12,6 +12,7 @@ mod eval;
 mod field;
 mod index;
 mod print;
+mod quick;
 mod range;
 
 use std::{cell::OnceCell, rc::Weak, sync::Arc};
@@ -172,10 +173,11 @@ pub(crate) fn execute<'a, P: Provenance>(
         base: 0,
         stack: Vec::new(),
         functions: Vec::new(),
-        windows: Vec::new(),
+        windows: None,
         scope,
         scope_map: OnceCell::new(),
         depth: 0,
+        changed: context.heap.has_changes(),
     };
     let dot = exec.root.clone();
     exec.enter_frame(&dot).map_err(|error| exec.placed(error))
@@ -203,11 +205,13 @@ struct Exec<'r, 'a, P: Provenance> {
     stack: Vec<Value<'a>>,
     /// The host functions by their number in the set, once they were looked up.
     functions: Vec<Option<&'a Arc<dyn Function>>>,
-    /// Lists that are parts of longer ones.
-    windows: Vec<Window<'a>>,
+    /// Lists that are parts of longer ones. A box, because most runs have none and must be short.
+    windows: Option<Box<Vec<Window<'a>>>>,
     scope: Option<&'a dyn Variables>,
-    scope_map: OnceCell<Value<'a>>,
+    scope_map: OnceCell<Box<Value<'a>>>,
     depth: u32,
+    /// Data of the caller has been changed by another engine or a function, so copies stand for it.
+    changed: bool,
 }
 
 /// A list made by `slice`, and the list it is a part of: slicing it again may reach beyond its end.
@@ -236,9 +240,9 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
                 if self.scope_map.get().is_none() {
                     let map = self.merged(scope)?;
                     // Nothing else can have set it meanwhile.
-                    let _ = self.scope_map.set(map);
+                    let _ = self.scope_map.set(Box::new(map));
                 }
-                View::of(self.scope_map.get().unwrap_or(value), self.set.integers)
+                View::of(self.scope_map.get().map_or(value, |map| &**map), self.set.integers)
             }
             _ => View::of(value, self.set.integers),
         }
@@ -259,7 +263,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn settled(&self, value: Value<'a>) -> Result<Value<'a>> {
         if self.scope.is_some() && is_scope(&value) {
             self.view_scope(&value)?;
-            return Ok(self.scope_map.get().cloned().unwrap_or(value));
+            return Ok(self.scope_map.get().map_or(value, |map| (**map).clone()));
         }
         Ok(value)
     }
@@ -294,7 +298,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             _ => {
                 self.at = at;
                 let parts = [Part::Text(name), Part::Text(error.message())];
-                let wrapped = self.fail("error calling %s: %v", &parts);
+                let wrapped = self.fail("error calling %s: %w", &parts);
                 wrapped.with_source(error)
             }
         }
@@ -331,6 +335,18 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             Some(0) => Ok(&self.root),
             Some(slot) => Ok(&self.slots[self.base + slot - 1]),
             None => Err(self.fail("undefined variable: %s", &[Part::Text(&variable.name)])),
+        }
+    }
+
+    /// As [`Exec::set`], where it is short.
+    #[inline]
+    fn put(&mut self, variable: &Variable, value: Val<'a>) -> Result<()> {
+        match variable.slots {
+            Slots::One(slot) if slot > 0 => {
+                self.slots[self.base + slot as usize - 1] = value;
+                Ok(())
+            }
+            _ => self.set(variable, value),
         }
     }
 
@@ -411,6 +427,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn outside(&mut self, site: At, name: &str, data: Value<'a>) -> Result<()> {
         let data = self.settled(data)?;
         let result = self.context.templates.render(name, data, self.output);
+        self.changed = self.heap.has_changes();
         self.at = site;
         result.map_err(|error| match error.kind() {
             ErrorKind::Suspended => error,
@@ -426,7 +443,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             match node {
                 Node::Text(text) => {
                     let site = self.site(At::node(index));
-                    self.output.write(&text.text, site)?;
+                    self.output.write_literal(&text.text, site)?;
                 }
                 Node::Action(action) => self.action(index, action, dot)?,
                 Node::If(branch) => match self.if_(branch, dot)? {
@@ -452,7 +469,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn if_(&mut self, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
         let tree = self.tree;
         for arm in &tree.arms[branch.arms.range()] {
-            if self.condition(arm.pipe, dot)? {
+            if self.condition(arm, dot)? {
                 return self.body(arm.body, dot);
             }
         }

@@ -45,7 +45,18 @@ impl Formatter {
 }
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
+    #[inline]
     pub(super) fn action(&mut self, index: u32, action: &'a Action, dot: &Val<'a>) -> Result<()> {
+        if let Some(path) = &action.path
+            && let Some(result) = self.print_path(index, path, dot)
+        {
+            return result;
+        }
+        self.any_action(index, action, dot)
+    }
+
+    #[inline(never)]
+    fn any_action(&mut self, index: u32, action: &'a Action, dot: &Val<'a>) -> Result<()> {
         let tree = self.tree;
         let pipe = &tree.pipes[action.pipe as usize];
         if !pipe.variables.is_empty() {
@@ -54,24 +65,15 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let last = pipe.commands.end - 1;
         let args = tree.commands[last as usize].args;
         let first = args.start;
-        match &tree.exprs[first as usize].kind {
-            ExprKind::Field(keys) if args.len() == 1 && pipe.commands.len() == 1 => {
-                self.budget.step(1)?;
-                self.at = At::expr(first);
-                let value = self.fields(dot, &tree.keys[keys.range()], false)?;
-                self.print_value(index, &value.value)
-            }
-            ExprKind::Function(FunctionRef::Builtin(builtin)) => match Formatter::of(*builtin) {
-                Some(formatter) => {
-                    let before = self.stages(action.pipe, Span { end: last, ..pipe.commands }, dot)?;
-                    self.budget.step(1)?;
-                    let rest = Span { start: first + 1, end: args.end };
-                    self.print_formatted(index, formatter, *builtin, first, rest, before, dot)
-                }
-                None => self.print_pipeline(index, action.pipe, dot),
-            },
-            _ => self.print_pipeline(index, action.pipe, dot),
+        if let ExprKind::Function(FunctionRef::Builtin(builtin)) = &tree.exprs[first as usize].kind
+            && let Some(formatter) = Formatter::of(*builtin)
+        {
+            let before = self.stages(action.pipe, Span { end: last, ..pipe.commands }, dot)?;
+            self.budget.step(1)?;
+            let rest = Span { start: first + 1, end: args.end };
+            return self.print_formatted(index, formatter, *builtin, first, rest, before, dot);
         }
+        self.print_pipeline(index, action.pipe, dot)
     }
 
     fn print_pipeline(&mut self, index: u32, pipe: u32, dot: &Val<'a>) -> Result<()> {
@@ -80,8 +82,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 
     /// Writes a value to the output.
-    #[inline]
-    fn print_value(&mut self, index: u32, value: &Value<'a>) -> Result<()> {
+    pub(super) fn print_value(&mut self, index: u32, value: &Value<'a>) -> Result<()> {
         let site = self.site(At::node(index));
         match View::of(value, self.set.integers) {
             Ok(View::Str(text)) if !matches!(value, Value::Pieces(_)) => self.output.write(text, site),

@@ -58,10 +58,11 @@ struct Turns<'e, 'r, 'a, P: Provenance> {
 
 impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
     fn list(mut self, list: &Value<'a>) -> Result<Option<()>> {
-        if let Value::Json(Json::Array(items)) = list {
+        if let Value::Json(Json::Array(items)) = list
+            && !self.exec.changed
+        {
             for (at, item) in items.iter().enumerate() {
-                let item = self.exec.heap.current(Value::Json(item));
-                if !self.turn(|| Value::Int(at as i64), Val::boxed(item))? {
+                if !self.turn(|| Value::Int(at as i64), || Val::boxed(Value::Json(item)))? {
                     break;
                 }
             }
@@ -70,7 +71,7 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
         let count = self.exec.heap.len(list).unwrap_or(0);
         for at in 0..count {
             let Some(item) = self.exec.heap.item(list, at) else { break };
-            if !self.turn(|| Value::Int(at as i64), Val::boxed(item))? {
+            if !self.turn(|| Value::Int(at as i64), || Val::boxed(item.clone()))? {
                 break;
             }
         }
@@ -81,7 +82,7 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
         let entries = sorted_entries(self.exec.heap, map)?.unwrap_or_default();
         let any = !entries.is_empty();
         for (key, value) in entries {
-            if !self.turn(|| key.clone(), Val::boxed(value))? {
+            if !self.turn(|| key.clone(), || Val::boxed(value.clone()))? {
                 break;
             }
         }
@@ -99,7 +100,7 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
         let is_byte = matches!(value, Value::Big(_));
         for at in 0..count {
             let item = if is_byte { byte(self.exec.heap, at as u8)? } else { Value::Int(at) };
-            if !self.turn(|| Value::UNDEFINED, Val::plain(item))? {
+            if !self.turn(|| Value::UNDEFINED, || Val::plain(item.clone()))? {
                 break;
             }
         }
@@ -108,15 +109,15 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
 
     /// One turn; `false` after a `break`.
     #[inline]
-    fn turn(&mut self, index: impl FnOnce() -> Value<'a>, item: Val<'a>) -> Result<bool> {
+    fn turn(&mut self, index: impl FnOnce() -> Value<'a>, item: impl Fn() -> Val<'a>) -> Result<bool> {
         let exec = &mut *self.exec;
         exec.budget.step(1)?;
         match &*self.pipe.variables {
             [] => {}
-            [only] => exec.set(only, item.clone())?,
+            [only] => exec.put(only, item())?,
             [first, second, ..] => {
-                exec.set(first, Val::plain(index()))?;
-                exec.set(second, item.clone())?;
+                exec.put(first, Val::plain(index()))?;
+                exec.put(second, item())?;
             }
         }
         if P::ON {
@@ -124,7 +125,7 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
             exec.output.provenance().enter_turn(site, self.turn);
             self.turn += 1;
         }
-        let flow = exec.body(self.node.body, &item)?;
+        let flow = exec.body(self.node.body, &item())?;
         if P::ON {
             exec.output.provenance().leave_turn();
         }

@@ -50,7 +50,8 @@ impl<'p> Parser<'p> {
         let at = token.start;
         self.back(token);
         let pipe = self.pipeline("command", Kind::RightDelim)?;
-        Ok(Item::Node(Node::Action(Action { at, pipe })))
+        let path = self.current.tree.pipes[pipe as usize].path.clone();
+        Ok(Item::Node(Node::Action(Action { at, pipe, path })))
     }
 
     fn loop_word(&mut self, shown: &str, node: Node) -> Result<Node> {
@@ -80,8 +81,9 @@ impl<'p> Parser<'p> {
         let mut arms = Vec::new();
         let otherwise = loop {
             let pipe = self.pipeline(context, Kind::RightDelim)?;
+            let test = self.test(pipe);
             let (body, ending) = self.inner_body()?;
-            arms.push(Arm { pipe, body });
+            arms.push(Arm { pipe, body, test });
             if ending == Ending::End {
                 break None;
             }

@@ -114,8 +114,10 @@ fn is_hex_integer(text: &str) -> bool {
 
 /// The integer that `float` is exactly.
 fn exact_int(float: f64) -> Option<i64> {
+    // Beyond this range a conversion has no exact result, even where rounding makes it look so.
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     let int = float as i64;
-    (int as f64 == float).then_some(int)
+    ((-LIMIT..LIMIT).contains(&float) && int as f64 == float).then_some(int)
 }
 
 fn parse_signed(text: &str) -> Option<i64> {

@@ -94,6 +94,7 @@ pub(crate) struct TextNode {
 pub(crate) struct Action {
     pub(crate) at: u32,
     pub(crate) pipe: u32,
+    pub(crate) path: Option<Path>,
 }
 
 /// `if` or `with`, its `else if` arms in a row.
@@ -108,6 +109,7 @@ pub(crate) struct Branch {
 pub(crate) struct Arm {
     pub(crate) pipe: u32,
     pub(crate) body: Span,
+    pub(crate) test: Test,
 }
 
 #[derive(Debug)]
@@ -133,6 +135,51 @@ pub(crate) struct Pipe {
     /// The variables exist already: `=` instead of `:=`.
     pub(crate) assigns: bool,
     pub(crate) commands: Span,
+    /// The same as a path, where it is one and sets no variables.
+    pub(crate) path: Option<Path>,
+}
+
+/// Fields from a known start on, ready to be walked: the short way through most pipelines.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) start: Start,
+    pub(crate) keys: Box<[Key]>,
+}
+
+/// Where a path starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    Dot,
+    /// `$`, unless it was assigned to; then it still is where `$` is kept.
+    Root,
+    /// A variable, by its place in the frame.
+    Slot(u32),
+}
+
+/// A condition that can be decided without making values, if the data allows it.
+#[derive(Clone, Debug)]
+pub(crate) enum Test {
+    Path(Path),
+    Compare(Box<Comparison>),
+    /// Anything else.
+    Any,
+}
+
+/// A comparison of two scalars.
+#[derive(Clone, Debug)]
+pub(crate) struct Comparison {
+    pub(crate) builtin: Builtin,
+    pub(crate) left: Scalar,
+    pub(crate) right: Scalar,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug)]
+pub(crate) enum Scalar {
+    Path(Path),
+    Text(Box<str>),
+    Int(i64),
+    Float(f64),
 }
 
 /// A variable where it is declared, assigned or used.
@@ -298,6 +345,11 @@ impl Builtin {
             Self::Slice => "slice",
             Self::Urlquery => "urlquery",
         }
+    }
+
+    /// Whether it compares two values.
+    pub(crate) fn compares(self) -> bool {
+        matches!(self, Self::Eq | Self::Ge | Self::Gt | Self::Le | Self::Lt | Self::Ne)
     }
 
     pub(crate) fn named(name: &str) -> Option<Self> {

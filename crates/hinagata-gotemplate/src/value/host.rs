@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hinagata_value::{Heap, Result, Value};
 
 use super::view::{Integers, View};
-use crate::fmt::{print::Printer, sink::Building};
+use crate::fmt::{print::Printer, printf::printf, sink::Building};
 
 /// The string that Go's `Sprint` makes of `values`: each as `%v`, with spaces where neither neighbour
 /// is a string.
@@ -15,6 +15,21 @@ use crate::fmt::{print::Printer, sink::Building};
 pub fn sprint<'a>(heap: &Heap<'a>, values: &[Value<'a>], integers: Integers) -> Result<Value<'a>> {
     let mut building = Building::new(heap);
     Printer::new(&mut building, heap, integers).print(values)?;
+    building.finish(heap)
+}
+
+/// The string that Go's `Sprintf` makes of `format` and `values`.
+///
+/// # Errors
+/// As [`sprint`].
+pub fn sprintf<'a>(
+    heap: &Heap<'a>,
+    format: &[u8],
+    values: &[Value<'a>],
+    integers: Integers,
+) -> Result<Value<'a>> {
+    let mut building = Building::new(heap);
+    printf(&mut Printer::new(&mut building, heap, integers), format, values)?;
     building.finish(heap)
 }
 

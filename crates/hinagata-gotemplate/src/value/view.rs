@@ -74,13 +74,19 @@ impl<'v, 'a> View<'v, 'a> {
         match json {
             Json::Null => Self::Nil,
             Json::Bool(flag) => Self::Bool(*flag),
-            Json::Number(number) => match number.as_i64() {
-                Some(int) if integers == Integers::Exact => Self::Int(int),
-                _ => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
-            },
+            Json::Number(number) => Self::of_number(number, integers),
             Json::String(text) => Self::Str(text),
             Json::Array(_) => Self::List(value),
             Json::Object(_) => Self::Map(value),
+        }
+    }
+
+    /// The Go number that a JSON number stands for.
+    #[inline]
+    pub(crate) fn of_number(number: &serde_json::Number, integers: Integers) -> Self {
+        match number.as_i64() {
+            Some(int) if integers == Integers::Exact => Self::Int(int),
+            _ => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
         }
     }
 

@@ -2,32 +2,33 @@
 //!
 //! They are no part of the product. The conformance runner uses this file too.
 
-use hinagata_gotemplate::{Integers, is_nil, sprint, type_name};
+use hinagata_gotemplate::{Integers, is_nil, sprint, sprintf, type_name};
 use hinagata_value::{Arguments, Closure, Error, Functions, Heap, Host, Result, Signature, Type, Value};
 
 /// All of them, for data whose numbers are read as `integers` says.
 pub(crate) fn functions(integers: Integers) -> Functions {
-    use Type::{Any, Bool, Float, Int, List, Map, String};
+    use Type::{Any, Bool, Float, Int, List, Map, String as Str};
     let mut functions = Functions::new();
     let mut add = Adder(&mut functions);
-    add.typed("upper", &[String], None, String, false, |host, args| map_case(host, args, to_upper));
-    add.typed("lower", &[String], None, String, false, |host, args| map_case(host, args, to_lower));
-    add.typed("join", &[List, String], None, String, false, move |host, args| join(host, args, integers));
+    add.typed("upper", &[Str], None, Str, false, |host, args| map_case(host, args, to_upper));
+    add.typed("lower", &[Str], None, Str, false, |host, args| map_case(host, args, to_lower));
+    add.typed("join", &[List, Str], None, Str, false, move |host, args| join(host, args, integers));
     add.typed("add", &[Int, Int], None, Int, false, |_, args| {
         let int = |at: usize| args.positional[at].as_i64().unwrap_or_default();
         Ok(Value::Int(int(0).wrapping_add(int(1))))
     });
-    add.typed("concat", &[], Some(Any), String, false, move |host, args| {
+    add.typed("concat", &[], Some(Any), Str, false, move |host, args| {
         let mut bytes = Vec::new();
         for value in args.positional {
             push_sprint(&mut bytes, host.heap, value, integers)?;
         }
         host.heap.bytes(&bytes)
     });
-    add.typed("fail", &[String], None, String, true, |_, args| {
-        Err(Error::runtime(args.positional[0].as_str().unwrap_or_default()))
+    add.typed("fail", &[Str], None, Str, true, |_, args| {
+        let message = args.positional[0].as_bytes().unwrap_or_default();
+        Err(Error::runtime(String::from_utf8_lossy(message)))
     });
-    add.typed("lookup", &[String], None, Map, true, lookup);
+    add.typed("lookup", &[Str], None, Map, true, lookup);
     add.typed("list", &[], Some(Any), List, false, |host, args| {
         host.heap.list_of(args.positional.iter().cloned())
     });
@@ -36,19 +37,19 @@ pub(crate) fn functions(integers: Integers) -> Functions {
         let number = args.positional[0].as_number();
         Ok(Value::Float(number.map_or(f64::NAN, |number| number.as_f64()) / 2.0))
     });
-    add.typed("yesno", &[Bool], None, String, false, |host, args| {
+    add.typed("yesno", &[Bool], None, Str, false, |host, args| {
         host.heap.string(if args.positional[0].as_bool() == Some(true) { "yes" } else { "no" })
     });
-    add.typed("version", &[], None, String, false, |host, _| host.heap.string("v1.2.3"));
+    add.typed("version", &[], None, Str, false, |host, _| host.heap.string("v1.2.3"));
     add.typed("nothing", &[], None, Any, false, |_, _| Ok(Value::None));
     add.typed("echo", &[Any], None, Any, false, |_, args| Ok(args.positional[0].clone()));
-    add.typed("boom", &[], None, String, false, |_, _| Err(Error::runtime("kaboom")));
-    add.typed("json", &[Any], None, String, true, move |host, args| {
-        let mut out = std::string::String::new();
+    add.typed("boom", &[], None, Str, false, |_, _| Err(Error::runtime("kaboom")));
+    add.typed("json", &[Any], None, Str, true, move |host, args| {
+        let mut out = String::new();
         marshal(&mut out, host.heap, &args.positional[0], integers)?;
         host.heap.string(&out)
     });
-    add.typed("fnval", &[String], None, Any, true, |host, args| {
+    add.typed("fnval", &[Str], None, Any, true, |host, args| {
         let name = args.positional[0].as_str().unwrap_or_default();
         let known = ["upper", "add", "concat", "fail", "version", "half"].contains(&name);
         Ok(known.then(|| host.function(name)).flatten().unwrap_or_default())
@@ -145,26 +146,11 @@ fn lookup<'a>(host: &Host<'_, 'a>, args: &Arguments<'_, 'a>) -> Result<Value<'a>
         ]),
         Some("empty") => map(Vec::new()),
         Some("nil") => Ok(Value::None),
-        name => {
-            let mut quoted = String::new();
-            quote(&mut quoted, name.unwrap_or_default());
-            Err(Error::runtime(format!("lookup: unknown name {quoted}")))
+        _ => {
+            let text = sprintf(heap, b"lookup: unknown name %q", args.positional, Integers::Float)?;
+            Err(Error::runtime(text.as_str().unwrap_or_default()))
         }
     }
-}
-
-/// `%q`, for the names that cases use.
-fn quote(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
 }
 
 fn dict<'a>(host: &Host<'_, 'a>, args: &Arguments<'_, 'a>) -> Result<Value<'a>> {

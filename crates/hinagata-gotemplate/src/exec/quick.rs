@@ -1,0 +1,149 @@
+//! The short way: fields of the caller's data, printed, tested and compared where they are.
+//!
+//! That is most of what templates do. It needs no values of our own, and no error can come of it.
+//! Whatever is not so simple gives `None` here and takes the usual way, which does everything.
+
+use hinagata_value::{Provenance, Result, Value};
+use serde_json::Value as Json;
+
+use super::{Exec, Val, compare};
+use crate::{
+    fmt::{print::print_default, sink::Direct},
+    set::MissingKey,
+    tree::{At, Comparison, Path, Scalar, Start},
+    value::view::{Integers, View},
+};
+
+/// Stands for a key that is not there, where that makes no difference to a null.
+static NULL: Json = Json::Null;
+
+impl<'a, P: Provenance> Exec<'_, 'a, P> {
+    #[inline]
+    fn start<'v>(&'v self, start: Start, dot: &'v Val<'a>) -> &'v Val<'a> {
+        match start {
+            Start::Dot => dot,
+            Start::Root => &self.root,
+            Start::Slot(slot) => &self.slots[self.base + slot as usize],
+        }
+    }
+
+    /// The data at the end of a path. For a pipeline alone: elsewhere a missing key is no null.
+    #[inline]
+    pub(super) fn data(&self, path: &'a Path, dot: &Val<'a>) -> Option<&'a Json> {
+        let Value::Json(mut json) = self.start(path.start, dot).value else { return None };
+        if self.changed {
+            return None;
+        }
+        for key in &path.keys {
+            let Json::Object(map) = json else { return None };
+            json = match key.find(map) {
+                Some(value) => value,
+                None if self.set.missing_key == MissingKey::Invalid => return Some(&NULL),
+                None => return None,
+            };
+        }
+        Some(json)
+    }
+
+    /// Prints what a path leads to; `None` when that needs a closer look.
+    #[inline]
+    pub(super) fn print_path(&mut self, index: u32, path: &'a Path, dot: &Val<'a>) -> Option<Result<()>> {
+        match self.data(path, dot) {
+            Some(Json::String(text)) => {
+                let site = self.site(At::node(index));
+                Some(self.output.write(text, site))
+            }
+            Some(json) => Some(self.print_data(index, json)),
+            None => self.print_variable(index, path, dot),
+        }
+    }
+
+    #[inline(never)]
+    fn print_data(&mut self, index: u32, json: &'a Json) -> Result<()> {
+        let site = self.site(At::node(index));
+        match json {
+            Json::Number(number) => self.print_scalar(index, View::of_number(number, self.set.integers)),
+            Json::Bool(flag) => self.output.write(if *flag { "true" } else { "false" }, site),
+            Json::Null => self.output.write("<no value>", site),
+            _ => self.print_value(index, &Value::Json(json)),
+        }
+    }
+
+    fn print_scalar(&mut self, index: u32, view: View<'_, 'a>) -> Result<()> {
+        let site = self.site(At::node(index));
+        let mut sink = Direct { output: self.output, site, budget: self.budget };
+        print_default(&mut sink, self.heap, view, self.set.integers)
+    }
+
+    /// Prints a variable that holds a count or a key.
+    #[inline(never)]
+    fn print_variable(&mut self, index: u32, path: &'a Path, dot: &Val<'a>) -> Option<Result<()>> {
+        if !path.keys.is_empty() {
+            return None;
+        }
+        match self.start(path.start, dot).value {
+            Value::Int(int) => Some(self.print_scalar(index, View::Int(int))),
+            Value::Lit(text) => {
+                let site = self.site(At::node(index));
+                Some(self.output.write(text, site))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether what a path leads to counts as true.
+    #[inline]
+    pub(super) fn path_truth(&self, path: &'a Path, dot: &Val<'a>) -> Option<bool> {
+        if let Some(json) = self.data(path, dot) {
+            return Some(truth_of(json));
+        }
+        match self.start(path.start, dot).value {
+            Value::Int(int) if path.keys.is_empty() => Some(int != 0),
+            _ => None,
+        }
+    }
+
+    /// A comparison of two scalars of one kind.
+    pub(super) fn compared(&self, comparison: &'a Comparison, dot: &Val<'a>) -> Option<bool> {
+        let left = self.scalar(&comparison.left, dot)?;
+        compare::scalars(comparison.builtin, left, self.scalar(&comparison.right, dot)?)
+    }
+
+    #[inline]
+    fn scalar(&self, scalar: &'a Scalar, dot: &Val<'a>) -> Option<View<'a, 'a>> {
+        match scalar {
+            Scalar::Path(path) => match self.data(path, dot) {
+                Some(json) => scalar_of(json, self.set.integers),
+                None => match self.start(path.start, dot).value {
+                    Value::Int(int) if path.keys.is_empty() => Some(View::Int(int)),
+                    _ => None,
+                },
+            },
+            Scalar::Text(text) => Some(View::Str(text)),
+            Scalar::Int(int) => Some(View::Int(*int)),
+            Scalar::Float(float) => Some(View::Float(*float)),
+        }
+    }
+}
+
+/// Whether data counts as true.
+#[inline]
+fn truth_of(json: &Json) -> bool {
+    match json {
+        Json::Null => false,
+        Json::Bool(flag) => *flag,
+        Json::Number(number) => number.as_f64().is_none_or(|number| number != 0.0),
+        Json::String(text) => !text.is_empty(),
+        Json::Array(items) => !items.is_empty(),
+        Json::Object(map) => !map.is_empty(),
+    }
+}
+
+#[inline]
+fn scalar_of<'a>(json: &'a Json, integers: Integers) -> Option<View<'a, 'a>> {
+    Some(match json {
+        Json::String(text) => View::Str(text),
+        Json::Number(number) => View::of_number(number, integers),
+        _ => return None,
+    })
+}
