@@ -10,6 +10,7 @@ use hinagata_value::Key;
 use crate::{
     ast::{BinaryOp, CompareOp, Span},
     library::{filters::Filter, tests::Test},
+    run::Quick,
 };
 
 /// Statements that run one after the other.
@@ -341,6 +342,8 @@ pub(crate) struct FilterCall {
     pub(crate) name: String,
     /// `None`: not known; an error when it is reached.
     pub(crate) filter: Option<Filter>,
+    /// A short way, where there is one for these arguments.
+    pub(crate) quick: Option<Quick>,
     pub(crate) args: Args,
     pub(crate) span: Span,
 }

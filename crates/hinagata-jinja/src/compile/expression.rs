@@ -9,6 +9,7 @@ use crate::{
         Args, Call, Callee, Conditional, Expr, FilterCall, LoopField, Path, PathStep, SliceExpr, TestCall,
     },
     library::{filters, methods, tests},
+    run::Quick,
 };
 
 impl Compiler<'_> {
@@ -188,10 +189,12 @@ impl Compiler<'_> {
     }
 
     fn filter(&mut self, filter: &ast::FilterCall) -> Result<FilterCall> {
+        let args = self.args(&filter.args)?;
         Ok(FilterCall {
             name: filter.name.to_string(),
             filter: filters::find(&filter.name),
-            args: self.args(&filter.args)?,
+            quick: Quick::of(&filter.name, &args),
+            args,
             span: filter.span,
         })
     }

@@ -117,8 +117,11 @@ impl<'a> Vm<'_, 'a> {
                         result.ok_or_else(|| Error::runtime(format!("there is no method '{name}'")))
                     });
                 }
-                if let (Some(action), Value::Engine(handle)) = (self.method_action(&receiver, name), &receiver) {
-                    return self.with_args(&call.args, |vm, arguments| vm.perform(action, *handle, arguments, span));
+                if let (Some(action), Value::Engine(handle)) =
+                    (self.method_action(&receiver, name), &receiver)
+                {
+                    return self
+                        .with_args(&call.args, |vm, arguments| vm.perform(action, *handle, arguments, span));
                 }
                 self.attribute(&receiver, step)?
             }

@@ -3,7 +3,7 @@
 use hinagata_value::{Error, Result, Value};
 use serde_json::Value as Json;
 
-use super::Vm;
+use super::{Quick, Vm};
 use crate::{
     ast::{BinaryOp, CompareOp, Span},
     code::{Conditional, Expr, FilterCall, Path, SliceExpr, TestCall},
@@ -22,7 +22,10 @@ impl<'a> Vm<'_, 'a> {
             Expr::Loop(field) => Ok(self.loop_field(*field)),
             Expr::Filter(filter) => {
                 let value = self.eval(&filter.0)?;
-                self.apply_filter(value, &filter.1)
+                match (filter.1.quick, self.quick_length(&value)) {
+                    (Some(Quick::Length), Some(length)) => Ok(length),
+                    _ => self.apply_filter(value, &filter.1),
+                }
             }
             Expr::Call(call) => self.call(call),
             Expr::Bool(value) => Ok(Value::Bool(*value)),
@@ -222,7 +225,7 @@ impl<'a> Vm<'_, 'a> {
                 (CompareOp::Ne, left, Value::Lit(right)) if let Some(left) = left.as_str() => {
                     *left != ***right
                 }
-                (op, Value::Int(a), Value::Int(b)) if let Some(holds) = compare_ints(*op, *a, *b) => holds,
+                (op, left, right) if let Some(holds) = compare_ints(*op, left, right) => holds,
                 _ => self.relation(*op, &left, &right).map_err(|error| self.locate(error, *span))?,
             };
             if !holds {
@@ -308,7 +311,10 @@ impl<'a> Vm<'_, 'a> {
     }
 }
 
-fn compare_ints(op: CompareOp, a: i64, b: i64) -> Option<bool> {
+/// Compares integers of 64 bits, those of the data included.
+#[inline]
+fn compare_ints(op: CompareOp, a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
+    let (a, b) = (a.as_i64()?, b.as_i64()?);
     Some(match op {
         CompareOp::Eq => a == b,
         CompareOp::Ne => a != b,

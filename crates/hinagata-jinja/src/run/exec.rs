@@ -279,6 +279,13 @@ impl<'a> Vm<'_, 'a> {
             Expr::Call(call) if !matches!(call.callee, Callee::LoopCycle | Callee::LoopChanged) => {
                 return self.print_call(call, site, out);
             }
+            Expr::Filter(filter) if let (Some(quick), false) = (filter.1.quick, self.autoescape) => {
+                let value = self.eval(&filter.0)?;
+                if self.print_quick(&value, quick, &filter.1, site, out)? {
+                    return Ok(());
+                }
+                self.apply_filter(value, &filter.1)?
+            }
             _ => self.eval(expr)?,
         };
         self.print_value(&value, site, out)

@@ -14,6 +14,7 @@ mod inherit;
 mod loops;
 mod names;
 mod objects;
+mod quick;
 mod render;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use hinagata_value::{
     Segments, Site, Undefined, Value, Variables, near_names,
 };
 
+pub(crate) use self::quick::Quick;
 pub use self::render::{Render, Rendered};
 use self::{few::Few, names::Context as NameContext, objects::ObjectTable};
 use crate::{

@@ -250,12 +250,8 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
                 _ => None,
             },
             Object::Loop(object) => match (&object.state, name) {
-                (_, "cycle") => {
-                    Some(Found::New(Object::OwnMethod { receiver: handle, name: "cycle" }))
-                }
-                (_, "changed") => {
-                    Some(Found::New(Object::OwnMethod { receiver: handle, name: "changed" }))
-                }
+                (_, "cycle") => Some(Found::New(Object::OwnMethod { receiver: handle, name: "cycle" })),
+                (_, "changed") => Some(Found::New(Object::OwnMethod { receiver: handle, name: "changed" })),
                 (LoopPlace::Ended(state), _) => {
                     LoopField::of(name).map(|field| Found::Value(state.field(field)))
                 }
