@@ -226,13 +226,23 @@ pub(crate) enum NotInt {
     TooLarge,
 }
 
+/// A text without the white space that Python allows around a number: all of Unicode's, except that
+/// a text of ASCII alone has no separators among it.
+fn trimmed(text: &str) -> &str {
+    if text.is_ascii() {
+        text.trim_matches(|character| matches!(character, ' ' | '\t'..='\r'))
+    } else {
+        text.trim_matches(is_space)
+    }
+}
+
 /// Reads an integer as `int(text, base)` does: spaces around it, a sign, a prefix, `_` between
 /// digits, digits of any script. A base of 0 takes the prefix for it.
 ///
 /// # Errors
 /// When the text is no integer of that base.
 pub(crate) fn parse_int(text: &str, base: u32) -> Result<i128, NotInt> {
-    let text = text.trim_matches(is_space);
+    let text = trimmed(text);
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -292,7 +302,7 @@ fn digit_of(character: char) -> Option<u32> {
 
 /// Reads a float as `float(text)` does; `None` when the text is none.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
-    let text = text.trim_matches(is_space);
+    let text = trimmed(text);
     let mut plain = String::with_capacity(text.len());
     let mut before = ' ';
     for (at, character) in text.char_indices() {

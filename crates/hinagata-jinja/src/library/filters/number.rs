@@ -120,6 +120,9 @@ pub(super) fn round<'a>(
         return Err(Error::runtime("`round` has the methods 'common', 'ceil' and 'floor'"));
     }
     let Some(number) = as_number(&value) else {
+        if method != "common" {
+            cx.require_defined(&value)?;
+        }
         return Err(type_error(cx, &value, |name| format!("`round` works on numbers, not on {name}")));
     };
     let whole = precision.is_some_and(Value::is_none);

@@ -129,8 +129,13 @@ pub(super) fn random<'a>(
     if len == 0 {
         return Ok(Value::UNDEFINED);
     }
-    let place = cx.random.below(len as u64);
-    ops::item(cx, &value, &Value::Int(place.cast_signed()))
+    let place = Value::Int(cx.random.below(len as u64).cast_signed());
+    let found = match value.kind() {
+        Kind::Map => cx.heap.lookup(&value, &place)?,
+        Kind::View => None,
+        _ => return ops::item(cx, &value, &place),
+    };
+    found.ok_or_else(|| wrong_type(cx, &value, |name| format!("`random` works on sequences, not on {name}")))
 }
 
 /// The entries of a map as tuples; none of an undefined value.

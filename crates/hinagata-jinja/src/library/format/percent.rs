@@ -32,6 +32,11 @@ pub(crate) fn format<'a>(
     let mut rest = format;
     while let Some(at) = rest.find('%') {
         text.push_str(&rest[..at])?;
+        if let Some(after) = rest[at + 1..].strip_prefix('%') {
+            text.push_str("%")?;
+            rest = after;
+            continue;
+        }
         let mut directive = Directive { rest: &rest[at + 1..], ..Directive::default() };
         directive.parse(&mut supply)?;
         directive.push(&mut supply, &mut text)?;
@@ -192,9 +197,6 @@ impl<'f> Directive<'f> {
     }
 
     fn push<'a>(self, supply: &mut Supply<'_, '_, 'a>, text: &mut Text<'a>) -> Result<()> {
-        if self.conversion == '%' {
-            return text.push_str("%");
-        }
         let value = supply.take()?;
         settled(&value)?;
         let (cx, safe) = (supply.cx, supply.safe);
@@ -206,7 +208,7 @@ impl<'f> Directive<'f> {
             }
             'o' | 'x' | 'X' => match as_int(&value) {
                 Some(int) if !safe => self.push_int(int, self.conversion, text),
-                _ => Err(wrong_type(cx, &value, |name| {
+                _ => Err(type_error(cx, &value, |name| {
                     format!("`%{}` needs an integer, not {name}", self.conversion)
                 })),
             },

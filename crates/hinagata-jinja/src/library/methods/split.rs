@@ -6,8 +6,8 @@ use super::string::{parts, separator, text, written};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, places, string},
-        ops::{is_true, iterate},
+        arguments::{bind, integer, places, string},
+        ops::iterate,
         print::print_escaped,
         textual::part_of,
         types::type_error,
@@ -94,10 +94,7 @@ pub(super) fn split_lines<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let [keep] = bind(arguments, "splitlines", ["keepends"], 0)?;
-    let keep = match keep {
-        Some(keep) => is_true(cx, keep)?,
-        None => false,
-    };
+    let keep = integer(cx, keep, 0)? != 0;
     let text = text(receiver);
     cx.heap.budget().step_bytes(text.len())?;
     if keep { parts(cx, receiver, whole_lines(text)) } else { parts(cx, receiver, lines(text)) }

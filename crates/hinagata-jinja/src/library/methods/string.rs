@@ -10,6 +10,7 @@ use crate::{
         filters::{strip_tags, unescape},
         format::template::{self, Fields},
         number::as_int,
+        print::print_escaped,
         textual::{finish, made, part_of},
         types::type_error,
     },
@@ -67,7 +68,8 @@ pub(super) const METHODS: Table = &[
 ];
 
 /// The methods that only safe strings have.
-pub(super) const SAFE_METHODS: Table = &[("striptags", safe_strip_tags), ("unescape", safe_unescape)];
+pub(super) const SAFE_METHODS: Table =
+    &[("escape", safe_escape), ("striptags", safe_strip_tags), ("unescape", safe_unescape)];
 
 /// The text of a receiver; the tables are asked with strings only.
 pub(super) fn text<'v>(receiver: &'v Value<'_>) -> &'v str {
@@ -98,6 +100,13 @@ fn safe_strip_tags<'a>(
 ) -> Result<Value<'a>> {
     none(arguments, "striptags")?;
     strip_tags(cx, text(receiver))
+}
+
+fn safe_escape<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    let [value] = places(arguments, "escape", 1)?;
+    let mut text = cx.heap.text();
+    print_escaped(cx, value.unwrap_or(&Value::None), &mut text)?;
+    finish(text, true)
 }
 
 fn safe_unescape<'a>(

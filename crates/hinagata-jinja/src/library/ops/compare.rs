@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use hinagata_value::{Error, Kind, Number, Result, Value, equal, order, order_numbers};
+use hinagata_value::{Error, Kind, Number, Result, Role, Value, equal, order, order_numbers};
 
 use super::super::{
     number::as_number,
@@ -69,7 +69,27 @@ fn equals_others<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Resu
             _ => settled(operand)?,
         }
     }
-    equal(cx.heap, a, b)
+    match (a, b) {
+        (Value::View(left), Value::View(right))
+            if left.role() != Role::Values && right.role() != Role::Values =>
+        {
+            same_items(cx, a, b)
+        }
+        _ => equal(cx.heap, a, b),
+    }
+}
+
+/// Whether two views hold the same, in whatever order: keys and items of maps are sets to Python.
+fn same_items<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
+    if cx.heap.len(a) != cx.heap.len(b) {
+        return Ok(false);
+    }
+    for item in cx.heap.iter(a).into_iter().flatten() {
+        if !contains_item(cx, &item, b)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether two values stand in an order.
@@ -170,7 +190,10 @@ pub(crate) fn contains<'a>(cx: &Context<'_, 'a>, needle: &Value<'a>, haystack: &
     match haystack.kind() {
         Kind::Map => contains_key(cx, needle, haystack),
         Kind::List | Kind::Tuple | Kind::Once | Kind::View => contains_item(cx, needle, haystack),
-        Kind::Range => Ok(range_contains(needle, haystack)),
+        Kind::Range => match needle {
+            Value::Undefined(_) => contains_item(cx, needle, haystack),
+            _ => Ok(range_contains(needle, haystack)),
+        },
         Kind::Bytes => bytes_contain(cx, needle, haystack),
         Kind::Undefined if cx.settings.undefined != UndefinedMode::Error => Ok(false),
         _ => Err(super::super::types::wrong_type(cx, haystack, |name| {
@@ -189,6 +212,8 @@ fn contains_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>, map: &Value<'a>) -> R
         Kind::List | Kind::Map => {
             Err(type_error(cx, key, |name| format!("a {name} cannot be a key, so it is in no map")))
         }
+        // These have an identity that can be a key in Python, but never one of a map here.
+        Kind::Range | Kind::Once | Kind::Namespace | Kind::Function | Kind::Host => Ok(false),
         _ => Ok(cx.heap.lookup(map, key)?.is_some()),
     }
 }
