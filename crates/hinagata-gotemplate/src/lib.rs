@@ -1,5 +1,6 @@
 //! wip
 #![allow(dead_code, missing_docs)]
+pub mod analysis;
 mod error;
 mod escape;
 mod exec;

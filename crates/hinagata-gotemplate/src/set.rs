@@ -77,9 +77,8 @@ pub struct Options {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Set {
+    pub(crate) options: Options,
     delims: Delims,
-    pub(crate) missing_key: MissingKey,
-    pub(crate) integers: Integers,
     /// Names of the functions that sources may use.
     known: Arc<[String]>,
     /// Names of the host functions that are used, by the number templates have for them.
@@ -109,8 +108,7 @@ impl Set {
         let known = known.into_iter().collect();
         Self {
             delims: Delims::new(&options.left, &options.right),
-            missing_key: options.missing_key,
-            integers: options.integers,
+            options,
             known,
             used: Vec::new(),
             trees: Vec::new(),
@@ -179,6 +177,10 @@ impl Set {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.trees.is_empty()
+    }
+
+    pub(crate) fn trees(&self) -> impl Iterator<Item = &Tree> {
+        self.trees.iter().map(|tree| &**tree)
     }
 
     pub(crate) fn tree(&self, index: u32) -> &Tree {

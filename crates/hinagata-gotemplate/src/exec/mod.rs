@@ -229,7 +229,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn view<'v>(&'v self, value: &'v Value<'a>) -> Result<View<'v, 'a>> {
         match value {
             Value::Engine(_) => self.view_scope(value),
-            _ => View::of(value, self.set.integers),
+            _ => View::of(value, self.set.options.integers),
         }
     }
 
@@ -242,9 +242,9 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
                     // Nothing else can have set it meanwhile.
                     let _ = self.scope_map.set(Box::new(map));
                 }
-                View::of(self.scope_map.get().map_or(value, |map| &**map), self.set.integers)
+                View::of(self.scope_map.get().map_or(value, |map| &**map), self.set.options.integers)
             }
-            _ => View::of(value, self.set.integers),
+            _ => View::of(value, self.set.options.integers),
         }
     }
 
@@ -269,7 +269,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     }
 
     fn integers(&self) -> Integers {
-        self.set.integers
+        self.set.options.integers
     }
 
     fn site(&self, at: At) -> Site {
@@ -299,7 +299,16 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
                 self.at = at;
                 let parts = [Part::Text(name), Part::Text(error.message())];
                 let wrapped = self.fail("error calling %s: %w", &parts);
-                wrapped.with_source(error)
+                // What the sandbox refuses stays that, and advice is not lost.
+                let wrapped = match error.kind() {
+                    ErrorKind::Security => wrapped.with_kind(ErrorKind::Security),
+                    _ => wrapped,
+                };
+                let wrapped = wrapped.with_near(error.near().to_vec());
+                match error.hint().map(str::to_owned) {
+                    Some(hint) => wrapped.with_hint(hint).with_source(error),
+                    None => wrapped.with_source(error),
+                }
             }
         }
     }
@@ -429,9 +438,11 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         let result = self.context.templates.render(name, data, self.output);
         self.changed = self.heap.has_changes();
         self.at = site;
-        result.map_err(|error| match error.kind() {
-            ErrorKind::Suspended => error,
-            _ => error.via(self.tree.place(site)),
+        result.map_err(|error| match (error.kind(), error.place()) {
+            (ErrorKind::Suspended, _) => error,
+            // It did not come to running the template.
+            (_, None) => error.at(|| self.tree.place(site)),
+            (_, Some(_)) => error.via(self.tree.place(site)),
         })
     }
 
@@ -506,7 +517,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     }
 
     fn missing_key(&self) -> MissingKey {
-        self.set.missing_key
+        self.set.options.missing_key
     }
 }
 

@@ -84,11 +84,11 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// Writes a value to the output.
     pub(super) fn print_value(&mut self, index: u32, value: &Value<'a>) -> Result<()> {
         let site = self.site(At::node(index));
-        match View::of(value, self.set.integers) {
+        match View::of(value, self.set.options.integers) {
             Ok(View::Str(text)) if !matches!(value, Value::Pieces(_)) => self.output.write(text, site),
             Ok(view @ (View::Float(_) | View::Int(_) | View::Bool(_) | View::List(_) | View::Map(_))) => {
                 let mut sink = Direct { output: self.output, site, budget: self.budget };
-                print_default(&mut sink, self.heap, view, self.set.integers)
+                print_default(&mut sink, self.heap, view, self.set.options.integers)
             }
             _ => self.print_rare(index, value),
         }
@@ -109,7 +109,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             _ => {}
         }
         let value = self.settled(value.clone())?;
-        let view = View::of(&value, self.set.integers)?;
+        let view = View::of(&value, self.set.options.integers)?;
         match view {
             View::Invalid | View::Nil => self.output.write("<no value>", site),
             View::Func(_) => {
@@ -119,7 +119,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             }
             _ => {
                 let mut sink = Direct { output: self.output, site, budget: self.budget };
-                print_default(&mut sink, self.heap, view, self.set.integers)
+                print_default(&mut sink, self.heap, view, self.set.options.integers)
             }
         }
     }
@@ -140,7 +140,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         self.push_builtin_args(builtin, first, args, last, dot)?;
         let site = self.site(At::node(index));
         let mut sink = Direct { output: self.output, site, budget: self.budget };
-        format_into(&mut sink, formatter, self.heap, self.set.integers, &self.stack[base..])?;
+        format_into(&mut sink, formatter, self.heap, self.set.options.integers, &self.stack[base..])?;
         self.stack.truncate(base);
         Ok(())
     }
@@ -148,7 +148,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// What a formatting builtin makes, as a value; its arguments are on the stack from `base` on.
     pub(super) fn formatted(&mut self, formatter: Formatter, base: usize) -> Result<Value<'a>> {
         let mut building = Building::new(self.heap);
-        format_into(&mut building, formatter, self.heap, self.set.integers, &self.stack[base..])?;
+        format_into(&mut building, formatter, self.heap, self.set.options.integers, &self.stack[base..])?;
         building.finish(self.heap)
     }
 }

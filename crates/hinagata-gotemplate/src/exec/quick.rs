@@ -38,7 +38,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             let Json::Object(map) = json else { return None };
             json = match key.find(map) {
                 Some(value) => value,
-                None if self.set.missing_key == MissingKey::Invalid => return Some(&NULL),
+                None if self.set.options.missing_key == MissingKey::Invalid => return Some(&NULL),
                 None => return None,
             };
         }
@@ -62,7 +62,9 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     fn print_data(&mut self, index: u32, json: &'a Json) -> Result<()> {
         let site = self.site(At::node(index));
         match json {
-            Json::Number(number) => self.print_scalar(index, View::of_number(number, self.set.integers)),
+            Json::Number(number) => {
+                self.print_scalar(index, View::of_number(number, self.set.options.integers))
+            }
             Json::Bool(flag) => self.output.write(if *flag { "true" } else { "false" }, site),
             Json::Null => self.output.write("<no value>", site),
             _ => self.print_value(index, &Value::Json(json)),
@@ -72,7 +74,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     fn print_scalar(&mut self, index: u32, view: View<'_, 'a>) -> Result<()> {
         let site = self.site(At::node(index));
         let mut sink = Direct { output: self.output, site, budget: self.budget };
-        print_default(&mut sink, self.heap, view, self.set.integers)
+        print_default(&mut sink, self.heap, view, self.set.options.integers)
     }
 
     /// Prints a variable that holds a count or a key.
@@ -113,7 +115,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     fn scalar(&self, scalar: &'a Scalar, dot: &Val<'a>) -> Option<View<'a, 'a>> {
         match scalar {
             Scalar::Path(path) => match self.data(path, dot) {
-                Some(json) => scalar_of(json, self.set.integers),
+                Some(json) => scalar_of(json, self.set.options.integers),
                 None => match self.start(path.start, dot).value {
                     Value::Int(int) if path.keys.is_empty() => Some(View::Int(int)),
                     _ => None,

@@ -162,6 +162,7 @@ impl<'p> Parser<'p> {
         let (at, name) = self.template_name(CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
         let outer = std::mem::replace(&mut self.current, Current::new(&name, &self.source));
+        self.current.tree.start = at;
         let (root, ending) = self.item_list()?;
         if ending != Ending::End {
             let shown = self.shown_ending(ending);

@@ -92,6 +92,7 @@ impl Current {
         let tree = Tree {
             name: name.into(),
             source: source.clone(),
+            start: 0,
             root: Span::default(),
             nodes: Vec::new(),
             arms: Vec::new(),
@@ -232,6 +233,7 @@ impl<'p> Parser<'p> {
         let outer = std::mem::replace(&mut self.current, Current::new("", &self.source));
         let token = self.expect(&[Kind::String, Kind::RawString], CONTEXT)?;
         self.current.tree.name = self.unquoted_name(&token)?.into();
+        self.current.tree.start = token.start;
         self.expect(&[Kind::RightDelim], CONTEXT)?;
         let (root, ending) = self.item_list()?;
         if ending != Ending::End {

@@ -52,6 +52,8 @@ impl Span {
 pub(crate) struct Tree {
     pub(crate) name: Box<str>,
     pub(crate) source: Arc<Source>,
+    /// Where its name stands in the source; 0 for the template of the source itself.
+    pub(crate) start: u32,
     pub(crate) root: Span,
     pub(crate) nodes: Vec<Node>,
     pub(crate) arms: Vec<Arm>,

@@ -1,0 +1,422 @@
+//! Following data through the templates of a set.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::{Analysis, Path, PathPart, TemplateUse, Usage, VariableUse, path::Origin, position};
+use crate::{
+    Set,
+    tree::At,
+    tree::{
+        Branch, Builtin, Content, ExprKind, FunctionRef, Node, Slots, Span, TemplateNode, Tree, Variable,
+        shown,
+    },
+};
+
+/// Templates are not looked at on more different data than this.
+const MOST_VISITS: usize = 500;
+/// More uses than this are not collected.
+const MOST_USES: usize = 20_000;
+/// Rounds after which variables that still change are left as they are.
+const MOST_ROUNDS: usize = 4;
+
+pub(super) fn walk(set: &Set, entry: u32) -> Analysis {
+    let mut pending = VecDeque::from([(entry, Origin::of(Path::default()))]);
+    let mut seen: HashSet<(u32, Origin)> = pending.iter().cloned().collect();
+    let mut analysis = Analysis::default();
+    while let Some((number, dot)) = pending.pop_front() {
+        let visit = Visit::new(set, number, dot).run();
+        for call in visit.calls {
+            let known = analysis.templates.iter_mut().find(|used| used.position == call.used.position);
+            match known {
+                Some(known) => known.data.extend(call.used.data),
+                None => analysis.templates.push(call.used),
+            }
+            if let Some(target) = call.target
+                && seen.len() < MOST_VISITS
+                && seen.insert((target, call.data.clone()))
+            {
+                pending.push_back((target, call.data));
+            }
+        }
+        let room = MOST_USES.saturating_sub(analysis.variables.len());
+        analysis.variables.extend(visit.uses.into_iter().take(room));
+        analysis.loops.extend(visit.loops);
+    }
+    add_unreached_calls(set, &mut analysis);
+    for used in &mut analysis.templates {
+        used.data.sort();
+        used.data.dedup();
+    }
+    analysis.variables.sort_by_key(|used| used.position);
+    dedup_all(&mut analysis.variables);
+    analysis.loops.sort();
+    analysis.loops.dedup();
+    analysis
+}
+
+/// Calls in templates that nothing reaches are named as well.
+fn add_unreached_calls(set: &Set, analysis: &mut Analysis) {
+    let reached: HashSet<_> = analysis.templates.iter().map(|used| used.position).collect();
+    for (tree, number) in set.trees().zip(0..) {
+        for node in &tree.nodes {
+            if let Node::Template(template) = node {
+                let used = template_use(set, tree, number, template, Vec::new());
+                if !reached.contains(&used.position) {
+                    analysis.templates.push(used);
+                }
+            }
+        }
+    }
+}
+
+fn template_use(set: &Set, tree: &Tree, number: u32, node: &TemplateNode, data: Vec<Path>) -> TemplateUse {
+    let name = tree.calls[node.call as usize].clone();
+    let position = position(&tree.source, node.at as usize, name.len() + 2);
+    TemplateUse { name, defined: set.target(number, node.call).is_some(), data, position }
+}
+
+/// Equal uses at one place, which several visits of a template may give, are one.
+fn dedup_all(uses: &mut Vec<VariableUse>) {
+    let mut seen = HashSet::new();
+    uses.retain(|used| seen.insert((used.position, used.path.clone(), used.usage, used.template.clone())));
+}
+
+/// One template on one origin of its dot.
+struct Visit<'s> {
+    set: &'s Set,
+    tree: &'s Tree,
+    number: u32,
+    root: Origin,
+    /// What the variables are, by the place of their declaration.
+    declared: Vec<Origin>,
+    /// The declaration that a slot holds now.
+    slots: Vec<Option<usize>>,
+    /// The number of each declaration, by pipeline and place in it.
+    numbers: HashMap<(u32, usize), usize>,
+    changed: bool,
+    uses: Vec<VariableUse>,
+    calls: Vec<Call>,
+    loops: Vec<(super::Position, Path)>,
+}
+
+/// A call of a template.
+struct Call {
+    used: TemplateUse,
+    target: Option<u32>,
+    data: Origin,
+}
+
+impl<'s> Visit<'s> {
+    fn new(set: &'s Set, number: u32, root: Origin) -> Self {
+        let tree = set.tree(number);
+        Self {
+            set,
+            tree,
+            number,
+            root,
+            declared: Vec::new(),
+            slots: vec![None; tree.slots as usize],
+            numbers: HashMap::new(),
+            changed: false,
+            uses: Vec::new(),
+            calls: Vec::new(),
+            loops: Vec::new(),
+        }
+    }
+
+    /// Walks until the variables have all the values they can have.
+    fn run(mut self) -> Self {
+        for _ in 0..MOST_ROUNDS {
+            self.changed = false;
+            self.uses.clear();
+            self.calls.clear();
+            self.loops.clear();
+            let dot = self.root.clone();
+            self.body(self.tree.root, &dot);
+            if !self.changed {
+                break;
+            }
+        }
+        self
+    }
+
+    fn body(&mut self, body: Span, dot: &Origin) {
+        let tree = self.tree;
+        for node in &tree.nodes[body.range()] {
+            match node {
+                Node::Action(action) => {
+                    self.pipeline(action.pipe, dot, Usage::Value);
+                }
+                Node::If(branch) => self.branch(branch, dot, false),
+                Node::With(branch) => self.branch(branch, dot, true),
+                Node::Range(range) => {
+                    let over = self.stages(range.pipe, dot, Usage::Value);
+                    if let [path] = over.paths() {
+                        let at = tree.pipes[range.pipe as usize].at as usize;
+                        self.loops.push((position(&tree.source, at, 0), path.clone()));
+                    }
+                    let item = over.with([PathPart::Each]);
+                    // The last variable gets the item; the one before it a number or key.
+                    let variables = &tree.pipes[range.pipe as usize].variables;
+                    for (at, variable) in variables.iter().enumerate() {
+                        let origin = if at + 1 == variables.len() { item.clone() } else { Origin::default() };
+                        self.replace(range.pipe, at, variable, &origin);
+                    }
+                    self.body(range.body, &item);
+                    if let Some(body) = range.otherwise {
+                        self.body(body, dot);
+                    }
+                }
+                Node::Template(template) => self.template(template, dot),
+                Node::Text(_) | Node::Break | Node::Continue => {}
+            }
+        }
+    }
+
+    fn branch(&mut self, branch: &'s Branch, dot: &Origin, rebinds: bool) {
+        for arm in &self.tree.arms[branch.arms.range()] {
+            let value = self.pipeline(arm.pipe, dot, Usage::Condition);
+            self.body(arm.body, if rebinds { &value } else { dot });
+        }
+        if let Some(body) = branch.otherwise {
+            self.body(body, dot);
+        }
+    }
+
+    fn template(&mut self, node: &'s TemplateNode, dot: &Origin) {
+        let data = match node.pipe {
+            None => Origin::default(),
+            // Passing a part of the data on is no use of it: what the template reads of it is.
+            Some(pipe) if self.tree.pipes[pipe as usize].path.is_some() => self.silently(pipe, dot),
+            Some(pipe) => self.pipeline(pipe, dot, Usage::Value),
+        };
+        let used = template_use(self.set, self.tree, self.number, node, data.clone().into_paths());
+        let target = self.set.target(self.number, node.call);
+        self.calls.push(Call { used, target, data });
+    }
+
+    fn silently(&mut self, pipe: u32, dot: &Origin) -> Origin {
+        let uses = self.uses.len();
+        let origin = self.pipeline(pipe, dot, Usage::Value);
+        self.uses.truncate(uses);
+        origin
+    }
+
+    /// The value of a pipeline, before it goes into variables.
+    fn stages(&mut self, index: u32, dot: &Origin, usage: Usage) -> Origin {
+        let commands = self.tree.pipes[index as usize].commands;
+        let last = commands.end.saturating_sub(1);
+        commands.ids().fold(Origin::default(), |piped, command| {
+            let usage = if command == last { usage } else { Usage::Value };
+            self.command(command, dot, usage, piped)
+        })
+    }
+
+    fn pipeline(&mut self, index: u32, dot: &Origin, usage: Usage) -> Origin {
+        let tree = self.tree;
+        let pipe = &tree.pipes[index as usize];
+        let usage = if pipe.variables.is_empty() { usage } else { Usage::Value };
+        let value = self.stages(index, dot, usage);
+        for (at, variable) in pipe.variables.iter().enumerate() {
+            if pipe.assigns {
+                self.assign(variable, &value);
+            } else {
+                self.replace(index, at, variable, &value);
+            }
+        }
+        value
+    }
+
+    fn command(&mut self, index: u32, dot: &Origin, usage: Usage, piped: Origin) -> Origin {
+        let args = self.tree.commands[index as usize].args;
+        let first = args.start;
+        match &self.tree.exprs[first as usize].kind {
+            ExprKind::Function(FunctionRef::Builtin(builtin)) => {
+                let rest = Span { start: first + 1, end: args.end };
+                self.builtin(*builtin, rest, dot, usage, piped)
+            }
+            ExprKind::Function(_) => {
+                for arg in first + 1..args.end {
+                    self.operand(arg, dot, Usage::Value);
+                }
+                Origin::default()
+            }
+            _ => self.operand(first, dot, usage),
+        }
+    }
+
+    fn builtin(&mut self, builtin: Builtin, args: Span, dot: &Origin, usage: Usage, piped: Origin) -> Origin {
+        match builtin {
+            Builtin::And | Builtin::Or => {
+                let mut value = piped;
+                for arg in args.ids() {
+                    let usage = match (arg + 1 == args.end, builtin) {
+                        (true, _) => usage,
+                        (false, _) if usage == Usage::Condition => Usage::Condition,
+                        (false, Builtin::Or) => Usage::Default,
+                        (false, _) => Usage::Condition,
+                    };
+                    value.add(&self.operand(arg, dot, usage));
+                }
+                value
+            }
+            Builtin::Not => {
+                for arg in args.ids() {
+                    self.operand(arg, dot, Usage::Condition);
+                }
+                Origin::default()
+            }
+            Builtin::Index => self.index(args, dot, piped),
+            _ => {
+                let mut values =
+                    args.ids().map(|arg| self.operand(arg, dot, Usage::Value)).collect::<Vec<_>>();
+                match builtin {
+                    Builtin::Slice if !values.is_empty() => values.swap_remove(0),
+                    _ => Origin::default(),
+                }
+            }
+        }
+    }
+
+    /// `index x i j`: what it leads to is read, and with it what the indexes are computed from.
+    fn index(&mut self, args: Span, dot: &Origin, piped: Origin) -> Origin {
+        let mut ids = args.ids();
+        let Some(first) = ids.next() else { return Origin::default() };
+        let uses = self.uses.len();
+        let mut value = self.operand(first, dot, Usage::Value);
+        let is_path = self.uses.len() == uses + value.paths().len();
+        let indexes: Vec<_> = ids.collect();
+        for &index in &indexes {
+            let part = self.constant_part(index);
+            value = value.with([part]);
+        }
+        if !piped.paths().is_empty() || indexes.is_empty() && args.len() == 1 {
+            value = value.with([PathPart::Each]);
+        }
+        if is_path {
+            // The item is read, not the container.
+            for (used, path) in self.uses[uses..].iter_mut().zip(value.paths()) {
+                used.path = path.clone();
+            }
+        }
+        for index in indexes {
+            self.operand(index, dot, Usage::Value);
+        }
+        value
+    }
+
+    fn constant_part(&self, index: u32) -> PathPart {
+        match &self.tree.exprs[index as usize].kind {
+            ExprKind::Str(literal) => match &literal.content {
+                Content::Text(text) => PathPart::Key(text.as_str().into()),
+                Content::Bytes(_) => PathPart::Each,
+            },
+            ExprKind::Number(literal) => literal.number.int.map_or(PathPart::Each, PathPart::Index),
+            _ => PathPart::Each,
+        }
+    }
+
+    fn operand(&mut self, index: u32, dot: &Origin, usage: Usage) -> Origin {
+        let tree = self.tree;
+        match &tree.exprs[index as usize].kind {
+            ExprKind::Dot => self.read(index, dot.clone(), usage),
+            ExprKind::Field(keys) => self.read(index, self.keys(dot, *keys), usage),
+            ExprKind::Variable(variable, keys) => {
+                let value = self.keys(&self.value(variable), *keys);
+                self.read(index, value, usage)
+            }
+            ExprKind::Chain(base, keys) => {
+                let base = self.operand(*base, dot, Usage::Value);
+                self.read(index, self.keys(&base, *keys), usage)
+            }
+            ExprKind::Pipe(pipe) => self.pipeline(*pipe, dot, usage),
+            _ => Origin::default(),
+        }
+    }
+
+    fn keys(&self, origin: &Origin, keys: Span) -> Origin {
+        let keys = &self.tree.keys[keys.range()];
+        origin.with(keys.iter().map(|key| PathPart::Key(key.name().as_str().into())))
+    }
+
+    /// Notes that the operand reads what it stands for.
+    fn read(&mut self, index: u32, origin: Origin, usage: Usage) -> Origin {
+        if self.uses.len() < MOST_USES {
+            let (start, length) = self.extent(index);
+            let position = position(&self.tree.source, start, length);
+            let template = &self.tree.name;
+            self.uses.extend(origin.paths().iter().map(|path| VariableUse {
+                path: path.clone(),
+                usage,
+                template: template.clone(),
+                position,
+            }));
+        }
+        origin
+    }
+
+    /// The bytes of an operand. A chain points at its second part, so its start is found by the
+    /// length of its first.
+    fn extent(&self, index: u32) -> (usize, usize) {
+        let expr = &self.tree.exprs[index as usize];
+        let length = shown(self.tree, At::expr(index)).len();
+        let first = match &expr.kind {
+            ExprKind::Field(keys) if keys.len() > 1 => self.tree.keys[keys.start as usize].name().len() + 1,
+            ExprKind::Variable(variable, keys) if keys.len() > 0 => variable.name.len(),
+            ExprKind::Chain(_, keys) => {
+                let fields = self.tree.keys[keys.range()].iter().map(|key| key.name().len() + 1).sum();
+                return (expr.at as usize, fields);
+            }
+            _ => 0,
+        };
+        ((expr.at as usize).saturating_sub(first), length)
+    }
+
+    // ---- variables ----
+
+    fn value(&self, variable: &Variable) -> Origin {
+        let of = |slot: u32| match (slot, self.slots.get(slot as usize)) {
+            (0, _) => self.root.clone(),
+            (_, Some(Some(declaration))) => self.declared[*declaration].clone(),
+            _ => Origin::default(),
+        };
+        match &variable.slots {
+            Slots::One(slot) => of(*slot),
+            Slots::Maybe(slots) => slots.iter().fold(Origin::default(), |mut value, &slot| {
+                value.add(&of(slot));
+                value
+            }),
+        }
+    }
+
+    /// A declaration, or the variable of a loop: its slot now holds this one.
+    fn replace(&mut self, pipe: u32, at: usize, variable: &Variable, origin: &Origin) {
+        if self.tree.pipes[pipe as usize].assigns {
+            return self.assign(variable, origin);
+        }
+        let Slots::One(slot) = variable.slots else { return };
+        let next = self.numbers.len();
+        let declaration = *self.numbers.entry((pipe, at)).or_insert(next);
+        if declaration == self.declared.len() {
+            self.declared.push(Origin::default());
+        }
+        if let Some(held) = self.slots.get_mut(slot as usize) {
+            *held = Some(declaration);
+        }
+        self.changed |= self.declared[declaration].add(origin);
+    }
+
+    fn assign(&mut self, variable: &Variable, origin: &Origin) {
+        let slots = match &variable.slots {
+            Slots::One(slot) => std::slice::from_ref(slot),
+            Slots::Maybe(slots) => slots,
+        };
+        for &slot in slots {
+            match self.slots.get(slot as usize) {
+                _ if slot == 0 => self.changed |= self.root.add(origin),
+                Some(&Some(declaration)) => self.changed |= self.declared[declaration].add(origin),
+                _ => {}
+            }
+        }
+    }
+}
