@@ -66,7 +66,9 @@ struct FunctionScope {
     next_slot: Slot,
     /// Whether it sees the functions around it: macros do, blocks do not.
     nested: bool,
-    is_root: bool,
+    /// Whether what it prints is dropped once the template extends another one: that of the root, but for
+    /// what a `set` block catches.
+    muted: bool,
     /// The loops around what is being compiled, the innermost last: how many scopes deep each is.
     loops: Vec<OpenLoop>,
 }
@@ -80,14 +82,14 @@ struct OpenLoop {
 struct NameScope {
     symbols: Symbols,
     slots: HashMap<Box<str>, Slot>,
-    /// Whether it is the root itself, whose names the context sees.
+    /// Whether it is the root itself, and not a scope inside.
     top_level: bool,
 }
 
 impl FunctionScope {
-    fn new(nested: bool, is_root: bool) -> Self {
+    fn new(nested: bool, muted: bool) -> Self {
         // Slot 0 of a nested function holds the frame it was made in.
-        Self { scopes: Vec::new(), next_slot: Slot::from(nested), nested, is_root, loops: Vec::new() }
+        Self { scopes: Vec::new(), next_slot: Slot::from(nested), nested, muted, loops: Vec::new() }
     }
 
     fn new_slot(&mut self) -> Slot {
@@ -260,11 +262,7 @@ impl Compiler<'_> {
                 let value = self.expr(&node.value)?;
                 Op::Set(self.target(&node.target)?, value)
             }
-            StmtKind::SetBlock(node) => Op::SetBlock(Box::new(SetBlock {
-                target: self.target(&node.target)?,
-                body: self.scoped(&node.body)?,
-                filters: self.filters(&node.filters)?,
-            })),
+            StmtKind::SetBlock(node) => self.set_block(node)?,
             StmtKind::With(node) => self.with(node)?,
             StmtKind::Macro(node) => {
                 let target = self.name_target(&node.name.name);
@@ -318,10 +316,29 @@ impl Compiler<'_> {
                 Op::Message(role, self.scoped(&node.body)?)
             }
         };
-        let prints = matches!(op, Op::Text(_) | Op::Print(_) | Op::Block(_));
-        let muted_by_extends = prints && self.has_extends && self.function().is_root;
+        let muted_by_extends = self.has_extends && self.is_muted(&op);
         code.push(Node { op, span: stmt.span, muted_by_extends });
         Ok(())
+    }
+
+    /// Whether a statement does nothing once the template extends another one. A block that stands in a
+    /// loop or another scope of the root runs all the same, as in Jinja2.
+    fn is_muted(&mut self, op: &Op) -> bool {
+        let function = self.function();
+        match op {
+            Op::Text(_) | Op::Print(_) => function.muted,
+            Op::Block(_) => function.scopes.last().is_some_and(|scope| scope.top_level),
+            _ => false,
+        }
+    }
+
+    fn set_block(&mut self, node: &ast::SetBlock) -> Result<Op> {
+        let target = self.target(&node.target)?;
+        let muted = std::mem::replace(&mut self.function().muted, false);
+        let body = self.scoped(&node.body)?;
+        self.function().muted = muted;
+        let filters = self.filters(&node.filters)?;
+        Ok(Op::SetBlock(Box::new(SetBlock { target, body, filters })))
     }
 
     fn if_(&mut self, node: &ast::If) -> Result<Op> {

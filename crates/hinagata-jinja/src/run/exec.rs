@@ -69,6 +69,7 @@ impl<'a> Vm<'_, 'a> {
             }
             Op::Set(target, value) => {
                 self.budget.step(1)?;
+                self.check_namespaces(target)?;
                 let value = self.eval(value)?;
                 self.assign(target, value)?;
                 Ok(Flow::Next)
@@ -103,13 +104,13 @@ impl<'a> Vm<'_, 'a> {
                     });
                 }
                 let value = result?;
-                self.print_value(&value, self.site(span), out)?;
+                self.print_unescaped(&value, self.site(span), out)?;
                 Ok(Flow::Next)
             }
             Op::FilterBlock(filters, scope) => {
                 let (flow, text) = self.capture(scope)?;
                 let value = self.apply_filters(text, filters)?;
-                self.print_value(&value, self.site(span), out)?;
+                self.print_unescaped(&value, self.site(span), out)?;
                 Ok(flow)
             }
             Op::Block(block) => {
@@ -241,13 +242,23 @@ impl<'a> Vm<'_, 'a> {
                 let (namespace, name) = &**target;
                 match self.eval(namespace)? {
                     Value::Namespace(map) => self.heap.insert(&map, Value::Lit(name), value),
-                    _ => {
-                        Err(Error::runtime(format!("cannot set '{name}' of something that is no namespace"))
-                            .with_hint("only the attributes of a `namespace(…)` can be set"))
-                    }
+                    _ => Err(no_namespace(name)),
                 }
             }
             Target::Tuple(targets) => self.unpack(targets, &value),
+        }
+    }
+
+    /// Refuses what is no namespace before the value for it is made, as Jinja2 does.
+    #[inline]
+    fn check_namespaces(&mut self, target: &'a Target) -> Result<()> {
+        match target {
+            Target::Slot(_) => Ok(()),
+            Target::Attr(target) => match self.eval(&target.0)? {
+                Value::Namespace(_) => Ok(()),
+                _ => Err(no_namespace(&target.1)),
+            },
+            Target::Tuple(targets) => targets.iter().try_for_each(|target| self.check_namespaces(target)),
         }
     }
 
@@ -311,6 +322,19 @@ impl<'a> Vm<'_, 'a> {
         self.print_rare(value, site, out)
     }
 
+    /// Prints what a filter block or a call block made: a text is printed as it is.
+    fn print_unescaped<P: Provenance>(
+        &mut self,
+        value: &Value<'a>,
+        site: Site,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        match value.as_str() {
+            Some(text) => out.write(text, site),
+            None => self.print_value(value, site, out),
+        }
+    }
+
     #[inline(never)]
     fn print_rare<P: Provenance>(
         &mut self,
@@ -328,4 +352,10 @@ impl<'a> Vm<'_, 'a> {
             _ => out.write_with(site, |text| print::print_output(&self.cx(), value, text)),
         }
     }
+}
+
+#[cold]
+fn no_namespace(name: &str) -> Error {
+    Error::runtime(format!("cannot set '{name}' of something that is no namespace"))
+        .with_hint("only the attributes of a `namespace(…)` can be set")
 }
