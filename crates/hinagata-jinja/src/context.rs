@@ -140,6 +140,24 @@ impl Context<'_, '_> {
         Error::undefined(message)
     }
 
+    /// Refuses an undefined value that may not even be printed, compared or gone over.
+    ///
+    /// What a condition without `else` gives is as lenient as in Jinja2, whatever the mode.
+    ///
+    /// # Errors
+    /// When `value` is undefined and the mode is `Error`.
+    #[inline]
+    pub fn check_use(&self, value: &Value<'_>) -> Result<()> {
+        match value {
+            Value::Undefined(undefined)
+                if self.settings.undefined == UndefinedMode::Error && undefined.owner != Owner::Condition =>
+            {
+                Err(self.undefined_error(*undefined))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses an undefined value where the mode does.
     ///
     /// # Errors

@@ -91,6 +91,10 @@ pub enum Owner {
     Other,
     /// Something that the sandbox keeps from templates: using it is a security error.
     Unsafe,
+    /// A condition that did not hold and has no other branch.
+    Condition,
+    /// Nothing was searched: there is no value yet.
+    Nothing,
 }
 
 /// A handle to an object that the engine keeps for the length of a render.
@@ -148,7 +152,7 @@ pub enum Kind {
 
 impl<'a> Value<'a> {
     /// Nothing, without a name.
-    pub const UNDEFINED: Self = Self::Undefined(Undefined { owner: Owner::Other, name: None });
+    pub const UNDEFINED: Self = Self::Undefined(Undefined { owner: Owner::Nothing, name: None });
 
     /// The kind of this value.
     #[must_use]

@@ -34,14 +34,14 @@ fn print_other<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>)
 fn print_undefined<'a>(cx: &Context<'_, 'a>, undefined: Undefined<'a>, text: &mut Text<'a>) -> Result<()> {
     match cx.settings.undefined {
         UndefinedMode::Empty | UndefinedMode::Jinja => Ok(()),
-        UndefinedMode::Error => Err(cx.undefined_error(undefined)),
+        UndefinedMode::Error => cx.check_use(&Value::Undefined(undefined)),
         UndefinedMode::Debug => {
             let owner = match undefined.owner {
                 Owner::Variables => None,
                 Owner::Map => Some("dict object"),
                 Owner::List => Some("list object"),
                 Owner::Str => Some("str object"),
-                Owner::Other | Owner::Unsafe => Some("object"),
+                Owner::Other | Owner::Unsafe | Owner::Condition | Owner::Nothing => Some("object"),
             };
             match (owner, undefined.name) {
                 (None, Some(name)) => text.push_fmt(format_args!("{{{{ {name} }}}}")),

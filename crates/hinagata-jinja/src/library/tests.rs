@@ -228,13 +228,11 @@ fn is_test<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_
 
 fn is_name<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, known: impl FnOnce(&str) -> bool) -> Result<bool> {
     settled(value)?;
-    match (value, value.kind(), value.as_str()) {
-        (.., Some(name)) => Ok(known(name)),
-        (_, Kind::List | Kind::Map | Kind::View, _) => {
+    cx.check_use(value)?;
+    match (value.kind(), value.as_str()) {
+        (_, Some(name)) => Ok(known(name)),
+        (Kind::List | Kind::Map | Kind::View, _) => {
             Err(Error::runtime("a name is needed, not a list or map"))
-        }
-        (Value::Undefined(_), ..) if cx.settings.undefined == UndefinedMode::Error => {
-            cx.require_defined(value).map(|()| false)
         }
         _ => Ok(false),
     }

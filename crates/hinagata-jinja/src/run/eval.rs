@@ -1,6 +1,6 @@
 //! Expressions.
 
-use hinagata_value::{Error, Result, Value};
+use hinagata_value::{Error, Owner, Result, Undefined, Value};
 use serde_json::Value as Json;
 
 use super::{Quick, Vm};
@@ -277,7 +277,7 @@ impl<'a> Vm<'_, 'a> {
             if !self.test(test)? {
                 return match &node.otherwise {
                     Some(otherwise) if at + 1 == node.tests.len() => self.eval(otherwise),
-                    _ => Ok(Value::UNDEFINED),
+                    _ => Ok(Value::Undefined(Undefined { owner: Owner::Condition, name: None })),
                 };
             }
         }

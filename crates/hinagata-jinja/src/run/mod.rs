@@ -37,7 +37,7 @@ use crate::{
 /// Whether nothing was put into a slot yet: such a slot holds [`Value::UNDEFINED`].
 #[inline]
 fn is_unset(value: &Value<'_>) -> bool {
-    matches!(value, Value::Undefined(Undefined { name: None, owner: hinagata_value::Owner::Other }))
+    matches!(value, Value::Undefined(Undefined { name: None, owner: hinagata_value::Owner::Nothing }))
 }
 
 /// The variables of a render.

@@ -5,6 +5,7 @@ use hinagata_value::{Arguments, Error, Kind, Result, Value};
 use super::{
     attribute::Getter,
     flag,
+    sequence::nothing,
     sort::{in_order, sorted_by},
 };
 use crate::{
@@ -104,7 +105,7 @@ fn extreme<'a>(
     let [case_sensitive, attribute] = bind(arguments, name, ["case_sensitive", "attribute"], 0)?;
     let getter = Getter::new(cx, attribute)?.ignoring_case(!flag(cx, case_sensitive, false)?);
     let mut items = iterate(cx, value)?;
-    let Some(mut best) = items.next() else { return Ok(Value::UNDEFINED) };
+    let Some(mut best) = items.next() else { return Ok(nothing(value)) };
     let mut best_key = getter.get(cx, &best)?;
     for item in items {
         cx.heap.budget().step(1)?;

@@ -54,6 +54,7 @@ fn named<'r, 'a>(arguments: &Arguments<'r, 'a>, wanted: &str) -> Option<&'r Valu
 }
 
 fn name_of<'r, 'a>(cx: &Context<'_, 'a>, name: &'r Value<'a>, what: &str) -> Result<&'r str> {
+    cx.check_use(name)?;
     name.as_str()
         .ok_or_else(|| type_error(cx, name, |kind| format!("the name of a {what} is a string, not {kind}")))
 }

@@ -1,14 +1,14 @@
 //! Filters that go over a sequence.
 
-use hinagata_value::{Arguments, Error, Kind, Number, Result, Value};
+use hinagata_value::{Arguments, Error, Kind, Number, Owner, Result, Undefined, Value};
 
 use super::{attribute::Getter, flag, given};
 use crate::{
-    context::{Context, UndefinedMode},
+    context::Context,
     library::{
         arguments::{bind, index, none, size},
         methods::entries,
-        number::{floor_divide, remainder},
+        number::{as_int, floor_divide, remainder},
         ops::{self, characters, collect, iterate},
         print::{escape, print, print_escaped},
         textual::{copied, finish, textual},
@@ -39,6 +39,12 @@ pub(super) fn list<'a>(
     }
 }
 
+/// What stands for an item of a sequence that has none.
+pub(super) fn nothing<'a>(sequence: &Value<'a>) -> Value<'a> {
+    let owner = if sequence.kind() == Kind::Str { Owner::Str } else { Owner::List };
+    Value::Undefined(Undefined { owner, name: None })
+}
+
 /// The first item; undefined where there is none.
 pub(super) fn first<'a>(
     cx: &Context<'_, 'a>,
@@ -51,7 +57,7 @@ pub(super) fn first<'a>(
         Some(text) => text.chars().next().map(|first| character(cx, first)).transpose()?,
         None => iterate(cx, &value)?.next(),
     };
-    Ok(found.unwrap_or(Value::UNDEFINED))
+    Ok(found.unwrap_or_else(|| nothing(&value)))
 }
 
 /// The last item; undefined where there is none.
@@ -86,7 +92,7 @@ pub(super) fn last<'a>(
             found
         }
     };
-    Ok(found.unwrap_or(Value::UNDEFINED))
+    Ok(found.unwrap_or_else(|| nothing(&value)))
 }
 
 #[cold]
@@ -127,7 +133,7 @@ pub(super) fn random<'a>(
     none(arguments, "random")?;
     let len = ops::length(cx, &value)?;
     if len == 0 {
-        return Ok(Value::UNDEFINED);
+        return Ok(nothing(&value));
     }
     let place = Value::Int(cx.random.below(len as u64).cast_signed());
     let found = match value.kind() {
@@ -217,11 +223,9 @@ pub(super) fn unique<'a>(
     for item in iterate(cx, &value)? {
         let key = getter.get(cx, &item)?;
         settled(&key)?;
+        cx.check_use(&key)?;
         let known = match &key {
             // All undefined values are one key, but none of a map.
-            Value::Undefined(undefined) if cx.settings.undefined == UndefinedMode::Error => {
-                return Err(cx.undefined_error(*undefined));
-            }
             Value::Undefined(_) => std::mem::replace(&mut seen_undefined, true),
             _ => seen.get(&key)?.is_some(),
         };
@@ -242,8 +246,10 @@ pub(super) fn batch<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let [count, fill] = bind(arguments, "batch", ["linecount", "fill_with"], 1)?;
-    let count = index(cx, count.unwrap_or(&Value::None))?;
-    let full = usize::try_from(count).unwrap_or(usize::MAX);
+    let count = count.unwrap_or(&Value::None);
+    settled(count)?;
+    // What is no integer is the length of no list.
+    let full = as_int(count).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
     let mut batches = cx.heap.list()?;
     let mut batch = cx.heap.list()?;
     for item in iterate(cx, &value)? {
@@ -254,7 +260,7 @@ pub(super) fn batch<'a>(
     }
     if !batch.is_empty() {
         if let Some(fill) = given(fill) {
-            let missing = size(count).saturating_sub(batch.len());
+            let missing = size(index(cx, count)?).saturating_sub(batch.len());
             batch.reserve(missing)?;
             for _ in 0..missing {
                 batch.push(fill.clone())?;

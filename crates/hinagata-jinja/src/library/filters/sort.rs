@@ -15,7 +15,7 @@ use super::{
 use crate::{
     context::Context,
     library::{
-        arguments::bind,
+        arguments::{bind, integer},
         methods::{entries, lowered},
         ops::{collect, equals, sort_order},
         types::wrong_type,
@@ -145,7 +145,7 @@ pub(super) fn sort<'a>(
     let [reverse, case_sensitive, attribute] =
         bind(arguments, "sort", ["reverse", "case_sensitive", "attribute"], 0)?;
     let ignore_case = !flag(cx, case_sensitive, false)?;
-    let reverse = flag(cx, reverse, false)?;
+    let reverse = integer(cx, reverse, 0)? != 0;
     let getters = getters(cx, attribute, ignore_case)?;
     let items = collect(cx, &value)?.finish();
     let keys = keys(cx, &items, &getters)?;
@@ -204,7 +204,7 @@ pub(super) fn dictsort<'a>(
         return Err(wrong_type(cx, &value, |name| format!("`dictsort` works on maps, not on {name}")));
     }
     let ignore_case = !flag(cx, case_sensitive, false)?;
-    let reverse = flag(cx, reverse, false)?;
+    let reverse = integer(cx, reverse, 0)? != 0;
     let pairs = entries(cx, &value)?.finish();
     let mut keys = cx.heap.list()?;
     for pair in cx.heap.iter(&pairs).into_iter().flatten() {

@@ -168,6 +168,7 @@ pub(super) fn indent<'a>(
 ) -> Result<Value<'a>> {
     let [width, first, blank] = bind(arguments, "indent", ["width", "first", "blank"], 0)?;
     let (first, blank) = (flag(cx, first, false)?, flag(cx, blank, false)?);
+    width.map_or(Ok(()), |width| cx.require_defined(width))?;
     let (indent, times) = match width.and_then(Value::as_str) {
         Some(text) => (text, 1),
         None => (" ", size(integer(cx, width, 4)?)),
@@ -201,6 +202,7 @@ pub(super) fn truncate<'a>(
 ) -> Result<Value<'a>> {
     let [limit, kill_words, end, leeway] =
         bind(arguments, "truncate", ["length", "killwords", "end", "leeway"], 0)?;
+    limit.map_or(Ok(()), |limit| cx.require_defined(limit))?;
     let limit = integer(cx, limit, 255)?;
     let leeway = integer(cx, given(leeway), 5)?;
     let end = match end {

@@ -10,7 +10,7 @@ use crate::{
     library::{
         arguments::{bind, index, integer, none, places, size},
         filters::sort_values,
-        ops::{collect, equals, is_true},
+        ops::{collect, equals},
         types::type_error,
     },
 };
@@ -171,10 +171,7 @@ fn sort<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_
         return Err(Error::runtime("`sort` cannot call a key function here")
             .with_hint("the filter `sort` sorts by an attribute"));
     }
-    let reverse = match reverse {
-        Some(reverse) => is_true(cx, reverse)?,
-        None => false,
-    };
+    let reverse = integer(cx, reverse, 0)? != 0;
     let list = own(cx, receiver)?;
     // Sorted aside: comparing may look at the list itself.
     let mut items = cx.heap.list()?;

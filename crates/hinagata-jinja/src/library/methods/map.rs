@@ -6,7 +6,7 @@ use hinagata_value::{Arguments, Error, Kind, Map, Result, Role, Value};
 
 use super::Table;
 use crate::{
-    context::{Context, UndefinedMode},
+    context::Context,
     library::{
         arguments::{none, places},
         ops::{collect, iterate},
@@ -40,10 +40,7 @@ fn own<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<Map<'a>>> {
 /// The value under a key; an undefined key is under none.
 fn lookup<'a>(cx: &Context<'_, 'a>, map: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
     match key.kind() {
-        Kind::Undefined if cx.settings.undefined == UndefinedMode::Error => {
-            cx.require_defined(key).map(|()| None)
-        }
-        Kind::Undefined => Ok(None),
+        Kind::Undefined => cx.check_use(key).map(|()| None),
         Kind::List | Kind::Map => Err(type_error(cx, key, |name| format!("a {name} cannot be a key"))),
         Kind::Pending => Err(Error::suspended()),
         _ => cx.heap.lookup(map, key),
@@ -191,6 +188,8 @@ pub(crate) fn update<'a>(
                 cx.heap.insert(map, key, value)?;
             }
         } else {
+            // An undefined value could be gone over, but Python asks it for its keys first.
+            cx.require_defined(other)?;
             for pair in iterate(cx, other)? {
                 let (key, value) = pair_of(cx, &pair)?;
                 cx.heap.insert(map, key, value)?;

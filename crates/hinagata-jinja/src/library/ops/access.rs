@@ -167,13 +167,9 @@ fn map_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Res
     if let Some(name) = key.as_str() {
         return Ok(cx.heap.entry(value, name));
     }
-    match key {
-        Value::Undefined(undefined) if cx.settings.undefined == UndefinedMode::Error => {
-            Err(cx.undefined_error(*undefined))
-        }
-        // What cannot be a key is under no key.
-        _ => Ok(cx.heap.lookup(value, key).unwrap_or(None)),
-    }
+    cx.check_use(key)?;
+    // What cannot be a key is under no key.
+    Ok(cx.heap.lookup(value, key).unwrap_or(None))
 }
 
 fn string_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {

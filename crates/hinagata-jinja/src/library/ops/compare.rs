@@ -8,7 +8,7 @@ use super::super::{
     number::as_number,
     types::{settled, type_error, type_name},
 };
-use crate::context::{Context, UndefinedMode};
+use crate::context::Context;
 
 /// An operator that asks for the order of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,12 +62,8 @@ pub(crate) fn equals<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> 
 #[inline(never)]
 fn equals_others<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
     for operand in [a, b] {
-        match operand {
-            Value::Undefined(undefined) if cx.settings.undefined == UndefinedMode::Error => {
-                return Err(cx.undefined_error(*undefined));
-            }
-            _ => settled(operand)?,
-        }
+        settled(operand)?;
+        cx.check_use(operand)?;
     }
     match (a, b) {
         (Value::View(left), Value::View(right))
@@ -195,7 +191,7 @@ pub(crate) fn contains<'a>(cx: &Context<'_, 'a>, needle: &Value<'a>, haystack: &
             _ => Ok(range_contains(needle, haystack)),
         },
         Kind::Bytes => bytes_contain(cx, needle, haystack),
-        Kind::Undefined if cx.settings.undefined != UndefinedMode::Error => Ok(false),
+        Kind::Undefined => cx.check_use(haystack).map(|()| false),
         _ => Err(super::super::types::wrong_type(cx, haystack, |name| {
             format!("`in` does not work on {name}: it holds nothing")
         })),
@@ -205,10 +201,7 @@ pub(crate) fn contains<'a>(cx: &Context<'_, 'a>, needle: &Value<'a>, haystack: &
 fn contains_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>, map: &Value<'a>) -> Result<bool> {
     cx.heap.budget().step(1)?;
     match key.kind() {
-        Kind::Undefined if cx.settings.undefined == UndefinedMode::Error => {
-            cx.require_defined(key).map(|()| false)
-        }
-        Kind::Undefined => Ok(false),
+        Kind::Undefined => cx.check_use(key).map(|()| false),
         Kind::List | Kind::Map => {
             Err(type_error(cx, key, |name| format!("a {name} cannot be a key, so it is in no map")))
         }

@@ -6,7 +6,7 @@ use super::super::{
     textual::copied,
     types::{settled, wrong_type},
 };
-use crate::context::{Context, UndefinedMode};
+use crate::context::Context;
 
 /// Whether a value counts as true.
 ///
@@ -27,11 +27,8 @@ pub(crate) fn is_true<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<boo
 
 #[inline(never)]
 fn is_other_true<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<bool> {
-    if let Value::Undefined(undefined) = value {
-        return match cx.settings.undefined {
-            UndefinedMode::Error => Err(cx.undefined_error(*undefined)),
-            _ => Ok(false),
-        };
+    if value.is_undefined() {
+        return cx.check_use(value).map(|()| false);
     }
     settled(value)?;
     Ok(match value {
@@ -58,7 +55,7 @@ pub(crate) fn length<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<usiz
         return Ok(text.chars().count());
     }
     match value {
-        Value::Undefined(_) if cx.settings.undefined != UndefinedMode::Error => Ok(0),
+        Value::Undefined(_) => cx.check_use(value).map(|()| 0),
         Value::Bytes(bytes) => Ok(bytes.len()),
         Value::Namespace(_) => Err(no_length(cx, value)),
         _ => cx.heap.len(value).ok_or_else(|| no_length(cx, value)),
@@ -92,7 +89,7 @@ fn iterate_other<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Iter<'a>
         return cx.heap.iter(&list).ok_or_else(|| not_iterable(cx, value));
     }
     match value {
-        Value::Undefined(_) if cx.settings.undefined != UndefinedMode::Error => Ok(Iter::Borrowed([].iter())),
+        Value::Undefined(_) => cx.check_use(value).map(|()| Iter::Borrowed([].iter())),
         Value::Bytes(bytes) => {
             let list = cx.heap.list_of(bytes.iter().map(|byte| Value::Int(i64::from(*byte))))?;
             cx.heap.iter(&list).ok_or_else(|| not_iterable(cx, value))
