@@ -122,22 +122,21 @@ impl Calls {
     ///
     /// # Errors
     /// The failure of the pass. A pass that failed for another reason than waiting does not wait for
-    /// the calls it started: the same failure would come again.
+    /// the calls it started: the same failure would come again. Also when a call that was handed out
+    /// before was not resolved: waiting for it would not end.
     pub fn end_pass<T>(&self, result: Result<T>) -> Result<Pass<'_, T>> {
         let done = match result {
             Ok(done) => Some(done),
             Err(error) if error.kind() == ErrorKind::Suspended => None,
             Err(error) => return Err(error),
         };
-        let outstanding: Vec<_> =
-            self.calls.iter().skip(self.handed_out.get()).filter(|call| call.result().is_none()).collect();
-        self.handed_out.set(self.calls.len());
+        let unresolved = self.calls.iter().filter(|call| call.result().is_none());
+        let handed_out = self.handed_out.replace(self.calls.len());
+        let new: Vec<_> = unresolved.clone().filter(|call| call.id.0 as usize >= handed_out).collect();
         match done {
-            Some(done) if outstanding.is_empty() => Ok(Pass::Done(done)),
-            None if outstanding.is_empty() => {
-                Err(Error::runtime("a result is waited for that no call brings"))
-            }
-            _ => Ok(Pass::Wait(outstanding)),
+            Some(done) if unresolved.count() == 0 => Ok(Pass::Done(done)),
+            _ if new.is_empty() => Err(Error::runtime("a result is waited for that no call brings")),
+            _ => Ok(Pass::Wait(new)),
         }
     }
 

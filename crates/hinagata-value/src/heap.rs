@@ -286,7 +286,8 @@ impl<'a> Heap<'a> {
 
     /// The items of a list, tuple or range, or the keys of a map; `None` for what is no container.
     ///
-    /// A list that grows meanwhile is followed to its new end.
+    /// A list that grows meanwhile is followed to its new end; data of the caller is gone over as it was
+    /// when that began, also when the template changes it meanwhile.
     #[must_use]
     pub fn iter(&self, value: &Value<'a>) -> Option<Iter<'a>> {
         Iter::of(self.current(value.clone()))

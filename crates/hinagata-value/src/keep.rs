@@ -59,7 +59,7 @@ impl<T> Keep<T> {
     }
 
     /// The items in the order of pushing, those included that are pushed meanwhile.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         (0..).map_while(|index| self.get(index))
     }
 }

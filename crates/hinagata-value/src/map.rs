@@ -292,7 +292,7 @@ fn hash_key(key: &Value<'_>, budget: &Budget) -> Result<u64> {
         } else if value.is_pending() {
             return Err(Error::suspended());
         } else {
-            return Err(Error::runtime(format!("a {} cannot be a key", kind_name(value.kind())))
+            return Err(Error::runtime(format!("{} cannot be a key", kind_name(value.kind())))
                 .with_hint("keys are strings, numbers, true, false, none, or tuples of these"));
         }
     }
@@ -301,11 +301,11 @@ fn hash_key(key: &Value<'_>, budget: &Budget) -> Result<u64> {
 
 fn kind_name(kind: Kind) -> &'static str {
     match kind {
-        Kind::List => "list",
-        Kind::Map => "map",
-        Kind::Namespace => "namespace",
-        Kind::Undefined => "undefined value",
-        _ => "value of this kind",
+        Kind::List => "a list",
+        Kind::Map => "a map",
+        Kind::Namespace => "a namespace",
+        Kind::Undefined => "an undefined value",
+        _ => "a value of this kind",
     }
 }
 

@@ -2,12 +2,12 @@
 
 /// The names of `known` that are close to `wanted`: at most three, the closest first.
 pub fn near_names<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<String> {
-    let wanted: Vec<char> = wanted.chars().take(64).collect();
-    let allowed = wanted.len() / 3 + usize::from(wanted.len() > 1);
+    let start: Vec<char> = wanted.chars().take(64).collect();
+    let allowed = start.len() / 3 + usize::from(start.len() > 1);
     let mut near: Vec<(usize, &str)> = known
         .into_iter()
-        .filter(|name| !name.is_empty() && name.len() <= 256)
-        .map(|name| (distance(&wanted, name), name))
+        .filter(|name| !name.is_empty() && name.len() <= 256 && *name != wanted)
+        .map(|name| (distance(&start, name), name))
         .filter(|(distance, _)| (1..=allowed.min(3)).contains(distance))
         .collect();
     near.sort_unstable();

@@ -225,11 +225,12 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// As [`Output::write`].
     #[inline]
     pub fn write_literal(&mut self, text: &str, site: Site) -> Result<()> {
-        self.text.push_str(text)?;
+        let result = self.text.push_str(text);
         if P::ON {
+            // Also when it was refused: a record taken over for it goes then.
             self.record(site);
         }
-        Ok(())
+        result
     }
 
     /// Writes an integer.
@@ -319,6 +320,9 @@ impl<'a, P: Provenance> Output<'a, P> {
         if let Err(error) = written {
             self.text.truncate(offset);
             self.marks.release(extent);
+            if P::ON {
+                self.record(site);
+            }
             return Err(error);
         }
         for mark in &pieces.marks {
@@ -372,7 +376,11 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// What the render wrote.
     #[must_use]
     pub fn finish(self) -> Written<P> {
-        let Self { text, mut marks, provenance, value: ends_with_value } = self;
+        let Self { text, mut marks, mut provenance, value: ends_with_value } = self;
+        if P::ON {
+            // A record that was taken over for a text that never came goes.
+            provenance.wrote(text.len(), Site::default());
+        }
         Written { text: text.into_string(), marks: marks.take(), ends_with_value, provenance }
     }
 }

@@ -79,6 +79,11 @@ impl<'a> Open<'a> {
         Ok(Self { items, shape, len, next: 0, address })
     }
 
+    /// Whether it is among the open containers already; adds it where it is not.
+    fn is_in(&self, open: &mut Option<HashSet<usize>>) -> bool {
+        self.address.is_some_and(|address| !open.get_or_insert_default().insert(address))
+    }
+
     /// Puts the entries of a map in the order of their keys: in a copy, which is charged.
     fn sort(&mut self, heap: &Heap<'a>) -> Result<()> {
         let mut charge = Charge::new(heap.budget());
@@ -145,15 +150,13 @@ pub(crate) fn walk_as<'a>(
     let may_cycle = heap.has_changes();
     let mut open: Vec<Open<'a>> = Vec::new();
     // The addresses of the open containers, where cycles are possible.
-    let mut inside = HashSet::new();
+    let mut inside: Option<HashSet<usize>> = None;
     let mut current = value.clone();
     loop {
         heap.budget().step(1)?;
         match Open::new(heap.current(current), may_cycle) {
             Err(scalar) => visit(Event::Scalar(scalar))?,
-            Ok(container) if container.address.is_some_and(|address| !inside.insert(address)) => {
-                visit(Event::Cycle(container.shape))?;
-            }
+            Ok(container) if container.is_in(&mut inside) => visit(Event::Cycle(container.shape))?,
             Ok(mut container) => {
                 check_depth(heap, open.len())?;
                 if order == Order::ByKey {
@@ -167,7 +170,7 @@ pub(crate) fn walk_as<'a>(
             let Some(container) = open.last_mut() else { return Ok(()) };
             let Some((key, value)) = container.advance() else {
                 visit(Event::End(container.shape, container.len))?;
-                if let Some(address) = container.address {
+                if let (Some(address), Some(inside)) = (container.address, &mut inside) {
                     inside.remove(&address);
                 }
                 open.pop();
