@@ -1,0 +1,296 @@
+//! Templates that use each other, in both languages, seen as one.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+use hinagata_jinja::analysis as jinja_analysis;
+use hinagata_value::{Budget, Error, ErrorKind, Limits, Result};
+
+use super::{Analysis, Passes, Path, TemplateUse, VariableUse, WHOLE, jinja};
+use crate::{Engine, Options, Sources, Template};
+
+/// More variables are not collected: a graph can multiply them with every level.
+const MAX_VARIABLES: usize = 20_000;
+
+/// A template and everything that it uses, as far as the names are written down.
+#[derive(Debug, Default)]
+pub struct Graph {
+    /// The analysis of each template, the first one first, the others in the order they are met.
+    pub templates: Vec<(String, Analysis)>,
+    /// The variables that come from outside all of the templates, by template and source order.
+    ///
+    /// The variables of a template that is included are followed to what they are where it is used.
+    pub variables: Vec<GraphVariable>,
+    /// Uses of templates that do not exist; for a choice of several, when none does.
+    pub missing: Vec<GraphUse>,
+    /// Uses whose template the run decides: what they read is not here.
+    pub dynamic: Vec<GraphUse>,
+    /// Circles of templates, each from one template to the last that leads back to it.
+    pub cycles: Vec<Vec<String>>,
+    /// Templates that cannot be read or compiled, and why.
+    pub broken: Vec<(String, Error)>,
+}
+
+/// A variable with the template that reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphVariable {
+    /// The template that reads it.
+    pub template: Arc<str>,
+    /// The variable, as seen from the first template.
+    pub variable: VariableUse,
+}
+
+/// A use of a template with the template that it stands in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphUse {
+    /// The template it stands in.
+    pub template: String,
+    /// The use.
+    pub used: TemplateUse,
+}
+
+/// Analyses `entry` and the templates that it uses by constant names, through `sources`.
+///
+/// Takes at most the templates and steps that `limits` allow. A template that is broken is reported and
+/// does not stop the others.
+///
+/// # Errors
+/// When `entry` does not exist (kind `not_found`), or a limit is reached.
+pub fn analyze_graph(
+    entry: &str,
+    sources: &dyn Sources,
+    options: &Options,
+    limits: &Limits,
+) -> Result<Graph> {
+    let budget = Budget::new(limits.clone());
+    let mut walk = Walk {
+        sources,
+        options: Arc::new(options.clone()),
+        limits,
+        budget: &budget,
+        found: BTreeMap::new(),
+        graph: Graph::default(),
+    };
+    walk.load(entry)?;
+    if !walk.is_loaded(entry) && walk.graph.broken.is_empty() {
+        let known = sources.names();
+        let near = hinagata_value::near_names(entry, known.iter().map(String::as_str));
+        return Err(
+            Error::new(ErrorKind::NotFound, format!("there is no template '{entry}'")).with_near(near)
+        );
+    }
+    walk.load_all()?;
+    walk.follow(entry)?;
+    walk.report();
+    Ok(walk.graph)
+}
+
+struct Walk<'w> {
+    sources: &'w dyn Sources,
+    options: Arc<Options>,
+    limits: &'w Limits,
+    budget: &'w Budget,
+    /// What is known of each name; the number is that in the graph.
+    found: BTreeMap<String, Found>,
+    graph: Graph,
+}
+
+enum Found {
+    Missing,
+    Broken,
+    /// Its number in the graph, and the form of the analysis that knows the scopes of Jinja.
+    Loaded(usize, Option<Box<jinja_analysis::Analysis>>),
+}
+
+/// A template whose uses are being followed.
+struct Open {
+    name: Arc<str>,
+    number: usize,
+    /// The use that is next, and which of its names.
+    next: (usize, usize),
+    variables: Vec<GraphVariable>,
+    seen: HashSet<(Arc<str>, u32, Path)>,
+}
+
+impl Walk<'_> {
+    fn is_loaded(&self, name: &str) -> bool {
+        matches!(self.found.get(name), Some(Found::Loaded(..)))
+    }
+
+    /// Finds and analyses one template, unless that was done.
+    fn load(&mut self, name: &str) -> Result<()> {
+        self.budget.step(1)?;
+        if self.found.contains_key(name) {
+            return Ok(());
+        }
+        if self.graph.templates.len() >= self.limits.templates {
+            return Err(Error::limit_reached(
+                hinagata_value::LimitKind::Templates,
+                format!("the templates use more than {} others", self.limits.templates),
+            ));
+        }
+        let found = match self.analyze(name) {
+            Ok(None) => Found::Missing,
+            Ok(Some((analysis, scopes))) => {
+                self.graph.templates.push((name.to_owned(), analysis));
+                Found::Loaded(self.graph.templates.len() - 1, scopes)
+            }
+            Err(error) => {
+                self.graph.broken.push((name.to_owned(), error));
+                Found::Broken
+            }
+        };
+        self.found.insert(name.to_owned(), found);
+        Ok(())
+    }
+
+    fn analyze(&self, name: &str) -> Result<Option<(Analysis, Option<Box<jinja_analysis::Analysis>>)>> {
+        let Some(source) = self.sources.source(name)? else { return Ok(None) };
+        let template = Template::compile_source(name, source, self.options.clone(), self.limits)?;
+        Ok(Some(match template.engine() {
+            Engine::Jinja => {
+                let (analysis, scopes) = jinja::analyze(&template, self.limits)?;
+                (analysis, Some(Box::new(scopes)))
+            }
+            Engine::Go => (template.analyze(self.limits)?, None),
+        }))
+    }
+
+    /// Loads everything that is used by name.
+    fn load_all(&mut self) -> Result<()> {
+        let mut next = 0;
+        while let Some((_, analysis)) = self.graph.templates.get(next) {
+            let names: Vec<String> = analysis.templates.iter().flat_map(|used| used.names.clone()).collect();
+            for name in names {
+                self.load(&name)?;
+            }
+            next += 1;
+        }
+        Ok(())
+    }
+
+    /// Collects the variables of `entry` and finds circles, depth first and with a stack of its own:
+    /// templates may hang on each other in a long line.
+    fn follow(&mut self, entry: &str) -> Result<()> {
+        let mut done: HashMap<Arc<str>, Vec<GraphVariable>> = HashMap::new();
+        let mut stack: Vec<Open> = self.open(entry).into_iter().collect();
+        while let Some(mut open) = stack.pop() {
+            self.budget.step(1)?;
+            let Some((used, name)) = self.next_use(&mut open) else {
+                done.insert(open.name, open.variables);
+                continue;
+            };
+            if let Some(variables) = done.get(&*name) {
+                self.add(&mut open, &used, variables)?;
+            } else if let Some(place) = stack.iter().chain([&open]).position(|outer| *outer.name == *name) {
+                let circle = stack.iter().chain([&open]).skip(place).map(|open| open.name.to_string());
+                self.graph.cycles.push(circle.collect());
+            } else if let Some(inner) = self.open(&name) {
+                // Once more when it is known.
+                open.next.1 -= 1;
+                stack.push(open);
+                stack.push(inner);
+                continue;
+            }
+            stack.push(open);
+        }
+        let order: HashMap<&str, usize> =
+            self.graph.templates.iter().enumerate().map(|(number, (name, _))| (&**name, number)).collect();
+        let mut variables = done.remove(entry).unwrap_or_default();
+        variables.sort_by_key(|item| (order.get(&*item.template).copied(), item.variable.position.start));
+        self.graph.variables = variables;
+        Ok(())
+    }
+
+    fn open(&self, name: &str) -> Option<Open> {
+        let Some(Found::Loaded(number, _)) = self.found.get(name) else { return None };
+        let name: Arc<str> = name.into();
+        let mut open = Open {
+            name: name.clone(),
+            number: *number,
+            next: (0, 0),
+            variables: Vec::new(),
+            seen: HashSet::new(),
+        };
+        for variable in &self.graph.templates[*number].1.variables {
+            open.push(GraphVariable { template: name.clone(), variable: variable.clone() });
+        }
+        Some(open)
+    }
+
+    /// The next use of a template by name, and the name.
+    fn next_use(&self, open: &mut Open) -> Option<(TemplateUse, String)> {
+        loop {
+            let used = self.graph.templates[open.number].1.templates.get(open.next.0)?;
+            if let Some(name) = used.names.get(open.next.1) {
+                open.next.1 += 1;
+                return Some((used.clone(), name.clone()));
+            }
+            open.next = (open.next.0 + 1, 0);
+        }
+    }
+
+    /// Adds the variables of a used template, as they are called in the one that uses it.
+    fn add(&self, open: &mut Open, used: &TemplateUse, variables: &[GraphVariable]) -> Result<()> {
+        for item in variables {
+            self.budget.step(1)?;
+            for path in self.seen_from(open, used, &item.variable.path)? {
+                let variable = VariableUse { path, ..item.variable.clone() };
+                open.push(GraphVariable { template: item.template.clone(), variable });
+            }
+        }
+        Ok(())
+    }
+
+    fn seen_from(&self, open: &Open, used: &TemplateUse, path: &Path) -> Result<Vec<Path>> {
+        Ok(match &used.passes {
+            Passes::Nothing => Vec::new(),
+            Passes::Everything => vec![path.clone()],
+            Passes::Data(data) => data.iter().map(|data| within(data, path)).collect(),
+            Passes::Scope(number) => match self.found.get(&*open.name) {
+                Some(Found::Loaded(_, Some(scopes))) => match scopes.templates.get(*number) {
+                    Some(used) => scopes.seen_from(used, path, self.budget)?,
+                    None => Vec::new(),
+                },
+                _ => Vec::new(),
+            },
+        })
+    }
+
+    /// Lists what is missing and what only the run knows.
+    fn report(&mut self) {
+        for (name, analysis) in &self.graph.templates {
+            for used in &analysis.templates {
+                let listed = || GraphUse { template: name.clone(), used: used.clone() };
+                let exists = |name: &String| !matches!(self.found.get(name), Some(Found::Missing) | None);
+                if used.dynamic {
+                    self.graph.dynamic.push(listed());
+                } else if !used.names.iter().any(exists) {
+                    self.graph.missing.push(listed());
+                }
+            }
+        }
+    }
+}
+
+/// The path of a variable of a template whose data is that at `data`.
+fn within(data: &Path, path: &Path) -> Path {
+    match &*path.root {
+        WHOLE => {
+            let parts = data.parts.iter().chain(path.parts.iter()).cloned().collect();
+            Path { root: data.root.clone(), parts }
+        }
+        _ => data.join(path),
+    }
+}
+
+impl Open {
+    fn push(&mut self, item: GraphVariable) {
+        let key = (item.template.clone(), item.variable.position.start, item.variable.path.clone());
+        if self.variables.len() < MAX_VARIABLES && self.seen.insert(key) {
+            self.variables.push(item);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The templates of one render: each name is looked up once and compiled when it is needed.
+
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    collections::HashMap,
+    fmt,
+    sync::Arc,
+};
+
+use hinagata_gotemplate::Set;
+use hinagata_value::{Error, Keep, LimitKind, Limits, Result};
+
+use crate::{Cache, Engine, SourceText, Sources, Template, template::Body};
+
+/// The number of the first Go template in a render; Jinja templates are counted from 0.
+pub(crate) const FIRST_GO: u32 = 1 << 31;
+
+/// What a render loads. Made before the render starts, so that everything in it outlives the values.
+pub(crate) struct Library<'r> {
+    root: &'r Template,
+    sources: &'r dyn Sources,
+    cache: Option<&'r Cache>,
+    limits: &'r Limits,
+    entries: Keep<Entry>,
+    by_name: RefCell<HashMap<Box<str>, usize>>,
+    /// The Jinja templates by their number, the one that is rendered not counted: its number is 0.
+    jinja: Keep<Arc<hinagata_jinja::Template>>,
+    next_go: Cell<u32>,
+}
+
+/// A template that a render found.
+#[derive(Debug)]
+struct Entry {
+    source: SourceText,
+    compiled: OnceCell<Compiled>,
+}
+
+/// A template that a render uses.
+#[derive(Debug)]
+pub(crate) enum Compiled {
+    Jinja(Template),
+    Go(GoTemplate),
+}
+
+/// The templates of a Go source, and the number of the first of them in the render.
+#[derive(Debug)]
+pub(crate) struct GoTemplate {
+    template: Template,
+    pub(crate) set: Arc<Set>,
+    pub(crate) first: u32,
+}
+
+impl<'r> Library<'r> {
+    pub(crate) fn new(
+        root: &'r Template,
+        sources: &'r dyn Sources,
+        cache: Option<&'r Cache>,
+        limits: &'r Limits,
+    ) -> Self {
+        let root_size = match root.body() {
+            Body::Jinja(_) => 0,
+            Body::Go(set) => set.len() as u32,
+        };
+        Self {
+            root,
+            sources,
+            cache,
+            limits,
+            entries: Keep::new(),
+            by_name: RefCell::default(),
+            jinja: Keep::new(),
+            next_go: Cell::new(FIRST_GO + root_size),
+        }
+    }
+
+    /// Where Jinja keeps what it loads.
+    pub(crate) fn jinja(&self) -> &Keep<Arc<hinagata_jinja::Template>> {
+        &self.jinja
+    }
+
+    /// The names there are.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.sources.names()
+    }
+
+    /// The language of the template called `name`; `None` when there is none.
+    pub(crate) fn engine(&self, name: &str) -> Result<Option<Engine>> {
+        Ok(self.find(name)?.map(|entry| entry.source.engine()))
+    }
+
+    /// The compiled template called `name`; `None` when there is none.
+    pub(crate) fn load(&self, name: &str) -> Result<Option<&Compiled>> {
+        let Some(entry) = self.find(name)? else { return Ok(None) };
+        if let Some(compiled) = entry.compiled.get() {
+            return Ok(Some(compiled));
+        }
+        let options = self.root.options();
+        let template = match self.cache {
+            Some(cache) => cache.get(name, &entry.source, options, self.limits)?,
+            None => Template::compile_source(name, entry.source.clone(), options.clone(), self.limits)?,
+        };
+        Ok(Some(entry.compiled.get_or_init(|| self.numbered(template))))
+    }
+
+    /// A Jinja template with a place among those of the render, and its number.
+    pub(crate) fn numbered_jinja(&self, template: &Template) -> Option<(&hinagata_jinja::Template, u32)> {
+        let Body::Jinja(jinja) = template.body() else { return None };
+        let known = self.jinja.iter().enumerate().find(|(_, known)| known.name() == template.name());
+        let (place, jinja) = known.unwrap_or_else(|| (self.jinja.len(), self.jinja.push(jinja.clone())));
+        Some((jinja, place as u32 + 1))
+    }
+
+    fn numbered(&self, template: Template) -> Compiled {
+        let Body::Go(set) = template.body() else { return Compiled::Jinja(template) };
+        let (set, first) = (set.clone(), self.next_go.get());
+        self.next_go.set(first.saturating_add(set.len() as u32));
+        Compiled::Go(GoTemplate { template, set, first })
+    }
+
+    fn find(&self, name: &str) -> Result<Option<&Entry>> {
+        if let Some(&place) = self.by_name.borrow().get(name) {
+            return Ok(self.entries.get(place));
+        }
+        let Some(source) = self.sources.source(name)? else { return Ok(None) };
+        // The template that is rendered counts too.
+        if self.entries.len() + 1 >= self.limits.templates {
+            return Err(Error::limit_reached(
+                LimitKind::Templates,
+                format!("the render loads more than {} templates", self.limits.templates),
+            ));
+        }
+        self.by_name.borrow_mut().insert(name.into(), self.entries.len());
+        Ok(Some(self.entries.push(Entry { source, compiled: OnceCell::new() })))
+    }
+
+    /// The templates that the render used beside its own, with their numbers.
+    pub(crate) fn loaded(&self) -> impl Iterator<Item = (&Template, u32)> {
+        self.entries.iter().filter_map(|entry| match entry.compiled.get()? {
+            Compiled::Go(go) => Some((&go.template, go.first)),
+            Compiled::Jinja(template) => {
+                let place = self.jinja.iter().position(|known| known.name() == template.name())?;
+                Some((template, place as u32 + 1))
+            }
+        })
+    }
+
+    /// The template that is rendered.
+    pub(crate) fn root(&self) -> &'r Template {
+        self.root
+    }
+}
+
+/// What Jinja extends, includes and imports. Includes of Go templates do not come here.
+impl hinagata_jinja::Loader for Library<'_> {
+    fn load(&self, name: &str) -> Result<Option<Arc<hinagata_jinja::Template>>> {
+        match self.engine(name)? {
+            None => Ok(None),
+            Some(Engine::Go) => Err(Error::runtime(format!(
+                "'{name}' is a Go template: it can be included, but not extended or imported"
+            ))
+            .with_hint(format!("use {{% include \"{name}\" %}}"))),
+            Some(Engine::Jinja) => Ok(self.load(name)?.and_then(|compiled| match compiled {
+                Compiled::Jinja(template) => match template.body() {
+                    Body::Jinja(jinja) => Some(jinja.clone()),
+                    Body::Go(_) => None,
+                },
+                Compiled::Go(_) => None,
+            })),
+        }
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        matches!(self.engine(name), Ok(Some(_)))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names()
+    }
+}
+
+impl fmt::Debug for Library<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Library").field("entries", &self.entries).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,167 @@
+//! Messages: the output, cut where its marks say that one starts.
+//!
+//! **Structure.** A role that is printed starts a message; the end of a `message` block ends the one
+//! that is open. Each of them is there even when it is empty. What stands outside, before the first
+//! role or behind the end of a block, is a message of the default role, unless it is nothing but
+//! whitespace of the template itself. A value that is printed there makes it one even when the value
+//! is empty: how many messages there are does not depend on what strings hold.
+//!
+//! **Whitespace** next to structure is layout. Blank lines at the start of a text are removed, and so
+//! is the space between a mark and a text on the same line; the indentation of a text that starts on a
+//! line of its own stays. All whitespace at its end is removed. A text that is empty then is left out.
+
+use hinagata_value::{Error, ErrorKind, Mark, MarkKind, Part, Result, Written};
+use serde_json::Value as Json;
+
+use crate::structure::{ROLE, ROLE_END};
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: String,
+    /// What is said, in order; may be empty.
+    pub content: Vec<Content>,
+}
+
+/// A piece of a message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Text, never empty.
+    Text(String),
+    /// Something that is not text.
+    Part {
+        /// What it is: `media`, `resource`.
+        kind: String,
+        /// Its content: `url` or `data`, and `type`; `uri`.
+        content: Json,
+    },
+}
+
+impl Message {
+    /// The texts of the message, one after the other on lines of their own.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts = self.content.iter().filter_map(|content| match content {
+            Content::Text(text) => Some(text.as_str()),
+            Content::Part { .. } => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Cuts an output into messages.
+///
+/// # Errors
+/// When it holds bytes that are not UTF-8, or a call that is still under way.
+pub fn messages<P>(written: &Written<P>, default_role: &str) -> Result<Vec<Message>> {
+    let mut cutter = Cutter { messages: Vec::new(), open: Open::outside(), default_role };
+    let mut from = 0;
+    for mark in &written.marks {
+        let text = written.text.get(from..mark.offset).unwrap_or_default();
+        from = mark.offset;
+        cutter.text(text, mark.after_value);
+        cutter.mark(mark)?;
+    }
+    cutter.text(written.text.get(from..).unwrap_or_default(), written.ends_with_value);
+    cutter.close();
+    Ok(cutter.messages)
+}
+
+struct Cutter<'r> {
+    messages: Vec<Message>,
+    open: Open,
+    default_role: &'r str,
+}
+
+/// The message that is being collected.
+struct Open {
+    /// Its role; `None` outside of every message.
+    role: Option<String>,
+    content: Vec<Content>,
+    /// Whether a value was printed into it.
+    value: bool,
+}
+
+impl Open {
+    fn outside() -> Self {
+        Self { role: None, content: Vec::new(), value: false }
+    }
+}
+
+impl Cutter<'_> {
+    fn text(&mut self, text: &str, value: bool) {
+        self.open.value |= value;
+        let text = without_layout(text);
+        if !text.is_empty() {
+            self.open.content.push(Content::Text(text.to_owned()));
+        }
+    }
+
+    fn mark(&mut self, mark: &Mark) -> Result<()> {
+        match &mark.kind {
+            MarkKind::Pending(_) => Err(Error::suspended()),
+            MarkKind::Bytes(_) => Err(Error::new(ErrorKind::Runtime, "the output is not valid UTF-8")
+                .with_hint("a string was cut inside a character")),
+            MarkKind::Part(part) => {
+                self.part(part);
+                Ok(())
+            }
+        }
+    }
+
+    fn part(&mut self, part: &Part) {
+        match (part.kind.as_str(), &part.content) {
+            (ROLE, Json::String(role)) => {
+                self.close();
+                self.open.role = Some(role.clone());
+            }
+            (ROLE_END, _) => self.close(),
+            (kind, content) => {
+                self.open.content.push(Content::Part { kind: kind.to_owned(), content: content.clone() });
+            }
+        }
+    }
+
+    /// Ends the message that is open; what follows is outside.
+    fn close(&mut self) {
+        let Open { role, content, value } = std::mem::replace(&mut self.open, Open::outside());
+        if role.is_none() && content.is_empty() && !value {
+            return;
+        }
+        let role = role.unwrap_or_else(|| self.default_role.to_owned());
+        self.messages.push(Message { role, content });
+    }
+}
+
+/// A text without the whitespace between it and the structure around it.
+fn without_layout(text: &str) -> &str {
+    let text = text.trim_end();
+    let body = text.trim_start();
+    let layout = &text[..text.len() - body.len()];
+    match layout.rfind('\n') {
+        Some(line) => &text[line + 1..],
+        None => body,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_is_removed_and_indentation_stays() {
+        let cases = [
+            ("", ""),
+            (" \n\t\n", ""),
+            ("\nHello\n\n", "Hello"),
+            (" Hello", "Hello"),
+            ("\n\n  indented\n  too\n", "  indented\n  too"),
+            ("\r\nHello\r\n", "Hello"),
+            ("a\n\nb", "a\n\nb"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(without_layout(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! One render, over both languages.
+//!
+//! Each language knows the other one only as "templates from outside". A session is that outside for
+//! both: whatever one of them cannot find itself is looked up here and run by the engine it is written
+//! for, on the same heap, budget and calls.
+
+use std::cell::RefCell;
+
+use hinagata_gotemplate::{Context, Data as GoData, Templates};
+use hinagata_jinja::{Data as JinjaData, Outside, Printed, Run};
+use hinagata_value::{
+    Calls, Error, ErrorKind, Functions, Heap, Kind, Off, Output, Provenance, Result, Segments, Value,
+    Variables, near_names,
+};
+
+use crate::{
+    Engine,
+    library::{Compiled, FIRST_GO, GoTemplate, Library},
+    template::Body,
+};
+
+/// What all templates of one render share.
+pub(crate) struct Session<'r, 'a> {
+    heap: &'r Heap<'a>,
+    library: &'a Library<'a>,
+    functions: &'a Functions,
+    calls: &'a Calls,
+    /// The templates that are being rendered, as far as they were found here: the outermost first.
+    chain: RefCell<Vec<String>>,
+}
+
+impl<'r, 'a> Session<'r, 'a> {
+    pub(crate) fn new(
+        heap: &'r Heap<'a>,
+        library: &'a Library<'a>,
+        functions: &'a Functions,
+        calls: &'a Calls,
+    ) -> Self {
+        let chain = RefCell::new(vec![library.root().name().to_owned()]);
+        Self { heap, library, functions, calls, chain }
+    }
+
+    /// Renders the template of the library into `out`.
+    pub(crate) fn render<P: Provenance>(
+        &self,
+        variables: &'a dyn Variables,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        let root = self.library.root();
+        match root.body() {
+            Body::Jinja(template) => self.jinja(template, 0, JinjaData::Variables(variables), out),
+            Body::Go(set) => {
+                let data = match variables.as_json() {
+                    Some(json) => GoData::Value(Value::Json(json)),
+                    None => GoData::Variables(variables),
+                };
+                let context = self.go_context(FIRST_GO);
+                set.execute(root.name(), data, &context, out)
+            }
+        }
+    }
+
+    fn jinja<P: Provenance>(
+        &self,
+        template: &'a hinagata_jinja::Template,
+        number: u32,
+        data: JinjaData<'a>,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        let run = Run {
+            heap: self.heap,
+            settings: &self.library.root().options().settings,
+            loader: self.library,
+            outside: self,
+            functions: self.functions,
+            calls: self.calls,
+            loaded: self.library.jinja(),
+            number,
+        };
+        run.render(template, data, out)
+    }
+
+    fn go_context<P: Provenance>(&self, first_template: u32) -> Context<'_, 'a, P> {
+        Context {
+            heap: self.heap,
+            functions: self.functions,
+            calls: self.calls,
+            templates: self,
+            first_template,
+        }
+    }
+
+    /// Renders the template called `name` on `data`.
+    fn include<P: Provenance>(&self, name: &str, data: Value<'a>, out: &mut Output<'a, P>) -> Result<()> {
+        let budget = self.heap.budget();
+        budget.step(1)?;
+        budget.enter()?;
+        let _link = self.link(name)?;
+        match self.library.load(name).map_err(own_place)? {
+            None => Err(self.not_found(name)),
+            Some(Compiled::Go(GoTemplate { set, first, .. })) => {
+                set.execute(name, data, &self.go_context(*first), out)
+            }
+            Some(Compiled::Jinja(template)) => {
+                let data = self.variables(name, data)?;
+                let (template, number) = self
+                    .library
+                    .numbered_jinja(template)
+                    .ok_or_else(|| Error::runtime(format!("'{name}' is no Jinja template")))?;
+                self.jinja(template, number, JinjaData::Value(data), out)
+            }
+        }
+    }
+
+    /// The dot of a Go template as the variables of a Jinja template.
+    fn variables(&self, name: &str, dot: Value<'a>) -> Result<Value<'a>> {
+        match dot.kind() {
+            Kind::Map | Kind::Namespace | Kind::Host => Ok(dot),
+            Kind::None | Kind::Undefined => Ok(self.heap.map()?.finish()),
+            Kind::Pending => Err(Error::suspended()),
+            kind => Err(Error::runtime(format!(
+                "'{name}' is a Jinja template and needs variables by name, not a {}",
+                word(kind)
+            ))
+            .with_hint("pass a map: its entries are the variables")),
+        }
+    }
+
+    /// Notes that `name` is being rendered until the result is dropped.
+    fn link(&self, name: &str) -> Result<Link<'_>> {
+        let mut chain = self.chain.borrow_mut();
+        if chain.iter().any(|open| open == name) {
+            let circle = format!("{} → {name}", chain.join(" → "));
+            return Err(Error::runtime(format!("templates include each other in a circle: {circle}"))
+                .with_hint("a template may include itself only in Jinja, without another language between"));
+        }
+        chain.push(name.to_owned());
+        Ok(Link(&self.chain))
+    }
+
+    #[cold]
+    fn not_found(&self, name: &str) -> Error {
+        let known = self.library.names();
+        Error::new(ErrorKind::NotFound, format!("there is no template '{name}'"))
+            .with_near(near_names(name, known.iter().map(String::as_str)))
+    }
+}
+
+/// An error of compiling keeps its place in the template that does not compile.
+fn own_place(error: Error) -> Error {
+    match error.place().cloned() {
+        Some(place) => error.settle(|_| place),
+        None => error,
+    }
+}
+
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Str | Kind::Bytes => "string",
+        Kind::Int | Kind::Float => "number",
+        Kind::Bool => "truth value",
+        Kind::List | Kind::Tuple | Kind::Once | Kind::View | Kind::Range => "list",
+        _ => "value of another kind",
+    }
+}
+
+/// A template that is being rendered.
+struct Link<'s>(&'s RefCell<Vec<String>>);
+
+impl Drop for Link<'_> {
+    fn drop(&mut self) {
+        self.0.borrow_mut().pop();
+    }
+}
+
+/// For Jinja, Go templates are outside.
+impl<'a> Outside<'a> for Session<'_, 'a> {
+    fn contains(&self, name: &str) -> bool {
+        matches!(self.library.engine(name), Ok(Some(Engine::Go)))
+    }
+
+    fn render(&self, name: &str, scope: Value<'a>, traced: bool) -> Result<Printed<'a>> {
+        fn captured<'a, P: Provenance>(
+            session: &Session<'_, 'a>,
+            name: &str,
+            scope: Value<'a>,
+            record: impl FnOnce(&mut P) -> Segments,
+        ) -> Result<Printed<'a>> {
+            let mut out = Output::<P>::capture(session.heap.budget());
+            session.include(name, scope, &mut out)?;
+            let record = record(out.provenance());
+            Ok(Printed { text: out.into_value(true)?, record })
+        }
+        match traced {
+            true => captured(self, name, scope, |segments: &mut Segments| std::mem::take(segments)),
+            false => captured(self, name, scope, |_: &mut Off| Segments::default()),
+        }
+    }
+}
+
+/// For Go, everything that its own source does not define is outside.
+impl<'a, P: Provenance> Templates<'a, P> for Session<'_, 'a> {
+    fn contains(&self, name: &str) -> bool {
+        // What cannot be read is there: reading it again tells why.
+        !matches!(self.library.engine(name), Ok(None))
+    }
+
+    fn render(&self, name: &str, data: Value<'a>, output: &mut Output<'a, P>) -> Result<()> {
+        self.include(name, data, output)
+    }
+}

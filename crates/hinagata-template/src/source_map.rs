@@ -1,0 +1,138 @@
+//! From a piece of the output back to where it came from.
+
+use std::sync::{Arc, OnceLock};
+
+use hinagata_gotemplate::Set;
+use hinagata_value::{Limits, Place, Segment, Segments, Site};
+
+use crate::{
+    Analysis, Path, PathPart, Template, Usage, VariableUse,
+    library::{FIRST_GO, Library},
+    template::Body,
+};
+
+/// The templates of one render, to turn the sites of its segments into places.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap(Arc<Vec<Mapped>>);
+
+/// A template with its numbers in the render.
+#[derive(Debug)]
+struct Mapped {
+    template: Template,
+    first: u32,
+    count: u32,
+    /// Made when somebody asks for a variable.
+    analysis: OnceLock<Option<Analysis>>,
+}
+
+/// Where a piece of the output came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The template, line and column.
+    pub place: Place,
+    /// The variable, where the value of exactly one was printed: `tools[3].name`. Items that a loop went
+    /// over in the order of the data have their number, others are `[]`.
+    pub variable: Option<String>,
+}
+
+impl SourceMap {
+    pub(crate) fn of(library: &Library<'_>) -> Self {
+        let root = library.root();
+        let mapped = |template: &Template, first| Mapped {
+            template: template.clone(),
+            first,
+            count: match template.body() {
+                Body::Jinja(_) => 1,
+                Body::Go(set) => set.len() as u32,
+            },
+            analysis: OnceLock::new(),
+        };
+        let first = if matches!(root.body(), Body::Go(_)) { FIRST_GO } else { 0 };
+        let loaded = library.loaded().map(|(template, first)| mapped(template, first));
+        let mut all: Vec<_> = [mapped(root, first)].into_iter().chain(loaded).collect();
+        all.sort_by_key(|mapped| mapped.first);
+        Self(Arc::new(all))
+    }
+
+    /// The place of a site.
+    #[must_use]
+    pub fn place(&self, site: Site) -> Option<Place> {
+        let mapped = self.mapped(site)?;
+        match mapped.template.body() {
+            Body::Jinja(template) => {
+                let (source, start) = (template.source(), site.node);
+                let (line, _) = source.line_column(start);
+                Some(source.place(hinagata_jinja::ast::Span { start, end: start, line }))
+            }
+            Body::Go(set) => set.place(site, mapped.first),
+        }
+    }
+
+    /// Where a segment of `segments` came from.
+    #[must_use]
+    pub fn origin(&self, segments: &Segments, segment: &Segment) -> Option<Origin> {
+        let place = self.place(segment.site)?;
+        Some(Origin { place, variable: self.variable(segments, segment) })
+    }
+
+    fn mapped(&self, site: Site) -> Option<&Mapped> {
+        let after = self.0.partition_point(|mapped| mapped.first <= site.template);
+        let mapped = self.0.get(after.checked_sub(1)?)?;
+        (site.template - mapped.first < mapped.count).then_some(mapped)
+    }
+
+    fn variable(&self, segments: &Segments, segment: &Segment) -> Option<String> {
+        let path = self.mapped(segment.site)?.printed(segment.site)?;
+        let mut parts = path.parts.to_vec();
+        for (number, part) in parts.iter_mut().enumerate().filter(|(_, part)| **part == PathPart::Each) {
+            let gone_over = Path { root: path.root.clone(), parts: path.parts[..number].into() };
+            let turn = segments.turns_of(segment).find(|turn| {
+                let mapped = self.mapped(turn.site);
+                mapped.and_then(|mapped| mapped.iterated(turn.site)) == Some(&gone_over)
+            });
+            if let Some(turn) = turn {
+                *part = PathPart::Index(i64::from(turn.index));
+            }
+        }
+        Some(Path { root: path.root.clone(), parts: parts.into() }.to_string())
+    }
+}
+
+impl Mapped {
+    fn analysis(&self) -> Option<&Analysis> {
+        self.analysis.get_or_init(|| self.template.analyze(&Limits::default()).ok()).as_ref()
+    }
+
+    /// The byte of the source that a site points at.
+    fn offset(&self, site: Site) -> Option<u32> {
+        match self.template.body() {
+            Body::Jinja(_) => Some(site.node),
+            Body::Go(set) => go_offset(set, site, self.first),
+        }
+    }
+
+    /// The one variable that the node at a site prints.
+    fn printed(&self, site: Site) -> Option<&Path> {
+        let of_data = |item: &&VariableUse| item.usage != Usage::Condition;
+        let (analysis, start) = (self.analysis()?, self.offset(site)?);
+        let end = *analysis.nodes.prints.get(&start)?;
+        let inside = |start_of: u32| (start..end).contains(&start_of);
+        let mut paths = analysis
+            .variables
+            .iter()
+            .filter(|item| inside(item.position.start))
+            .filter(of_data)
+            .map(|item| &item.path);
+        let first = paths.next()?;
+        paths.all(|path| path == first).then_some(first)
+    }
+
+    /// What the loop at a site goes over.
+    fn iterated(&self, site: Site) -> Option<&Path> {
+        self.analysis()?.nodes.loops.get(&self.offset(site)?)
+    }
+}
+
+fn go_offset(set: &Set, site: Site, first: u32) -> Option<u32> {
+    set.place(site, first)?.span.map(|(start, _)| start)
+}

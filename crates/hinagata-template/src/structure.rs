@@ -1,0 +1,140 @@
+//! Functions that put structure into the output: `role`, `media`, `resource`.
+//!
+//! What they give is an object that holds a part. Printing it leaves a mark beside the text, so no
+//! text, wherever it comes from, can do what they do.
+
+use std::sync::{Arc, LazyLock};
+
+use hinagata_value::{Arguments, Closure, Error, Functions, Host, Kind, Object, Part, Result, Text, Value};
+use serde_json::{Map, Value as Json};
+
+/// The names of the functions, in order.
+pub(crate) const NAMES: [&str; 3] = ["media", "resource", "role"];
+
+/// The kind of the part that starts a message.
+pub(crate) const ROLE: &str = "role";
+/// The kind of the part that ends a message.
+pub(crate) const ROLE_END: &str = "role_end";
+
+/// The roles that data may choose.
+const ROLES_OF_DATA: [&str; 3] = ["user", "assistant", "tool"];
+
+/// The functions that put structure into the output, to add others to.
+///
+/// | call | gives |
+/// |---|---|
+/// | `role(name)` | the start of a message of that role |
+/// | `media(url, type)`, `media(data=…, type=…)` | a picture, a sound, a document |
+/// | `resource(uri)` | a resource by its URI |
+#[must_use]
+pub fn structure_functions() -> Functions {
+    let mut functions = Functions::new();
+    functions.add(Closure::new("role", role));
+    functions.add(Closure::new("media", media));
+    functions.add(Closure::new("resource", resource));
+    functions
+}
+
+/// The functions of a render that has no others.
+pub(crate) fn default_functions() -> &'static Functions {
+    static FUNCTIONS: LazyLock<Functions> = LazyLock::new(structure_functions);
+    &FUNCTIONS
+}
+
+fn role<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    let [name] = named(arguments, "role", ["name"])?;
+    let name = name.ok_or_else(|| Error::runtime("role needs the name of a role"))?;
+    if name.is_empty() {
+        return Err(Error::runtime("the name of a role is empty"));
+    }
+    if !host.literal && !ROLES_OF_DATA.contains(&name) {
+        return Err(Error::security(format!(
+            "a role from data must be user, assistant or tool, not '{name}'"
+        ))
+        .with_hint("write the role into the template to use another one"));
+    }
+    part(host, ROLE, Json::String(name.to_owned()))
+}
+
+fn media<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    let [url, kind, data] = named(arguments, "media", ["url", "type", "data"])?;
+    match (url, data, kind) {
+        (Some(_), None, _) | (None, Some(_), Some(_)) => {}
+        (None, Some(_), None) => {
+            return Err(Error::runtime("media with `data` needs a `type`, such as image/png"));
+        }
+        _ => return Err(Error::runtime("media needs either a `url` or `data`")),
+    }
+    let entries = [("url", url), ("data", data), ("type", kind)];
+    part(host, "media", object(entries))
+}
+
+fn resource<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
+    let [uri] = named(arguments, "resource", ["uri"])?;
+    let uri = uri.ok_or_else(|| Error::runtime("resource needs a URI"))?;
+    part(host, "resource", object([("uri", Some(uri))]))
+}
+
+/// The arguments by their names, each a string where it is given and not none.
+fn named<'r, const N: usize>(
+    arguments: &Arguments<'r, '_>,
+    function: &str,
+    names: [&str; N],
+) -> Result<[Option<&'r str>; N]> {
+    if arguments.positional.len() > N {
+        return Err(Error::runtime(format!("{function} takes at most {N} arguments")));
+    }
+    if let Some((unknown, _)) = arguments.named.iter().find(|(name, _)| !names.contains(name)) {
+        let near = hinagata_value::near_names(unknown, names);
+        return Err(Error::runtime(format!("{function} has no argument `{unknown}`")).with_near(near));
+    }
+    let mut found = [None; N];
+    for (index, name) in names.into_iter().enumerate() {
+        found[index] = match arguments.get(index, name) {
+            None => None,
+            Some(value) if value.is_pending() => return Err(Error::suspended()),
+            Some(value) if matches!(value.kind(), Kind::None | Kind::Undefined) => None,
+            Some(value) => Some(value.as_str().ok_or_else(|| {
+                Error::runtime(format!("the argument `{name}` of {function} must be a string"))
+            })?),
+        };
+    }
+    Ok(found)
+}
+
+fn object<const N: usize>(entries: [(&str, Option<&str>); N]) -> Json {
+    let given = entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into())));
+    Json::Object(given.collect::<Map<_, _>>())
+}
+
+/// A part as a value. Its content counts as alive until the render ends.
+fn part<'a>(host: &Host<'_, 'a>, kind: &str, content: Json) -> Result<Value<'a>> {
+    let bytes = match &content {
+        Json::String(text) => text.len(),
+        Json::Object(entries) => entries.values().filter_map(Json::as_str).map(str::len).sum(),
+        _ => 0,
+    };
+    host.budget().step_bytes(bytes)?;
+    host.budget().charge(bytes)?;
+    host.heap.host_object(PartObject(Arc::new(Part { kind: kind.to_owned(), content })))
+}
+
+/// A value that puts its part where it is printed.
+#[derive(Debug)]
+struct PartObject(Arc<Part>);
+
+impl Object for PartObject {
+    fn type_name(&self) -> &str {
+        &self.0.kind
+    }
+
+    /// As a piece of another text it would vanish.
+    fn print(&self, _text: &mut Text<'_>) -> Result<()> {
+        Err(Error::runtime(format!("a {} is no text: it cannot be a piece of one", self.0.kind))
+            .with_hint("print it by itself"))
+    }
+
+    fn part(&self) -> Option<Arc<Part>> {
+        Some(self.0.clone())
+    }
+}

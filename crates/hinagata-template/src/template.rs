@@ -1,0 +1,140 @@
+//! A compiled template of either language.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use hinagata_gotemplate::Set;
+use hinagata_value::{Budget, Limits, Result};
+
+use crate::{Engine, Options, SourceText};
+
+/// Bytes of room that a template remembers at most for its next render.
+const LARGEST_HINT: usize = 1 << 20;
+
+/// A compiled template. Compile once, render often, from any thread; cheap to clone.
+///
+/// It holds nothing of the templates it includes: those are found by name in every render.
+///
+/// ```
+/// use hinagata_template::{Engine, Options, Render, Template};
+/// use hinagata_value::Limits;
+///
+/// let (options, limits) = (Options::default(), Limits::default());
+/// let jinja = Template::compile(Engine::Jinja, "a", "Hello {{ user.name|upper }}!", &options, &limits)?;
+/// let go = Template::compile(Engine::Go, "b", "Hello {{.user.name | printf \"%q\"}}!", &options, &limits)?;
+///
+/// let data = serde_json::json!({"user": {"name": "Rumi"}});
+/// assert_eq!(Render::new().text(&jinja, &data)?, "Hello RUMI!");
+/// assert_eq!(Render::new().text(&go, &data)?, "Hello \"Rumi\"!");
+/// # Ok::<(), hinagata_value::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Template(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    name: Box<str>,
+    source: SourceText,
+    options: Arc<Options>,
+    body: Body,
+    /// The size of the last output: room for the next one.
+    size: AtomicUsize,
+}
+
+/// The compiled form, in its own language.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    Jinja(Arc<hinagata_jinja::Template>),
+    Go(Arc<Set>),
+}
+
+impl Template {
+    /// Compiles `source` under the name `name`.
+    ///
+    /// # Errors
+    /// When it is no valid template (kind `syntax`, with its place), or beyond `limits`.
+    pub fn compile(
+        engine: Engine,
+        name: &str,
+        source: &str,
+        options: &Options,
+        limits: &Limits,
+    ) -> Result<Self> {
+        Self::compile_source(name, SourceText::new(engine, source), Arc::new(options.clone()), limits)
+    }
+
+    pub(crate) fn compile_source(
+        name: &str,
+        source: SourceText,
+        options: Arc<Options>,
+        limits: &Limits,
+    ) -> Result<Self> {
+        let body = match source.engine() {
+            Engine::Jinja => {
+                let template =
+                    hinagata_jinja::Template::compile(name, source.text(), &options.jinja, limits)?;
+                Body::Jinja(Arc::new(template))
+            }
+            Engine::Go => {
+                let mut set = Set::with_names(options.go.clone(), options.function_names());
+                set.parse(name, source.text(), &Budget::new(limits.clone()))?;
+                Body::Go(Arc::new(set))
+            }
+        };
+        Ok(Self(Arc::new(Inner { name: name.into(), source, options, body, size: AtomicUsize::new(0) })))
+    }
+
+    /// The name it was compiled under.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Its language.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        self.0.source.engine()
+    }
+
+    /// Its source.
+    #[must_use]
+    pub fn source(&self) -> &SourceText {
+        &self.0.source
+    }
+
+    /// The options it was compiled with; what it includes is compiled with the same.
+    #[must_use]
+    pub fn options(&self) -> &Arc<Options> {
+        &self.0.options
+    }
+
+    /// The same template, behaving as `options` say. Those that compiling looks at must be alike.
+    pub(crate) fn with_options(&self, options: &Arc<Options>) -> Self {
+        let Inner { name, source, body, .. } = &*self.0;
+        Self(Arc::new(Inner {
+            name: name.clone(),
+            source: source.clone(),
+            options: options.clone(),
+            body: body.clone(),
+            size: AtomicUsize::new(self.expected_size()),
+        }))
+    }
+
+    pub(crate) fn body(&self) -> &Body {
+        &self.0.body
+    }
+
+    /// The size that the next output will probably have.
+    pub(crate) fn expected_size(&self) -> usize {
+        self.0.size.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn remember_size(&self, size: usize) {
+        let size = size.min(LARGEST_HINT);
+        if self.expected_size() != size {
+            self.0.size.store(size, Ordering::Relaxed);
+        }
+    }
+}
