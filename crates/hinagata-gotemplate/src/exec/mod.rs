@@ -19,7 +19,7 @@ use std::{cell::OnceCell, rc::Weak, sync::Arc};
 
 use hinagata_value::{
     Budget, Calls, EngineRef, Error, ErrorKind, Function, Functions, Heap, List, Output, Provenance, Result,
-    Site, Value, Variables,
+    Site, Value, Variables, near_names,
 };
 
 use crate::{
@@ -67,6 +67,11 @@ impl std::fmt::Debug for Data<'_> {
 pub trait Templates<'a, P: Provenance> {
     /// Whether there is a template of that name.
     fn contains(&self, name: &str) -> bool;
+
+    /// The names there are, for advice when one is not found.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Renders the template `name` on `data` into `output`.
     ///
@@ -399,7 +404,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         let name = &*self.tree.calls[node.call as usize];
         let target = self.set.target(self.tree_number, node.call);
         if target.is_none() && !self.context.templates.contains(name) {
-            return Err(self.fail("template %q not defined", &[Part::Text(name)]));
+            return Err(self.not_defined(name));
         }
         if self.depth == MOST_CALLS {
             let depth = Part::Int(i64::from(MOST_CALLS));
@@ -429,6 +434,15 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         (self.tree, self.tree_number, self.base) = caller;
         self.root = caller_root;
         Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn not_defined(&self, name: &str) -> Error {
+        let outside = self.context.templates.names();
+        let known = self.set.names().into_iter().chain(outside.iter().map(String::as_str));
+        let near = near_names(name, known);
+        self.fail("template %q not defined", &[Part::Text(name)]).with_near(near)
     }
 
     /// Renders a template that the set does not have.

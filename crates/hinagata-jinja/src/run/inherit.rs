@@ -207,7 +207,11 @@ impl<'a> Vm<'_, 'a> {
             let budget = self.budget;
             let _level = budget.call()?;
             let printed = self.inputs.outside.render(&name, scope, P::ON);
-            let printed = printed.map_err(|error| self.via(error, span))?;
+            // Without a place it did not come to running the template.
+            let printed = printed.map_err(|error| match error.place() {
+                Some(_) => self.via(error, span),
+                None => self.locate(error, span),
+            })?;
             let offset = out.text().len();
             out.provenance().take_over(offset, &printed.record);
             return self.print_value(&printed.text, self.site(span), out);
