@@ -313,7 +313,7 @@ impl<'a> Vm<'_, 'a> {
         if !self.autoescape {
             match value {
                 Value::Json(Json::String(text)) => return out.write(text, site),
-                Value::Lit(text) => return out.write_literal(text, site),
+                Value::Lit(text) => return out.write(text, site),
                 Value::Str(text) | Value::Safe(text) => return out.write(text, site),
                 Value::Int(int) => return out.write_int(*int, site),
                 _ => {}
