@@ -1,5 +1,29 @@
-//! wip
-#![allow(dead_code, missing_docs)]
+//! Go's `text/template`, byte for byte: the second template language of Hinagata.
+//!
+//! | part | what it is for |
+//! |---|---|
+//! | [`Set`], [`Options`] | named templates: parsed, linked, executed |
+//! | [`Context`], [`Data`], [`Templates`] | what an execution uses of the render it belongs to |
+//! | [`analysis`] | what a template reads, uses and defines, without running it |
+//! | [`sprint`], [`sprintf`], [`type_name`], [`is_nil`] | values as Go sees them, for functions of the host |
+//! | [`go_limits`] | limits under which only Go's own ones are reached |
+//!
+//! Output, error texts, and what was written before an error are those of Go 1.27. Data is JSON-shaped:
+//! maps are `map[string]interface {}`, lists `[]interface {}`, and numbers `float64` unless
+//! [`Integers::Exact`] is asked for. Functions of the host declare Go types for their parameters and are
+//! checked as Go checks them.
+//!
+//! Templates may come from strangers: every run and every parse is charged to a
+//! [`Budget`](hinagata_value::Budget), nothing recurses by length, and nothing panics. What differs from
+//! Go is what Go itself does not fix: addresses of functions and containers that a template prints
+//! (`printf "%p"`) are made up, and error texts are UTF-8.
+//!
+//! # Layout
+//!
+//! Source text goes through `parse` (tokens, trees) into `tree` (flat lists of nodes), which `exec`
+//! walks. `value` says what Go makes of a value, `fmt` prints it, `text` knows Go's numbers, quotes and
+//! character classes.
+
 pub mod analysis;
 mod error;
 mod escape;
@@ -11,6 +35,7 @@ mod set;
 mod text;
 mod tree;
 mod value;
+
 pub use exec::{Context, Data, Templates};
 pub use limits::go_limits;
 pub use set::{MissingKey, Options, Set};

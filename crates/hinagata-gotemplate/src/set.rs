@@ -1,9 +1,6 @@
 //! Sets of templates: parsed one source after the other, linked, ready to run.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use hinagata_value::{
     Budget, Calls, Error, ErrorKind, Functions, Heap, Limits, Output, Place, Provenance, Result, Site,
@@ -151,8 +148,8 @@ impl Set {
     }
 
     fn link(&mut self) {
-        let target = |name: &Box<str>| self.number(name);
-        self.links = self.trees.iter().map(|tree| tree.calls.iter().map(target).collect()).collect();
+        let targets = |tree: &Arc<Tree>| tree.calls.iter().map(|name| self.number(name)).collect();
+        self.links = self.trees.iter().map(targets).collect();
     }
 
     /// The names of the templates, in order.

@@ -202,7 +202,7 @@ mod tests {
         );
         assert_eq!(
             reads(r#"{{(index .list 0).x}}{{(index .map "k y").z}}{{(index .map .key).w}}"#),
-            ["list[0].x", "list[0]", "map[\"k y\"].z", "map[\"k y\"]", "map[].w", "map[]", "key"]
+            ["list[0]", "list[0].x", "map[\"k y\"]", "map[\"k y\"].z", "map[]", "key", "map[].w"]
         );
     }
 

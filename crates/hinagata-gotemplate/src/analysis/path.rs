@@ -37,8 +37,8 @@ impl Path {
         self.parts.is_empty()
     }
 
-    pub(super) fn with(&self, more: impl IntoIterator<Item = PathPart>) -> Self {
-        Self { parts: self.parts.iter().cloned().chain(more).take(MOST_PARTS).collect() }
+    fn with(&self, more: &[PathPart]) -> Self {
+        Self { parts: self.parts.iter().chain(more).take(MOST_PARTS).cloned().collect() }
     }
 }
 
@@ -92,7 +92,7 @@ impl Origin {
         self.0.len() > before
     }
 
-    pub(super) fn with(&self, parts: impl IntoIterator<Item = PathPart> + Clone) -> Self {
-        Self(self.0.iter().map(|path| path.with(parts.clone())).collect())
+    pub(super) fn with(&self, parts: &[PathPart]) -> Self {
+        Self(self.0.iter().map(|path| path.with(parts)).collect())
     }
 }

@@ -155,7 +155,7 @@ impl<'s> Visit<'s> {
                         let at = tree.pipes[range.pipe as usize].at as usize;
                         self.loops.push((position(&tree.source, at, 0), path.clone()));
                     }
-                    let item = over.with([PathPart::Each]);
+                    let item = over.with(&[PathPart::Each]);
                     // The last variable gets the item; the one before it a number or key.
                     let variables = &tree.pipes[range.pipe as usize].variables;
                     for (at, variable) in variables.iter().enumerate() {
@@ -266,7 +266,7 @@ impl<'s> Visit<'s> {
                 }
                 Origin::default()
             }
-            Builtin::Index => self.index(args, dot, piped),
+            Builtin::Index => self.index(args, dot, &piped),
             _ => {
                 let mut values =
                     args.ids().map(|arg| self.operand(arg, dot, Usage::Value)).collect::<Vec<_>>();
@@ -279,7 +279,7 @@ impl<'s> Visit<'s> {
     }
 
     /// `index x i j`: what it leads to is read, and with it what the indexes are computed from.
-    fn index(&mut self, args: Span, dot: &Origin, piped: Origin) -> Origin {
+    fn index(&mut self, args: Span, dot: &Origin, piped: &Origin) -> Origin {
         let mut ids = args.ids();
         let Some(first) = ids.next() else { return Origin::default() };
         let uses = self.uses.len();
@@ -288,10 +288,10 @@ impl<'s> Visit<'s> {
         let indexes: Vec<_> = ids.collect();
         for &index in &indexes {
             let part = self.constant_part(index);
-            value = value.with([part]);
+            value = value.with(&[part]);
         }
         if !piped.paths().is_empty() || indexes.is_empty() && args.len() == 1 {
-            value = value.with([PathPart::Each]);
+            value = value.with(&[PathPart::Each]);
         }
         if is_path {
             // The item is read, not the container.
@@ -335,8 +335,9 @@ impl<'s> Visit<'s> {
     }
 
     fn keys(&self, origin: &Origin, keys: Span) -> Origin {
-        let keys = &self.tree.keys[keys.range()];
-        origin.with(keys.iter().map(|key| PathPart::Key(key.name().as_str().into())))
+        let keys = self.tree.keys[keys.range()].iter();
+        let parts: Vec<_> = keys.map(|key| PathPart::Key(key.name().as_str().into())).collect();
+        origin.with(&parts)
     }
 
     /// Notes that the operand reads what it stands for.

@@ -210,7 +210,11 @@ struct Exec<'r, 'a, P: Provenance> {
     stack: Vec<Value<'a>>,
     /// The host functions by their number in the set, once they were looked up.
     functions: Vec<Option<&'a Arc<dyn Function>>>,
-    /// Lists that are parts of longer ones. A box, because most runs have none and must be short.
+    /// Lists that are parts of longer ones.
+    #[expect(
+        clippy::box_collection,
+        reason = "most runs have none, and one word is dropped faster than three"
+    )]
     windows: Option<Box<Vec<Window<'a>>>>,
     scope: Option<&'a dyn Variables>,
     scope_map: OnceCell<Box<Value<'a>>>,

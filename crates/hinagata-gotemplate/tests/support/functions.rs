@@ -3,7 +3,9 @@
 //! They are no part of the product. The conformance runner uses this file too.
 
 use hinagata_gotemplate::{Integers, is_nil, sprint, sprintf, type_name};
-use hinagata_value::{Arguments, Closure, Error, Functions, Heap, Host, Result, Signature, Type, Value};
+use hinagata_value::{
+    Arguments, Closure, Error, Functions, Heap, Host, Number, Result, Signature, Type, Value,
+};
 
 /// All of them, for data whose numbers are read as `integers` says.
 pub(crate) fn functions(integers: Integers) -> Functions {
@@ -35,7 +37,7 @@ pub(crate) fn functions(integers: Integers) -> Functions {
     add.typed("dict", &[], Some(Any), Map, true, dict);
     add.typed("half", &[Float], None, Float, false, |_, args| {
         let number = args.positional[0].as_number();
-        Ok(Value::Float(number.map_or(f64::NAN, |number| number.as_f64()) / 2.0))
+        Ok(Value::Float(number.map_or(f64::NAN, Number::as_f64) / 2.0))
     });
     add.typed("yesno", &[Bool], None, Str, false, |host, args| {
         host.heap.string(if args.positional[0].as_bool() == Some(true) { "yes" } else { "no" })

@@ -32,7 +32,8 @@ impl Go {
     pub(crate) fn start(go: &Path) -> Self {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go/main.go");
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        let program = directory.join("answers");
+        // Tests run at the same time: each builds its own, from the one cache.
+        let program = directory.join(format!("answers-{:?}", std::thread::current().id()));
         let built = Command::new(go)
             .args(["build", "-o"])
             .args([&program, &source])
@@ -64,7 +65,7 @@ impl Go {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("Go answers");
         let answer: Json = serde_json::from_str(&line).expect("an answer is JSON");
-        let bytes = |name: &str| answer[name].as_str().map(|text| decode_base64(text));
+        let bytes = |name: &str| answer[name].as_str().map(decode_base64);
         if let Some(message) = answer["panic"].as_str() {
             return Answer::Panic(message.to_owned());
         }

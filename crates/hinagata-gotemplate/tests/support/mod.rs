@@ -1,6 +1,7 @@
-//! What the tests of this crate share; each of them uses a part of it.
-#![allow(dead_code)]
+//! What the tests of this crate share.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod corpus;
 pub(crate) mod functions;
 pub(crate) mod generate;
 pub(crate) mod go;
