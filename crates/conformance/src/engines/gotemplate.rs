@@ -1,6 +1,13 @@
-//! The product's Go template engine, answering recorded cases.
+//! The product's Go template engine, answering recorded cases under Go's own limits.
 
-use crate::kinds::gotemplate::{GoCase, GoEngine, GoOutcome};
+use hinagata_gotemplate::{Context, Integers, MissingKey, Options, Set, go_limits};
+use hinagata_value::{Budget, Calls, Heap, Output};
+
+use crate::kinds::gotemplate::{self, GoCase, GoEngine, GoOutcome};
+
+// The functions that the cases register are no part of the product; its tests need them too.
+#[path = "../../../hinagata-gotemplate/tests/support/functions.rs"]
+mod functions;
 
 /// The engine as the product ships it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -8,11 +15,39 @@ pub struct GoTemplate;
 
 impl GoTemplate {
     /// Whether this build has the engine.
-    pub const READY: bool = false;
+    pub const READY: bool = true;
 }
 
+/// Stack that a run may use of the thread it gets: Go's own limits are reached before.
+const STACK: usize = gotemplate::BOUNDS.stack - (16 << 20);
+
 impl GoEngine for GoTemplate {
-    fn render(&self, _case: &GoCase) -> GoOutcome {
-        GoOutcome::Unavailable("this build has no gotemplate engine".into())
+    fn render(&self, case: &GoCase) -> GoOutcome {
+        let integers = if case.ints { Integers::Exact } else { Integers::Float };
+        let functions = functions::functions(integers);
+        let (left, right) = case.delimiters.clone().unwrap_or_default();
+        let missing_key = match case.missing_key {
+            gotemplate::MissingKey::Default | gotemplate::MissingKey::Invalid => MissingKey::Invalid,
+            gotemplate::MissingKey::Zero => MissingKey::Zero,
+            gotemplate::MissingKey::Error => MissingKey::Error,
+        };
+        let budget = Budget::new(go_limits(STACK));
+        let mut set = Set::new(Options { left, right, missing_key, integers }, &functions);
+        for (name, source) in &case.sources {
+            if let Err(error) = set.parse(name, source, &budget) {
+                return GoOutcome::ParseError(error.message().to_owned());
+            }
+        }
+        let calls = Calls::new();
+        let heap = Heap::new(&budget);
+        let mut output: Output<'_> = Output::new(&budget);
+        let context =
+            Context { heap: &heap, functions: &functions, calls: &calls, templates: &(), first_template: 0 };
+        let result = set.execute(&case.entry, &case.data, &context, &mut output);
+        let written = output.finish().into_bytes();
+        match result {
+            Ok(()) => GoOutcome::Output(written),
+            Err(error) => GoOutcome::ExecError { message: error.message().to_owned(), partial: written },
+        }
     }
 }

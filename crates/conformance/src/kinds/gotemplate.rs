@@ -14,7 +14,7 @@ use crate::case::{Bounds, Case, Mismatch, Side};
 use crate::load::{self, Found, InputError};
 
 /// Go allows 100 000 nested template calls, so the stack is only reserved: pages are used as needed.
-const BOUNDS: Bounds = Bounds { stack: 1 << 30, time: Duration::from_secs(60), memory: None };
+pub(crate) const BOUNDS: Bounds = Bounds { stack: 1 << 30, time: Duration::from_secs(60), memory: None };
 
 /// The name that a single template has.
 const SINGLE: &str = "main";
