@@ -60,18 +60,18 @@ impl Default for Moment {
 /// The source of what looks random in a render: the same in every pass and for every render of one
 /// seed, so that a template stays deterministic.
 #[derive(Debug)]
-pub struct Random(Cell<u64>);
+pub(crate) struct Random(Cell<u64>);
 
 impl Random {
     /// A sequence of numbers that starts from `seed`.
     #[must_use]
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(Cell::new(seed))
     }
 
     /// A number below `bound`; 0 when that is 0.
     #[must_use]
-    pub fn below(&self, bound: u64) -> u64 {
+    pub(crate) fn below(&self, bound: u64) -> u64 {
         // A step of the golden ratio and two rounds of mixing spread even a seed of 0.
         let state = self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.0.set(state);
@@ -83,7 +83,7 @@ impl Random {
 }
 
 /// What the library needs to know of objects that only the engine can look into.
-pub trait Objects<'a> {
+pub(crate) trait Objects<'a> {
     /// What printing it shows, such as `<Macro 'f'>`.
     fn repr(&self, object: EngineRef) -> String;
 
@@ -105,7 +105,7 @@ pub trait Objects<'a> {
 
 /// The running template, as the library sees it.
 #[derive(Clone, Copy)]
-pub struct Context<'c, 'a> {
+pub(crate) struct Context<'c, 'a> {
     /// Makes, reads and changes values.
     pub heap: &'c Heap<'a>,
     /// How the template behaves.
@@ -122,7 +122,7 @@ impl Context<'_, '_> {
     /// The error for an operation that this undefined value does not allow.
     #[cold]
     #[must_use]
-    pub fn undefined_error(&self, undefined: Undefined<'_>) -> Error {
+    pub(crate) fn undefined_error(&self, undefined: Undefined<'_>) -> Error {
         if undefined.owner == Owner::Unsafe {
             return match undefined.name {
                 Some(name) => Error::security(format!("access to attribute '{name}' is unsafe")),
@@ -147,7 +147,7 @@ impl Context<'_, '_> {
     /// # Errors
     /// When `value` is undefined and the mode is `Error`.
     #[inline]
-    pub fn check_use(&self, value: &Value<'_>) -> Result<()> {
+    pub(crate) fn check_use(&self, value: &Value<'_>) -> Result<()> {
         match value {
             Value::Undefined(undefined)
                 if self.settings.undefined == UndefinedMode::Error && undefined.owner != Owner::Condition =>
@@ -162,7 +162,7 @@ impl Context<'_, '_> {
     ///
     /// # Errors
     /// When `value` is undefined and the mode is neither `Empty` nor one that allows this use.
-    pub fn require_defined(&self, value: &Value<'_>) -> Result<()> {
+    pub(crate) fn require_defined(&self, value: &Value<'_>) -> Result<()> {
         match value {
             Value::Undefined(undefined) => Err(self.undefined_error(*undefined)),
             _ => Ok(()),

@@ -281,10 +281,10 @@ pub(crate) fn parse_int(text: &str, base: u32) -> Result<i128, NotInt> {
 fn without_prefix(digits: &str, base: u32) -> (u32, &str, bool) {
     let prefixes = [(16, "0x", "0X"), (8, "0o", "0O"), (2, "0b", "0B")];
     for (prefix_base, lower, upper) in prefixes {
-        if base == prefix_base || base == 0 {
-            if let Some(rest) = digits.strip_prefix(lower).or_else(|| digits.strip_prefix(upper)) {
-                return (prefix_base, rest, true);
-            }
+        if (base == prefix_base || base == 0)
+            && let Some(rest) = digits.strip_prefix(lower).or_else(|| digits.strip_prefix(upper))
+        {
+            return (prefix_base, rest, true);
         }
     }
     if base == 0 {

@@ -1,1 +1,183 @@
-//! A run for the unit tests of the library.
+//! What holds for all of the library at once: names are found, and nothing uses a value that is not
+//! there yet. What each part does is compared with Python in `tests/library`.
+
+use hinagata_value::{
+    Arguments, Budget, CallId, EngineRef, ErrorKind, Heap, Kind, Limits, Owner, Result, Undefined, Value,
+};
+use serde_json::json;
+
+use super::{
+    filters, methods,
+    ops::{self, Order},
+    print, tests,
+};
+use crate::context::{Context, Objects, Random, Settings, UndefinedMode};
+
+/// An engine without objects.
+struct NoObjects;
+
+impl<'a> Objects<'a> for NoObjects {
+    fn repr(&self, _: EngineRef) -> String {
+        "<object>".to_owned()
+    }
+
+    fn type_name(&self, _: EngineRef) -> &'static str {
+        "object"
+    }
+
+    fn is_callable(&self, _: EngineRef) -> bool {
+        false
+    }
+
+    fn attribute(&self, _: EngineRef, _: &str) -> Option<Value<'a>> {
+        None
+    }
+
+    fn method(&self, _: Value<'a>, _: &'static str) -> Result<Value<'a>> {
+        Ok(Value::Engine(EngineRef { kind: 0, index: 0 }))
+    }
+}
+
+/// Runs `check` with a context for these settings.
+fn with_context(settings: Settings, check: impl for<'a> FnOnce(&Context<'_, 'a>)) {
+    let budget = Budget::new(Limits::default());
+    let heap = Heap::new(&budget);
+    let random = Random::new(7);
+    let autoescape = settings.autoescape;
+    check(&Context { heap: &heap, settings: &settings, autoescape, objects: &NoObjects, random: &random });
+}
+
+fn is_suspended<T>(result: &Result<T>) -> bool {
+    result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Suspended)
+}
+
+/// The result of a call that is under way.
+fn pending<'a>() -> Value<'a> {
+    Value::Pending(CallId(0))
+}
+
+#[test]
+fn every_name_is_found() {
+    let sorted = |names: Vec<&str>| names.is_sorted() && !names.is_empty();
+    assert!(sorted(filters::names().collect()));
+    assert!(sorted(tests::names().collect()));
+    assert!(filters::names().all(|name| filters::find(name).is_some()));
+    assert!(tests::names().all(|name| tests::find(name).is_some()));
+    assert_eq!((filters::names().count(), tests::names().count()), (54, 39));
+    assert!(filters::find("nosuch").is_none() && tests::find("").is_none());
+    assert_eq!(filters::unknown("uper").near(), ["upper"]);
+    methods::check_tables();
+}
+
+#[test]
+fn no_filter_uses_a_value_that_is_not_there_yet() {
+    with_context(Settings::default(), |cx| {
+        let attribute = cx.heap.string("upper").expect("fits");
+        for name in filters::names() {
+            let filter = filters::find(name).expect("is known");
+            let given: &[Value<'_>] = match name {
+                "attr" | "groupby" | "map" | "select" | "selectattr" | "rejectattr" | "reject" => {
+                    &[attribute.clone()]
+                }
+                "batch" | "slice" => &[Value::Int(2)],
+                "replace" => &[attribute.clone(), attribute.clone()],
+                _ => &[],
+            };
+            let result = filter(cx, pending(), &Arguments::positional(given));
+            match name {
+                // It is defined whatever it will be.
+                "default" | "d" => assert_eq!(result.expect("is passed on").kind(), Kind::Pending),
+                _ => assert!(is_suspended(&result), "{name}: {result:?}"),
+            }
+        }
+    });
+}
+
+#[test]
+fn no_test_or_operator_uses_a_value_that_is_not_there_yet() {
+    with_context(Settings::default(), |cx| {
+        for name in tests::names() {
+            let test = tests::find(name).expect("is known");
+            let given: &[Value<'_>] = match name {
+                "divisibleby" | "eq" | "equalto" | "ge" | "greaterthan" | "gt" | "in" | "le" | "lessthan"
+                | "lt" | "ne" | "sameas" => &[Value::Int(1)],
+                _ if !name.starts_with(|first: char| first.is_ascii_alphabetic()) => &[Value::Int(1)],
+                _ => &[],
+            };
+            let result = test(cx, &pending(), &Arguments::positional(given));
+            match name {
+                "defined" => assert!(result.expect("does not wait")),
+                "undefined" => assert!(!result.expect("does not wait")),
+                _ => assert!(is_suspended(&result), "{name}: {result:?}"),
+            }
+        }
+        let waiting = pending();
+        let list = cx.heap.list_of([Value::Int(1), pending()]).expect("fits");
+        let text = cx.heap.string("%s").expect("fits");
+        for other in [Value::Int(1), list.clone(), text] {
+            for (a, b) in [(&waiting, &other), (&other, &waiting)] {
+                let operators = [
+                    ops::add,
+                    ops::subtract,
+                    ops::multiply,
+                    ops::divide,
+                    ops::floor_divide,
+                    ops::remainder,
+                    ops::power,
+                    ops::item,
+                ];
+                for (at, operator) in operators.into_iter().enumerate() {
+                    assert!(is_suspended(&operator(cx, a, b)), "operator {at} on {a:?} and {b:?}");
+                }
+                assert!(is_suspended(&ops::equals(cx, a, b)));
+                assert!(is_suspended(&ops::compare(cx, Order::Less, a, b)));
+                assert!(is_suspended(&ops::concat(cx, &[a.clone(), b.clone()])));
+            }
+            assert!(is_suspended(&ops::contains(cx, &pending(), &list)));
+        }
+        assert!(is_suspended(&ops::is_true(cx, &pending())));
+        assert!(is_suspended(&ops::negate(cx, &pending())));
+        assert!(is_suspended(&ops::iterate(cx, &pending())));
+        assert!(is_suspended(&ops::length(cx, &pending())));
+        assert!(is_suspended(&ops::attribute(cx, &pending(), "x", None)));
+        assert!(is_suspended(&ops::slice(cx, &pending(), None, None, None)));
+        assert!(is_suspended(&print::print(cx, &list, &mut cx.heap.text())));
+    });
+}
+
+#[test]
+fn a_debugging_run_shows_what_is_missing() {
+    let settings = Settings { undefined: UndefinedMode::Debug, ..Settings::default() };
+    let name = "nick".to_owned();
+    with_context(settings, |cx| {
+        for (owner, expected) in [
+            (Owner::Variables, "{{ nick }}"),
+            (Owner::Map, "{{ no such element: dict object['nick'] }}"),
+            (Owner::List, "{{ no such element: list object['nick'] }}"),
+        ] {
+            let mut text = cx.heap.text();
+            // The name outlives the run, as constants of a template do.
+            let name = Box::leak(Box::new(name.clone()));
+            let missing = Value::Undefined(Undefined { owner, name: Some(name) });
+            print::print(cx, &missing, &mut text).expect("prints");
+            assert_eq!(text.as_str(), expected);
+        }
+    });
+}
+
+#[test]
+fn what_a_template_must_not_change_stays() {
+    let settings = Settings { immutable: true, ..Settings::default() };
+    let data = Box::leak(Box::new(json!([3, 1, 2])));
+    with_context(settings, |cx| {
+        let list = Value::Json(data);
+        let refused = methods::call(cx, &list, "sort", &Arguments::positional(&[]));
+        assert_eq!(refused.expect_err("is refused").kind(), ErrorKind::Security);
+        let kept = ops::attribute(cx, &list, "append", None).expect("is undefined");
+        assert!(matches!(kept, Value::Undefined(Undefined { owner: Owner::Unsafe, .. })));
+        let error = cx.require_defined(&kept).expect_err("is refused");
+        assert_eq!(error.kind(), ErrorKind::Security);
+        let count = methods::call(cx, &list, "count", &Arguments::positional(&[Value::Int(1)]));
+        assert!(matches!(count, Ok(Some(Value::Int(1)))));
+    });
+}

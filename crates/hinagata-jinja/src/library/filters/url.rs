@@ -72,7 +72,7 @@ fn quote<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, query: bool, text: &mut Te
     for &byte in bytes {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b'~' => {
-                text.push(char::from(byte))?
+                text.push(char::from(byte))?;
             }
             b'/' if !query => text.push('/')?,
             b' ' if query => text.push('+')?,

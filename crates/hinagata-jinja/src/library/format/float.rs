@@ -77,10 +77,10 @@ fn parts(float: f64, precision: usize) -> (String, i32) {
 
 fn scientific(float: f64, precision: usize, alternate: bool) -> String {
     let (mantissa, exponent) = parts(float, precision);
-    with_exponent(with_point(mantissa, alternate), exponent)
+    with_exponent(&with_point(mantissa, alternate), exponent)
 }
 
-fn with_exponent(mantissa: String, exponent: i32) -> String {
+fn with_exponent(mantissa: &str, exponent: i32) -> String {
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
 }
@@ -92,7 +92,7 @@ fn general(float: f64, precision: usize, alternate: bool, with_digit: bool) -> S
     let largest = if with_digit { places - 1 } else { places };
     if exponent < -4 || i64::from(exponent) >= largest {
         let mantissa = if alternate { with_point(mantissa, true) } else { without_zeros(mantissa) };
-        return with_exponent(mantissa, exponent);
+        return with_exponent(&mantissa, exponent);
     }
     let behind = usize::try_from(places - 1 - i64::from(exponent)).unwrap_or(0);
     let text = fixed(float, behind);

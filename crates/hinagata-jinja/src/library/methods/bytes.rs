@@ -110,7 +110,7 @@ fn decode<'a>(
             match (encoding, faults) {
                 (Encoding::Ascii, Faults::Leave) if !character.is_ascii() => {}
                 (Encoding::Ascii, _) if !character.is_ascii() => {
-                    text.push_repeated("\u{fffd}", character.len_utf8())?
+                    text.push_repeated("\u{fffd}", character.len_utf8())?;
                 }
                 _ => text.push(character)?,
             }

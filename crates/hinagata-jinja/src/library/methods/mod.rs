@@ -95,3 +95,21 @@ pub(crate) fn call<'a>(
 fn refused(name: &str) -> Error {
     Error::security(format!("`{name}` would change a value in place, which is not allowed here"))
 }
+
+/// Fails where a method could not be found by its name.
+#[cfg(test)]
+pub(crate) fn check_tables() {
+    let tables = [
+        string::METHODS,
+        string::SAFE_METHODS,
+        bytes::METHODS,
+        list::METHODS,
+        list::SEQUENCE_METHODS,
+        map::METHODS,
+        number::INT_METHODS,
+        number::FLOAT_METHODS,
+    ];
+    for table in tables {
+        assert!(table.is_sorted_by_key(|(name, _)| *name), "{table:?}", table = table[0].0);
+    }
+}
