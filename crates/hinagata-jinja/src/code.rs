@@ -241,15 +241,18 @@ pub(crate) enum Expr {
     Not(Box<Expr>),
     Neg(Box<Expr>, Span),
     Pos(Box<Expr>, Span),
-    Binary(Box<(Expr, Vec<(BinaryOp, Expr, Span)>)>),
+    Binary(Box<Chain<BinaryOp>>),
     Concat(Vec<Expr>),
-    Compare(Box<(Expr, Vec<(CompareOp, Expr, Span)>)>),
+    Compare(Box<Chain<CompareOp>>),
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Conditional(Box<Conditional>),
     /// `loop.name` of the innermost loop of this function.
     Loop(LoopField),
 }
+
+/// The first operand, and the operators with the operands behind them.
+pub(crate) type Chain<Op> = (Expr, Vec<(Op, Expr, Span)>);
 
 /// What `loop.name` can be without a loop object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -397,8 +400,6 @@ pub(crate) struct TemplateCode {
     pub(crate) blocks: Vec<BlockCode>,
     /// The names that the root sets, with their slots and whether an import sees them.
     pub(crate) top_level: Vec<TopLevel>,
-    /// Whether a macro is made in the root: its frame must outlive the run of the root.
-    pub(crate) has_macros: bool,
 }
 
 #[derive(Debug)]

@@ -30,7 +30,6 @@ pub(crate) fn compile(template: &ast::Template, source: &Source, budget: &Budget
         functions: Vec::new(),
         blocks: Vec::new(),
         has_extends: has_extends(&template.body),
-        has_macros: false,
     };
     compiler.template(template)
 }
@@ -57,7 +56,6 @@ struct Compiler<'s> {
     functions: Vec<FunctionScope>,
     blocks: Vec<BlockCode>,
     has_extends: bool,
-    has_macros: bool,
 }
 
 /// A function that is being compiled.
@@ -111,20 +109,14 @@ impl Compiler<'_> {
         let root_scope = self.close_scope();
         let function = self.pop_function(body);
         let top_level = self.top_level(&template.body, &root_scope);
-        Ok(TemplateCode {
-            root: function,
-            self_slot,
-            blocks: std::mem::take(&mut self.blocks),
-            top_level,
-            has_macros: self.has_macros,
-        })
+        Ok(TemplateCode { root: function, self_slot, blocks: std::mem::take(&mut self.blocks), top_level })
     }
 
     /// The names that the root sets: imports are seen by blocks, but not by those who import us.
     fn top_level(&self, body: &[Stmt], scope: &NameScope) -> Vec<TopLevel> {
         let mut imported = Vec::new();
         uses::imported_names(body, &mut imported);
-        let exported = |name: &str| !name.starts_with('_') && !imported.iter().any(|other| *other == name);
+        let exported = |name: &str| !name.starts_with('_') && !imported.contains(&name);
         let names = scope.symbols.stores().iter().filter(|name| &***name != "self");
         names
             .filter_map(|name| {
@@ -417,7 +409,6 @@ impl Compiler<'_> {
     }
 
     fn macro_code(&mut self, name: &str, params: &[ast::Param], body: &[Stmt]) -> Result<MacroCode> {
-        self.has_macros = true;
         self.functions.push(FunctionScope::new(true, false));
         let explicit_caller = params.iter().any(|param| &*param.name.name == "caller");
         let special = |name: &str| {

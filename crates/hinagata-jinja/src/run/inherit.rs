@@ -214,7 +214,10 @@ impl<'a> Vm<'_, 'a> {
             })?;
             let offset = out.text().len();
             out.provenance().take_over(offset, &printed.record);
-            return self.print_value(&printed.text, self.site(span), out);
+            return match &printed.text {
+                Value::Safe(text) if !printed.ends_with_value => out.write_literal(text, self.site(span)),
+                text => self.print_value(text, self.site(span), out),
+            };
         }
         let template = match self.load(&name) {
             Ok(template) => template,
@@ -292,7 +295,7 @@ impl<'a> Vm<'_, 'a> {
                 }
             }
         }
-        self.budget.charge(exports.capacity() * size_of::<(&str, Value<'_>)>())?;
+        self.objects.charge(exports.capacity() * size_of::<(&str, Value<'_>)>())?;
         self.floor = self.slots.len();
         let body = out.into_value(self.autoescape)?;
         self.objects.add(Object::Module { exports, body })

@@ -112,7 +112,7 @@ impl<'a> Vm<'_, 'a> {
             }
             (true, items) => {
                 let items = self.known_items(node, items, span)?;
-                self.turns_with_loop(node, items, depth, site, span, out)?
+                self.turns_with_loop(node, &items, depth, site, span, out)?
             }
         };
         if !completed && !node.otherwise.body.is_empty() {
@@ -179,7 +179,7 @@ impl<'a> Vm<'_, 'a> {
     fn turns_with_loop<P: Provenance>(
         &mut self,
         node: &'a For,
-        items: Items<'a>,
+        items: &Items<'a>,
         depth: u32,
         site: Site,
         span: Span,
@@ -199,7 +199,7 @@ impl<'a> Vm<'_, 'a> {
         };
         let state = LoopState { code: node, index: 0, len, items: items.clone(), depth, changed: None };
         self.objects.loops.borrow_mut().push(state);
-        let completed = self.turns_by_number(node, &items, place, object.as_ref(), (site, span), out);
+        let completed = self.turns_by_number(node, items, place, object.as_ref(), (site, span), out);
         let state = self.objects.loops.borrow_mut().pop();
         if let (Some(Value::Engine(handle)), Some(state)) = (object, state) {
             self.objects.with(handle, |object| {
@@ -347,7 +347,7 @@ impl<'a> Vm<'_, 'a> {
     }
 
     /// `loop.changed(a, b)` of the running loop at `place`: whether the values differ from last time.
-    pub(super) fn loop_changed(&self, place: Option<usize>, values: Value<'a>) -> Result<bool> {
+    pub(super) fn loop_changed(&self, place: Option<usize>, values: &Value<'a>) -> Result<bool> {
         let before = {
             let mut loops = self.objects.loops.borrow_mut();
             let state = match place {
@@ -358,7 +358,7 @@ impl<'a> Vm<'_, 'a> {
             state.changed.replace(values.clone())
         };
         match before {
-            Some(before) => Ok(!hinagata_value::equal(self.heap, &before, &values)?),
+            Some(before) => Ok(!hinagata_value::equal(self.heap, &before, values)?),
             None => Ok(true),
         }
     }

@@ -2,16 +2,18 @@
 //!
 //! A [`Vm`] walks the code of [`crate::code`]. One lifetime `'a` covers the data, the templates and
 //! everything that is borrowed from them; what is loaded during the run goes into a [`Keep`] that was
-//! made before. The files are its parts: `exec` statements, `eval` expressions, `call` calls and
-//! macros, `loops`, `inherit` blocks, includes and imports, `names` where names are found, `objects`
+//! made before. The files are its parts: `exec` statements, `eval` expressions, `call` and `args` calls,
+//! `macros`, `loops`, `inherit` blocks, includes and imports, `names` where names are found, `objects`
 //! what only the engine knows.
 
+mod args;
 mod call;
 mod eval;
 mod exec;
 mod few;
 mod inherit;
 mod loops;
+mod macros;
 mod names;
 mod objects;
 mod quick;
@@ -67,6 +69,8 @@ pub trait Outside<'a> {
 pub struct Printed<'a> {
     /// A captured text, marked safe: it is not escaped again.
     pub text: Value<'a>,
+    /// Whether a value was printed behind its last mark, even an empty one.
+    pub ends_with_value: bool,
     /// Where its pieces came from, when that was asked.
     pub record: Segments,
 }

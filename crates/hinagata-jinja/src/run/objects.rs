@@ -1,6 +1,6 @@
 //! What only the engine knows: macros, loops, blocks, modules, bound methods.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use hinagata_value::{Budget, EngineRef, Error, Result, Value};
 
@@ -129,13 +129,15 @@ pub(super) fn global_of(handle: EngineRef) -> Option<Global> {
 pub(super) struct ObjectTable<'a> {
     budget: &'a Budget,
     objects: RefCell<Vec<Object<'a>>>,
+    /// Bytes that objects hold beside themselves, as charged.
+    held: Cell<usize>,
     /// The loops that are running and use `loop`, the innermost last.
     pub(super) loops: RefCell<Vec<LoopState<'a>>>,
 }
 
 impl<'a> ObjectTable<'a> {
     pub(super) fn new(budget: &'a Budget) -> Self {
-        Self { budget, objects: RefCell::default(), loops: RefCell::default() }
+        Self { budget, objects: RefCell::default(), held: Cell::new(0), loops: RefCell::default() }
     }
 
     pub(super) fn add(&self, object: Object<'a>) -> Result<Value<'a>> {
@@ -149,6 +151,13 @@ impl<'a> ObjectTable<'a> {
         Ok(Value::Engine(EngineRef { kind: OBJECT, index: objects.len() as u32 - 1 }))
     }
 
+    /// Charges for what an object holds beside itself, until the run ends.
+    pub(super) fn charge(&self, bytes: usize) -> Result<()> {
+        self.budget.charge(bytes)?;
+        self.held.set(self.held.get() + bytes);
+        Ok(())
+    }
+
     /// Looks at an object, or changes it. Nothing that runs template code may happen inside.
     pub(super) fn with<R>(&self, handle: EngineRef, look: impl FnOnce(&mut Object<'a>) -> R) -> Option<R> {
         if handle.kind != OBJECT {
@@ -160,7 +169,8 @@ impl<'a> ObjectTable<'a> {
 
 impl Drop for ObjectTable<'_> {
     fn drop(&mut self) {
-        self.budget.release(self.objects.get_mut().capacity() * size_of::<Object<'_>>());
+        let table = self.objects.get_mut().capacity() * size_of::<Object<'_>>();
+        self.budget.release(table + self.held.get());
     }
 }
 

@@ -1,0 +1,75 @@
+//! The arguments of calls, filters and tests.
+
+use hinagata_value::{Arguments, Error, Result};
+
+use super::Vm;
+use crate::{code::Args, library::ops};
+
+impl<'a> Vm<'_, 'a> {
+    /// Evaluates arguments and hands them to `call`.
+    #[inline]
+    pub(super) fn with_args<R>(
+        &mut self,
+        args: &'a Args,
+        call: impl FnOnce(&mut Self, &Arguments<'_, 'a>) -> Result<R>,
+    ) -> Result<R> {
+        let simple = args.named.is_empty() && args.args.is_none() && args.kwargs.is_none();
+        match (&args.positional[..], simple) {
+            ([], true) => call(self, &Arguments::positional(&[])),
+            ([one], true) => {
+                let one = [self.eval(one)?];
+                call(self, &Arguments::positional(&one))
+            }
+            ([one, two], true) => {
+                let two = [self.eval(one)?, self.eval(two)?];
+                call(self, &Arguments::positional(&two))
+            }
+            _ => self.with_many_args(args, call),
+        }
+    }
+
+    #[inline(never)]
+    fn with_many_args<R>(
+        &mut self,
+        args: &'a Args,
+        call: impl FnOnce(&mut Self, &Arguments<'_, 'a>) -> Result<R>,
+    ) -> Result<R> {
+        let mut positional = Vec::with_capacity(args.positional.len());
+        for arg in &args.positional {
+            positional.push(self.eval(arg)?);
+        }
+        let mut named = Vec::with_capacity(args.named.len());
+        for (name, value) in &args.named {
+            named.push((name.as_str(), self.eval(value)?));
+        }
+        if let Some(rest) = &args.args {
+            let rest = self.eval(rest)?;
+            for item in ops::iterate(&self.cx(), &rest)? {
+                self.budget.step(1)?;
+                positional.push(item);
+            }
+        }
+        let mut rest_names = Vec::new();
+        if let Some(rest) = &args.kwargs {
+            let rest = self.eval(rest)?;
+            let entries = self.heap.entries(&rest);
+            for (key, value) in
+                entries.ok_or_else(|| Error::runtime("the argument after ** must be a mapping"))?
+            {
+                self.budget.step(1)?;
+                if key.as_str().is_none() {
+                    return Err(Error::runtime("keywords must be strings"));
+                }
+                rest_names.push((key, value));
+            }
+        }
+        for (key, value) in &rest_names {
+            let name = key.as_str().unwrap_or_default();
+            if named.iter().any(|(given, _)| *given == name) {
+                return Err(Error::runtime(format!("got multiple values for keyword argument '{name}'")));
+            }
+            named.push((name, value.clone()));
+        }
+        call(self, &Arguments { positional: &positional, named: &named })
+    }
+}

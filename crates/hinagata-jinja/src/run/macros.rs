@@ -1,0 +1,128 @@
+//! Macros and the bodies of call blocks: binding arguments, running in a frame of their own.
+
+use std::sync::LazyLock;
+
+use hinagata_value::{Arguments, Error, Output, Owner, Provenance, Result, Undefined, Value};
+
+use super::{Vm, objects::Macro};
+use crate::{ast::Span, code::Param};
+
+/// The name of the body of a call block.
+static CALLER: LazyLock<String> = LazyLock::new(|| "caller".to_owned());
+
+impl<'a> Vm<'_, 'a> {
+    /// Binds the arguments of a macro and runs its body.
+    pub(super) fn run_macro<P: Provenance>(
+        &mut self,
+        object: Macro<'a>,
+        arguments: &Arguments<'_, 'a>,
+        span: Span,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        if !object.alive {
+            return Err(Error::runtime("`caller` was called after its call block ended"));
+        }
+        let budget = self.budget;
+        let _level = budget.call()?;
+        let before = self.enter(object.code.function.slots)?;
+        self.set_slot(0, Value::Int(object.base as i64));
+        let template = std::mem::replace(&mut self.template, object.template);
+        let context = std::mem::replace(&mut self.context, object.context);
+        let autoescape = std::mem::replace(&mut self.autoescape, object.autoescape);
+        let result = match self.bind(object, arguments) {
+            Ok(()) => self
+                .bind_defaults(&object.code.params)
+                .and_then(|()| self.exec(&object.code.function.body, out).map_err(|error| (error, true))),
+            Err(error) => Err((error, false)),
+        };
+        self.template = template;
+        self.context = context;
+        self.autoescape = autoescape;
+        self.leave(before);
+        match result {
+            Ok(_) => Ok(()),
+            // What went wrong inside has its place there; the call is on the way to it.
+            Err((error, true)) => Err(self.via(error, span)),
+            Err((error, false)) => Err(error),
+        }
+    }
+
+    /// Puts the arguments where the parameters are.
+    fn bind(&mut self, object: Macro<'a>, arguments: &Arguments<'_, 'a>) -> Result<()> {
+        let code = object.code;
+        let params = &code.params;
+        let given = arguments.positional.len().min(params.len());
+        for (param, value) in params.iter().zip(arguments.positional) {
+            self.set_slot(param.slot, value.clone());
+        }
+        // Names of parameters that were given by place are not parameters any more.
+        let by_name = |name: &str| params[given..].iter().find(|param| param.name == name);
+        let mut rest = Vec::new();
+        let mut caller = None;
+        for (name, value) in arguments.named {
+            if let Some(param) = by_name(name) {
+                self.set_slot(param.slot, value.clone());
+            } else if *name == "caller" && code.caller.is_some() {
+                caller = Some(value.clone());
+            } else {
+                rest.push((*name, value));
+            }
+        }
+        if let Some(slot) = code.caller {
+            let none = || Value::Undefined(Undefined { owner: Owner::Variables, name: Some(&CALLER) });
+            self.set_slot(slot, caller.unwrap_or_else(none));
+        }
+        match code.kwargs {
+            Some(slot) => {
+                let mut map = self.heap.map()?;
+                for (name, value) in rest {
+                    map.insert(self.heap.string(name)?, value.clone())?;
+                }
+                self.set_slot(slot, map.finish());
+            }
+            None => match rest.first() {
+                Some(("caller", _)) if !code.explicit_caller => {
+                    return Err(Error::runtime(format!("macro '{}' does not use `caller`", code.name))
+                        .with_hint("call it without a call block, or print `caller()` in it"));
+                }
+                Some((name, _)) => {
+                    return Err(Error::runtime(format!("macro '{}' has no parameter '{name}'", code.name)));
+                }
+                None => {}
+            },
+        }
+        let surplus = &arguments.positional[given..];
+        match code.varargs {
+            Some(slot) => {
+                let varargs = self.heap.tuple_of(surplus.iter().cloned())?;
+                self.set_slot(slot, varargs);
+            }
+            None if !surplus.is_empty() => {
+                return Err(Error::runtime(format!(
+                    "macro '{}' takes at most {} arguments, {} were given",
+                    code.name,
+                    params.len(),
+                    arguments.positional.len()
+                )));
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Evaluates the defaults of parameters that were not given, in the macro's own frame.
+    fn bind_defaults(&mut self, params: &'a [Param]) -> Result<(), (Error, bool)> {
+        for param in params {
+            if super::is_unset(&self.slots[self.base + param.slot as usize]) {
+                let value = match &param.default {
+                    Some(default) => {
+                        self.eval(default).map_err(|error| (self.settle(error, param.span), true))?
+                    }
+                    None => Value::Undefined(Undefined { owner: Owner::Variables, name: Some(&param.name) }),
+                };
+                self.set_slot(param.slot, value);
+            }
+        }
+        Ok(())
+    }
+}
