@@ -21,11 +21,10 @@ pub(crate) enum Part<'m> {
 /// A message of Go: `location` is part of its format, `context` is not; `%s`, `%q`, `%d`, `%v` and `%w` in
 /// `format` are replaced by `parts` in order.
 pub(crate) fn message(location: &str, context: &str, format: &str, parts: &[Part<'_>]) -> String {
-    if location.contains('%') {
-        let whole = format!("{location}{}{format}", context.replace('%', "%%"));
-        if let Ok(text) = through_printf(&whole, parts) {
-            return text;
-        }
+    if location.contains('%')
+        && let Ok(text) = through_printf(&format!("{location}{}", context.replace('%', "%%")), format, parts)
+    {
+        return text;
     }
     let mut text = format!("{location}{context}");
     let mut parts = parts.iter();
@@ -44,7 +43,7 @@ pub(crate) fn message(location: &str, context: &str, format: &str, parts: &[Part
     text
 }
 
-fn through_printf(format: &str, parts: &[Part<'_>]) -> Result<String> {
+fn through_printf(prefix: &str, format: &str, parts: &[Part<'_>]) -> Result<String> {
     let budget = Budget::new(Limits::default());
     let heap = Heap::new(&budget);
     let values = parts
@@ -56,13 +55,15 @@ fn through_printf(format: &str, parts: &[Part<'_>]) -> Result<String> {
         .collect::<Result<Vec<_>>>()?;
     let mut building = Building::new(&heap);
     let mut printer = Printer::new(&mut building, &heap, Integers::Float);
-    printf(&mut printer, format.replace("%w", "%v").as_bytes(), &values)?;
-    let text = String::from_utf8_lossy(building.as_bytes()).into_owned();
     // An error to wrap is printed as it is; a missing one shows the verb that asked for it.
-    match text.strip_suffix("%!v(MISSING)") {
-        Some(before) if format.ends_with("%w") => Ok(format!("{before}%!w(MISSING)")),
-        _ => Ok(text),
-    }
+    let wraps = format.strip_suffix("%w");
+    let whole = wraps.map_or_else(|| format!("{prefix}{format}"), |format| format!("{prefix}{format}%v"));
+    printf(&mut printer, whole.as_bytes(), &values)?;
+    let text = String::from_utf8_lossy(building.as_bytes()).into_owned();
+    Ok(match text.strip_suffix("%!v(MISSING)") {
+        Some(before) if wraps.is_some() => format!("{before}%!w(MISSING)"),
+        _ => text,
+    })
 }
 
 #[cfg(test)]

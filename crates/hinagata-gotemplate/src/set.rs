@@ -125,26 +125,26 @@ impl Set {
         self.used = used.names;
         let trees = trees?;
         self.first.get_or_insert_with(|| name.into());
-        for tree in trees {
-            self.add(tree);
-        }
+        self.add(trees);
         self.link();
         Ok(())
     }
 
-    fn add(&mut self, tree: Tree) {
-        match self.find(&tree.name) {
-            Ok(at) => {
-                if !parse::is_empty(&tree) {
-                    let index = self.names[at].1;
-                    self.trees[index as usize] = Arc::new(tree);
+    /// Adds trees, whose names differ; one that is empty does not replace another.
+    fn add(&mut self, trees: Vec<Tree>) {
+        let mut added = Vec::new();
+        for tree in trees {
+            match self.number(&tree.name) {
+                Some(index) if !parse::is_empty(&tree) => self.trees[index as usize] = Arc::new(tree),
+                Some(_) => {}
+                None => {
+                    added.push((tree.name.clone(), self.trees.len() as u32));
+                    self.trees.push(Arc::new(tree));
                 }
             }
-            Err(at) => {
-                self.names.insert(at, (tree.name.clone(), self.trees.len() as u32));
-                self.trees.push(Arc::new(tree));
-            }
         }
+        self.names.extend(added);
+        self.names.sort_unstable();
     }
 
     fn link(&mut self) {

@@ -6,13 +6,15 @@
 //! exact it names too much rather than too little. What a function returns is unknown to it.
 
 mod path;
+mod places;
 mod walk;
 
 pub use path::{Path, PathPart};
 
+use self::places::Places;
 use crate::{
     Set,
-    tree::{Builtin, ExprKind, FunctionRef, Node, Source, Tree},
+    tree::{Builtin, ExprKind, FunctionRef, Node, Tree},
 };
 
 /// What a template of a set reads, and what the sources of the set use and define. Every list is in
@@ -111,9 +113,10 @@ impl Set {
     #[must_use]
     pub fn analyze(&self, entry: &str) -> Option<Analysis> {
         let entry = self.number(entry)?;
-        let mut analysis = walk::walk(self, entry);
+        let places = Places::new(self);
+        let mut analysis = walk::walk(self, entry, &places);
         for tree in self.trees() {
-            names(tree, &mut analysis);
+            names(tree, &places, &mut analysis);
         }
         analysis.functions.sort_by_key(|used| used.position);
         analysis.templates.sort_by_key(|used| used.position);
@@ -123,14 +126,14 @@ impl Set {
 }
 
 /// Functions, definitions and actions of a tree; these need no data.
-fn names(tree: &Tree, analysis: &mut Analysis) {
+fn names(tree: &Tree, places: &Places<'_>, analysis: &mut Analysis) {
     for expr in &tree.exprs {
         if let ExprKind::Function(function) = &expr.kind {
             let (name, builtin) = match function {
                 FunctionRef::Builtin(builtin) => (Builtin::name(*builtin), true),
                 FunctionRef::Host(index) => (&*tree.functions[*index as usize].name, false),
             };
-            let position = position(&tree.source, expr.at as usize, name.len());
+            let position = places.position(tree, expr.at as usize, name.len());
             analysis.functions.push(FunctionUse { name: name.into(), builtin, position });
         }
     }
@@ -139,11 +142,12 @@ fn names(tree: &Tree, analysis: &mut Analysis) {
             && tree.pipes[action.pipe as usize].variables.is_empty()
         {
             let end = action_end(tree, action.at as usize);
-            analysis.prints.push(position(&tree.source, action.at as usize, end - action.at as usize));
+            let length = end - action.at as usize;
+            analysis.prints.push(places.position(tree, action.at as usize, length));
         }
     }
     if tree.name != tree.source.name {
-        let position = position(&tree.source, tree.start as usize, 0);
+        let position = places.position(tree, tree.start as usize, 0);
         analysis.defines.push(Define { name: tree.name.clone(), position });
     }
 }
@@ -153,17 +157,6 @@ fn action_end(tree: &Tree, at: usize) -> usize {
     let rest = &tree.source.text[at..];
     // A delimiter inside a string literal ends it too early, which only makes the action shorter.
     at + rest.find(&*tree.source.delims.right).unwrap_or(rest.len())
-}
-
-fn position(source: &Source, start: usize, length: usize) -> Position {
-    let (line, column) = source.line_and_column(start);
-    let before = source.text.get(start - column..start).unwrap_or_default();
-    Position {
-        start: start as u32,
-        end: (start + length) as u32,
-        line: line as u32,
-        column: before.chars().count() as u32 + 1,
-    }
 }
 
 #[cfg(test)]

@@ -2,37 +2,41 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::{Analysis, Path, PathPart, TemplateUse, Usage, VariableUse, path::Origin, position};
+use super::{
+    Analysis, Path, PathPart, Position, TemplateUse, Usage, VariableUse, path::Origin, places::Places,
+};
 use crate::{
     Set,
-    tree::At,
     tree::{
         Branch, Builtin, Content, ExprKind, FunctionRef, Node, Slots, Span, TemplateNode, Tree, Variable,
-        shown,
     },
 };
 
-/// Templates are not looked at on more different data than this.
-const MOST_VISITS: usize = 500;
+/// Nodes that are looked at, over all templates and all data they are called on, before no further
+/// call is followed.
+const MOST_WORK: usize = 500_000;
 /// More uses than this are not collected.
 const MOST_USES: usize = 20_000;
 /// Rounds after which variables that still change are left as they are.
 const MOST_ROUNDS: usize = 4;
 
-pub(super) fn walk(set: &Set, entry: u32) -> Analysis {
+pub(super) fn walk(set: &Set, entry: u32, places: &Places<'_>) -> Analysis {
     let mut pending = VecDeque::from([(entry, Origin::of(Path::default()))]);
     let mut seen: HashSet<(u32, Origin)> = pending.iter().cloned().collect();
     let mut analysis = Analysis::default();
+    let mut calls: HashMap<Position, usize> = HashMap::new();
+    let mut work = 0;
     while let Some((number, dot)) = pending.pop_front() {
-        let visit = Visit::new(set, number, dot).run();
+        let visit = Visit::new(set, places, number, dot).run(MOST_WORK.saturating_sub(work));
+        work += visit.work;
         for call in visit.calls {
-            let known = analysis.templates.iter_mut().find(|used| used.position == call.used.position);
-            match known {
+            let templates = &mut analysis.templates;
+            let known = *calls.entry(call.used.position).or_insert(templates.len());
+            match templates.get_mut(known) {
                 Some(known) => known.data.extend(call.used.data),
-                None => analysis.templates.push(call.used),
+                None => templates.push(call.used),
             }
             if let Some(target) = call.target
-                && seen.len() < MOST_VISITS
                 && seen.insert((target, call.data.clone()))
             {
                 pending.push_back((target, call.data));
@@ -41,8 +45,11 @@ pub(super) fn walk(set: &Set, entry: u32) -> Analysis {
         let room = MOST_USES.saturating_sub(analysis.variables.len());
         analysis.variables.extend(visit.uses.into_iter().take(room));
         analysis.loops.extend(visit.loops);
+        if work >= MOST_WORK {
+            break;
+        }
     }
-    add_unreached_calls(set, &mut analysis);
+    add_unreached_calls(set, places, &calls, &mut analysis);
     for used in &mut analysis.templates {
         used.data.sort();
         used.data.dedup();
@@ -55,13 +62,17 @@ pub(super) fn walk(set: &Set, entry: u32) -> Analysis {
 }
 
 /// Calls in templates that nothing reaches are named as well.
-fn add_unreached_calls(set: &Set, analysis: &mut Analysis) {
-    let reached: HashSet<_> = analysis.templates.iter().map(|used| used.position).collect();
+fn add_unreached_calls(
+    set: &Set,
+    places: &Places<'_>,
+    reached: &HashMap<Position, usize>,
+    analysis: &mut Analysis,
+) {
     for (tree, number) in set.trees().zip(0..) {
         for node in &tree.nodes {
             if let Node::Template(template) = node {
-                let used = template_use(set, tree, number, template, Vec::new());
-                if !reached.contains(&used.position) {
+                let used = template_use(set, places, number, template, Vec::new());
+                if !reached.contains_key(&used.position) {
                     analysis.templates.push(used);
                 }
             }
@@ -69,9 +80,16 @@ fn add_unreached_calls(set: &Set, analysis: &mut Analysis) {
     }
 }
 
-fn template_use(set: &Set, tree: &Tree, number: u32, node: &TemplateNode, data: Vec<Path>) -> TemplateUse {
+fn template_use(
+    set: &Set,
+    places: &Places<'_>,
+    number: u32,
+    node: &TemplateNode,
+    data: Vec<Path>,
+) -> TemplateUse {
+    let tree = set.tree(number);
     let name = tree.calls[node.call as usize].clone();
-    let position = position(&tree.source, node.at as usize, name.len() + 2);
+    let position = places.position(tree, node.at as usize, name.len() + 2);
     TemplateUse { name, defined: set.target(number, node.call).is_some(), data, position }
 }
 
@@ -84,6 +102,7 @@ fn dedup_all(uses: &mut Vec<VariableUse>) {
 /// One template on one origin of its dot.
 struct Visit<'s> {
     set: &'s Set,
+    places: &'s Places<'s>,
     tree: &'s Tree,
     number: u32,
     root: Origin,
@@ -96,7 +115,8 @@ struct Visit<'s> {
     changed: bool,
     uses: Vec<VariableUse>,
     calls: Vec<Call>,
-    loops: Vec<(super::Position, Path)>,
+    loops: Vec<(Position, Path)>,
+    work: usize,
 }
 
 /// A call of a template.
@@ -107,10 +127,11 @@ struct Call {
 }
 
 impl<'s> Visit<'s> {
-    fn new(set: &'s Set, number: u32, root: Origin) -> Self {
+    fn new(set: &'s Set, places: &'s Places<'s>, number: u32, root: Origin) -> Self {
         let tree = set.tree(number);
         Self {
             set,
+            places,
             tree,
             number,
             root,
@@ -121,11 +142,13 @@ impl<'s> Visit<'s> {
             uses: Vec::new(),
             calls: Vec::new(),
             loops: Vec::new(),
+            work: 0,
         }
     }
 
-    /// Walks until the variables have all the values they can have.
-    fn run(mut self) -> Self {
+    /// Walks until the variables have all the values they can have, or `most` nodes were looked at;
+    /// but once in any case.
+    fn run(mut self, most: usize) -> Self {
         for _ in 0..MOST_ROUNDS {
             self.changed = false;
             self.uses.clear();
@@ -133,7 +156,7 @@ impl<'s> Visit<'s> {
             self.loops.clear();
             let dot = self.root.clone();
             self.body(self.tree.root, &dot);
-            if !self.changed {
+            if !self.changed || self.work > most {
                 break;
             }
         }
@@ -143,6 +166,7 @@ impl<'s> Visit<'s> {
     fn body(&mut self, body: Span, dot: &Origin) {
         let tree = self.tree;
         for node in &tree.nodes[body.range()] {
+            self.work += 1;
             match node {
                 Node::Action(action) => {
                     self.pipeline(action.pipe, dot, Usage::Value);
@@ -153,7 +177,7 @@ impl<'s> Visit<'s> {
                     let over = self.stages(range.pipe, dot, Usage::Value);
                     if let [path] = over.paths() {
                         let at = tree.pipes[range.pipe as usize].at as usize;
-                        self.loops.push((position(&tree.source, at, 0), path.clone()));
+                        self.loops.push((self.places.position(tree, at, 0), path.clone()));
                     }
                     let item = over.with(&[PathPart::Each]);
                     // The last variable gets the item; the one before it a number or key.
@@ -190,7 +214,7 @@ impl<'s> Visit<'s> {
             Some(pipe) if self.tree.pipes[pipe as usize].path.is_some() => self.silently(pipe, dot),
             Some(pipe) => self.pipeline(pipe, dot, Usage::Value),
         };
-        let used = template_use(self.set, self.tree, self.number, node, data.clone().into_paths());
+        let used = template_use(self.set, self.places, self.number, node, data.clone().into_paths());
         let target = self.set.target(self.number, node.call);
         self.calls.push(Call { used, target, data });
     }
@@ -317,6 +341,7 @@ impl<'s> Visit<'s> {
     }
 
     fn operand(&mut self, index: u32, dot: &Origin, usage: Usage) -> Origin {
+        self.work += 1;
         let tree = self.tree;
         match &tree.exprs[index as usize].kind {
             ExprKind::Dot => self.read(index, dot.clone(), usage),
@@ -344,7 +369,7 @@ impl<'s> Visit<'s> {
     fn read(&mut self, index: u32, origin: Origin, usage: Usage) -> Origin {
         if self.uses.len() < MOST_USES {
             let (start, length) = self.extent(index);
-            let position = position(&self.tree.source, start, length);
+            let position = self.places.position(self.tree, start, length);
             let template = &self.tree.name;
             self.uses.extend(origin.paths().iter().map(|path| VariableUse {
                 path: path.clone(),
@@ -360,17 +385,22 @@ impl<'s> Visit<'s> {
     /// length of its first.
     fn extent(&self, index: u32) -> (usize, usize) {
         let expr = &self.tree.exprs[index as usize];
-        let length = shown(self.tree, At::expr(index)).len();
-        let first = match &expr.kind {
-            ExprKind::Field(keys) if keys.len() > 1 => self.tree.keys[keys.start as usize].name().len() + 1,
-            ExprKind::Variable(variable, keys) if keys.len() > 0 => variable.name.len(),
-            ExprKind::Chain(_, keys) => {
-                let fields = self.tree.keys[keys.range()].iter().map(|key| key.name().len() + 1).sum();
-                return (expr.at as usize, fields);
-            }
-            _ => 0,
+        let length = |keys: Span| -> usize {
+            self.tree.keys[keys.range()].iter().map(|key| key.name().len() + 1).sum()
         };
-        ((expr.at as usize).saturating_sub(first), length)
+        let at = expr.at as usize;
+        match &expr.kind {
+            ExprKind::Field(keys) if keys.len() > 1 => {
+                let first = self.tree.keys[keys.start as usize].name().len() + 1;
+                (at.saturating_sub(first), length(*keys))
+            }
+            ExprKind::Field(keys) | ExprKind::Chain(_, keys) => (at, length(*keys)),
+            ExprKind::Variable(variable, keys) => {
+                let first = if keys.len() > 0 { variable.name.len() } else { 0 };
+                (at.saturating_sub(first), variable.name.len() + length(*keys))
+            }
+            _ => (at, 1),
+        }
     }
 
     // ---- variables ----

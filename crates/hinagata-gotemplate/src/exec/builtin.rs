@@ -133,7 +133,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         dot: &Val<'a>,
     ) -> Result<Val<'a>> {
         if !self.tree.conditional.is_empty() {
-            self.undeclare(first);
+            self.undeclare(first)?;
         }
         let mut value = Val::INVALID;
         for arg in args.ids() {

@@ -56,7 +56,10 @@ pub(super) fn equal<'a, P: Provenance>(exec: &Exec<'_, 'a, P>, a: &Value<'a>, b:
         (View::Complex(a, b), View::Complex(c, d)) => a == c && b == d,
         _ => match (left.int(), right.int(), left.bytes(), right.bytes()) {
             (Some(a), Some(b), _, _) => a == b,
-            (_, _, Some(a), Some(b)) => a == b,
+            (_, _, Some(a), Some(b)) => {
+                exec.budget.step_bytes(a.len().min(b.len()))?;
+                a == b
+            }
             _ => return equal_rare(exec, left, right),
         },
     })

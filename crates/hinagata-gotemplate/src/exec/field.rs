@@ -18,6 +18,9 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     pub(super) fn fields(&self, receiver: &Val<'a>, keys: &'a [Key], has_args: bool) -> Result<Val<'a>> {
         let Some((first, rest)) = keys.split_first() else { return Ok(receiver.clone()) };
         let mut value = self.field(receiver, first, has_args && rest.is_empty())?;
+        if !rest.is_empty() {
+            self.budget.step(rest.len() as u64)?;
+        }
         for (key, left) in rest.iter().zip((0..rest.len()).rev()) {
             value = self.field(&value, key, has_args && left == 0)?;
         }

@@ -7,7 +7,7 @@ use hinagata_value::{Error, List, Provenance, Result, Value};
 use super::{Exec, Val, Window, range::byte};
 use crate::{
     tree::Span,
-    value::view::{View, type_name},
+    value::{exotic::Nil, view::View},
 };
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
@@ -59,11 +59,11 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                 let found = index.as_str().and_then(|key| self.heap.entry(item, key));
                 Ok(Val::boxed(found.unwrap_or_default()))
             }
-            View::TypedNil(nil) if type_name(nil.type_()).starts_with("map") => {
+            View::TypedNil(Nil::Map) => {
                 self.key(key)?;
                 Ok(Val::boxed(Value::None))
             }
-            View::TypedNil(_) => {
+            View::TypedNil(Nil::List) => {
                 position(key, true, 0)?;
                 Err(Error::runtime("reflect: slice index out of range"))
             }
@@ -122,8 +122,8 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             return Ok(Val::plain(self.heap.bytes(&bytes[from..to])?));
         }
         let window = match view {
-            View::List(_) => self.window(&item),
-            View::TypedNil(_) if view.type_name().starts_with("[]") => {
+            View::List(_) => self.window(&item)?,
+            View::TypedNil(Nil::List) => {
                 self.bounds(indexes, 0, 0)?;
                 return Ok(Val::plain(item));
             }
@@ -156,17 +156,18 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 
     /// A list as a window of the list that it is a part of; most are windows of themselves.
-    fn window(&self, list: &Value<'a>) -> Reach<'a> {
-        let part = match list {
-            Value::List(part) => {
-                self.windows.iter().flat_map(|all| all.iter()).find(|window| is(&window.part, part))
+    fn window(&self, list: &Value<'a>) -> Result<Reach<'a>> {
+        let part = match (list, &self.windows) {
+            (Value::List(part), Some(windows)) => {
+                self.budget.step(windows.len() as u64 >> 4)?;
+                windows.iter().find(|window| is(&window.part, part))
             }
             _ => None,
         };
-        match part {
+        Ok(match part {
             Some(window) => Reach { whole: window.whole.clone(), start: window.start, reach: window.reach },
             None => Reach { whole: list.clone(), start: 0, reach: self.heap.len(list).unwrap_or(0) },
-        }
+        })
     }
 
     /// Copies a part of a list; remembers what it is a part of when it can be sliced beyond its end.

@@ -378,13 +378,16 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     }
 
     /// Marks the variables as not declared that the command starting with `first` may leave out.
-    fn undeclare(&mut self, first: u32) {
+    fn undeclare(&mut self, first: u32) -> Result<()> {
         let tree = self.tree;
-        if let Some((_, slots)) = tree.conditional.iter().find(|(command, _)| *command == first) {
+        if let Ok(at) = tree.conditional.binary_search_by_key(&first, |(command, _)| *command) {
+            let slots = &tree.conditional[at].1;
+            self.budget.step(slots.len() as u64)?;
             for &slot in slots {
                 self.slots[self.base + slot as usize - 1] = Val::plain(Value::Engine(UNDECLARED));
             }
         }
+        Ok(())
     }
 
     // ---- templates ----

@@ -186,8 +186,7 @@ fn escape_into<'a>(
     if let [value] = values
         && let Some(text) = value.as_bytes()
     {
-        heap.budget().step_bytes(text.len())?;
-        return sink.bytes(&escape(text));
+        return escape_pieces(sink, escape, text);
     }
     // Nothing prints as `<no value>` here, and counts as a string.
     let values: Vec<Value<'a>> = values
@@ -199,6 +198,23 @@ fn escape_into<'a>(
         .collect::<Result<_>>()?;
     let mut building = Building::new(heap);
     Printer::new(&mut building, heap, integers).print(&values)?;
-    heap.budget().step_bytes(building.as_bytes().len())?;
-    sink.bytes(&escape(building.as_bytes()))
+    escape_pieces(sink, escape, building.as_bytes())
+}
+
+/// Escapes a text piece by piece, so that only a piece is there twice.
+fn escape_pieces(sink: &mut impl Sink, escape: fn(&[u8]) -> Vec<u8>, text: &[u8]) -> Result<()> {
+    const PIECE: usize = 4096;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let mut end = rest.len().min(PIECE);
+        // Not inside a character: its later bytes have this form.
+        while end < rest.len() && end > PIECE - 4 && rest[end] & 0xc0 == 0x80 {
+            end -= 1;
+        }
+        let (piece, after) = rest.split_at(end);
+        sink.budget().step_bytes(piece.len())?;
+        sink.bytes(&escape(piece))?;
+        rest = after;
+    }
+    Ok(())
 }

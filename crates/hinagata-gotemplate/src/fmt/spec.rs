@@ -94,6 +94,15 @@ impl Spec {
     /// `%q` of a string.
     pub(crate) fn quoted(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
         let text = self.truncated(text);
+        // A byte takes up to four when it is escaped.
+        let room = text.len().saturating_mul(4);
+        sink.budget().charge(room)?;
+        let result = self.quoted_unmetered(sink, text);
+        sink.budget().release(room);
+        result
+    }
+
+    fn quoted_unmetered(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
         sink.budget().step_bytes(text.len())?;
         let mut quoted = Vec::with_capacity(text.len() + 2);
         if self.sharp && quote::can_backquote(text) {
@@ -116,6 +125,14 @@ impl Spec {
         if text.is_empty() {
             return self.fill(sink, self.width.unwrap_or(0));
         }
+        let room = text.len().saturating_mul(5);
+        sink.budget().charge(room)?;
+        let result = self.hex_unmetered(sink, text, upper);
+        sink.budget().release(room);
+        result
+    }
+
+    fn hex_unmetered(&self, sink: &mut impl Sink, text: &[u8], upper: bool) -> Result<()> {
         sink.budget().step_bytes(text.len().saturating_mul(5))?;
         let (digits, prefix) = alphabet(upper);
         let mut hex = Vec::with_capacity(text.len() * 2 + 2);

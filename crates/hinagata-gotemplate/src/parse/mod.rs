@@ -10,7 +10,7 @@ mod pipeline;
 mod scope;
 mod token;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use hinagata_value::{Budget, Error, LimitKind, Result};
 
@@ -34,7 +34,7 @@ pub(crate) trait Names {
     fn near(&self, name: &str) -> Vec<String>;
 }
 
-/// Reads `text` into trees, the source's own one last.
+/// Reads `text` into trees: one of the name `name`, and one for each definition, by name.
 ///
 /// # Errors
 /// Go's parse error as a syntax error, or a limit.
@@ -59,9 +59,10 @@ pub(crate) fn parse(
     };
     let lexer = Lexer::new(text, delims, loop_words);
     let current = Current::new(name, &source);
-    let mut parser = Parser { lexer, pending: Vec::new(), current, done: Vec::new(), names, budget, source };
+    let mut parser =
+        Parser { lexer, pending: Vec::new(), current, done: BTreeMap::new(), names, budget, source };
     parser.source()?;
-    Ok(parser.done)
+    Ok(parser.done.into_values().collect())
 }
 
 struct Parser<'p> {
@@ -69,7 +70,8 @@ struct Parser<'p> {
     /// Tokens that were looked at and not taken, the next one last.
     pending: Vec<Token<'p>>,
     current: Current,
-    done: Vec<Tree>,
+    /// The trees that are complete, by name.
+    done: BTreeMap<Box<str>, Tree>,
     names: &'p mut dyn Names,
     budget: &'p Budget,
     source: Arc<Source>,
@@ -258,20 +260,16 @@ impl<'p> Parser<'p> {
     fn finish_tree(&mut self) -> Result<()> {
         self.current.tree.slots = self.current.scope.slots();
         let name = &self.current.tree.name;
-        let empty = is_empty(&self.current.tree);
-        match self.done.iter().position(|tree| tree.name == *name) {
-            Some(at) if is_empty(&self.done[at]) => {
-                self.done.remove(at);
+        let known = self.done.get(name);
+        if known.is_some_and(|known| !is_empty(known)) {
+            if is_empty(&self.current.tree) {
+                return Ok(());
             }
-            Some(_) if empty => return Ok(()),
-            Some(_) => {
-                let format = "template: multiple definition of template %q";
-                return Err(self.fail(format, &[Part::Text(name)]));
-            }
-            None => {}
+            let format = "template: multiple definition of template %q";
+            return Err(self.fail(format, &[Part::Text(name)]));
         }
         let tree = std::mem::replace(&mut self.current, Current::new("", &self.source)).tree;
-        self.done.push(tree);
+        self.done.insert(tree.name.clone(), tree);
         Ok(())
     }
 

@@ -81,13 +81,16 @@ impl Scope {
         Ok(self.accepted.iter().rev().any(|accepted| **accepted == *name))
     }
 
-    /// Declares a variable and gives its slot. The same name in the same block takes its old slot:
-    /// the older variable cannot be seen any more.
+    /// Declares a variable and gives its slot.
+    ///
+    /// The same name in the same block takes its old slot: the older variable cannot be seen any more.
+    /// That holds for two that may be left out as well, as long as only the first of them marks the slot
+    /// as not declared. It also keeps lists of possible slots short.
     pub(super) fn declare(&mut self, name: &str, budget: &Budget) -> Result<u32> {
         budget.step(1 + (self.stack.len() as u64 >> 4))?;
         let maybe = !self.maybe.is_empty();
         let older = self.stack.iter().rposition(|declared| *declared.name == *name);
-        if let Some(at) = older.filter(|&at| at >= self.block && !maybe && !self.stack[at].maybe) {
+        if let Some(at) = older.filter(|&at| at >= self.block && maybe == self.stack[at].maybe) {
             return Ok(self.stack[at].slot);
         }
         let slot = self.stack.last().map_or(0, |last| last.slot + 1);

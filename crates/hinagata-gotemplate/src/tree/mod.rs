@@ -68,7 +68,7 @@ pub(crate) struct Tree {
     /// Variables that live at the same time, `$` included.
     pub(crate) slots: u32,
     /// Variables declared inside an argument that `and` or `or` may leave out: the first word of
-    /// the command, and the slots it declares.
+    /// the command, and the slots it declares; in order.
     pub(crate) conditional: Vec<(u32, Vec<u32>)>,
 }
 

@@ -314,11 +314,43 @@ pub(crate) fn case(seed: u64) -> Case {
         case.delims = ("<<".into(), ">>".into());
         case.sources[0].1 = source.replace("{{", "<<").replace("}}", ">>");
     }
+    if random.chance(10) {
+        more_sources(&mut random, &mut case);
+    }
     if random.chance(3) {
         case.sources[0].0 = random.pick(&["a%%b", "x y", "q\"q", "é"]).to_owned();
         case.entry = case.sources[0].0.clone();
     }
     case
+}
+
+/// Adds sources that define templates again, and may call another one than the first.
+fn more_sources(random: &mut Random, case: &mut Case) {
+    const NAMES: &[&str] = &["other", "third", "d1", "d2", "main"];
+    const BODIES: &[&str] = &[
+        "",
+        "  \n",
+        "{{define \"d1\"}}new {{.}}{{end}}",
+        "{{define \"d1\"}} {{end}}x",
+        "{{template \"d1\" .s}}",
+        "{{define \"main\"}}{{template \"d2\" .}}{{end}}",
+        "{{define \"gone\"}}found {{.n}}{{end}}{{template \"d1\" 3}}",
+        "a{{.s.x}}",
+        "\n{{nosuch}}",
+        "{{block \"d2\" .l}}{{index . 0}}{{end}}",
+        "{{/* nothing */}}",
+    ];
+    for _ in 0..=random.below(2) {
+        let name = random.pick(NAMES);
+        if case.sources.iter().all(|(known, _)| known != name) {
+            case.sources.push((name.to_owned(), random.pick(BODIES).to_owned()));
+        }
+    }
+    if random.chance(30) {
+        case.sources.reverse();
+    }
+    case.entry =
+        random.pick(&["main", "main", "other", "third", "d1", "d2", "nobody", "no\"body"]).to_owned();
 }
 
 /// A source with some characters lost, doubled or replaced.
