@@ -248,6 +248,7 @@ pub(super) fn batch<'a>(
     let [count, fill] = bind(arguments, "batch", ["linecount", "fill_with"], 1)?;
     let count = count.unwrap_or(&Value::None);
     settled(count)?;
+    cx.check_use(count)?;
     // What is no integer is the length of no list.
     let full = as_int(count).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
     let mut batches = cx.heap.list()?;
