@@ -13,7 +13,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Both, in the order of their names' first use.
+    /// Both.
     pub const ALL: [Self; 2] = [Self::Jinja, Self::Go];
 
     /// The engine that settings call `name`.

@@ -48,7 +48,7 @@ pub use analysis::{
 };
 pub use cache::Cache;
 pub use engine::Engine;
-pub use messages::{Content, Message, messages};
+pub use messages::{Content, Message};
 pub use options::Options;
 pub use pool::{Pool, PooledText};
 pub use render::{Render, Traced};

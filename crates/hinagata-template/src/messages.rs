@@ -54,7 +54,7 @@ impl Message {
 ///
 /// # Errors
 /// When it holds bytes that are not UTF-8, or a call that is still under way.
-pub fn messages<P>(written: &Written<P>, default_role: &str) -> Result<Vec<Message>> {
+pub(crate) fn messages<P>(written: &Written<P>, default_role: &str) -> Result<Vec<Message>> {
     let mut cutter = Cutter { messages: Vec::new(), open: Open::outside(), default_role };
     let mut from = 0;
     for mark in &written.marks {

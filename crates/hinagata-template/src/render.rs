@@ -127,7 +127,8 @@ impl<'r> Render<'r> {
     /// # Errors
     /// As [`Render::text`].
     pub fn pooled(&self, template: &Template, variables: &dyn Variables, pool: &Pool) -> Result<PooledText> {
-        let (written, _) = self.one_pass::<Off>(template, variables, &Calls::new(), Some(pool))?;
+        let (written, ()) =
+            self.one_pass::<Off, _>(template, variables, &Calls::new(), Some(pool), |_| ())?;
         Ok(pool.text(written.into_text()?))
     }
 
@@ -169,8 +170,8 @@ impl<'r> Render<'r> {
         calls: &'c Calls,
     ) -> Result<Pass<'c, Written>> {
         calls.begin_pass(&self.limits)?;
-        let result = self.one_pass::<Off>(template, variables, calls, None);
-        calls.end_pass(result.map(|(written, _)| written))
+        let result = self.one_pass::<Off, _>(template, variables, calls, None, |_| ());
+        calls.end_pass(result.map(|(written, ())| written))
     }
 
     /// As [`Render::pass`], with a record of where each piece came from.
@@ -238,22 +239,23 @@ impl<'r> Render<'r> {
     }
 
     fn written(&self, template: &Template, variables: &dyn Variables) -> Result<Written> {
-        Ok(self.one_pass(template, variables, &Calls::new(), None)?.0)
+        Ok(self.one_pass(template, variables, &Calls::new(), None, |_| ())?.0)
     }
 
     fn one_traced(&self, template: &Template, variables: &dyn Variables, calls: &Calls) -> Result<Traced> {
-        let (written, map) = self.one_pass::<Segments>(template, variables, calls, None)?;
+        let (written, map) = self.one_pass::<Segments, _>(template, variables, calls, None, SourceMap::of)?;
         Ok(Traced { written, map })
     }
 
-    /// One pass over the template; the map is empty unless origins are recorded.
-    fn one_pass<P: Provenance>(
+    /// One pass over the template; `look` may look at the templates that it used.
+    fn one_pass<P: Provenance, M>(
         &self,
         template: &Template,
         variables: &dyn Variables,
         calls: &Calls,
         pool: Option<&Pool>,
-    ) -> Result<(Written<P>, SourceMap)> {
+        look: impl FnOnce(&Library<'_>) -> M,
+    ) -> Result<(Written<P>, M)> {
         let mut budget = Budget::new(self.limits.clone());
         if let Some(cancel) = &self.cancel {
             budget = budget.with_cancel(cancel.clone());
@@ -274,8 +276,8 @@ impl<'r> Render<'r> {
             return Err(error);
         }
         template.remember_size(written.text.len());
-        let map = if P::ON { SourceMap::of(&library) } else { SourceMap::default() };
-        Ok((written, map))
+        let seen = look(&library);
+        Ok((written, seen))
     }
 
     /// A buffer that leaves most of the byte budget to the template.

@@ -25,7 +25,7 @@ pub(crate) struct Session<'r, 'a> {
     library: &'a Library<'a>,
     functions: &'a Functions,
     calls: &'a Calls,
-    /// The templates that are being rendered, as far as they were found here: the outermost first.
+    /// The templates that are being rendered inside of the first one, as far as they were found here.
     chain: RefCell<Vec<String>>,
 }
 
@@ -36,8 +36,7 @@ impl<'r, 'a> Session<'r, 'a> {
         functions: &'a Functions,
         calls: &'a Calls,
     ) -> Self {
-        let chain = RefCell::new(vec![library.root().name().to_owned()]);
-        Self { heap, library, functions, calls, chain }
+        Self { heap, library, functions, calls, chain: RefCell::default() }
     }
 
     /// Renders the template of the library into `out`.
@@ -129,8 +128,10 @@ impl<'r, 'a> Session<'r, 'a> {
     /// Notes that `name` is being rendered until the result is dropped.
     fn link(&self, name: &str) -> Result<Link<'_>> {
         let mut chain = self.chain.borrow_mut();
-        if chain.iter().any(|open| open == name) {
-            let circle = format!("{} → {name}", chain.join(" → "));
+        let root = self.library.root().name();
+        if root == name || chain.iter().any(|open| open == name) {
+            let inner: String = chain.iter().map(|open| format!("{open} → ")).collect();
+            let circle = format!("{root} → {inner}{name}");
             return Err(Error::runtime(format!("templates include each other in a circle: {circle}"))
                 .with_hint("a template may include itself only in Jinja, without another language between"));
         }
@@ -189,7 +190,8 @@ impl<'a> Outside<'a> for Session<'_, 'a> {
             let mut out = Output::<P>::capture(session.heap.budget());
             session.include(name, scope, &mut out)?;
             let record = record(out.provenance());
-            Ok(Printed { text: out.into_value(true)?, record })
+            let ends_with_value = out.ends_with_value();
+            Ok(Printed { text: out.into_value(true)?, ends_with_value, record })
         }
         match traced {
             true => captured(self, name, scope, |segments: &mut Segments| std::mem::take(segments)),
@@ -203,6 +205,10 @@ impl<'a, P: Provenance> Templates<'a, P> for Session<'_, 'a> {
     fn contains(&self, name: &str) -> bool {
         // What cannot be read is there: reading it again tells why.
         !matches!(self.library.engine(name), Ok(None))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.library.names()
     }
 
     fn render(&self, name: &str, data: Value<'a>, output: &mut Output<'a, P>) -> Result<()> {

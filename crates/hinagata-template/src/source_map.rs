@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The templates of one render, to turn the sites of its segments into places.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct SourceMap(Arc<Vec<Mapped>>);
 
 /// A template with its numbers in the render.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 /// Templates of both languages, alone and through each other, that print data in every place.
-const MAINS: [(&str, &str); 8] = [
+const MAINS: [(&str, &str); 10] = [
     ("plain.md", "{{ lead }}\n{{ role('system') }}\nYou are {{ name }}.\n{{ role('user') }}{{ question }}"),
     ("plain.gotmpl", "{{.lead}}\n{{role \"system\"}}\nYou are {{.name}}.\n{{role \"user\"}}{{.question}}"),
     (
@@ -24,6 +24,14 @@ const MAINS: [(&str, &str); 8] = [
     (
         "captures.md",
         "{% set c %}{{ lead }}{{ role('assistant') }}{{ name }}{% endset %}{% macro m(x) %}{{ x }}{{ role('tool') }}{{ x }}{% endmacro %}{{ c }}{{ m(question) }}{{ name ~ question }}{{ [name, items]|tojson }}{{ items }}",
+    ),
+    (
+        "defaults.md",
+        "{{ lead or '' }}{{ role('user') }}{{ name|default('', true) }}{% message 'tool' %}{% endmessage %}{{ name and '' }}{% message 'user' %}{% endmessage %}{{ lead|default('', true) }}",
+    ),
+    (
+        "defaults.gotmpl",
+        "{{or .lead \"\"}}{{role \"user\"}}{{or .name \"\"}}{{printf \"%.0s\" .lead}}{{role \"tool\"}}",
     ),
     (
         "across.md",

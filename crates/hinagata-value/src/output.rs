@@ -355,6 +355,12 @@ impl<'a, P: Provenance> Output<'a, P> {
         &self.marks.list
     }
 
+    /// Whether a value was printed since the last mark, even an empty one.
+    #[must_use]
+    pub fn ends_with_value(&self) -> bool {
+        self.value
+    }
+
     /// The record of origins.
     pub fn provenance(&mut self) -> &mut P {
         &mut self.provenance
