@@ -4,7 +4,8 @@
 //! there yet it leaves a hole; where it needs one it stops with [`ErrorKind::Suspended`]. Whoever
 //! drives the render waits for everything that was started and runs the template again, with the
 //! results known. A template is deterministic, so it takes the same way to every call it made
-//! before, and a call is found again by its site and by how often that site was reached.
+//! before, and a call is found again by its site and by how often that site was reached; a pure one by
+//! its arguments, wherever it stands.
 //!
 //! A pass that ended with holes is run again too: text is then made by the one printing code there
 //! is, with its escaping and its limits, and no second one has to fill holes. That costs a run of

@@ -21,7 +21,7 @@ const DOCUMENT_DEPTH: usize = 1_000;
 /// charged; it belongs to the caller then.
 ///
 /// # Errors
-/// As [`write_json`]. The depth is bounded by 1 000 besides `value_depth`, so that dropping the
+/// As [`crate::write_json`]. The depth is bounded by 1 000 besides `value_depth`, so that dropping the
 /// document is safe.
 pub fn to_json<'a>(heap: &Heap<'a>, value: &Value<'a>) -> Result<Json> {
     let mut charge = Charge::new(heap.budget());

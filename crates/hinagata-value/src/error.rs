@@ -50,7 +50,8 @@ impl ErrorKind {
     }
 }
 
-/// The limit that an error of kind [`ErrorKind::Limit`] names; each is a field of [`crate::Limits`].
+/// The limit that an error of kind [`ErrorKind::Limit`] names; each but that of integers, which has no
+/// setting, is a field of [`crate::Limits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LimitKind {

@@ -546,6 +546,15 @@ impl Key {
         &self.name
     }
 
+    /// What finding it is worth in steps beyond the one of the operation: one for 64 bytes of its name.
+    /// [`Heap::attribute`] charges that itself; who calls [`Key::find`] has to, or an author repeats a
+    /// very long name at no cost.
+    #[inline]
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.name.len() as u64 >> 6
+    }
+
     /// The value under this key.
     #[inline]
     #[must_use]

@@ -8,7 +8,21 @@
 //! | [`Output`], [`Text`] | what a run writes, with marks for what is not text |
 //! | [`Provenance`] | where each piece of the output came from, when asked |
 //! | [`Function`], [`Object`], [`Calls`] | the host: functions, objects, results that arrive later |
-//! | [`walk`], [`equal`], [`order`], [`write_json`] | printing, comparing and serialising at any depth |
+//! | [`walk()`], [`equal`], [`order`], [`write_json`] | printing, comparing and serialising at any depth |
+//!
+//! What holds for all of it, each proved by a file of `tests/`:
+//!
+//! - `depth`: nothing recurses over a value. Dropping has no limit, everything else `value_depth`.
+//! - `accounting`: the bytes of the budget are those of the allocator, exactly or a little more, and
+//!   nothing is left when the heap is dropped, cycles included.
+//! - `limits`: every limit holds to the last unit and takes any number; an error leaves everything usable.
+//! - `changes`: the caller's data never changes, and its copy takes its place everywhere.
+//! - `calls`: running again with results gives what running once with all of them at hand gives.
+//! - `provenance`: recording origins changes nothing and knows every byte.
+//! - `values`, `maps`, `json`: equality, order, keys and texts follow their laws.
+//!
+//! A result that is still under way ([`Value::Pending`]) is not an answer: what would have to look at
+//! it ends with [`ErrorKind::Suspended`], an error that nobody may turn into a value.
 //!
 //! ```
 //! use hinagata_value::{Budget, Heap, JsonStyle, Key, Limits, Value, write_json};

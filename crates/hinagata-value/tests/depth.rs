@@ -13,6 +13,9 @@ use serde_json::Value as Json;
 
 const DEEP: usize = 1_000_000;
 
+/// Still many times what a thread of 2 MiB could bear if anything recursed: some 20 000 levels.
+const RATHER_DEEP: usize = 100_000;
+
 /// Runs `test` on a thread with the stack that Rust gives its threads.
 fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(test).expect("a thread starts");
@@ -136,10 +139,9 @@ fn limit_of<T: std::fmt::Debug>(result: Result<T>) -> Option<LimitKind> {
     result.expect_err("too deep").limit()
 }
 
-/// The kinds one by one, and all of them in turn; the latter with a million levels, and the former
-/// with several times what a thread could bear if anything recursed.
+/// The kinds one by one, and all of them in turn; the latter with a million levels.
 fn deep(layers: &[Layer]) -> impl Iterator<Item = (usize, &[Layer])> {
-    each_and_mixed(layers).map(|layers| (if layers.len() == 1 { DEEP / 20 } else { DEEP }, layers))
+    each_and_mixed(layers).map(|layers| (if layers.len() == 1 { RATHER_DEEP } else { DEEP }, layers))
 }
 
 fn each_and_mixed(layers: &[Layer]) -> impl Iterator<Item = &[Layer]> {
@@ -166,7 +168,7 @@ fn a_deep_value_that_contains_itself_is_freed_with_its_heap() {
         let heap = Heap::new(&budget);
         let bottom = heap.list().expect("no limit is near").finish();
         let mut value = bottom.clone();
-        for level in 0..DEEP {
+        for level in 0..RATHER_DEEP {
             value = wrap(&heap, ALL[level % ALL.len()], value).expect("no limit is near");
         }
         let Value::List(bottom) = bottom else { unreachable!("a list was built") };
@@ -178,14 +180,21 @@ fn a_deep_value_that_contains_itself_is_freed_with_its_heap() {
 }
 
 #[test]
-fn deep_values_are_compared() {
+fn deep_values_are_compared_and_written_as_json() {
     on_a_small_stack(|| {
-        // What else is in them has no contents for comparing: it is the same or it is not.
+        // What else there is has no contents for comparing, and no JSON form.
         for (depth, layers) in deep(&PRINTED) {
             let budget = Budget::new(no_limits());
             let heap = Heap::new(&budget);
             let [a, b] = [(); 2].map(|()| nested(&heap, depth, layers).expect("no limit is near"));
             assert!(equal(&heap, &a, &b).expect("no limit is near"), "{layers:?}");
+            drop(b);
+            let is_list = |level: &usize| !matches!(layers[level % layers.len()], Map | Stored);
+            let lists = (0..depth).filter(is_list).count();
+            let expected = lists * "[]".len() + (depth - lists) * r#"{"k":}"#.len() + "1".len();
+            let style = JsonStyle { sort_keys: layers.len() > 1, ..JsonStyle::default() };
+            let length = printed(&heap, &a, &style).expect("no limit is near");
+            assert_eq!(length, expected, "{layers:?}");
         }
     });
 }
@@ -194,11 +203,11 @@ fn deep_values_are_compared() {
 fn a_deep_document_of_the_caller_is_compared_with_a_produced_value() {
     on_a_small_stack(|| {
         let layers = [List, List, List, Map];
-        let document = Document::nested(DEEP, &layers);
+        let document = Document::nested(RATHER_DEEP, &layers);
         let budget = Budget::new(no_limits());
         let heap = Heap::new(&budget);
         let borrowed = Value::Json(&document.0);
-        let produced = nested(&heap, DEEP, &layers).expect("no limit is near");
+        let produced = nested(&heap, RATHER_DEEP, &layers).expect("no limit is near");
         assert!(equal(&heap, &borrowed, &produced).expect("no limit is near"));
         assert!(equal(&heap, &produced, &borrowed).expect("no limit is near"));
     });
@@ -212,7 +221,7 @@ fn deep_lists_are_put_in_order_by_their_innermost_item() {
         let layers = [List, Tuple, Appended];
         let deep = |innermost: i64| {
             let wrap = |value, level: usize| wrap(&heap, layers[level % layers.len()], value);
-            (0..DEEP).try_fold(Value::Int(innermost), wrap).expect("no limit is near")
+            (0..RATHER_DEEP).try_fold(Value::Int(innermost), wrap).expect("no limit is near")
         };
         let [one, two] = [1, 2].map(deep);
         let order = |a, b| order(&heap, a, b, &mut compare_numbers).expect("no limit is near");
@@ -221,30 +230,16 @@ fn deep_lists_are_put_in_order_by_their_innermost_item() {
 }
 
 #[test]
-fn deep_values_are_written_as_json() {
-    on_a_small_stack(|| {
-        for (depth, layers) in deep(&PRINTED) {
-            let budget = Budget::new(no_limits());
-            let heap = Heap::new(&budget);
-            let value = nested(&heap, depth, layers).expect("no limit is near");
-            let lists =
-                (0..depth).filter(|level| !matches!(layers[level % layers.len()], Map | Stored)).count();
-            let expected = lists * "[]".len() + (depth - lists) * r#"{"k":}"#.len() + "1".len();
-            let style = JsonStyle { sort_keys: layers.len() > 1, ..JsonStyle::default() };
-            let length = printed(&heap, &value, &style).expect("no limit is near");
-            assert_eq!(length, expected, "{layers:?}");
-        }
-    });
-}
-
-#[test]
 fn a_deep_document_of_the_caller_is_written_as_json() {
     on_a_small_stack(|| {
-        let document = Document::nested(DEEP, &[Map, List, List, List]);
+        let document = Document::nested(RATHER_DEEP, &[Map, List, List, List]);
         let budget = Budget::new(no_limits());
         let heap = Heap::new(&budget);
         let value = Value::Json(&document.0);
-        assert_eq!(printed(&heap, &value, &JsonStyle::default()).expect("no limit is near"), 3 * DEEP + 1);
+        assert_eq!(
+            printed(&heap, &value, &JsonStyle::default()).expect("no limit is near"),
+            3 * RATHER_DEEP + 1
+        );
         // Also when a part of it was changed, and the copy has to be found on the way.
         let Value::Map(copy) = heap.own(&value).expect("no limit is near") else { unreachable!("a map") };
         heap.insert(&copy, heap.string("l").expect("no limit is near"), value.clone())
@@ -281,12 +276,13 @@ fn a_deep_tuple_can_be_a_key() {
     on_a_small_stack(|| {
         let budget = Budget::new(no_limits());
         let heap = Heap::new(&budget);
-        let [key, equal_key] = [(); 2].map(|()| nested(&heap, DEEP, &[Tuple]).expect("no limit is near"));
+        let [key, equal_key] =
+            [(); 2].map(|()| nested(&heap, RATHER_DEEP, &[Tuple]).expect("no limit is near"));
         let mut map = heap.map().expect("no limit is near");
         map.insert(key, Value::Int(7)).expect("no limit is near");
         assert_eq!(map.get(&equal_key).expect("is a key").and_then(|value| value.as_i64()), Some(7));
         let list = heap.list().expect("no limit is near").finish();
-        let unhashable = (0..DEEP / 20).try_fold(list, |value, _| wrap(&heap, Tuple, value));
+        let unhashable = (0..RATHER_DEEP / 4).try_fold(list, |value, _| wrap(&heap, Tuple, value));
         let error = map.get(&unhashable.expect("no limit is near")).expect_err("a list is in it");
         assert_eq!(error.message(), "a list cannot be a key");
     });
@@ -303,7 +299,7 @@ fn a_document_is_never_so_deep_that_dropping_it_could_overflow_the_stack() {
             let copy = document.clone();
             assert_eq!(document, copy);
             drop((document, copy));
-            for depth in [1_001, DEEP / 20] {
+            for depth in [1_001, RATHER_DEEP / 4] {
                 let deeper = nested(&heap, depth, layers).expect("no limit is near");
                 assert_eq!(limit_of(to_json(&heap, &deeper)), Some(LimitKind::ValueDepth), "{layers:?}");
             }
