@@ -39,12 +39,12 @@ impl<'a> Objects<'a> for NoObjects {
 }
 
 /// Runs `check` with a context for these settings.
-fn with_context(settings: Settings, check: impl for<'a> FnOnce(&Context<'_, 'a>)) {
+fn with_context(settings: &Settings, check: impl for<'a> FnOnce(&Context<'_, 'a>)) {
     let budget = Budget::new(Limits::default());
     let heap = Heap::new(&budget);
     let random = Random::new(7);
     let autoescape = settings.autoescape;
-    check(&Context { heap: &heap, settings: &settings, autoescape, objects: &NoObjects, random: &random });
+    check(&Context { heap: &heap, settings, autoescape, objects: &NoObjects, random: &random });
 }
 
 fn is_suspended<T>(result: &Result<T>) -> bool {
@@ -71,13 +71,13 @@ fn every_name_is_found() {
 
 #[test]
 fn no_filter_uses_a_value_that_is_not_there_yet() {
-    with_context(Settings::default(), |cx| {
+    with_context(&Settings::default(), |cx| {
         let attribute = cx.heap.string("upper").expect("fits");
         for name in filters::names() {
             let filter = filters::find(name).expect("is known");
             let given: &[Value<'_>] = match name {
                 "attr" | "groupby" | "map" | "select" | "selectattr" | "rejectattr" | "reject" => {
-                    &[attribute.clone()]
+                    std::slice::from_ref(&attribute)
                 }
                 "batch" | "slice" => &[Value::Int(2)],
                 "replace" => &[attribute.clone(), attribute.clone()],
@@ -95,7 +95,7 @@ fn no_filter_uses_a_value_that_is_not_there_yet() {
 
 #[test]
 fn no_test_or_operator_uses_a_value_that_is_not_there_yet() {
-    with_context(Settings::default(), |cx| {
+    with_context(&Settings::default(), |cx| {
         for name in tests::names() {
             let test = tests::find(name).expect("is known");
             let given: &[Value<'_>] = match name {
@@ -149,7 +149,7 @@ fn no_test_or_operator_uses_a_value_that_is_not_there_yet() {
 fn a_debugging_run_shows_what_is_missing() {
     let settings = Settings { undefined: UndefinedMode::Debug, ..Settings::default() };
     let name = "nick".to_owned();
-    with_context(settings, |cx| {
+    with_context(&settings, |cx| {
         for (owner, expected) in [
             (Owner::Variables, "{{ nick }}"),
             (Owner::Map, "{{ no such element: dict object['nick'] }}"),
@@ -169,7 +169,7 @@ fn a_debugging_run_shows_what_is_missing() {
 fn what_a_template_must_not_change_stays() {
     let settings = Settings { immutable: true, ..Settings::default() };
     let data = Box::leak(Box::new(json!([3, 1, 2])));
-    with_context(settings, |cx| {
+    with_context(&settings, |cx| {
         let list = Value::Json(data);
         let refused = methods::call(cx, &list, "sort", &Arguments::positional(&[]));
         assert_eq!(refused.expect_err("is refused").kind(), ErrorKind::Security);

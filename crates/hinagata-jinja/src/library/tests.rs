@@ -6,7 +6,7 @@ use super::{
     arguments::{bind, none},
     filters,
     ops::{Order, compare, contains, equals, iterate, length, remainder},
-    textual::textual,
+    textual::{charge_characters, textual},
     types::settled,
     unicode::is_title,
 };
@@ -302,14 +302,14 @@ fn iterable<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'
 fn lower<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
     none(arguments, "lower")?;
     let text = textual(cx, value)?;
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, &text)?;
     Ok(is_lower(&text))
 }
 
 fn upper<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
     none(arguments, "upper")?;
     let text = textual(cx, value)?;
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, &text)?;
     Ok(is_upper(&text))
 }
 

@@ -47,6 +47,15 @@ fn printed<'v, 'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Textual<'v
     Ok(Textual::Made(text))
 }
 
+/// Charges for looking at every character of a text: that takes about four times as long as copying.
+///
+/// # Errors
+/// When the steps are used up.
+#[inline]
+pub(crate) fn charge_characters(cx: &Context<'_, '_>, text: &str) -> Result<()> {
+    cx.heap.budget().step(1 + (text.len() as u64 >> 4))
+}
+
 /// A text as a value; `safe` marks it as not to be escaped.
 ///
 /// # Errors
@@ -74,6 +83,20 @@ pub(crate) fn made<'a>(cx: &Context<'_, 'a>, string: String, safe: bool) -> Resu
 #[inline]
 pub(crate) fn copied<'a>(cx: &Context<'_, 'a>, text: &str, safe: bool) -> Result<Value<'a>> {
     if safe { cx.heap.safe(text) } else { cx.heap.string(text) }
+}
+
+/// What is left of a text after characters were taken off its ends, which is charged by their number.
+///
+/// # Errors
+/// When a limit is reached.
+pub(crate) fn stripped<'a>(
+    cx: &Context<'_, 'a>,
+    value: &Value<'a>,
+    whole: &str,
+    left: &str,
+) -> Result<Value<'a>> {
+    cx.heap.budget().step(1 + ((whole.len() - left.len()) as u64 >> 4))?;
+    part_of(cx, value, left)
 }
 
 /// The value itself if `part` is the whole of its text, else a copy of that part.

@@ -76,6 +76,7 @@ impl<'a> Getter<'a> {
     }
 
     fn step(&self, cx: &Context<'_, 'a>, value: &Value<'a>, step: &Value<'a>) -> Result<Value<'a>> {
+        cx.heap.budget().step(1)?;
         let found = item(cx, value, step)?;
         match &self.default {
             Some(default) if found.is_undefined() => Ok(default.clone()),

@@ -11,7 +11,7 @@ use crate::{
         arguments::{bind, none},
         methods::words,
         print::{escape as push_escaped, needs_escape, print, print_escaped},
-        textual::{finish, textual},
+        textual::{charge_characters, finish, made, textual},
         types::wrong_type,
     },
 };
@@ -76,6 +76,7 @@ pub(super) fn striptags<'a>(
 /// # Errors
 /// When a limit is reached.
 pub(crate) fn strip_tags<'a>(cx: &Context<'_, 'a>, text: &str) -> Result<Value<'a>> {
+    charge_characters(cx, text)?;
     let mut stripped = cx.heap.text();
     let mut rest = text;
     while let Some(start) = rest.find('<') {
@@ -96,7 +97,10 @@ pub(crate) fn strip_tags<'a>(cx: &Context<'_, 'a>, text: &str) -> Result<Value<'
         }
         tidy.push_str(word)?;
     }
-    crate::library::textual::made(cx, unescape(tidy.as_str()), false)
+    // Each reference is looked up under some thirty names.
+    let references = tidy.as_str().bytes().filter(|byte| *byte == b'&').count();
+    cx.heap.budget().step(references as u64 * 32)?;
+    made(cx, unescape(tidy.as_str()), false)
 }
 
 /// A text with the characters that are written by name or number in HTML.

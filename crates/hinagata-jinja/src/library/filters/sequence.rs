@@ -224,6 +224,7 @@ pub(super) fn unique<'a>(
         let key = getter.get(cx, &item)?;
         settled(&key)?;
         cx.check_use(&key)?;
+        cx.heap.budget().step_bytes(key.as_str().map_or(0, str::len))?;
         let known = match &key {
             // All undefined values are one key, but none of a map.
             Value::Undefined(_) => std::mem::replace(&mut seen_undefined, true),

@@ -11,7 +11,7 @@ use crate::{
         methods::{capitalized, centered, lines, lowered, replaced, strip_set, uppered},
         ops::{add, length},
         print::{print, print_escaped},
-        textual::{copied, finish, part_of, textual},
+        textual::{charge_characters, copied, finish, stripped, textual},
         types::wrong_type,
         unicode::{is_line_end, is_space, is_word, push_lower_at},
     },
@@ -66,6 +66,7 @@ pub(super) fn title<'a>(
 ) -> Result<Value<'a>> {
     none(arguments, "title")?;
     let text = textual(cx, &value)?;
+    charge_characters(cx, &text)?;
     let mut result = Text::with_capacity(cx.heap.budget(), text.len())?;
     let mut part = String::new();
     let mut rest = &*text;
@@ -94,7 +95,7 @@ pub(super) fn trim<'a>(
     let [characters] = bind(arguments, "trim", ["chars"], 0)?;
     let set = strip_set(cx, "trim", characters)?;
     let text = textual(cx, &value)?;
-    part_of(cx, &value, text.trim_start_matches(&set).trim_end_matches(&set))
+    stripped(cx, &value, &text, text.trim_start_matches(&set).trim_end_matches(&set))
 }
 
 pub(super) fn center<'a>(
@@ -241,7 +242,7 @@ pub(super) fn wordcount<'a>(
 ) -> Result<Value<'a>> {
     none(arguments, "wordcount")?;
     let text = textual(cx, &value)?;
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, &text)?;
     let mut inside = false;
     let mut count = 0;
     for character in text.chars() {

@@ -10,7 +10,7 @@ use crate::{
         methods::words,
         ops::iterate,
         print::{print_escaped, repr_str},
-        textual::{finish, textual},
+        textual::{charge_characters, finish, textual},
         unicode::{is_decimal, is_space, is_word},
     },
 };
@@ -40,6 +40,7 @@ pub(super) fn urlize<'a>(
     };
     let mut escaped = cx.heap.text();
     print_escaped(cx, &value, &mut escaped)?;
+    charge_characters(cx, escaped.as_str())?;
     let mut result = cx.heap.text();
     let mut rest = escaped.as_str();
     while !rest.is_empty() {

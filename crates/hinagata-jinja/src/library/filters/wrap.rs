@@ -8,7 +8,7 @@ use crate::{
     library::{
         arguments::{bind, integer, size},
         methods::lines,
-        textual::{finish, textual},
+        textual::{charge_characters, finish, textual},
         types::wrong_type,
         unicode::{is_decimal, is_space, is_word},
     },
@@ -44,6 +44,7 @@ pub(super) fn wordwrap<'a>(
     if width <= 0 && lines(text).next().is_some() {
         return Err(Error::runtime("`wordwrap` needs a width above 0"));
     }
+    charge_characters(cx, text)?;
     let mut result = cx.heap.text();
     for (at, line) in lines(text).enumerate() {
         if at > 0 {

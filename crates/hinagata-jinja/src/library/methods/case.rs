@@ -8,7 +8,7 @@ use crate::{
     library::{
         arguments::none,
         tests,
-        textual::made,
+        textual::{charge_characters, made},
         unicode::{self, push_folded, push_lower_at, push_title},
     },
 };
@@ -27,7 +27,7 @@ fn mapped<'a>(
         return Ok(value.clone());
     }
     // Charged before: no mapping makes a character more than three times as long.
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, text)?;
     made(cx, map(text), value.is_safe())
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn uppered<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -
 /// # Errors
 /// When a limit is reached.
 pub(crate) fn capitalized<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, text)?;
     let mut result = String::with_capacity(text.len());
     for (at, character) in text.char_indices() {
         if at == 0 {
@@ -153,7 +153,7 @@ fn by_character<'a>(
     mut map: impl FnMut(&str, usize, char, &mut String),
 ) -> Result<Value<'a>> {
     let text = text(receiver);
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, text)?;
     let mut result = String::with_capacity(text.len());
     for (at, character) in text.char_indices() {
         map(text, at, character, &mut result);
@@ -171,7 +171,7 @@ fn all<'a>(
 ) -> Result<Value<'a>> {
     none(arguments, name)?;
     let text = text(receiver);
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, text)?;
     Ok(Value::Bool(!text.is_empty() && text.chars().all(class)))
 }
 
@@ -303,6 +303,6 @@ fn holds<'a>(
 ) -> Result<Value<'a>> {
     none(arguments, name)?;
     let text = text(receiver);
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, text)?;
     Ok(Value::Bool(test(text)))
 }

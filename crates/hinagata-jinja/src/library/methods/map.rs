@@ -39,6 +39,7 @@ fn own<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<Map<'a>>> {
 
 /// The value under a key; an undefined key is under none.
 fn lookup<'a>(cx: &Context<'_, 'a>, map: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
+    cx.heap.budget().step_bytes(key.as_str().map_or(0, str::len))?;
     match key.kind() {
         Kind::Undefined => cx.check_use(key).map(|()| None),
         Kind::List | Kind::Map => Err(type_error(cx, key, |name| format!("a {name} cannot be a key"))),

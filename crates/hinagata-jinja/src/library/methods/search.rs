@@ -27,7 +27,6 @@ impl<'t> Window<'t> {
         start: Option<&Value<'a>>,
         end: Option<&Value<'a>>,
     ) -> Result<Self> {
-        cx.heap.budget().step_bytes(text.len())?;
         let bound = |value: Option<&Value<'a>>, default: i64| match value.filter(|value| !value.is_none()) {
             Some(value) => index(cx, value),
             None => Ok(default),
@@ -36,6 +35,7 @@ impl<'t> Window<'t> {
         if start == 0 && end == i64::MAX {
             return Ok(Self { text, start: 0, outside: false });
         }
+        cx.heap.budget().step_bytes(text.len())?;
         let len = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         let inside = |place: i64| if place < 0 { place.saturating_add(len).max(0) } else { place };
         let (start, end) = (inside(start), inside(end).min(len));
@@ -76,6 +76,7 @@ fn first_place<'a>(
     if window.outside {
         return Ok(None);
     }
+    cx.heap.budget().step_bytes(window.text.len())?;
     Ok(search(window.text, part).map(|at| window.place(at)))
 }
 
@@ -126,6 +127,7 @@ pub(super) fn count<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let (part, window) = part_and_window(cx, receiver, arguments, "count")?;
+    cx.heap.budget().step_bytes(window.text.len())?;
     Ok(Value::Int(match (window.outside, part) {
         (true, _) => 0,
         (false, "") => window.text.chars().count() as i64 + 1,
@@ -162,6 +164,7 @@ fn one_of<'a>(
     let window = Window::new(cx, text(receiver), start, end)?;
     let holds = |part: &Value<'a>| {
         let part = string(cx, method, part)?;
+        cx.heap.budget().step_bytes(part.len())?;
         Ok(!window.outside && test(window.text, part))
     };
     if parts.kind() != Kind::Tuple {

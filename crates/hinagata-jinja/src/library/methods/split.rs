@@ -9,7 +9,7 @@ use crate::{
         arguments::{bind, integer, places, string},
         ops::iterate,
         print::print_escaped,
-        textual::part_of,
+        textual::{charge_characters, part_of, stripped},
         types::type_error,
         unicode::{is_line_end, is_space},
     },
@@ -22,7 +22,7 @@ pub(super) fn split<'a>(
 ) -> Result<Value<'a>> {
     let (separator, most) = separator(cx, "split", arguments)?;
     let text = text(receiver);
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, text)?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     match separator {
         Some(separator) => parts(cx, receiver, text.splitn(most.saturating_add(1), separator)),
@@ -56,7 +56,7 @@ pub(super) fn split_right<'a>(
 ) -> Result<Value<'a>> {
     let (separator, most) = separator(cx, "rsplit", arguments)?;
     let text = text(receiver);
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, text)?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let mut list = cx.heap.list()?;
     let mut push = |part: &str| part_of(cx, receiver, part).and_then(|part| list.push(part));
@@ -96,7 +96,7 @@ pub(super) fn split_lines<'a>(
     let [keep] = bind(arguments, "splitlines", ["keepends"], 0)?;
     let keep = integer(cx, keep, 0)? != 0;
     let text = text(receiver);
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, text)?;
     if keep { parts(cx, receiver, whole_lines(text)) } else { parts(cx, receiver, lines(text)) }
 }
 
@@ -147,7 +147,8 @@ pub(super) fn strip<'a>(
 ) -> Result<Value<'a>> {
     let [characters] = places(arguments, "strip", 0)?;
     let set = strip_set(cx, "strip", characters)?;
-    part_of(cx, receiver, text(receiver).trim_start_matches(&set).trim_end_matches(&set))
+    let whole = text(receiver);
+    stripped(cx, receiver, whole, whole.trim_start_matches(&set).trim_end_matches(&set))
 }
 
 pub(super) fn strip_left<'a>(
@@ -156,7 +157,8 @@ pub(super) fn strip_left<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let [characters] = places(arguments, "lstrip", 0)?;
-    part_of(cx, receiver, text(receiver).trim_start_matches(strip_set(cx, "lstrip", characters)?))
+    let whole = text(receiver);
+    stripped(cx, receiver, whole, whole.trim_start_matches(strip_set(cx, "lstrip", characters)?))
 }
 
 pub(super) fn strip_right<'a>(
@@ -165,7 +167,8 @@ pub(super) fn strip_right<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let [characters] = places(arguments, "rstrip", 0)?;
-    part_of(cx, receiver, text(receiver).trim_end_matches(strip_set(cx, "rstrip", characters)?))
+    let whole = text(receiver);
+    stripped(cx, receiver, whole, whole.trim_end_matches(strip_set(cx, "rstrip", characters)?))
 }
 
 /// `separator.join(items)`; a safe separator escapes what it joins, any other takes strings only.

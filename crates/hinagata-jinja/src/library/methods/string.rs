@@ -115,6 +115,7 @@ fn safe_unescape<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     none(arguments, "unescape")?;
+    cx.heap.budget().step(text(receiver).bytes().filter(|byte| *byte == b'&').count() as u64 * 32)?;
     made(cx, unescape(text(receiver)), false)
 }
 

@@ -165,6 +165,7 @@ fn own_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Res
 
 fn map_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
     if let Some(name) = key.as_str() {
+        cx.heap.budget().step_bytes(name.len())?;
         return Ok(cx.heap.entry(value, name));
     }
     cx.check_use(key)?;

@@ -199,7 +199,7 @@ pub(crate) fn contains<'a>(cx: &Context<'_, 'a>, needle: &Value<'a>, haystack: &
 }
 
 fn contains_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>, map: &Value<'a>) -> Result<bool> {
-    cx.heap.budget().step(1)?;
+    cx.heap.budget().step_bytes(key.as_str().map_or(0, str::len))?;
     match key.kind() {
         Kind::Undefined => cx.check_use(key).map(|()| false),
         Kind::List | Kind::Map => {
