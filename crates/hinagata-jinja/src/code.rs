@@ -294,6 +294,8 @@ impl LoopField {
 pub(crate) struct Path {
     pub(crate) base: Expr,
     pub(crate) steps: Vec<PathStep>,
+    /// What walking it costs: one for each name, more for long ones.
+    pub(crate) cost: u64,
 }
 
 #[derive(Debug)]

@@ -222,9 +222,13 @@ fn path_step(name: &str, span: Span) -> PathStep {
 fn attribute(base: Expr, step: PathStep) -> Expr {
     match base {
         Expr::Path(mut path) => {
+            path.cost += 1 + step.key.steps();
             path.steps.push(step);
             Expr::Path(path)
         }
-        base => Expr::Path(Box::new(Path { base, steps: vec![step] })),
+        base => {
+            let cost = 1 + step.key.steps();
+            Expr::Path(Box::new(Path { base, steps: vec![step], cost }))
+        }
     }
 }

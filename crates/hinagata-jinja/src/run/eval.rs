@@ -15,7 +15,10 @@ impl<'a> Vm<'_, 'a> {
         self.budget.step(1)?;
         match expr {
             Expr::Var(var) => Ok(self.var(var)),
-            Expr::Context(key) => Ok(self.lookup(key)),
+            Expr::Context(key) => {
+                self.budget.step(key.steps())?;
+                Ok(self.lookup(key))
+            }
             Expr::Path(path) => self.path(path),
             Expr::Str(text) => Ok(Value::Lit(text)),
             Expr::Int(int) => Ok(Value::Int(*int)),
@@ -154,10 +157,13 @@ impl<'a> Vm<'_, 'a> {
     pub(super) fn path(&mut self, path: &'a Path) -> Result<Value<'a>> {
         let mut value = match &path.base {
             Expr::Var(var) => self.var(var),
-            Expr::Context(key) => self.lookup(key),
+            Expr::Context(key) => {
+                self.budget.step(key.steps())?;
+                self.lookup(key)
+            }
             base => self.eval(base)?,
         };
-        self.budget.step(path.steps.len() as u64)?;
+        self.budget.step(path.cost)?;
         for step in &path.steps {
             value = match (&value, step.special) {
                 (Value::Json(Json::Object(map)), false) if !self.heap.has_copies() => {

@@ -284,7 +284,10 @@ impl<'a> Vm<'_, 'a> {
     #[inline]
     fn print<P: Provenance>(&mut self, expr: &'a Expr, site: Site, out: &mut Output<'a, P>) -> Result<()> {
         let value = match expr {
-            Expr::Context(key) => self.lookup(key),
+            Expr::Context(key) => {
+                self.budget.step(1 + key.steps())?;
+                self.lookup(key)
+            }
             Expr::Path(path) => self.path(path)?,
             Expr::Var(var) => self.var(var),
             Expr::Call(call) if !matches!(call.callee, Callee::LoopCycle | Callee::LoopChanged) => {

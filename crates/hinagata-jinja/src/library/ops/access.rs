@@ -3,7 +3,7 @@
 //! `a.b` looks for an attribute and then for an item, `a['b']` the other way round. What the sandbox
 //! keeps from templates is an undefined value whose use is a security error.
 
-use hinagata_value::{Kind, Owner, Result, Role, Undefined, Value};
+use hinagata_value::{ErrorKind, Kind, Owner, Result, Role, Undefined, Value};
 
 use super::{
     super::{
@@ -169,8 +169,11 @@ fn map_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Res
         return Ok(cx.heap.entry(value, name));
     }
     cx.check_use(key)?;
-    // What cannot be a key is under no key.
-    Ok(cx.heap.lookup(value, key).unwrap_or(None))
+    match cx.heap.lookup(value, key) {
+        // What cannot be a key is under no key.
+        Err(error) if error.kind() == ErrorKind::Runtime && error.limit().is_none() => Ok(None),
+        found => found,
+    }
 }
 
 fn string_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
