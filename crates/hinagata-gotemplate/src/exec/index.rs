@@ -56,7 +56,10 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             }
             View::Map(_) | View::Host(_) => {
                 self.key(key)?;
-                let found = index.as_str().and_then(|key| self.heap.entry(item, key));
+                let found = match index.as_str() {
+                    Some(key) => self.heap.entry(item, key),
+                    None => self.heap.lookup(item, index)?,
+                };
                 Ok(Val::boxed(found.unwrap_or_default()))
             }
             View::TypedNil(Nil::Map) => {

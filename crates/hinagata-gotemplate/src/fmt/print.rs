@@ -307,6 +307,8 @@ pub(crate) fn sorted_entries<'a>(
     };
     let sorted = entries.is_sorted_by(|(a, _), (b, _)| a.as_bytes() <= b.as_bytes());
     if !sorted {
+        let rounds = entries.len().max(2).ilog2();
+        heap.budget().step(entries.len() as u64 * u64::from(rounds) / 2)?;
         entries.sort_by(|(a, _), (b, _)| a.as_bytes().cmp(&b.as_bytes()));
     }
     Ok(Some(entries))

@@ -103,7 +103,7 @@ impl Spec {
     }
 
     fn quoted_unmetered(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
-        sink.budget().step_bytes(text.len())?;
+        sink.budget().step(text.len() as u64 >> 4)?;
         let mut quoted = Vec::with_capacity(text.len() + 2);
         if self.sharp && quote::can_backquote(text) {
             quoted.push(b'`');
@@ -245,6 +245,10 @@ impl Spec {
     ) -> Result<()> {
         let precision = self.precision.or(default);
         sink.budget().fill(precision.unwrap_or(0))?;
+        if let Some(digits) = precision.filter(|&digits| digits > float::CHEAP) {
+            // Exact digits take long arithmetic; there are only so many of them.
+            sink.budget().step(8 * digits.min(float::MAX_DECIMALS) as u64)?;
+        }
         let mut text = Vec::with_capacity(32);
         // There is always a sign in front, shown or not.
         if value.is_nan() || value.is_sign_positive() && value.is_finite() {

@@ -9,7 +9,9 @@ use std::io::Write as _;
 /// More significant digits than any 64-bit float has; further ones are zeros.
 const MAX_SIGNIFICANT: usize = 800;
 /// More decimals than any 64-bit float has.
-const MAX_DECIMALS: usize = 1100;
+pub(crate) const MAX_DECIMALS: usize = 1100;
+/// As many decimals take no long arithmetic.
+pub(crate) const CHEAP: usize = 20;
 
 /// A layout of a float.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

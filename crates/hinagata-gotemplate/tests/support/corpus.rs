@@ -117,6 +117,7 @@ pub(crate) const CORPUS: &[&str] = &[
     "{{slice .u 0 2}}{{slice .u 2 3}}{{print (slice .u 0 2) (slice .u 2 3)}}",
     "{{js \"\\xff<\"}}{{urlquery \"\\xff é\"}}{{html \"\\xff<\"}}{{printf \"%x %X %s %v %10s|%.1s\" \"\\xff\" \"\\xfe\" \"\\xff\" \"\\xff\" \"\\xff\" \"\\xffab\"}}",
     "{{eq \"\\xff\" \"\\xff\"}}{{lt \"\\xfe\" \"\\xff\"}}{{index (dict \"a\" 1) \"\\xff\"}}{{len \"\\xff\"}}",
+    "{{$d := dict \"\\xff\" 3 \"a\" 1}}{{index $d \"\\xff\"}}{{index $d \"\\xfe\"}}{{json $d}}{{range $k, $v := $d}}{{printf \"%q\" $k}}{{end}}{{$d}}",
     // Slices reach into what they are a part of.
     "{{slice (slice .l 1 2) 0 3}}{{slice (slice .l 1 2 3) 0 2}}",
     "{{slice (slice .l 1 2 3) 0 3}}",

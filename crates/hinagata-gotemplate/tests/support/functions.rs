@@ -184,10 +184,10 @@ fn marshal<'a>(out: &mut String, heap: &Heap<'a>, value: &Value<'a>, integers: I
         }
     } else if let Some(entries) = heap.entries(value) {
         let mut entries: Vec<_> = entries.collect();
-        entries.sort_by(|(a, _), (b, _)| a.as_str().cmp(&b.as_str()));
+        entries.sort_by(|(a, _), (b, _)| a.as_bytes().cmp(&b.as_bytes()));
         for (at, (key, value)) in entries.iter().enumerate() {
             out.push(if at == 0 { '{' } else { ',' });
-            marshal_string(out, key.as_str().unwrap_or_default());
+            marshal_string(out, &String::from_utf8_lossy(key.as_bytes().unwrap_or_default()));
             out.push(':');
             marshal(out, heap, value, integers)?;
         }
