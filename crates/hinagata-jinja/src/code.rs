@@ -391,7 +391,6 @@ pub(crate) struct BlockCode {
     /// Where `super` and `self` go, when the block uses them.
     pub(crate) super_slot: Option<Slot>,
     pub(crate) self_slot: Option<Slot>,
-    pub(crate) required: bool,
 }
 
 /// A whole template.

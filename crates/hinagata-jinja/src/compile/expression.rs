@@ -200,15 +200,18 @@ impl Compiler<'_> {
     }
 
     fn test(&mut self, test: &ast::TestCall) -> Result<TestCall> {
+        let args = self.args(&test.args)?;
+        // Literal and nothing there: no argument at all.
+        let no_args = args.literal && args.positional.is_empty() && args.named.is_empty();
         Ok(TestCall {
             name: test.name.to_string(),
             test: tests::find(&test.name),
             negated: test.negated,
-            args: self.args(&test.args)?,
+            args,
             span: test.span,
-            defined: match &*test.name {
-                "defined" => Some(true),
-                "undefined" => Some(false),
+            defined: match (&*test.name, no_args) {
+                ("defined", true) => Some(true),
+                ("undefined", true) => Some(false),
                 _ => None,
             },
         })

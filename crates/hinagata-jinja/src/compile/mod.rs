@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use hinagata_value::{Budget, Key, Result};
 
-use self::symbols::{Analysis, Initial, Symbols};
+use self::symbols::{Analysis, Initial, Outer, Symbols};
 use crate::{
     Source,
     ast::{self, Stmt, StmtKind, TargetKind},
@@ -137,7 +137,10 @@ impl Compiler<'_> {
 
     /// Opens a scope whose names `analyse` finds.
     fn open_scope(&mut self, top_level: bool, analyse: impl FnOnce(&mut Analysis<'_>)) {
-        let outer = |name: &str| self.find(name).is_some();
+        let outer = |name: &str| match self.find(name) {
+            Some(_) => Some(Outer::Set),
+            None => self.reads(name).then_some(Outer::Read),
+        };
         let mut analysis = Analysis::new(&outer);
         analyse(&mut analysis);
         let symbols = analysis.finish();
@@ -193,6 +196,19 @@ impl Compiler<'_> {
             up += 1;
         }
         last.map(|initial| (places, initial))
+    }
+
+    /// Whether a scope that is open here reads a name.
+    fn reads(&self, name: &str) -> bool {
+        for function in self.functions.iter().rev() {
+            if function.scopes.iter().any(|scope| scope.symbols.knows(name)) {
+                return true;
+            }
+            if !function.nested {
+                break;
+            }
+        }
+        false
     }
 
     fn var(&self, name: &str) -> Option<Var> {
@@ -485,13 +501,7 @@ impl Compiler<'_> {
         self.close_scope();
         let function = self.pop_function(body);
         let name = node.name.name.to_string();
-        self.blocks.push(BlockCode {
-            name: name.clone(),
-            function,
-            super_slot,
-            self_slot,
-            required: node.required,
-        });
+        self.blocks.push(BlockCode { name: name.clone(), function, super_slot, self_slot });
         Ok(Op::Block(Box::new(BlockCall { name, scoped: node.scoped, required: node.required, visible })))
     }
 

@@ -52,8 +52,31 @@ impl Symbols {
         &self.order
     }
 
+    /// Whether this scope reads or sets a name.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.refs.contains_key(name)
+    }
+
     pub(super) fn initial(&self, name: &str) -> Initial {
         self.refs.get(name).copied().unwrap_or(Initial::Undefined)
+    }
+}
+
+/// How a scope around knows a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outer {
+    /// It sets it.
+    Set,
+    /// It only reads it: a name of the context.
+    Read,
+}
+
+impl From<Outer> for Initial {
+    fn from(outer: Outer) -> Self {
+        match outer {
+            Outer::Set => Self::Outer,
+            Outer::Read => Self::Context,
+        }
     }
 }
 
@@ -61,12 +84,12 @@ impl Symbols {
 pub(super) struct Analysis<'o> {
     /// What is known so far, and above it what each open branch adds.
     layers: Vec<Symbols>,
-    /// Whether a scope around this one knows a name.
-    outer: &'o dyn Fn(&str) -> bool,
+    /// How a scope around this one knows a name, if it does.
+    outer: &'o dyn Fn(&str) -> Option<Outer>,
 }
 
 impl<'o> Analysis<'o> {
-    pub(super) fn new(outer: &'o dyn Fn(&str) -> bool) -> Self {
+    pub(super) fn new(outer: &'o dyn Fn(&str) -> Option<Outer>) -> Self {
         Self { layers: vec![Symbols::default()], outer }
     }
 
@@ -87,14 +110,14 @@ impl<'o> Analysis<'o> {
     }
 
     fn load(&mut self, name: &str) {
-        if !self.knows(name) && !(self.outer)(name) {
+        if !self.knows(name) && (self.outer)(name).is_none() {
             self.top().refs.insert(name.into(), Initial::Context);
         }
     }
 
     fn store(&mut self, name: &str) {
         if !self.knows(name) {
-            let initial = if (self.outer)(name) { Initial::Outer } else { Initial::Undefined };
+            let initial = (self.outer)(name).map_or(Initial::Undefined, Initial::from);
             self.top().refs.insert(name.into(), initial);
         }
         self.top().add_store(name);
@@ -182,7 +205,7 @@ impl<'o> Analysis<'o> {
         }
         for (name, count) in counts {
             if count < 3 {
-                let initial = if (self.outer)(&name) { Initial::Outer } else { Initial::Context };
+                let initial = (self.outer)(&name).map_or(Initial::Context, Initial::from);
                 self.top().refs.insert(name, initial);
             }
         }

@@ -52,6 +52,7 @@ impl<'a> Vm<'_, 'a> {
         let mut rest_names = Vec::new();
         if let Some(rest) = &args.kwargs {
             let rest = self.eval(rest)?;
+            self.cx().require_defined(&rest)?;
             let entries = self.heap.entries(&rest);
             for (key, value) in
                 entries.ok_or_else(|| Error::runtime("the argument after ** must be a mapping"))?

@@ -1,5 +1,7 @@
 //! Blocks and inheritance, includes and imports.
 
+use std::{cell::RefCell, rc::Rc};
+
 use hinagata_value::{Error, ErrorKind, Off, Output, Provenance, Result, Value, near_names};
 
 use super::{Vm, names::BlockList, objects::Object};
@@ -86,7 +88,10 @@ impl<'a> Vm<'_, 'a> {
     }
 
     fn self_object(&mut self, context: usize) -> Result<Value<'a>> {
-        let blocks = self.contexts[context].blocks.iter().map(|block| block.name).collect();
+        let owner = self.contexts[context].owner;
+        let owner = &mut self.contexts[owner];
+        let list = || Rc::new(RefCell::new(owner.blocks.iter().map(|block| block.name).collect()));
+        let blocks = owner.block_names.get_or_insert_with(list).clone();
         self.objects.add(Object::Template { context, blocks })
     }
 
@@ -94,10 +99,21 @@ impl<'a> Vm<'_, 'a> {
     fn add_blocks(&mut self, context: usize, template: u32) -> Result<()> {
         for block in &self.templates[template as usize].code.blocks {
             self.budget.step(1)?;
-            let blocks = &mut self.contexts[context].blocks;
-            match blocks.iter_mut().find(|known| known.name == block.name) {
-                Some(known) => known.definitions.push((template, block)),
-                None => blocks.push(BlockList { name: &block.name, definitions: vec![(template, block)] }),
+            let context = &mut self.contexts[context];
+            match context.blocks.iter_mut().find(|known| known.name == block.name) {
+                Some(known) => {
+                    self.kept.charge(BlockList::DEFINITION)?;
+                    known.definitions.push((template, block));
+                }
+                None => {
+                    self.kept.charge(BlockList::BYTES)?;
+                    context
+                        .blocks
+                        .push(BlockList { name: &block.name, definitions: vec![(template, block)] });
+                    if let Some(names) = &context.block_names {
+                        names.borrow_mut().push(&block.name);
+                    }
+                }
             }
         }
         Ok(())
@@ -123,12 +139,13 @@ impl<'a> Vm<'_, 'a> {
         let owner = self.contexts[self.context].owner;
         let context = match block.scoped {
             true => self.add_context(Some(self.context), Some((&block.visible, self.base)), Some(owner))?,
-            false => owner,
+            // The names that a scoped block around this one sees are seen here too.
+            false => self.context,
         };
         if block.required {
             let blocks = &self.contexts[owner].blocks;
             let provided = blocks.iter().find(|known| known.name == block.name);
-            if provided.is_some_and(|list| list.definitions[0].1.required) {
+            if provided.is_none_or(|list| list.definitions.len() <= 1) {
                 return Err(Error::runtime(format!("required block '{}' is not defined", block.name))
                     .with_hint("the template that extends this one must define it"));
             }
@@ -185,8 +202,7 @@ impl<'a> Vm<'_, 'a> {
             self.set_slot(slot, value);
         }
         if let Some(slot) = block.self_slot {
-            let owner = self.contexts[context].owner;
-            let value = self.self_object(owner)?;
+            let value = self.self_object(context)?;
             self.set_slot(slot, value);
         }
         Ok(())

@@ -6,7 +6,7 @@ use hinagata_value::{Error, List, Off, Output, Owner, Provenance, Range, Result,
 use serde_json::Value as Json;
 
 use super::{
-    Flow, Vm,
+    Charged, Flow, Vm,
     objects::{LoopObject, LoopPlace, Object},
 };
 use crate::{
@@ -191,6 +191,8 @@ impl<'a> Vm<'_, 'a> {
             None => None,
             Some(slot) => {
                 let state = LoopPlace::Running(place);
+                // Its state stays with the object when the loop ends.
+                self.kept.charge(size_of::<LoopState<'_>>())?;
                 let object =
                     self.objects.add(Object::Loop(LoopObject { code: node, base: self.base, state }))?;
                 self.set_slot(slot, object.clone());
@@ -320,11 +322,13 @@ impl<'a> Vm<'_, 'a> {
         }
         let budget = self.budget;
         let _level = budget.call()?;
-        let before = std::mem::replace(&mut self.base, base);
         // The inner run must not change what the outer turn sees.
         let slots = base + code.slots.start as usize..base + code.slots.end as usize;
+        let mut charged = Charged::new(budget);
+        charged.charge(slots.len() * size_of::<Value<'_>>())?;
+        budget.step(slots.len() as u64)?;
+        let before = std::mem::replace(&mut self.base, base);
         let kept: Vec<Value<'a>> = self.slots[slots.clone()].to_vec();
-        budget.step(kept.len() as u64)?;
         let result = self.run_loop(code, items, depth, span, out);
         for (slot, value) in slots.zip(kept) {
             self.slots[slot] = value;

@@ -166,6 +166,32 @@ struct Vm<'r, 'a> {
     autoescape: bool,
     /// The template that the running root extends.
     parent: Option<u32>,
+    /// What is charged for tables that stay until the run ends.
+    kept: Charged<'a>,
+}
+
+/// Bytes that are charged until this is dropped.
+struct Charged<'b> {
+    budget: &'b Budget,
+    bytes: usize,
+}
+
+impl<'b> Charged<'b> {
+    fn new(budget: &'b Budget) -> Self {
+        Self { budget, bytes: 0 }
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        self.budget.charge(bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Charged<'_> {
+    fn drop(&mut self) {
+        self.budget.release(self.bytes);
+    }
 }
 
 impl<'r, 'a> Vm<'r, 'a> {
@@ -194,6 +220,7 @@ impl<'r, 'a> Vm<'r, 'a> {
             template: 0,
             autoescape,
             parent: None,
+            kept: Charged::new(budget),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Where names are found that no slot holds.
 
+use std::{cell::RefCell, rc::Rc};
+
 use hinagata_value::{Key, MapBuilder, Owner, Result, Undefined, Value};
 
 use super::{Data, Vm, few::Few, is_unset, objects};
@@ -18,13 +20,28 @@ pub(super) struct Context<'a> {
     /// The roots that run in this context, in the order they started: template and frame.
     pub(super) roots: Few<(u32, usize)>,
     pub(super) blocks: Vec<BlockList<'a>>,
+    /// The names of the blocks, once `self` was used.
+    pub(super) block_names: Option<BlockNames<'a>>,
 }
+
+/// The names of the blocks of a context: `self` knows those too that a parent adds later.
+pub(super) type BlockNames<'a> = Rc<RefCell<Vec<&'a str>>>;
 
 /// All definitions of one block, that of the most derived template first.
 pub(super) struct BlockList<'a> {
     pub(super) name: &'a str,
     /// The template and the index of the block in it.
     pub(super) definitions: Vec<(u32, &'a crate::code::BlockCode)>,
+}
+
+impl BlockList<'_> {
+    /// Bytes that a block costs: itself, the first list of definitions, its name in two lists, each with the
+    /// room that a list grows by.
+    pub(super) const BYTES: usize =
+        2 * (size_of::<Self>() + size_of::<&str>()) + 4 * size_of::<(u32, &str)>();
+
+    /// Bytes that one more definition costs.
+    pub(super) const DEFINITION: usize = 2 * size_of::<(u32, &str)>();
 }
 
 /// Bytes that a context costs: itself and the room that its list grows by.
@@ -52,6 +69,7 @@ impl<'a> Vm<'_, 'a> {
             owner: owner.unwrap_or(number),
             roots: Few::new(),
             blocks: Vec::new(),
+            block_names: None,
         });
         Ok(number)
     }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use hinagata_value::{Budget, EngineRef, Error, Result, Value};
 
-use super::loops::LoopState;
+use super::{loops::LoopState, names::BlockNames};
 use crate::{
     code::{For, LoopField, MacroCode},
     context::Objects,
@@ -28,7 +28,7 @@ pub(super) enum Object<'a> {
     /// `self`.
     Template {
         context: usize,
-        blocks: Vec<&'a str>,
+        blocks: BlockNames<'a>,
     },
     Cycler {
         items: Vec<Value<'a>>,
@@ -247,6 +247,7 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
                 exports.iter().find(|(known, _)| *known == name).map(|(_, value)| Found::Value(value.clone()))
             }
             Object::Template { context, blocks } => blocks
+                .borrow()
                 .iter()
                 .find(|block| **block == name)
                 .map(|name| Found::New(Object::Block { context: *context, name, depth: 0 })),

@@ -70,6 +70,7 @@ fn style(indent: Option<Cow<'static, str>>) -> JsonStyle<'static> {
 /// What each level is indented by: a text, or a number of spaces.
 fn indentation<'a>(cx: &Context<'_, 'a>, indent: Option<&Value<'a>>) -> Result<Option<Cow<'static, str>>> {
     let Some(indent) = indent else { return Ok(None) };
+    cx.require_defined(indent)?;
     let text = match indent.as_str() {
         Some(text) => text.to_owned(),
         None => {

@@ -36,6 +36,7 @@ pub(super) fn wordwrap<'a>(
         break_long_words: flag(cx, break_long_words, true)?,
         break_on_hyphens: flag(cx, break_on_hyphens, true)?,
     };
+    separator.map_or(Ok(()), |separator| cx.require_defined(separator))?;
     let separator = given(separator).map(|separator| textual(cx, separator)).transpose()?;
     let separator = separator.as_deref().unwrap_or("\n");
     let Some(text) = value.as_str() else {
