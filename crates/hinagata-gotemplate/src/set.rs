@@ -189,6 +189,10 @@ impl Set {
     }
 
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
+        // Most sets have one template, and finding it is a part of every render.
+        if let [(only, number)] = &*self.names {
+            return (**only == *name).then_some(*number);
+        }
         self.find(name).ok().map(|at| self.names[at].1)
     }
 

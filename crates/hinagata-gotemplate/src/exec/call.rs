@@ -67,10 +67,11 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
 
     /// The function with this number in the set, looked up once per run.
     fn host_function(&mut self, index: u32, name: &str) -> Option<&'a Arc<dyn Function>> {
-        if self.functions.is_empty() {
-            self.functions.resize(self.set.host_names(), None);
+        let functions = &mut self.rare.get_or_insert_default().functions;
+        if functions.is_empty() {
+            functions.resize(self.set.host_names(), None);
         }
-        let slot = &mut self.functions[index as usize];
+        let slot = &mut functions[index as usize];
         if slot.is_none() {
             *slot = self.context.functions.get(name);
         }

@@ -160,10 +160,10 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
 
     /// A list as a window of the list that it is a part of; most are windows of themselves.
     fn window(&self, list: &Value<'a>) -> Result<Reach<'a>> {
-        let part = match (list, &self.windows) {
-            (Value::List(part), Some(windows)) => {
-                self.budget.step(windows.len() as u64 >> 4)?;
-                windows.iter().find(|window| is(&window.part, part))
+        let part = match (list, &self.rare) {
+            (Value::List(part), Some(rare)) => {
+                self.budget.step(rare.windows.len() as u64 >> 4)?;
+                rare.windows.iter().find(|window| is(&window.part, part))
             }
             _ => None,
         };
@@ -186,14 +186,14 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         {
             self.forget_windows()?;
             let window = Window { part: Rc::downgrade(part), whole, start, reach };
-            self.windows.get_or_insert_default().push(window);
+            self.rare.get_or_insert_default().windows.push(window);
         }
         Ok(Val::plain(value))
     }
 
     /// Drops windows whose lists are gone, before their table grows.
     fn forget_windows(&mut self) -> Result<()> {
-        let windows = self.windows.get_or_insert_default();
+        let windows = &mut self.rare.get_or_insert_default().windows;
         if windows.len() == windows.capacity() {
             self.budget.step(windows.len() as u64)?;
             windows.retain(|window| window.part.strong_count() > 0);

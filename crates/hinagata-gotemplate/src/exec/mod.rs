@@ -177,8 +177,7 @@ pub(crate) fn execute<'a, P: Provenance>(
         slots: Vec::new(),
         base: 0,
         stack: Vec::new(),
-        functions: Vec::new(),
-        windows: None,
+        rare: None,
         scope,
         scope_map: OnceCell::new(),
         depth: 0,
@@ -208,19 +207,22 @@ struct Exec<'r, 'a, P: Provenance> {
     base: usize,
     /// Arguments of the calls under way.
     stack: Vec<Value<'a>>,
-    /// The host functions by their number in the set, once they were looked up.
-    functions: Vec<Option<&'a Arc<dyn Function>>>,
-    /// Lists that are parts of longer ones.
-    #[expect(
-        clippy::box_collection,
-        reason = "most runs have none, and one word is dropped faster than three"
-    )]
-    windows: Option<Box<Vec<Window<'a>>>>,
+    /// What few runs need; a box, because a run that does not need it must be short.
+    rare: Option<Box<Rare<'a>>>,
     scope: Option<&'a dyn Variables>,
     scope_map: OnceCell<Box<Value<'a>>>,
     depth: u32,
     /// Data of the caller has been changed by another engine or a function, so copies stand for it.
     changed: bool,
+}
+
+/// Tables of a run that are empty in most.
+#[derive(Default)]
+struct Rare<'a> {
+    /// The host functions by their number in the set, once they were looked up.
+    functions: Vec<Option<&'a Arc<dyn Function>>>,
+    /// Lists that are parts of longer ones.
+    windows: Vec<Window<'a>>,
 }
 
 /// A list made by `slice`, and the list it is a part of: slicing it again may reach beyond its end.
