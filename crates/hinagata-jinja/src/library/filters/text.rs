@@ -177,6 +177,7 @@ pub(super) fn indent<'a>(
     let Some(text) = value.as_str() else {
         return Err(wrong_type(cx, &value, |name| format!("`indent` works on strings, not on {name}")));
     };
+    charge_characters(cx, text)?;
     // A line end at the very end starts one more line; a text without any line has one.
     let more = text.is_empty() || (text.ends_with(is_line_end) && !text.ends_with('\r'));
     let all = || lines(text).chain(more.then_some(""));

@@ -66,12 +66,15 @@ pub(crate) fn uppered<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -
 pub(crate) fn capitalized<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
     charge_characters(cx, text)?;
     let mut result = String::with_capacity(text.len());
-    for (at, character) in text.char_indices() {
-        if at == 0 {
-            push_title(character, &mut result);
-        } else {
-            push_lower_at(text, at, character, &mut result);
-        }
+    let mut rest = text.char_indices();
+    if let Some((_, first)) = rest.next() {
+        push_title(first, &mut result);
+    }
+    if text.contains('Σ') {
+        // What a sigma becomes depends on the text before it, the first character included.
+        rest.for_each(|(at, character)| push_lower_at(text, at, character, &mut result));
+    } else {
+        result.push_str(&rest.as_str().to_lowercase());
     }
     made(cx, result, value.is_safe())
 }

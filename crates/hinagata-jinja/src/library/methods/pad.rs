@@ -8,6 +8,7 @@ use crate::{
     library::{
         arguments::{bind, index, integer, places, size, string},
         print::needs_escape,
+        textual::charge_characters,
     },
 };
 
@@ -103,6 +104,7 @@ pub(super) fn expand_tabs<'a>(
 ) -> Result<Value<'a>> {
     let [tab] = bind(arguments, "expandtabs", ["tabsize"], 0)?;
     let tab = size(integer(cx, tab, 8)?);
+    charge_characters(cx, text(receiver))?;
     written(cx, receiver, |result| {
         let mut column = 0_usize;
         let mut rest = text(receiver);

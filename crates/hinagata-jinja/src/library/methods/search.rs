@@ -7,7 +7,7 @@ use crate::{
     context::Context,
     library::{
         arguments::{index, integer, places, string},
-        textual::{copied, finish, part_of},
+        textual::{charge_characters, copied, finish, part_of},
     },
 };
 
@@ -35,7 +35,7 @@ impl<'t> Window<'t> {
         if start == 0 && end == i64::MAX {
             return Ok(Self { text, start: 0, outside: false });
         }
-        cx.heap.budget().step_bytes(text.len())?;
+        charge_characters(cx, text)?;
         let len = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         let inside = |place: i64| if place < 0 { place.saturating_add(len).max(0) } else { place };
         let (start, end) = (inside(start), inside(end).min(len));
@@ -127,7 +127,7 @@ pub(super) fn count<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let (part, window) = part_and_window(cx, receiver, arguments, "count")?;
-    cx.heap.budget().step_bytes(window.text.len())?;
+    charge_characters(cx, window.text)?;
     Ok(Value::Int(match (window.outside, part) {
         (true, _) => 0,
         (false, "") => window.text.chars().count() as i64 + 1,
@@ -210,7 +210,7 @@ pub(crate) fn replaced<'a>(
     new: &str,
     count: i64,
 ) -> Result<Value<'a>> {
-    cx.heap.budget().step_bytes(text.len())?;
+    charge_characters(cx, text)?;
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     let found = if old.is_empty() { text.chars().count() + 1 } else { text.matches(old).count() }.min(most);
     if found == 0 {

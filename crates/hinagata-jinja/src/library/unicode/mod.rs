@@ -100,6 +100,9 @@ fn mapped(character: char, table: &'static [(char, &'static str)]) -> Option<&'s
 
 /// Appends the character as it starts a word.
 pub(crate) fn push_title(character: char, text: &mut String) {
+    if character.is_ascii() {
+        return text.push(character.to_ascii_uppercase());
+    }
     match mapped(character, TITLES) {
         Some(title) => text.push_str(title),
         None => text.extend(character.to_uppercase()),
@@ -108,6 +111,9 @@ pub(crate) fn push_title(character: char, text: &mut String) {
 
 /// Appends the character as comparisons without case see it.
 pub(crate) fn push_folded(character: char, text: &mut String) {
+    if character.is_ascii() {
+        return text.push(character.to_ascii_lowercase());
+    }
     match mapped(character, FOLDS) {
         Some(folded) => text.push_str(folded),
         None => text.extend(character.to_lowercase()),
@@ -116,10 +122,10 @@ pub(crate) fn push_folded(character: char, text: &mut String) {
 
 /// The lower case of the character at `at` of `text`, where a sigma depends on what is around it.
 pub(crate) fn push_lower_at(text: &str, at: usize, character: char, lower: &mut String) {
-    if character == 'Σ' {
-        lower.push(if is_final_sigma(text, at) { 'ς' } else { 'σ' });
-    } else {
-        lower.extend(character.to_lowercase());
+    match character {
+        _ if character.is_ascii() => lower.push(character.to_ascii_lowercase()),
+        'Σ' => lower.push(if is_final_sigma(text, at) { 'ς' } else { 'σ' }),
+        _ => lower.extend(character.to_lowercase()),
     }
 }
 
