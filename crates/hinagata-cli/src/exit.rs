@@ -1,7 +1,6 @@
 //! What the exit code of `hina` tells a script.
 
 use std::fmt::Write as _;
-use std::io;
 use std::process::ExitCode;
 
 /// An exit code; the numbers are part of the interface.
@@ -53,22 +52,21 @@ impl From<Code> for ExitCode {
 /// The end of the help: examples, exit codes, and where to read on.
 pub(crate) fn help() -> String {
     let mut text = String::from(
-        "Examples:\n  hina limits          what a render may use\n  hina limits --json   the same for a script\n\n\
-         Exit codes:\n",
+        "\
+Examples:
+  hina render-file hello.md name=Rumi            fill a template
+  hina render-file hello.md --vars vars.json     with variables of a file
+  hina render-file hello.md name=Rumi --explain  show where each piece came from
+  hina limits                                    what a render may use
+
+Exit codes:
+",
     );
     for code in Code::ALL {
         let _ = writeln!(text, "  {}  {}", code as u8, code.meaning());
     }
     text.push_str("\nMore about a command: hina COMMAND --help. About all of them: docs/cli.md");
     text
-}
-
-/// Whether `error` only says that nobody reads the output any more.
-pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]
@@ -79,12 +77,5 @@ mod tests {
     fn the_codes_are_numbered_as_documented() {
         let numbers: Vec<u8> = Code::ALL.iter().map(|code| *code as u8).collect();
         assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7]);
-    }
-
-    #[test]
-    fn a_closed_pipe_is_recognised_beneath_its_context() {
-        let error = anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe)).context("cannot write");
-        assert!(is_closed_pipe(&error));
-        assert!(!is_closed_pipe(&anyhow::anyhow!("another failure")));
     }
 }

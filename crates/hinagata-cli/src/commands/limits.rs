@@ -1,13 +1,15 @@
 //! `hina limits`: what a render may use by default.
 
 use std::io::{self, Write};
-use std::time::Duration;
 
-use anyhow::Context;
 use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
 use super::Format;
+use crate::{
+    failure::Failure,
+    limits::{self, Amount, Row},
+};
 
 /// Print what a render may use by default
 ///
@@ -17,40 +19,16 @@ use super::Format;
 #[command(after_help = "Examples:\n  hina limits\n  hina limits --json")]
 pub(crate) struct Arguments {}
 
-pub(crate) fn run(_arguments: &Arguments, format: Format) -> anyhow::Result<()> {
-    let rows = rows(&Limits::default());
+pub(crate) fn run(_arguments: &Arguments, format: Format) -> Result<(), Failure> {
+    let rows = limits::rows(&Limits::default());
     let text = match format {
         Format::Text => table(&rows),
         Format::Json => format!("{:#}\n", json(&rows)),
     };
-    io::stdout().write_all(text.as_bytes()).context("cannot write the limits")
-}
-
-struct Row {
-    name: &'static str,
-    amount: Amount,
-    meaning: &'static str,
-}
-
-/// What a limit is set to, with the unit in which people read it.
-#[derive(Clone, Copy)]
-enum Amount {
-    Count(u64),
-    Bytes(usize),
-    Time(Duration),
-    None,
+    io::stdout().write_all(text.as_bytes()).map_err(Failure::Output)
 }
 
 impl Amount {
-    fn text(self) -> String {
-        match self {
-            Self::Count(count) => grouped(count),
-            Self::Bytes(bytes) => bytes_text(bytes),
-            Self::Time(time) => format!("{} ms", time.as_millis()),
-            Self::None => "-".into(),
-        }
-    }
-
     fn json(self) -> Value {
         match self {
             Self::Count(count) => count.into(),
@@ -59,48 +37,6 @@ impl Amount {
             Self::None => Value::Null,
         }
     }
-}
-
-/// Every limit once: the pattern names each field, so that a new one cannot be forgotten here.
-fn rows(limits: &Limits) -> Vec<Row> {
-    let Limits {
-        steps,
-        bytes,
-        output,
-        calls,
-        nesting,
-        value_depth,
-        stack,
-        range_items,
-        fill,
-        source,
-        templates,
-        passes,
-        requests,
-        deadline,
-    } = *limits;
-    let count = |count: usize| Amount::Count(count as u64);
-    let row = |name, amount, meaning| Row { name, amount, meaning };
-    vec![
-        row("steps", Amount::Count(steps), "operations, and every 64 bytes or item produced"),
-        row("bytes", Amount::Bytes(bytes), "bytes alive in produced values and captures"),
-        row("output", output.map_or(Amount::None, count), "characters of output; - leaves it to the bytes"),
-        row("calls", Amount::Count(calls.into()), "calls and includes inside each other"),
-        row("nesting", Amount::Count(nesting.into()), "expressions and blocks inside each other"),
-        row("value_depth", count(value_depth), "lists and maps inside each other when printed or compared"),
-        row("stack", Amount::Bytes(stack), "stack of a run"),
-        row("range_items", Amount::Count(range_items), "items of one range"),
-        row("fill", Amount::Bytes(fill), "bytes added by one repeat, pad or indent"),
-        row("source", Amount::Bytes(source), "size of one template source"),
-        row("templates", count(templates), "templates loaded in one render"),
-        row("passes", Amount::Count(passes.into()), "passes of one render that waits for calls"),
-        row("requests", count(requests), "calls to the outside in one render"),
-        row(
-            "deadline",
-            deadline.map_or(Amount::None, Amount::Time),
-            "time of the rendering itself; - sets none",
-        ),
-    ]
 }
 
 fn table(rows: &[Row]) -> String {
@@ -115,40 +51,4 @@ fn table(rows: &[Row]) -> String {
 fn json(rows: &[Row]) -> Value {
     let name = |row: &Row| if row.name == "deadline" { "deadline_ms" } else { row.name };
     Value::Object(rows.iter().map(|row| (name(row).to_owned(), row.amount.json())).collect::<Map<_, _>>())
-}
-
-fn bytes_text(bytes: usize) -> String {
-    match bytes {
-        _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
-        _ if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
-        _ => format!("{} B", grouped(bytes as u64)),
-    }
-}
-
-/// `1234567` as `1 234 567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_are_written_for_people() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(1_000), "1 000");
-        assert_eq!(grouped(20_000_000), "20 000 000");
-        assert_eq!(bytes_text(64 << 20), "64 MiB");
-        assert_eq!(bytes_text(256 << 10), "256 KiB");
-        assert_eq!(bytes_text(1_025), "1 025 B");
-    }
 }

@@ -1,8 +1,11 @@
 //! The commands: one file each.
 
 mod limits;
+mod render_file;
 
 use clap::Subcommand;
+
+use crate::failure::Failure;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +18,14 @@ pub(crate) enum Format {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    RenderFile(Box<render_file::Arguments>),
     Limits(limits::Arguments),
 }
 
 impl Command {
-    pub(crate) fn run(self, format: Format) -> anyhow::Result<()> {
+    pub(crate) fn run(self, format: Format) -> Result<(), Failure> {
         match self {
+            Self::RenderFile(arguments) => render_file::run(&arguments, format),
             Self::Limits(arguments) => limits::run(&arguments, format),
         }
     }

@@ -1,0 +1,199 @@
+//! `hina render-file`: fills one template file.
+
+mod advice;
+mod go;
+mod jinja;
+mod report;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use clap::ValueEnum;
+use hinagata_value::{Limits, near_names};
+use serde_json::Value as Json;
+
+use self::report::Outcome;
+use super::Format;
+use crate::{
+    failure::Failure,
+    files,
+    input::{Inputs, reason},
+    limits::{Setting, grouped},
+    variables,
+};
+
+/// Stack that the thread of a render has beside what the limits allow.
+const SPARE_STACK: usize = 1 << 20;
+
+/// Fill one template file and print the text
+///
+/// A file whose name ends with .gotmpl or .tmpl is a Go template, any other one Jinja. The text is
+/// printed exactly as the template makes it; only on a terminal a missing last newline is added.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The template file; - reads it from standard input
+    template: PathBuf,
+
+    /// Variables: name=text, name:=json, name=@file, name:=@file with JSON; user.name=… reaches into an
+    /// object, name=\@… is text that starts with @
+    #[arg(value_name = "NAME=VALUE")]
+    variables: Vec<String>,
+
+    /// Variables from a JSON file, below the single ones; - for standard input
+    #[arg(long, value_name = "FILE")]
+    vars: Vec<PathBuf>,
+
+    /// The template language, whatever the file is called
+    #[arg(long)]
+    engine: Option<Engine>,
+
+    /// Set a limit; `hina limits` lists them
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = Setting::parse)]
+    limits: Vec<Setting>,
+
+    /// Fail on a variable that is not there, as --undefined error
+    #[arg(long, conflicts_with = "undefined")]
+    strict: bool,
+
+    /// Print for each piece of the text where it came from, in place of the text
+    #[arg(long)]
+    explain: bool,
+
+    /// Print on standard error what the render took
+    #[arg(long)]
+    time: bool,
+
+    #[command(flatten)]
+    jinja: jinja::JinjaOptions,
+
+    /// A file with more templates, called by its file name or by what it defines
+    #[arg(long, value_name = "FILE", help_heading = "Go")]
+    with: Vec<PathBuf>,
+}
+
+const EXAMPLES: &str = r#"Examples:
+  hina render-file hello.md name=Rumi
+  hina render-file hello.md user.name=Rumi 'tags:=["a", "b"]' notes=@notes.txt
+  hina render-file hello.md --vars vars.json --strict
+  echo 'Hello {{ name }}!' | hina render-file - name=Rumi
+  hina render-file page.gotmpl --with parts.gotmpl --vars vars.json
+  hina render-file chat_template.jinja --chat 'messages:=@messages.json'"#;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    /// Jinja2
+    Jinja,
+    /// Go's text/template
+    Go,
+}
+
+impl Engine {
+    /// The language that a file name tells.
+    fn of(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gotmpl" | "tmpl") => Self::Go,
+            _ => Self::Jinja,
+        }
+    }
+}
+
+/// One render: everything is read but the templates that it includes.
+struct Request<'a> {
+    arguments: &'a Arguments,
+    source: String,
+    /// The sources of `--with`, in its order.
+    more: Vec<String>,
+    variables: Json,
+    limits: Limits,
+}
+
+pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+    let engine = arguments.engine.unwrap_or_else(|| Engine::of(&arguments.template));
+    match engine {
+        Engine::Jinja => refuse(&[("--with", !arguments.with.is_empty())], "Go", "Jinja")?,
+        Engine::Go => refuse(&arguments.jinja.given(), "Jinja", "Go")?,
+    }
+    let mut limits = Limits::default();
+    arguments.limits.iter().for_each(|setting| setting.apply(&mut limits));
+    let inputs = Inputs::default();
+    let source = read_template(&arguments.template, "TEMPLATE", &inputs, &limits)?;
+    let more = arguments
+        .with
+        .iter()
+        .map(|file| read_template(file, "--with -", &inputs, &limits))
+        .collect::<Result<_, _>>()?;
+    let variables = variables::read(&arguments.vars, &arguments.variables, &inputs)?;
+    let request = Request { arguments, source, more, variables, limits };
+    let outcome = on_its_own_stack(&request.limits, || match engine {
+        Engine::Jinja => jinja::render(&request),
+        Engine::Go => go::render(&request),
+    })?;
+    report::print(&outcome, arguments.time, format)
+}
+
+/// Refuses options that mean nothing for the language of the template.
+fn refuse(options: &[(&str, bool)], theirs: &str, ours: &str) -> Result<(), Failure> {
+    let Some((option, _)) = options.iter().find(|(_, given)| *given) else { return Ok(()) };
+    Err(Failure::usage(format!("`{option}` is for {theirs} templates, and this is a {ours} template"))
+        .advise("`--engine` sets the language where the file name does not tell it"))
+}
+
+/// Runs `render` where the stack is as large as the limits say.
+fn on_its_own_stack(
+    limits: &Limits,
+    render: impl FnOnce() -> Result<Outcome, Failure> + Send,
+) -> Result<Outcome, Failure> {
+    let size = limits.stack.saturating_add(SPARE_STACK);
+    thread::scope(|scope| {
+        let thread =
+            thread::Builder::new().stack_size(size).spawn_scoped(scope, render).map_err(|error| {
+                Failure::usage(format!("cannot make a stack of {} bytes: {error}", grouped(size as u64)))
+                    .advise("lower the limit `stack`")
+            })?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// The text of the template that the user named with `argument`.
+fn read_template(path: &Path, argument: &str, inputs: &Inputs, limits: &Limits) -> Result<String, Failure> {
+    let shown = shown(path);
+    if path.is_dir() {
+        return Err(Failure::usage(format!("`{shown}` is a directory")).advise("name a template file in it"));
+    }
+    match inputs.open(path, argument)? {
+        Ok(reader) => files::source(&shown, reader, limits)
+            .map_err(|error| advice::about_limit(Failure::template(&error, str::to_owned), &error, limits)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Failure::not_found(format!("there is no file `{shown}`")).near(near_files(path)))
+        }
+        Err(error) => Err(Failure::usage(format!("cannot read `{shown}`: {}", reason(&error)))),
+    }
+}
+
+/// What the user calls the file.
+fn shown(path: &Path) -> String {
+    if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() }
+}
+
+/// The file beside `path` whose name is closest to its own.
+fn near_files(path: &Path) -> Vec<String> {
+    const MOST: usize = 1_000;
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(directory_of(path)) else { return Vec::new() };
+    let names: Vec<_> =
+        entries.take(MOST).flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let near = near_names(name, names.iter().map(String::as_str));
+    near.iter().take(1).map(|near| path.with_file_name(near).display().to_string()).collect()
+}
+
+/// The directory that `path` is in.
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}

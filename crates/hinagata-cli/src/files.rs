@@ -1,0 +1,224 @@
+//! Templates from files: found by name beneath one directory, each compiled once.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use hinagata_jinja::{Loader, ParseOptions, Template};
+use hinagata_value::{Error, LimitKind, Limits, Place, Result};
+
+use crate::{
+    beneath::{Directory, Refused},
+    input::reason,
+};
+
+/// Files that are looked at to advise on a name that was not found.
+const MOST_NAMES: usize = 1_000;
+
+/// Where the Jinja templates of one render come from.
+pub(crate) struct Files {
+    root: Option<Directory>,
+    options: ParseOptions,
+    limits: Limits,
+    compiled: RefCell<HashMap<String, Arc<Template>>>,
+    /// Why a name was not found although there is something of that name.
+    remarks: RefCell<Vec<String>>,
+}
+
+impl Files {
+    /// The files beneath `root`; without one there are none.
+    pub(crate) fn new(root: Option<Directory>, options: ParseOptions, limits: Limits) -> Self {
+        Self { root, options, limits, compiled: RefCell::default(), remarks: RefCell::default() }
+    }
+
+    /// The path of the template `name`, if it was loaded from a file.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        let root = self.root.as_ref()?;
+        self.compiled.borrow().contains_key(name).then(|| joined(root.path(), name))
+    }
+
+    /// What else there is to say about names that were not found.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        self.remarks.borrow().clone()
+    }
+
+    fn read(&self, name: &str) -> Result<Option<String>> {
+        let Some(root) = &self.root else { return Ok(None) };
+        match root.file(name) {
+            Ok(file) => source(name, file, &self.limits).map(Some),
+            Err(Refused::Missing) => Ok(None),
+            Err(Refused::NoFile(what)) => {
+                self.remarks.borrow_mut().push(format!("`{name}` is {what}"));
+                Ok(None)
+            }
+            Err(Refused::Outside) => {
+                let root = root.path().display();
+                Err(Error::security(format!("template '{name}' is outside of its directory")).with_hint(
+                    format!("only files beneath `{root}` can be loaded; `--root` names another directory"),
+                ))
+            }
+            Err(Refused::Unreadable(error)) => Err(unreadable(name, error)),
+        }
+    }
+}
+
+impl Loader for Files {
+    fn load(&self, name: &str) -> Result<Option<Arc<Template>>> {
+        if let Some(template) = self.compiled.borrow().get(name) {
+            return Ok(Some(template.clone()));
+        }
+        let Some(source) = self.read(name)? else { return Ok(None) };
+        let template = Arc::new(Template::compile(name, &source, &self.options, &self.limits)?);
+        self.compiled.borrow_mut().insert(name.to_owned(), template.clone());
+        Ok(Some(template))
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.root.as_ref().is_some_and(|root| root.file(name).is_ok())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.root.as_ref().map(|root| names_beneath(root.path())).unwrap_or_default()
+    }
+}
+
+/// The text of a template source, at most as large as the limits allow.
+pub(crate) fn source(name: &str, reader: impl Read, limits: &Limits) -> Result<String> {
+    let mut bytes = Vec::new();
+    let most = (limits.source as u64).saturating_add(1);
+    reader.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(name, error))?;
+    if bytes.len() > limits.source {
+        let message = format!("template '{name}' is larger than {} bytes", limits.source);
+        return Err(Error::limit_reached(LimitKind::Source, message));
+    }
+    String::from_utf8(bytes).map_err(|error| not_utf8(name, &error))
+}
+
+/// `name` beneath `root`, as a person would write it.
+pub(crate) fn joined(root: &Path, name: &str) -> PathBuf {
+    if root == Path::new(".") { PathBuf::from(name) } else { root.join(name) }
+}
+
+fn unreadable(name: &str, error: io::Error) -> Error {
+    Error::runtime(format!("cannot read template '{name}': {}", reason(&error))).with_source(error)
+}
+
+fn not_utf8(name: &str, error: &std::string::FromUtf8Error) -> Error {
+    let (bytes, end) = (error.as_bytes(), error.utf8_error().valid_up_to());
+    let valid = String::from_utf8_lossy(&bytes[..end]);
+    let start = valid.rfind('\n').map_or(0, |at| at + 1);
+    let line = bytes[start..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let place = Place {
+        template: name.to_owned(),
+        line: 1 + valid.matches('\n').count() as u32,
+        column: 1 + valid[start..].chars().count() as u32,
+        span: None,
+        excerpt: Some(String::from_utf8_lossy(line).trim_end_matches('\r').to_owned()),
+    };
+    Error::syntax("the template is not UTF-8").at(|| place).with_hint("save the file as UTF-8")
+}
+
+/// The names of files beneath `root`, hidden ones left out; links are not followed.
+fn names_beneath(root: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut directories = vec![String::new()];
+    let mut seen = 0;
+    while let Some(directory) = directories.pop() {
+        let Ok(entries) = fs::read_dir(root.join(&directory)) else { continue };
+        for entry in entries.flatten() {
+            seen += 1;
+            if seen > MOST_NAMES {
+                return names;
+            }
+            let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
+            let path = if directory.is_empty() { name.clone() } else { format!("{directory}/{name}") };
+            match kind {
+                _ if name.starts_with('.') => {}
+                _ if kind.is_dir() => directories.push(path),
+                _ if kind.is_file() => names.push(path),
+                _ => {}
+            }
+        }
+    }
+    names.sort_unstable();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use hinagata_value::ErrorKind;
+
+    use super::*;
+
+    fn files(contents: &[(&str, &[u8])], limits: Limits) -> (tempfile::TempDir, Files) {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for (name, content) in contents {
+            let path = place.path().join(name);
+            fs::create_dir_all(path.parent().expect("has one")).expect("made");
+            fs::write(path, content).expect("written");
+        }
+        let root = Directory::open(place.path()).expect("is there");
+        (place, Files::new(Some(root), ParseOptions::default(), limits))
+    }
+
+    #[test]
+    fn a_template_is_compiled_once() {
+        let (place, files) = files(&[("sub/b", b"B")], Limits::default());
+        assert_eq!(files.path("sub/b"), None, "was not loaded yet");
+        let first = files.load("sub/b").expect("can be read").expect("is there");
+        fs::write(place.path().join("sub/b"), "{% broken").expect("written");
+        let again = files.load("sub/b").expect("can be read").expect("is there");
+        assert!(Arc::ptr_eq(&first, &again));
+        assert_eq!(files.path("sub/b"), Some(place.path().join("sub/b")));
+        assert!(files.contains("sub/b") && !files.contains("sub") && !files.contains("b"));
+    }
+
+    #[test]
+    fn the_limit_on_sources_is_exact() {
+        let limits = Limits { source: 4, ..Limits::default() };
+        let (_place, files) = files(&[("four", b"1234"), ("five", b"12345")], limits);
+        assert!(files.load("four").expect("fits").is_some());
+        let error = files.load("five").expect_err("is too large");
+        assert_eq!(error.limit(), Some(LimitKind::Source));
+    }
+
+    #[test]
+    fn what_is_not_utf8_is_shown_where_it_is_not() {
+        let (_place, files) = files(&[("latin", b"one\nd\xc3\xa9j\xe0 vu\r\nthree")], Limits::default());
+        let error = files.load("latin").expect_err("is latin-1");
+        let place = error.place().expect("is known");
+        assert_eq!((error.kind(), place.line, place.column), (ErrorKind::Syntax, 2, 4));
+        assert_eq!(place.excerpt.as_deref(), Some("déj\u{fffd} vu"));
+    }
+
+    #[test]
+    fn names_outside_are_a_matter_of_security_and_missing_ones_are_not() {
+        let (_place, files) = files(&[("sub/b", b"B")], Limits::default());
+        for name in ["../x", "/etc/passwd", "sub/../sub/b"] {
+            assert_eq!(files.load(name).expect_err(name).kind(), ErrorKind::Security, "{name}");
+        }
+        for name in ["x", "sub", "sub/b/c", ""] {
+            assert!(files.load(name).expect(name).is_none(), "{name}");
+        }
+        assert_eq!(files.remarks()[0], "`sub` is a directory");
+    }
+
+    #[test]
+    fn near_names_come_from_the_whole_tree_but_not_from_hidden_files() {
+        let (_place, files) =
+            files(&[("a", b""), ("sub/deep/b", b""), (".git/c", b""), (".d", b"")], Limits::default());
+        assert_eq!(files.names(), ["a", "sub/deep/b"]);
+    }
+
+    #[test]
+    fn without_a_root_there_is_nothing() {
+        let files = Files::new(None, ParseOptions::default(), Limits::default());
+        assert!(files.load("/etc/passwd").expect("is no error").is_none());
+        assert_eq!(files.names(), [] as [&str; 0]);
+    }
+}

@@ -1,0 +1,61 @@
+//! Files that the user names on the command line; `-` is standard input, for one of them.
+
+use std::{
+    cell::RefCell,
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+use crate::failure::Failure;
+
+/// Bytes of a file with variables.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Reads what the arguments name.
+#[derive(Debug, Default)]
+pub(crate) struct Inputs {
+    /// The argument that standard input was read for.
+    stdin: RefCell<Option<String>>,
+}
+
+impl Inputs {
+    /// What is at `path`, for the argument `argument`; the caller words a failing system.
+    pub(crate) fn open(&self, path: &Path, argument: &str) -> Result<io::Result<Box<dyn Read>>, Failure> {
+        if path != Path::new("-") {
+            return Ok(File::open(path).map(|file| Box::new(file) as Box<dyn Read>));
+        }
+        if let Some(first) = self.stdin.replace(Some(argument.to_owned())) {
+            return Err(Failure::usage(format!("`{first}` and `{argument}` both want standard input"))
+                .advise("put one of them into a file"));
+        }
+        Ok(Ok(Box::new(io::stdin())))
+    }
+
+    /// The text of a file with variables.
+    pub(crate) fn text(&self, path: &Path, argument: &str) -> Result<String, Failure> {
+        let mut bytes = Vec::new();
+        self.open(path, argument)?
+            .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+            .map_err(|error| {
+                Failure::usage(format!("`{argument}`: cannot read the file: {}", reason(&error)))
+            })?;
+        if bytes.len() as u64 > MOST_BYTES {
+            let most = MOST_BYTES >> 20;
+            return Err(Failure::usage(format!(
+                "`{argument}`: `{}` is larger than {most} MiB",
+                path.display()
+            )));
+        }
+        String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            Failure::usage(format!("`{argument}`: the file is not UTF-8 from byte {at} on"))
+        })
+    }
+}
+
+/// The sentence of the system without its number.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

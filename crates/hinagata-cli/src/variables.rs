@@ -1,0 +1,279 @@
+//! Variables of the command line.
+//!
+//! | form | value |
+//! |---|---|
+//! | `name=text` | the text |
+//! | `name:=json` | a number, list, object, … |
+//! | `name=@file` | the text of a file, as it is |
+//! | `name:=@file` | the JSON in a file |
+//!
+//! A dot in a name leads into an object: `user.name=Rumi`. A text that starts with `@` is written
+//! `name=\@text`; a backslash means nothing anywhere else.
+
+use std::path::{Path, PathBuf};
+
+use hinagata_value::Place;
+use serde_json::{Map, Value as Json};
+
+use crate::{failure::Failure, input::Inputs};
+
+/// The variables of `files`, later ones over earlier ones, with those of `arguments` put into them.
+pub(crate) fn read(files: &[PathBuf], arguments: &[String], inputs: &Inputs) -> Result<Json, Failure> {
+    let mut variables = Variables::default();
+    for file in files {
+        variables.values.extend(read_file(file, inputs)?);
+    }
+    for argument in arguments {
+        variables.assign(&Assignment::parse(argument)?, inputs)?;
+    }
+    Ok(Json::Object(variables.values))
+}
+
+fn read_file(file: &Path, inputs: &Inputs) -> Result<Map<String, Json>, Failure> {
+    let argument = format!("--vars {}", file.display());
+    match json_file(file, &argument, inputs)? {
+        Json::Object(variables) => Ok(variables),
+        other => Err(Failure::usage(format!("`{argument}` holds {}, not an object", described(&other)))
+            .advise("write the variables as {\"name\": value, …}")),
+    }
+}
+
+/// One argument: where its value goes and what it is made from.
+struct Assignment<'a> {
+    argument: &'a str,
+    path: Vec<&'a str>,
+    value: Written<'a>,
+}
+
+enum Written<'a> {
+    Text(&'a str),
+    Json(&'a str),
+    TextFile(&'a Path),
+    JsonFile(&'a Path),
+}
+
+impl<'a> Assignment<'a> {
+    fn parse(argument: &'a str) -> Result<Self, Failure> {
+        let Some((name, value)) = argument.split_once('=') else {
+            return Err(Failure::usage(format!("`{argument}` gives no variable a value"))
+                .advise("write `name=text`, `name:=json`, `name=@file` or `name:=@file`"));
+        };
+        let (name, json) = match name.strip_suffix(':') {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        let path: Vec<_> = name.split('.').collect();
+        if path.iter().any(|part| part.trim().is_empty()) {
+            let what =
+                if name.is_empty() { "has no name before the `=`" } else { "has an empty part in its name" };
+            return Err(Failure::usage(format!("`{argument}` {what}")));
+        }
+        let file = value.strip_prefix('@').map(Path::new);
+        if file == Some(Path::new("")) {
+            return Err(Failure::usage(format!("`{argument}` names no file behind the `@`"))
+                .advise(format!("for the text `@` write `{name}=\\@`")));
+        }
+        let value = match (json, file) {
+            (false, None) => Written::Text(unescaped(value)),
+            (true, None) => Written::Json(value),
+            (false, Some(file)) => Written::TextFile(file),
+            (true, Some(file)) => Written::JsonFile(file),
+        };
+        Ok(Self { argument, path, value })
+    }
+
+    fn value(&self, inputs: &Inputs) -> Result<Json, Failure> {
+        match self.value {
+            Written::Text(text) => Ok(Json::String(text.to_owned())),
+            Written::Json(json) => serde_json::from_str(json).map_err(|error| self.no_json(&error)),
+            Written::TextFile(file) => inputs.text(file, self.argument).map(Json::String),
+            Written::JsonFile(file) => json_file(file, self.argument, inputs),
+        }
+    }
+
+    fn no_json(&self, error: &serde_json::Error) -> Failure {
+        let name = self.path.join(".");
+        let why = match &*json_message(error) {
+            // A word that is not quoted; the parser's own words tell nothing more.
+            "expected value" | "expected ident" => String::new(),
+            message => format!(": {message}"),
+        };
+        Failure::usage(format!("the value of `{}` is no JSON{why}", self.argument))
+            .advise(format!("for text write `{name}=…`; JSON strings have double quotes: `{name}:='\"…\"'`"))
+    }
+}
+
+/// A text that starts with `@` has a backslash before it, one that starts with `\@` two.
+fn unescaped(text: &str) -> &str {
+    match text.strip_prefix('\\') {
+        Some(rest) if rest.trim_start_matches('\\').starts_with('@') => rest,
+        _ => text,
+    }
+}
+
+fn json_file(file: &Path, argument: &str, inputs: &Inputs) -> Result<Json, Failure> {
+    let text = inputs.text(file, argument)?;
+    serde_json::from_str(&text).map_err(|error| no_json_file(file, &text, &error))
+}
+
+fn no_json_file(file: &Path, text: &str, error: &serde_json::Error) -> Failure {
+    let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    // Bytes up to and with the one that was wrong.
+    let before = line.floor_char_boundary(error.column().saturating_sub(1));
+    let place = Place {
+        template: if file == Path::new("-") { "<stdin>".to_owned() } else { file.display().to_string() },
+        line: error.line().max(1) as u32,
+        column: line[..before].chars().count() as u32 + 1,
+        span: None,
+        excerpt: Some(line.to_owned()),
+    };
+    let failure = Failure::usage(format!("this is no JSON: {}", json_message(error))).at(place);
+    match file.extension().and_then(|extension| extension.to_str()) {
+        Some("yaml" | "yml") => failure.advise("YAML is not read yet: convert the file to JSON"),
+        _ => failure,
+    }
+}
+
+/// The sentence without the place behind it.
+fn json_message(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or(&text).to_owned()
+}
+
+#[derive(Default)]
+struct Variables {
+    values: Map<String, Json>,
+    /// What was assigned so far: path and argument.
+    assigned: Vec<(String, String)>,
+}
+
+impl Variables {
+    fn assign(&mut self, assignment: &Assignment<'_>, inputs: &Inputs) -> Result<(), Failure> {
+        let value = assignment.value(inputs)?;
+        let (name, argument) = (assignment.path.join("."), assignment.argument);
+        if let Some((_, inner)) = self.assigned.iter().find(|(path, _)| is_inside(path, &name)) {
+            return Err(Failure::usage(format!("`{argument}` would throw away what `{inner}` gave"))
+                .advise(format!("leave one of them out, or put `{inner}` behind it")));
+        }
+        let (last, objects) = assignment.path.split_last().expect("a split gives at least one part");
+        let mut values = &mut self.values;
+        for (depth, part) in objects.iter().enumerate() {
+            let here = values.entry(*part).or_insert_with(|| Json::Object(Map::new()));
+            match here {
+                Json::Object(inner) => values = inner,
+                other => {
+                    let what = described(other);
+                    let place = assignment.path[..=depth].join(".");
+                    return Err(self.no_object(argument, &place, what));
+                }
+            }
+        }
+        values.insert((*last).to_owned(), value);
+        self.assigned.push((name, argument.to_owned()));
+        Ok(())
+    }
+
+    fn no_object(&self, argument: &str, place: &str, what: &str) -> Failure {
+        let by = self.assigned.iter().rev().find(|(path, _)| path == place || is_inside(place, path));
+        let by = by.map_or_else(|| "`--vars`".to_owned(), |(_, argument)| format!("`{argument}`"));
+        Failure::usage(format!("`{argument}` needs an object at `{place}`, but {by} put {what} there"))
+            .advise("leave one of them out")
+    }
+}
+
+/// Whether the variable at `path` is a part of the one at `outer`.
+fn is_inside(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
+}
+
+fn described(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a truth value",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn given(arguments: &[&str]) -> Result<Json, String> {
+        let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        read(&[], &arguments, &Inputs::default()).map_err(|failure| match failure {
+            Failure::Told(diagnostic) => diagnostic.message,
+            Failure::Output(error) => error.to_string(),
+        })
+    }
+
+    #[test]
+    fn each_form_gives_its_value() {
+        let cases = [
+            (&["a=x"][..], json!({"a": "x"})),
+            (&["a="], json!({"a": ""})),
+            (&["a=b=c"], json!({"a": "b=c"})),
+            (&["a=1"], json!({"a": "1"})),
+            (&["a:=1"], json!({"a": 1})),
+            (&["a:=[1, {\"b\": null}]"], json!({"a": [1, {"b": null}]})),
+            (&["a=x:=y"], json!({"a": "x:=y"})),
+            (&["a=1", "a=2"], json!({"a": "2"})),
+            (&["user.name=R", "user.tags:=[]"], json!({"user": {"name": "R", "tags": []}})),
+            (&["a:={\"x\": 1}", "a.y=2"], json!({"a": {"x": 1, "y": "2"}})),
+            (&["a.b.c=1", "a.b.c=2", "a.bc=3"], json!({"a": {"b": {"c": "2"}, "bc": "3"}})),
+        ];
+        for (arguments, expected) in cases {
+            assert_eq!(given(arguments), Ok(expected), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn every_text_can_be_written() {
+        for (written, text) in [
+            (r"\@x", "@x"),
+            (r"\\@x", r"\@x"),
+            (r"\x", r"\x"),
+            (r"\\", r"\\"),
+            ("a@b", "a@b"),
+            (r"a\@b", r"a\@b"),
+        ] {
+            assert_eq!(given(&[&format!("k={written}")]), Ok(json!({"k": text})), "{written}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_said() {
+        let cases = [
+            (&["name"][..], "`name` gives no variable a value"),
+            (&["=x"], "`=x` has no name before the `=`"),
+            (&[":=1"], "`:=1` has no name before the `=`"),
+            (&["a..b=x"], "`a..b=x` has an empty part in its name"),
+            (&["a=@"], "`a=@` names no file behind the `@`"),
+            (&["n:=three"], "the value of `n:=three` is no JSON"),
+            (&["n:="], "the value of `n:=` is no JSON: EOF while parsing a value"),
+            (&["a=1", "a.b=2"], "`a.b=2` needs an object at `a`, but `a=1` put a text there"),
+            (
+                &["a:={\"b\": 1}", "a.b.c=2"],
+                "`a.b.c=2` needs an object at `a.b`, but `a:={\"b\": 1}` put a number there",
+            ),
+            (&["a.b=2", "a=1"], "`a=1` would throw away what `a.b=2` gave"),
+        ];
+        for (arguments, message) in cases {
+            assert_eq!(given(arguments), Err(message.to_owned()), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn single_variables_go_into_those_of_files() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let (first, second) = (place.path().join("1.json"), place.path().join("2.json"));
+        std::fs::write(&first, r#"{"user": {"name": "A", "age": 3}, "x": 1}"#).expect("written");
+        std::fs::write(&second, r#"{"x": 2}"#).expect("written");
+        let read = read(&[first, second], &["user.name=B".to_owned()], &Inputs::default()).expect("is fine");
+        assert_eq!(read, json!({"user": {"name": "B", "age": 3}, "x": 2}));
+    }
+}
