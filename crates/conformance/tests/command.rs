@@ -58,7 +58,10 @@ fn verbose_names_a_case_before_it_runs() {
 #[test]
 fn wrong_usage_and_unreadable_input_give_exit_code_2() {
     for (arguments, message) in [
-        (&["module", "jinja"][..], "the kind `module` is not known yet; this build knows gotemplate, jinja"),
+        (
+            &["module", "jinja"][..],
+            "the kind `module` is not known yet; this build knows gotemplate, jinja, rumi",
+        ),
         (&["jinja2", "jinja"], "there is no kind `jinja2`"),
         (&["jinja"], "<DIR>"),
         (&["gotemplate", "not-json"], "one.json: not valid JSON"),

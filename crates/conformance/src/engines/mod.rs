@@ -2,6 +2,8 @@
 
 mod gotemplate;
 mod jinja;
+mod rumi;
 
 pub use gotemplate::GoTemplate;
 pub use jinja::Jinja;
+pub use rumi::Rumi;

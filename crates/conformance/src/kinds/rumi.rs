@@ -1,0 +1,314 @@
+//! Calls on a prompt workspace: `cases.json` beside the tree that it talks about.
+//!
+//! Every case gets a copy of the tree of its own, outside of any repository; `${ROOT}` in a case stands
+//! for that copy. What is compared depends on the operation; of an error, the kind and the details that the
+//! case lists.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::case::{Bounds, Case, Mismatch, Side};
+use crate::load::{self, Found, InputError};
+
+const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(60), memory: None };
+
+/// What holds for all cases of a directory.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Header {
+    /// The workspace root, in the tree.
+    root: String,
+    /// Clock, time zone, operating system and language that the answers were made with.
+    #[serde(default)]
+    pub host: Map<String, Value>,
+    #[serde(default)]
+    approvals: BTreeMap<String, String>,
+    #[serde(default)]
+    setup: Vec<Setup>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Setup {
+    git_init: String,
+    branch: String,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+}
+
+/// A case as it is recorded.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recorded {
+    id: String,
+    #[serde(default, rename = "note")]
+    _note: String,
+    prompt_id: String,
+    #[serde(default)]
+    variables: Map<String, Value>,
+    #[serde(default)]
+    context: Map<String, Value>,
+    #[serde(default)]
+    op: Operation,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    #[serde(default)]
+    approvals: BTreeMap<String, String>,
+    #[serde(default)]
+    host: Map<String, Value>,
+    expect: Map<String, Value>,
+}
+
+/// What a case asks for.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// The text of a prompt.
+    #[default]
+    Render,
+    /// The id after normalisation and vocabulary.
+    ResolveId,
+    /// Every candidate directory.
+    Candidates,
+    /// What is missing or of the wrong type.
+    Validate,
+    /// The merged definition.
+    Definition,
+}
+
+/// One call, ready to be made.
+#[derive(Debug)]
+pub struct Call {
+    /// The workspace root, a copy.
+    pub root: PathBuf,
+    /// What to do.
+    pub operation: Operation,
+    /// The prompt, as a caller writes it.
+    pub prompt_id: String,
+    /// What the caller passes.
+    pub variables: Map<String, Value>,
+    /// The context of the call.
+    pub context: Map<String, Value>,
+    /// The state of each pack.
+    pub approvals: BTreeMap<String, String>,
+    /// Clock, time zone and what else the host says.
+    pub host: Map<String, Value>,
+}
+
+/// What the engine answered.
+#[derive(Debug)]
+pub enum Outcome {
+    /// An answer with the keys that `expect` has.
+    Answer(Map<String, Value>),
+    /// An error with its kind and everything that it tells.
+    Error {
+        /// The kind, as the cases spell it.
+        kind: String,
+        /// The sentence.
+        message: String,
+        /// What it tells.
+        details: Map<String, Value>,
+    },
+    /// This build cannot do what is asked.
+    Unavailable(String),
+}
+
+/// Whatever answers calls.
+pub trait Engine: Send + Sync {
+    /// Makes one call.
+    fn answer(&self, call: &Call) -> Outcome;
+}
+
+/// Reads the cases of `dir`, to be answered by `engine`.
+///
+/// # Errors
+/// When a file cannot be read or a case is not in the format.
+pub fn load<E: Engine + Clone + 'static>(dir: &Path, engine: &E) -> Result<Vec<Found>, InputError> {
+    let path = dir.join("cases.json");
+    let text = fs::read_to_string(&path).map_err(|error| InputError::new(&path, error.to_string()))?;
+    let header: Header =
+        serde_json::from_str(&text).map_err(|error| InputError::new(&path, error.to_string()))?;
+    let header = Arc::new(header);
+    load::cases(dir, |recorded: Recorded| Joined {
+        dir: dir.to_owned(),
+        header: Arc::clone(&header),
+        recorded,
+        engine: engine.clone(),
+    })
+}
+
+struct Joined<E> {
+    dir: PathBuf,
+    header: Arc<Header>,
+    recorded: Recorded,
+    engine: E,
+}
+
+impl<E: Engine + 'static> Case for Joined<E> {
+    fn id(&self) -> &str {
+        &self.recorded.id
+    }
+
+    fn bounds(&self) -> Bounds {
+        BOUNDS
+    }
+
+    fn runs(&self) -> Vec<&'static str> {
+        vec![""]
+    }
+
+    fn check(&self, _index: usize) -> Result<(), Mismatch> {
+        let copy = tempfile::tempdir().map_err(|error| unprepared(&error))?;
+        prepare(&self.dir, copy.path(), &self.header, &self.recorded).map_err(|error| unprepared(&error))?;
+        let outcome = self.engine.answer(&call(copy.path(), &self.header, &self.recorded));
+        compare(&self.recorded.expect, &outcome)
+    }
+}
+
+fn unprepared(error: &io::Error) -> Mismatch {
+    Mismatch {
+        expected: Side::new("tree", "a copy of the tree, set up as the cases say"),
+        actual: Side::new("error", error.to_string()),
+    }
+}
+
+/// Makes the copy that a case works on.
+fn prepare(from: &Path, to: &Path, header: &Header, recorded: &Recorded) -> io::Result<()> {
+    copy_tree(from, to)?;
+    for setup in &header.setup {
+        let directory = beneath(to, &setup.git_init)?;
+        fs::create_dir_all(&directory)?;
+        write_files(&directory, &setup.files)?;
+        let status = Command::new("git")
+            .args(["init", "--quiet", "-b", &setup.branch])
+            .current_dir(&directory)
+            .stdin(Stdio::null())
+            .status()?;
+        if !status.success() {
+            return Err(io::Error::other(format!("git init ended with {status}")));
+        }
+    }
+    write_files(to, &recorded.files)
+}
+
+fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => copy_tree(&entry.path(), &target)?,
+            false => fs::write(&target, fs::read(entry.path())?)?,
+        }
+    }
+    Ok(())
+}
+
+fn write_files(root: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
+    for (name, text) in files {
+        let path = beneath(root, name)?;
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+fn beneath(root: &Path, name: &str) -> io::Result<PathBuf> {
+    match Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+        true => Ok(root.join(name)),
+        false => Err(io::Error::other(format!("`{name}` leads out of the tree"))),
+    }
+}
+
+fn call(copy: &Path, header: &Header, recorded: &Recorded) -> Call {
+    let mut approvals = header.approvals.clone();
+    approvals.extend(recorded.approvals.clone());
+    let mut host = header.host.clone();
+    host.extend(recorded.host.clone());
+    let root = copy.to_string_lossy();
+    Call {
+        root: copy.join(&header.root),
+        operation: recorded.op,
+        prompt_id: recorded.prompt_id.clone(),
+        variables: placed(&recorded.variables, &root),
+        context: placed(&recorded.context, &root),
+        approvals,
+        host,
+    }
+}
+
+/// The same values with `${ROOT}` replaced by the copy.
+fn placed(values: &Map<String, Value>, root: &str) -> Map<String, Value> {
+    values.iter().map(|(key, value)| (key.clone(), placed_value(value, root))).collect()
+}
+
+fn placed_value(value: &Value, root: &str) -> Value {
+    match value {
+        Value::String(text) => Value::String(text.replace("${ROOT}", root)),
+        Value::Array(items) => items.iter().map(|item| placed_value(item, root)).collect(),
+        Value::Object(fields) => Value::Object(placed(fields, root)),
+        other => other.clone(),
+    }
+}
+
+fn compare(expected: &Map<String, Value>, outcome: &Outcome) -> Result<(), Mismatch> {
+    let same = match (expected.get("error"), outcome) {
+        (None, Outcome::Answer(answer)) => expected.iter().all(|(key, value)| answer.get(key) == Some(value)),
+        (Some(error), Outcome::Error { kind, details, .. }) => {
+            let listed = error["details"].as_object();
+            error["kind"] == **kind && listed.is_none_or(|listed| tells(listed, details))
+        }
+        _ => false,
+    };
+    if same {
+        Ok(())
+    } else {
+        Err(Mismatch { expected: expected_side(expected), actual: actual_side(outcome) })
+    }
+}
+
+/// Details list what an error must tell at least.
+fn tells(listed: &Map<String, Value>, details: &Map<String, Value>) -> bool {
+    listed.iter().all(|(key, value)| details.get(key) == Some(value))
+}
+
+fn expected_side(expected: &Map<String, Value>) -> Side {
+    match expected.get("error") {
+        Some(error) => Side::new("kind", text(&error["kind"])).with("details", pretty(&error["details"])),
+        None => answer_side(expected),
+    }
+}
+
+fn actual_side(outcome: &Outcome) -> Side {
+    match outcome {
+        Outcome::Answer(answer) => answer_side(answer),
+        Outcome::Error { kind, message, details } => Side::new("kind", kind.as_str())
+            .with("details", pretty(&Value::Object(details.clone())))
+            .with("message", message.as_str()),
+        Outcome::Unavailable(reason) => Side::new("unavailable", reason.as_str()),
+    }
+}
+
+fn answer_side(answer: &Map<String, Value>) -> Side {
+    match answer.get("text") {
+        Some(words) => Side::new("text", text(words)),
+        None => Side::new("answer", pretty(&Value::Object(answer.clone()))),
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}

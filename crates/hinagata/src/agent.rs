@@ -1,0 +1,98 @@
+//! Agents as prompts know them: who asks, and what the agent sets.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    Error, PromptId, Result,
+    definition::{Fields, json},
+};
+
+/// Largest `agent.json`, in bytes.
+pub(crate) const LARGEST: u64 = 1 << 20;
+
+/// What `agent.json` says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agent {
+    /// The name of its directory.
+    pub id: String,
+    /// Where it is described, as a path from the workspace root.
+    pub source: String,
+    /// The id that it gives itself.
+    pub label: Option<String>,
+    /// A name for people.
+    pub name: Option<String>,
+    /// The model that it uses.
+    pub model: Option<String>,
+    /// The prompt that its variables are for, as it is written.
+    pub prompt_id: Option<String>,
+    /// What it sets for that prompt.
+    pub prompt_variables: Map<String, Value>,
+    /// Keys that nobody knows.
+    pub unknown: Map<String, Value>,
+}
+
+impl Agent {
+    /// Reads `text`, the content of `source`, of the agent in the directory `id`.
+    ///
+    /// # Errors
+    /// Code `definition`, with every wrong field at once.
+    pub fn parse(id: &str, source: &str, text: &str) -> Result<Self> {
+        let node = json::parse(source, text)?;
+        let mut fields = Fields::new(source, text);
+        let Some(entries) = node.as_map() else {
+            return Err(Error::definition("type", format!("agent.json holds a map, not {}", node.kind()))
+                .at(fields.place(&node)));
+        };
+        let mut agent = Self {
+            id: id.to_owned(),
+            source: source.to_owned(),
+            label: None,
+            name: None,
+            model: None,
+            prompt_id: None,
+            prompt_variables: Map::new(),
+            unknown: Map::new(),
+        };
+        for (key, value) in entries {
+            match key.as_str() {
+                "agent_id" => agent.label = fields.optional_string(key, value),
+                "name" => agent.name = fields.optional_string(key, value),
+                "model" => agent.model = fields.optional_string(key, value),
+                "prompt_id" => agent.prompt_id = fields.optional_string(key, value),
+                "prompt_variables" => {
+                    let entries = fields.map(key, value);
+                    agent.prompt_variables =
+                        entries.iter().map(|(name, node)| (name.clone(), node.to_value())).collect();
+                }
+                _ => {
+                    agent.unknown.insert(key.clone(), value.to_value());
+                }
+            }
+        }
+        fields.finish()?;
+        Ok(agent)
+    }
+
+    /// The variables that it sets for the prompt `id`: its own prompt's, and nothing for others.
+    #[must_use]
+    pub fn variables_for(&self, id: &PromptId) -> Option<&Map<String, Value>> {
+        let own = PromptId::new(self.prompt_id.as_deref()?).ok()?;
+        (own == *id).then_some(&self.prompt_variables)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_apply_to_the_prompt_that_the_agent_names() {
+        let text = r#"{"agent_id": "a", "model": "m", "prompt_id": "Coding-System", "prompt_variables": {"x": 1}, "z": 2}"#;
+        let agent = Agent::parse("a", "agents/a/agent.json", text).expect("reads");
+        let id = |name| PromptId::new(name).expect("is an id");
+        assert_eq!(agent.variables_for(&id("coding_system")).map(Map::len), Some(1));
+        assert_eq!(agent.variables_for(&id("other")), None);
+        assert_eq!(agent.unknown.get("z"), Some(&Value::from(2)));
+        assert!(Agent::parse("a", "f", r#"{"prompt_variables": []}"#).is_err());
+    }
+}

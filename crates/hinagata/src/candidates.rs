@@ -1,0 +1,266 @@
+//! From a name to one prompt: spelling, vocabulary, search order, conflicts, recorded choices.
+
+use std::{sync::Arc, time::SystemTime};
+
+use serde::Serialize;
+
+use crate::{
+    Catalog, Code, Error, PackId, PromptId, Resolution, Result, SHARED_PROMPTS,
+    definition::{Definition, Inherited, inherit},
+    resolution,
+    source::{Entry, RootKind},
+};
+
+/// One of the directories that share an id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Candidate {
+    /// The directory, as a path from the workspace root.
+    pub source: String,
+    /// The pack that brings it.
+    pub pack_id: Option<PackId>,
+    /// Its version, else that of its pack, else `1.0.0`.
+    pub version: String,
+    /// Whether it has a `prompt.py`.
+    pub has_prompt_py: bool,
+    /// Whether it has a template file.
+    pub has_template: bool,
+    /// Whether it may be used: always, unless its pack is not approved.
+    pub approved: bool,
+}
+
+/// The prompt that a name stands for.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The id that was asked for, in normal form.
+    pub id: PromptId,
+    /// The directory that answers for it, which has another id when a pack replaces the prompt.
+    pub entry: Arc<Entry>,
+}
+
+/// A line of the list of prompts.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The id.
+    pub id: PromptId,
+    /// What the chosen directory declares; an error when it is broken or nothing is chosen.
+    pub definition: Result<Arc<Definition>>,
+}
+
+impl Catalog {
+    /// The id that `name` stands for: by its normal form, else by the vocabulary.
+    ///
+    /// # Errors
+    /// Codes `id` and `not_found`.
+    pub fn resolve_id(&self, name: &str) -> Result<PromptId> {
+        self.resolve_with(name, |id| self.entries(id).any(|entry| self.is_usable(entry)))
+    }
+
+    fn resolve_with(&self, name: &str, exists: impl Fn(&PromptId) -> bool) -> Result<PromptId> {
+        let id = PromptId::new(name)?;
+        if exists(&id) {
+            return Ok(id);
+        }
+        let known = |word: &str| PromptId::new(word).is_ok_and(|id| exists(&id));
+        match self.vocabulary().follow("prompt", name.trim(), known) {
+            Some(word) => PromptId::new(word),
+            None => Err(self.not_found(&id)),
+        }
+    }
+
+    fn not_found(&self, id: &PromptId) -> Error {
+        let usable = |index: &&crate::source::Index| match &index.root.kind {
+            RootKind::Pack(pack) => self.is_active(pack),
+            _ => true,
+        };
+        let ids =
+            self.roots().iter().filter(usable).flat_map(crate::source::Index::ids).map(PromptId::as_str);
+        let near = hinagata_value::near_names(id.as_str(), ids.chain(self.vocabulary().words("prompt")));
+        let hint = match near.as_slice() {
+            [] => "`hina list` shows the prompts there are".to_owned(),
+            names => format!("did you mean `{}`?", names.join("` or `")),
+        };
+        Error::new(Code::NotFound, format!("there is no prompt `{id}`"))
+            .with("prompt_id", id.as_str())
+            .with_near(near)
+            .with_hint(hint)
+    }
+
+    /// All directories with this id in search order, whether they may be used or not. A built-in directory stands
+    /// for the compiled-in prompt of that id.
+    fn entries<'a>(&'a self, id: &PromptId) -> impl Iterator<Item = &'a Arc<Entry>> {
+        let mut builtin = false;
+        self.roots().iter().flat_map(move |index| index.find(id).collect::<Vec<_>>()).filter(move |entry| {
+            let shadowed = entry.is_compiled() && builtin;
+            builtin |= *entry.root() == RootKind::Builtin;
+            !shadowed
+        })
+    }
+
+    pub(crate) fn is_usable(&self, entry: &Entry) -> bool {
+        entry.pack().is_none_or(|pack| self.is_active(pack))
+    }
+
+    /// Every directory that `name` could mean, in search order, also of packs that are not approved. Nothing is run.
+    ///
+    /// # Errors
+    /// Codes `id` and `not_found`.
+    pub fn candidates(&self, name: &str) -> Result<Vec<Candidate>> {
+        let id = self.resolve_with(name, |id| self.entries(id).next().is_some())?;
+        Ok(self.entries(&id).map(|entry| self.candidate(entry)).collect())
+    }
+
+    fn candidate(&self, entry: &Entry) -> Candidate {
+        let own = entry.definition().ok().filter(|definition| definition.metadata.has_version);
+        let own = own.map(|definition| definition.metadata.version.clone());
+        let of_pack = || Some(self.manifest(entry.pack()?).ok()??.version.clone());
+        Candidate {
+            source: entry.source().to_owned(),
+            pack_id: entry.pack().cloned(),
+            version: own.or_else(of_pack).unwrap_or_else(|| "1.0.0".to_owned()),
+            has_prompt_py: entry.has_prompt_py(),
+            has_template: entry.has_template(),
+            approved: self.is_usable(entry),
+        }
+    }
+
+    /// The one prompt that `name` stands for.
+    ///
+    /// # Errors
+    /// Codes `id`, `not_found`, and `conflict` when several could be meant and no recorded choice decides.
+    pub fn choose(&self, name: &str) -> Result<Choice> {
+        self.choose_id(&self.resolve_id(name)?)
+    }
+
+    /// The one prompt with this id, without the vocabulary.
+    pub(crate) fn choose_id(&self, id: &PromptId) -> Result<Choice> {
+        let usable: Vec<&Arc<Entry>> = self.entries(id).filter(|entry| self.is_usable(entry)).collect();
+        let choice = |entry: &Arc<Entry>| Ok(Choice { id: id.clone(), entry: Arc::clone(entry) });
+        let recorded = self.resolutions().get(id);
+        if let Some(entry) = recorded.and_then(|recorded| self.chosen(id, recorded, &usable)) {
+            return choice(entry);
+        }
+        match usable.as_slice() {
+            [] => Err(self.not_found(id)),
+            [only] => choice(only),
+            several => Err(self.conflict(id, several, recorded)),
+        }
+    }
+
+    /// The entry that a recorded choice names, if it still can be chosen.
+    fn chosen<'a>(
+        &'a self,
+        id: &PromptId,
+        recorded: &Resolution,
+        usable: &[&'a Arc<Entry>],
+    ) -> Option<&'a Arc<Entry>> {
+        let named = |entry: &&&Arc<Entry>| entry.source() == recorded.source;
+        usable.iter().find(named).copied().or_else(|| self.replacement(id, &recorded.source))
+    }
+
+    /// The prompt of an active pack at `source`, when the pack proposes it in the place of `id`.
+    fn replacement(&self, id: &PromptId, source: &str) -> Option<&Arc<Entry>> {
+        let in_packs = self.roots().iter().filter(|index| matches!(index.root.kind, RootKind::Pack(_)));
+        let entry = in_packs
+            .filter(|index| source.starts_with(&index.root.prefix))
+            .flat_map(crate::source::Index::iter)
+            .find(|entry| entry.source() == source)?;
+        let manifest = self.manifest(entry.pack()?).ok()??;
+        let is = |name: &str, id: &PromptId| PromptId::new(name).is_ok_and(|found| found == *id);
+        let proposed = manifest.replaces.prompts.iter().any(|(old, new)| is(old, id) && is(new, entry.id()));
+        (proposed && self.is_usable(entry)).then_some(entry)
+    }
+
+    fn conflict(&self, id: &PromptId, several: &[&Arc<Entry>], recorded: Option<&Resolution>) -> Error {
+        let sources: Vec<&str> = several.iter().map(|entry| entry.source()).collect();
+        let candidates: Vec<_> = several.iter().map(|entry| self.candidate(entry)).collect();
+        let (reason, message) = match recorded {
+            None => (
+                "unresolved",
+                format!("`{id}` is in {} places, and nothing decides between them", several.len()),
+            ),
+            Some(recorded) => (
+                "stale_resolution",
+                format!("the decision on `{id}` names `{}`, which is not there any more", recorded.source),
+            ),
+        };
+        Error::new(Code::Conflict, message)
+            .with("prompt_id", id.as_str())
+            .with("reason", reason)
+            .with("candidates", sources.clone())
+            .with("candidate_details", serde_json::to_value(candidates).unwrap_or_default())
+            .with_hint(format!("choose one with `hina resolve {id} {}`", sources[0]))
+    }
+
+    /// Records that `source` answers for `name` from now on, and returns the new snapshot.
+    ///
+    /// # Errors
+    /// Codes `id`, `not_found` (also for a source that is no candidate), `approval` and `store`.
+    pub fn set_resolution(&self, name: &str, source: &str, now: SystemTime) -> Result<Self> {
+        let id = self.resolve_with(name, |id| self.entries(id).next().is_some())?;
+        let source = source.trim_end_matches('/');
+        let entries: Vec<&Arc<Entry>> = self.entries(&id).collect();
+        let found = entries
+            .iter()
+            .find(|entry| entry.source() == source)
+            .copied()
+            .or_else(|| self.replacement(&id, source));
+        let Some(entry) = found else {
+            let known = entries.iter().map(|entry| entry.source());
+            return Err(Error::new(Code::NotFound, format!("`{source}` is no candidate for `{id}`"))
+                .with("prompt_id", id.as_str())
+                .with("source", source)
+                .with_near(known.map(str::to_owned).collect())
+                .with_hint(format!("`hina resolve {id}` shows the candidates")));
+        };
+        if let Some(pack) = entry.pack().filter(|_| !self.is_usable(entry)) {
+            return Err(Error::new(Code::Approval, format!("the pack `{pack}` is not approved"))
+                .with("pack_id", pack.as_str())
+                .with_hint(format!("approve it first: `hina pack approve {pack}`")));
+        }
+        let mut unknown = serde_json::Map::new();
+        if let Some(pack) = entry.pack().filter(|_| *entry.id() != id) {
+            unknown
+                .insert("replaced_by".into(), serde_json::json!({"pack_id": pack, "prompt_id": entry.id()}));
+        }
+        let choice = Resolution {
+            source: entry.source().to_owned(),
+            resolved_at: Some(resolution::utc(now)),
+            candidates: entries.iter().map(|entry| entry.source().to_owned()).collect(),
+            unknown,
+        };
+        resolution::record(&self.root().join(SHARED_PROMPTS), &id, Some(&choice), now)?;
+        Ok(self.reload())
+    }
+
+    /// What the prompt that `name` stands for declares, with what it inherits.
+    ///
+    /// # Errors
+    /// Those of [`Catalog::choose`], and code `definition`.
+    pub fn definition(&self, name: &str) -> Result<Inherited> {
+        self.inherited(&self.choose(name)?)
+    }
+
+    /// What a chosen prompt declares, with what it inherits.
+    ///
+    /// # Errors
+    /// Code `definition`, and `conflict` for a parent.
+    pub fn inherited(&self, choice: &Choice) -> Result<Inherited> {
+        let definition = choice.entry.definition()?;
+        inherit(definition, &self.defaults().parameters, |parent| self.choose(parent)?.entry.definition())
+    }
+
+    /// All prompts that may be used, in the order of their ids.
+    #[must_use]
+    pub fn list(&self) -> Vec<Listing> {
+        let usable =
+            self.roots().iter().flat_map(crate::source::Index::iter).filter(|entry| self.is_usable(entry));
+        let mut ids: Vec<&PromptId> = usable.map(|entry| entry.id()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let listing = |id: &PromptId| Listing {
+            id: id.clone(),
+            definition: self.choose_id(id).and_then(|choice| choice.entry.definition()),
+        };
+        ids.into_iter().map(listing).collect()
+    }
+}

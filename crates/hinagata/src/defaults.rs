@@ -1,0 +1,110 @@
+//! `defaults.json`: declarations and limits that hold for every prompt of a workspace.
+
+use serde_json::{Map, Number, Value};
+
+use crate::{
+    Error, Result,
+    definition::{Fields, OwnLimits, Parameters, json, limits, variables},
+};
+
+/// Largest `defaults.json`, in bytes.
+pub(crate) const LARGEST: u64 = 1 << 20;
+
+const EXECUTION_TIME: u64 = 5;
+const OUTPUT_SIZE: u64 = 50_000;
+
+/// What holds for every prompt unless it says otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Defaults {
+    /// Declarations below those of every prompt.
+    pub parameters: Parameters,
+    /// Limits of prompts that set none.
+    pub limits: OwnLimits,
+    /// What no prompt can go beyond.
+    pub caps: OwnLimits,
+    /// Keys that nobody knows.
+    pub unknown: Map<String, Value>,
+}
+
+/// The limits of a render.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenderLimits {
+    /// Seconds that all Python of a render may take.
+    pub max_execution_time: Number,
+    /// Unicode characters that a render may give.
+    pub max_output_size: u64,
+}
+
+impl Defaults {
+    /// Reads `text`, the content of `file`.
+    ///
+    /// # Errors
+    /// Code `definition`, with every wrong field at once.
+    pub fn parse(file: &str, text: &str) -> Result<Self> {
+        let node = json::parse(file, text)?;
+        let mut fields = Fields::new(file, text);
+        let Some(entries) = node.as_map() else {
+            return Err(Error::definition("type", format!("defaults.json holds a map, not {}", node.kind()))
+                .at(fields.place(&node)));
+        };
+        let mut defaults = Self::default();
+        for (key, value) in entries {
+            match key.as_str() {
+                "variables" => defaults.parameters = variables(&mut fields, key, value),
+                "limits" => defaults.limits = limits(&mut fields, key, value),
+                "caps" => defaults.caps = limits(&mut fields, key, value),
+                _ => {
+                    defaults.unknown.insert(key.clone(), value.to_value());
+                }
+            }
+        }
+        fields.finish()?;
+        Ok(defaults)
+    }
+
+    /// The limits of a prompt: its own, else those of the workspace, else 5 s and 50 000 characters; bounded
+    /// by the caps.
+    #[must_use]
+    pub fn limits(&self, own: &OwnLimits) -> RenderLimits {
+        let time = own.max_execution_time.clone().or_else(|| self.limits.max_execution_time.clone());
+        let time = time.unwrap_or_else(|| EXECUTION_TIME.into());
+        let size = own.max_output_size.or(self.limits.max_output_size).unwrap_or(OUTPUT_SIZE);
+        RenderLimits {
+            max_execution_time: match &self.caps.max_execution_time {
+                Some(cap) if cap.as_f64() < time.as_f64() => cap.clone(),
+                _ => time,
+            },
+            max_output_size: self.caps.max_output_size.map_or(size, |cap| size.min(cap)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_limits_beat_those_of_the_workspace_and_caps_bound_both() {
+        let defaults = Defaults::parse(
+            "defaults.json",
+            r#"{"limits": {"max_execution_time": 2.5}, "caps": {"max_execution_time": 30, "max_output_size": 200}}"#,
+        )
+        .expect("reads");
+        let own = |time: Option<u64>, size| OwnLimits {
+            max_execution_time: time.map(Number::from),
+            max_output_size: size,
+            ..OwnLimits::default()
+        };
+        let shown = |limits: RenderLimits| (limits.max_execution_time.to_string(), limits.max_output_size);
+        assert_eq!(shown(defaults.limits(&own(None, None))), ("2.5".into(), 200));
+        assert_eq!(shown(defaults.limits(&own(Some(60), Some(12)))), ("30".into(), 12));
+        assert_eq!(shown(Defaults::default().limits(&own(None, None))), ("5".into(), 50_000));
+    }
+
+    #[test]
+    fn broken_files_are_errors() {
+        for text in ["[]", "{", r#"{"limits": {"max_output_size": "many"}}"#, r#"{"variables": 5}"#] {
+            assert!(Defaults::parse("defaults.json", text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Declarations of variables, in the forms that authors know.
+//!
+//! | form | as in |
+//! |---|---|
+//! | `{required: [...], optional: [...], custom: [...]}` | `VARIABLES` of a `prompt.py` |
+//! | `[{name, type, default, required}]` | parameters of an extension, arguments of MCP |
+//! | `{properties: {...}, required: [...]}` | JSON Schema |
+//! | `{name: string, "age?": integer, other: {type, default}}` | short forms of front matter |
+
+use serde_json::{Map, Value};
+
+use super::fields::Fields;
+use super::node::{Data, Node};
+use super::parameter::{Class, Origin, Parameter, Parameters, Type};
+
+/// Names that templates have for something else.
+const RESERVED: [&str; 4] = ["variables", "args", "system", "environs"];
+
+/// The parameters that `node`, the value of `field`, declares.
+pub(crate) fn variables(fields: &mut Fields<'_>, field: &str, node: &Node) -> Parameters {
+    let declared: Vec<Parameter> = match &node.data {
+        Data::Null => Vec::new(),
+        Data::List(items) => list(fields, field, items, None),
+        Data::Map(entries) if is_classes(entries) => classes(fields, field, entries),
+        Data::Map(entries) if is_schema(node) => schema(fields, field, node, entries),
+        Data::Map(entries) => {
+            entries.iter().filter_map(|(name, value)| short(fields, field, name, value)).collect()
+        }
+        _ => {
+            fields.problem(
+                field,
+                node,
+                format!("`{field}` must be a list or a map of variables, not {}", node.kind()),
+            );
+            Vec::new()
+        }
+    };
+    refuse_repeated(fields, field, node, &declared);
+    declared.into_iter().collect()
+}
+
+fn is_classes(entries: &[(String, Node)]) -> bool {
+    let class = |name: &str| Class::ALL.iter().any(|class| class.as_str() == name);
+    !entries.is_empty()
+        && entries.iter().all(|(name, value)| class(name) && (value.is_null() || value.as_list().is_some()))
+}
+
+fn is_schema(node: &Node) -> bool {
+    node.get("properties").is_some_and(|properties| properties.as_map().is_some())
+        && node.get("type").is_none_or(|kind| kind.as_str() == Some("object"))
+}
+
+fn refuse_repeated(fields: &mut Fields<'_>, field: &str, node: &Node, declared: &[Parameter]) {
+    let mut seen = std::collections::HashSet::new();
+    for parameter in declared {
+        if !seen.insert(parameter.name.as_str()) {
+            fields.problem(field, node, format!("`{}` is declared twice in `{field}`", parameter.name));
+        }
+    }
+}
+
+fn classes(fields: &mut Fields<'_>, field: &str, entries: &[(String, Node)]) -> Vec<Parameter> {
+    let mut declared = Vec::new();
+    for (name, value) in entries {
+        let class = Class::ALL.into_iter().find(|class| class.as_str() == name);
+        declared.extend(list(fields, &format!("{field}.{name}"), value.as_list().unwrap_or_default(), class));
+    }
+    declared
+}
+
+fn list(fields: &mut Fields<'_>, field: &str, items: &[Node], class: Option<Class>) -> Vec<Parameter> {
+    let mut declared = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let path = format!("{field}[{index}]");
+        // A bare name declares a variable of any type.
+        let name = if item.as_str().is_some() { Some(item) } else { item.get("name") };
+        let Some(name) = name else {
+            fields.problem(
+                &path,
+                item,
+                format!("`{path}` must be a map with a `name`, not {}", describe(item)),
+            );
+            continue;
+        };
+        let Some(name) = fields.string(&format!("{path}.name"), name) else { continue };
+        declared.push(parameter(fields, &path, name, item, class));
+    }
+    declared
+}
+
+fn describe(node: &Node) -> &'static str {
+    if node.as_map().is_some() { "a map without one" } else { node.kind() }
+}
+
+fn schema(fields: &mut Fields<'_>, field: &str, node: &Node, _entries: &[(String, Node)]) -> Vec<Parameter> {
+    let required = node
+        .get("required")
+        .map(|list| fields.strings(&format!("{field}.required"), list))
+        .unwrap_or_default();
+    let properties = node.get("properties").and_then(Node::as_map).unwrap_or_default();
+    let mut declared = Vec::new();
+    for (name, value) in properties {
+        let class = if required.contains(name) { Class::Required } else { Class::Optional };
+        let mut found =
+            parameter(fields, &format!("{field}.properties.{name}"), name.clone(), value, Some(class));
+        found.schema = Some(value.to_value());
+        declared.push(found);
+    }
+    declared
+}
+
+/// `name: type`, `name?: type` and `name: {...}`.
+fn short(fields: &mut Fields<'_>, field: &str, name: &str, node: &Node) -> Option<Parameter> {
+    let (bare, optional) = match name.strip_suffix('?') {
+        Some(bare) => (bare, true),
+        None => (name, false),
+    };
+    let path = format!("{field}.{bare}");
+    if node.as_map().is_some() {
+        let class = optional.then_some(Class::Optional);
+        return Some(parameter(fields, &path, bare.to_owned(), node, class));
+    }
+    let class = if optional { Class::Optional } else { Class::Required };
+    // A word may be followed by its description, as in `string, the name to greet`.
+    let text = fields.string(&path, node)?;
+    let (kind, description) = match text.split_once(',') {
+        Some((kind, description)) => (kind.trim(), Some(description.trim().to_owned())),
+        None => (text.trim(), None),
+    };
+    let word = Node::new(node.at, Data::String(kind.to_owned()));
+    let empty = Node::new(node.at, Data::Map(vec![("type".to_owned(), word)]));
+    Some(Parameter { description, ..parameter(fields, &path, bare.to_owned(), &empty, Some(class)) })
+}
+
+fn parameter(
+    fields: &mut Fields<'_>,
+    path: &str,
+    name: String,
+    node: &Node,
+    class: Option<Class>,
+) -> Parameter {
+    if name.is_empty() || RESERVED.contains(&name.as_str()) {
+        let message = match name.is_empty() {
+            true => format!("`{path}` has an empty name"),
+            false => format!("`{name}` is reserved and cannot be declared"),
+        };
+        fields.problem(path, node, message);
+    }
+    let mut parameter = Parameter {
+        name,
+        class: Class::Optional,
+        kind: Type::Any,
+        default: None,
+        description: None,
+        origin: Origin::Default,
+        from: None,
+        secret: false,
+        schema: None,
+        unknown: Map::new(),
+        place: Some(fields.place(node)),
+    };
+    let mut required = None;
+    for (key, value) in node.as_map().unwrap_or_default() {
+        let path = format!("{path}.{key}");
+        match key.as_str() {
+            "name" => {}
+            "type" => parameter.kind = kind(fields, &path, value),
+            "default" => parameter.default = Some(value.to_value()),
+            "description" => parameter.description = fields.optional_string(&path, value),
+            "required" => required = fields.boolean(&path, value),
+            "source" => parameter.origin = origin(fields, &path, value),
+            "from" => parameter.from = fields.optional_string(&path, value),
+            "secret" => parameter.secret = fields.boolean(&path, value).unwrap_or(true),
+            "schema" => parameter.schema = Some(value.to_value()),
+            _ => {
+                parameter.unknown.insert(key.clone(), value.to_value());
+            }
+        }
+    }
+    parameter.class = class.unwrap_or(if required == Some(true) { Class::Required } else { Class::Optional });
+    parameter
+}
+
+/// A name of a type, or a list of names as JSON Schema has it, which means any of them.
+fn kind(fields: &mut Fields<'_>, path: &str, node: &Node) -> Type {
+    if node.as_list().is_some() {
+        let mut kinds = fields.strings(path, node);
+        kinds.retain(|name| name != "null");
+        return match kinds.as_slice() {
+            [one] => Type::named(one).unwrap_or(Type::Any),
+            _ => Type::Any,
+        };
+    }
+    let names = ["string", "integer", "number", "boolean", "list", "dict", "any", "file"];
+    fields.one_of(path, node, &names, Type::named).unwrap_or(Type::Any)
+}
+
+fn origin(fields: &mut Fields<'_>, path: &str, node: &Node) -> Origin {
+    if matches!(node.to_value(), Value::Null) {
+        return Origin::Default;
+    }
+    let named = |word: &str| match word {
+        "system" => Some(Origin::System),
+        "environ" => Some(Origin::Environ),
+        _ => None,
+    };
+    fields.one_of(path, node, &["system", "environ"], named).unwrap_or_default()
+}

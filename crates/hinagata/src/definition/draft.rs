@@ -1,0 +1,237 @@
+//! What one file says about a prompt, before all files are laid over each other.
+
+use hinagata_template::Engine;
+use serde_json::{Map, Number, Value};
+
+use super::declarations;
+use super::fields::Fields;
+use super::messages::{self, DraftMessage};
+use super::model::{OwnLimits, Permissions, Settings, UndefinedMode};
+use super::node::{Data, Node};
+use super::parameter::Parameters;
+use crate::Place;
+
+/// What one document says; `None` is what it does not speak about.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Draft {
+    pub(super) name: Option<String>,
+    pub(super) label: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) kind: Option<String>,
+    pub(super) tags: Option<Vec<String>>,
+    pub(super) author: Option<String>,
+    /// `Some(None)`: it says that there is no parent.
+    pub(super) extends: Option<Option<String>>,
+    /// `Some(None)`: it says that there is no file.
+    pub(super) template: Option<Option<(String, Place)>>,
+    pub(super) body: Option<DraftBody>,
+    pub(super) engine: Option<Engine>,
+    pub(super) undefined: Option<UndefinedMode>,
+    pub(super) parameters: Parameters,
+    pub(super) permissions: Option<Permissions>,
+    pub(super) limits: Option<OwnLimits>,
+    pub(super) settings: Settings,
+    pub(super) more: Map<String, Value>,
+    pub(super) unknown: Map<String, Value>,
+}
+
+/// A body that stands in a document.
+#[derive(Clone, Debug)]
+pub(super) enum DraftBody {
+    Text { text: String, file: String, line: u32 },
+    Messages(Vec<DraftMessage>),
+}
+
+/// Reads the keys of a document. `METADATA` of a `prompt.py` has the same.
+pub(super) fn read(fields: &mut Fields<'_>, node: &Node) -> Draft {
+    let mut draft = Draft::default();
+    if node.as_map().is_none() {
+        fields.problem("(document)", node, format!("a prompt is described by a map, not {}", node.kind()));
+        return draft;
+    }
+    for (key, value) in node.as_map().unwrap_or_default() {
+        draft.read_key(fields, key, value);
+    }
+    refuse_two_bodies(fields, node);
+    draft
+}
+
+/// Keys of which only one may be there, because each says the same thing.
+fn refuse_two_bodies(fields: &mut Fields<'_>, node: &Node) {
+    for group in [&["messages", "userPrompt", "prompt"][..], &["inputs", "variables", "parameters"]] {
+        let mut present = group.iter().filter_map(|key| Some((*key, node.get(key)?)));
+        if let (Some((first, _)), Some((second, value))) = (present.next(), present.next()) {
+            fields.problem_with_hint(
+                second,
+                value,
+                format!("`{first}` and `{second}` exclude each other"),
+                &format!("keep `{first}` or `{second}`"),
+            );
+        }
+    }
+}
+
+impl Draft {
+    fn read_key(&mut self, fields: &mut Fields<'_>, key: &str, node: &Node) {
+        match key {
+            "prompt_id" | "id" => self.label = fields.optional_string(key, node),
+            "name" => self.name = fields.optional_string(key, node),
+            "title" => self.title = fields.optional_string(key, node),
+            "description" => self.description = fields.optional_string(key, node),
+            "version" => self.version = fields.optional_string(key, node),
+            "type" => self.kind = fields.optional_string(key, node),
+            "tags" => self.tags = Some(fields.strings(key, node)),
+            "author" => self.author = fields.optional_string(key, node),
+            "extends" => self.extends = Some(fields.optional_string(key, node)),
+            "template" => self.read_template(fields, node),
+            "engine" => self.engine = engine(fields, node),
+            "undefined" => {
+                self.undefined = fields.one_of(key, node, &UndefinedMode::NAMES, UndefinedMode::named);
+            }
+            "inputs" | "variables" | "parameters" => {
+                self.parameters = declarations::variables(fields, key, node);
+            }
+            "messages" => self.body = messages::read(fields, node).map(DraftBody::Messages),
+            "userPrompt" | "prompt" => self.read_text(fields, key, node),
+            "permissions" => self.permissions = Some(permissions(fields, node)),
+            "limits" => self.limits = Some(limits(fields, key, node)),
+            "output" => self.settings.output = Some(node.to_value()),
+            "model" => self.settings.model = Some(node.to_value()),
+            "config" => self.settings.config = Some(node.to_value()),
+            "returns" => self.settings.returns = Some(node.to_value()),
+            "supports" => self.settings.supports = fields.strings(key, node),
+            "metadata" => self.read_metadata(fields, node),
+            _ => {
+                self.unknown.insert(key.to_owned(), node.to_value());
+            }
+        }
+    }
+
+    fn read_template(&mut self, fields: &mut Fields<'_>, node: &Node) {
+        let place = fields.place(node);
+        self.template = Some(fields.optional_string("template", node).map(|file| (file, place)));
+    }
+
+    fn read_text(&mut self, fields: &mut Fields<'_>, key: &str, node: &Node) {
+        let file = fields.file().to_owned();
+        self.body =
+            fields.string(key, node).map(|text| DraftBody::Text { text, file, line: node.at.line.max(1) });
+    }
+
+    fn read_metadata(&mut self, fields: &mut Fields<'_>, node: &Node) {
+        for (key, value) in fields.map("metadata", node) {
+            match key.as_str() {
+                "tags" => {
+                    self.tags.get_or_insert(fields.strings("metadata.tags", value));
+                }
+                "author" => {
+                    let author = fields.optional_string("metadata.author", value);
+                    self.author = self.author.take().or(author);
+                }
+                _ => {
+                    self.more.insert(key.clone(), value.to_value());
+                }
+            }
+        }
+    }
+
+    /// This draft with what `above` says laid over it.
+    pub(super) fn overlaid(mut self, above: Self) -> Self {
+        self.more.extend(above.more);
+        self.unknown.extend(above.unknown);
+        Self {
+            name: above.name.or(self.name),
+            label: above.label.or(self.label),
+            title: above.title.or(self.title),
+            description: above.description.or(self.description),
+            version: above.version.or(self.version),
+            kind: above.kind.or(self.kind),
+            tags: above.tags.or(self.tags),
+            author: above.author.or(self.author),
+            extends: above.extends.or(self.extends),
+            template: above.template.or(self.template),
+            body: above.body.or(self.body),
+            engine: above.engine.or(self.engine),
+            undefined: above.undefined.or(self.undefined),
+            parameters: self.parameters.overlaid(&above.parameters),
+            permissions: above.permissions.or(self.permissions),
+            limits: above.limits.or(self.limits),
+            settings: Settings {
+                output: above.settings.output.or(self.settings.output),
+                model: above.settings.model.or(self.settings.model),
+                config: above.settings.config.or(self.settings.config),
+                returns: above.settings.returns.or(self.settings.returns),
+                supports: match above.settings.supports.is_empty() {
+                    true => self.settings.supports,
+                    false => above.settings.supports,
+                },
+            },
+            more: self.more,
+            unknown: self.unknown,
+        }
+    }
+}
+
+fn engine(fields: &mut Fields<'_>, node: &Node) -> Option<Engine> {
+    fields.one_of("engine", node, &["jinja", "go"], |word| match word {
+        "jinja" | "jinja2" => Some(Engine::Jinja),
+        "go" => Some(Engine::Go),
+        _ => None,
+    })
+}
+
+/// A map of names to true or false, or a list of names.
+pub(super) fn permissions(fields: &mut Fields<'_>, node: &Node) -> Permissions {
+    let mut permissions = Permissions::default();
+    if node.as_list().is_some() {
+        for name in fields.strings("permissions", node) {
+            permissions.set(&name, true);
+        }
+        return permissions;
+    }
+    for (name, value) in fields.map("permissions", node) {
+        if let Some(allowed) = fields.boolean(&format!("permissions.{name}"), value) {
+            permissions.set(name, allowed);
+        }
+    }
+    permissions
+}
+
+/// The limits of a prompt, or of `defaults.json`.
+pub(crate) fn limits(fields: &mut Fields<'_>, field: &str, node: &Node) -> OwnLimits {
+    let mut limits = OwnLimits::default();
+    for (name, value) in fields.map(field, node) {
+        let path = format!("{field}.{name}");
+        match name.as_str() {
+            "max_execution_time" => limits.max_execution_time = seconds(fields, &path, value),
+            "max_output_size" => limits.max_output_size = whole_number(fields, &path, value),
+            _ => {
+                limits.other.insert(name.clone(), value.to_value());
+            }
+        }
+    }
+    limits
+}
+
+fn seconds(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<Number> {
+    match &node.data {
+        Data::Number(number) if number.as_f64().is_some_and(|value| value > 0.0) => Some(number.clone()),
+        _ => {
+            fields.problem(field, node, format!("`{field}` must be a number of seconds above 0"));
+            None
+        }
+    }
+}
+
+/// A whole number that is not negative.
+fn whole_number(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<u64> {
+    match &node.data {
+        Data::Number(number) if number.as_u64().is_some() => number.as_u64(),
+        _ => {
+            fields.problem(field, node, format!("`{field}` must be a whole number, not {}", node.kind()));
+            None
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Reading fields of documents: every wrong one is collected, so that an author sees them all at once.
+
+use serde_json::{Value, json};
+
+use super::node::{Data, Node};
+use crate::{Error, Place};
+
+/// Most problems that one error lists.
+const MOST: usize = 50;
+
+/// A document that is being read, and what is wrong with it so far.
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    file: &'a str,
+    text: &'a str,
+    problems: Vec<Problem>,
+}
+
+#[derive(Debug)]
+struct Problem {
+    field: String,
+    message: String,
+    hint: Option<String>,
+    near: Vec<String>,
+    place: Place,
+}
+
+impl<'a> Fields<'a> {
+    /// Fields of `file`, whose content is `text`.
+    pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
+        Self { file, text, problems: Vec::new() }
+    }
+
+    pub(crate) fn file(&self) -> &'a str {
+        self.file
+    }
+
+    /// Where `node` stands.
+    pub(crate) fn place(&self, node: &Node) -> Place {
+        Place::at_line(self.file, self.text, node.at.line, node.at.column)
+    }
+
+    /// Notes that the field is wrong.
+    pub(crate) fn problem(&mut self, field: &str, node: &Node, message: impl Into<String>) {
+        self.push(field, node, message.into(), None, Vec::new());
+    }
+
+    /// Notes that the field is wrong, with advice.
+    pub(crate) fn problem_with_hint(
+        &mut self,
+        field: &str,
+        node: &Node,
+        message: impl Into<String>,
+        hint: &str,
+    ) {
+        self.push(field, node, message.into(), Some(hint.to_owned()), Vec::new());
+    }
+
+    fn push(&mut self, field: &str, node: &Node, message: String, hint: Option<String>, near: Vec<String>) {
+        if self.problems.len() < MOST {
+            let place = self.place(node);
+            self.problems.push(Problem { field: field.to_owned(), message, hint, near, place });
+        }
+    }
+
+    fn wrong_type(&mut self, field: &str, node: &Node, wanted: &str) {
+        self.problem(field, node, format!("`{field}` must be {wanted}, not {}", node.kind()));
+    }
+
+    pub(crate) fn string(&mut self, field: &str, node: &Node) -> Option<String> {
+        match &node.data {
+            Data::String(text) => Some(text.clone()),
+            Data::Number(_) | Data::Bool(_) => {
+                let message = format!("`{field}` must be a string, not {}", node.kind());
+                self.problem_with_hint(field, node, message, "put it in quotes");
+                None
+            }
+            _ => {
+                self.wrong_type(field, node, "a string");
+                None
+            }
+        }
+    }
+
+    /// A string, or nothing for null.
+    pub(crate) fn optional_string(&mut self, field: &str, node: &Node) -> Option<String> {
+        if node.is_null() { None } else { self.string(field, node) }
+    }
+
+    pub(crate) fn boolean(&mut self, field: &str, node: &Node) -> Option<bool> {
+        match node.data {
+            Data::Bool(value) => Some(value),
+            _ => {
+                let message = format!("`{field}` must be true or false, not {}", node.kind());
+                self.problem(field, node, message);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn map<'n>(&mut self, field: &str, node: &'n Node) -> &'n [(String, Node)] {
+        node.as_map().unwrap_or_else(|| {
+            if !node.is_null() {
+                self.wrong_type(field, node, "a map");
+            }
+            &[]
+        })
+    }
+
+    pub(crate) fn list<'n>(&mut self, field: &str, node: &'n Node) -> &'n [Node] {
+        node.as_list().unwrap_or_else(|| {
+            if !node.is_null() {
+                self.wrong_type(field, node, "a list");
+            }
+            &[]
+        })
+    }
+
+    /// A list of strings; one string alone counts as a list of it.
+    pub(crate) fn strings(&mut self, field: &str, node: &Node) -> Vec<String> {
+        if let Some(text) = node.as_str() {
+            return vec![text.to_owned()];
+        }
+        let items = self.list(field, node);
+        items
+            .iter()
+            .enumerate()
+            .filter_map(|(index, item)| self.string(&format!("{field}[{index}]"), item))
+            .collect()
+    }
+
+    /// One of several words.
+    pub(crate) fn one_of<T>(
+        &mut self,
+        field: &str,
+        node: &Node,
+        names: &[&str],
+        named: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let word = self.string(field, node)?;
+        let found = named(&word);
+        if found.is_none() {
+            let near = hinagata_value::near_names(&word, names.iter().copied());
+            let shown: String = word.chars().take(60).collect();
+            let hint = format!("use one of {}", names.join(", "));
+            self.push(field, node, format!("`{field}` cannot be `{shown}`"), Some(hint), near);
+        }
+        found
+    }
+
+    /// The error that tells every problem, when there is one. Its place is that of the first.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        let Some(first) = self.problems.first() else { return Ok(()) };
+        let message = match self.problems.len() {
+            1 => first.message.clone(),
+            count => format!("{}, and {} more problems", first.message, count - 1)
+                .replace(" 1 more problems", " 1 more problem"),
+        };
+        let list: Vec<Value> = self
+            .problems
+            .iter()
+            .map(|problem| {
+                json!({
+                    "field": problem.field, "message": problem.message, "hint": problem.hint,
+                    "line": problem.place.line, "column": problem.place.column,
+                })
+            })
+            .collect();
+        let mut error = Error::definition("fields", message)
+            .with("file", self.file)
+            .with("problems", list)
+            .with_near(first.near.clone())
+            .at(first.place.clone());
+        if let Some(hint) = &first.hint {
+            error = error.with_hint(hint.clone());
+        }
+        Err(error)
+    }
+}

@@ -1,0 +1,123 @@
+//! Front matter: YAML between two lines `---` at the top of a template.
+
+use super::node::Node;
+use super::yaml;
+use crate::{Error, Place, Result};
+
+/// Largest front matter, in bytes.
+const LARGEST: usize = 64 << 10;
+
+/// A template file in its two parts.
+#[derive(Debug)]
+pub(crate) struct Split<'a> {
+    /// The front matter, when there is one.
+    pub(crate) matter: Option<Node>,
+    /// The template.
+    pub(crate) template: &'a str,
+    /// The line that the template starts on.
+    pub(crate) first_line: u32,
+}
+
+/// Divides `text`, the content of `file`.
+///
+/// Front matter counts only if the file starts with a line `---`, another such line ends it, and what is
+/// between is a map. Anything else that looks similar, such as rules of Markdown, is template.
+pub(crate) fn split<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let plain = Split { matter: None, template: text, first_line: 1 };
+    let Some((block, template)) = block(text) else { return Ok(plain) };
+    if block.len() > LARGEST {
+        return match looks_like_map(block) {
+            true => Err(Error::definition("size", "the front matter has more than 64 KiB")
+                .at(Place::at_line(file, text, 1, 1))),
+            false => Ok(plain),
+        };
+    }
+    match yaml::parse(file, text, block, 2) {
+        Ok(node) if node.as_map().is_some() => {
+            let lines = text[..text.len() - template.len()].matches('\n').count();
+            let first_line = u32::try_from(lines + 1).unwrap_or(u32::MAX);
+            Ok(Split { matter: Some(node), template, first_line })
+        }
+        Ok(_) => Ok(plain),
+        // Whoever wrote `name:` between two rules meant front matter.
+        Err(error) if looks_like_map(block) => Err(error.with_hint(
+            "this is read as front matter because the file starts with `---`; quote values with `{`, `:` or `#` in them",
+        )),
+        Err(_) => Ok(plain),
+    }
+}
+
+/// What stands between the first line `---` and the next one, and what follows.
+fn block(text: &str) -> Option<(&str, &str)> {
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next()?;
+    if first.trim_end() != "---" || !first.ends_with('\n') {
+        return None;
+    }
+    let mut end = first.len();
+    for line in lines {
+        if line.trim_end() == "---" {
+            return Some((&text[first.len()..end], &text[end + line.len()..]));
+        }
+        end += line.len();
+    }
+    None
+}
+
+/// Whether the first line with something on it is `word:` with nothing or a blank behind it.
+fn looks_like_map(block: &str) -> bool {
+    let line =
+        block.lines().map(str::trim_end).find(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let Some((key, rest)) = line.and_then(|line| line.split_once(':')) else { return false };
+    let word = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '"' | '\'');
+    !key.is_empty() && key.chars().all(word) && (rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_between_two_lines_is_front_matter() {
+        let split = split("a.md", "---\nname: x\n---\nHello\n").expect("reads");
+        assert_eq!(split.matter.expect("has some").get("name").and_then(Node::as_str), Some("x"));
+        assert_eq!((split.template, split.first_line), ("Hello\n", 4));
+    }
+
+    #[test]
+    fn anything_else_is_template() {
+        for text in [
+            "Hello",
+            "---",
+            "---\n",
+            "---\nname: x\n",
+            " ---\nname: x\n---\n",
+            "---\n- a\n---\n",
+            "---\n---\nx",
+            "--- x\na: 1\n---\n",
+            "---\n{% if x %}\n---\n",
+            "---\nJust: {{ words }} of a text: yes\n",
+            "\n---\na: 1\n---\n",
+            "----\na: 1\n----\n",
+        ] {
+            let split = split("a.md", text).expect(text);
+            assert!(split.matter.is_none(), "{text}");
+            assert_eq!((split.template, split.first_line), (text, 1));
+        }
+    }
+
+    #[test]
+    fn broken_front_matter_is_an_error_in_its_file() {
+        let error = split("a.md", "---\nname: x\ntags: [a\n---\nHello\n").expect_err("is broken");
+        assert_eq!(error.place().map(|place| place.file.as_str()), Some("a.md"));
+        assert!(error.place().is_some_and(|place| place.line >= 3), "{error:?}");
+    }
+
+    #[test]
+    fn line_breaks_of_windows_are_fine() {
+        let split = split("a.md", "\u{feff}---\r\nname: x\r\n---\r\nHello").expect("reads");
+        assert!(split.matter.is_some());
+        assert_eq!((split.template, split.first_line), ("Hello", 4));
+    }
+}

@@ -1,0 +1,98 @@
+//! Inheritance: a prompt takes the declarations of its parents, and their body where it has none.
+
+use std::sync::Arc;
+
+use super::model::{Body, Definition};
+use super::parameter::Parameters;
+use crate::{Code, Error, Result};
+
+/// Most parents of a prompt.
+const MOST_PARENTS: usize = 32;
+
+/// A definition together with what it inherits.
+#[derive(Clone, Debug)]
+pub struct Inherited {
+    /// The prompt itself.
+    pub definition: Arc<Definition>,
+    /// Its parents, the nearest first.
+    pub parents: Vec<Arc<Definition>>,
+    /// The declarations of all of them and of the workspace's defaults: parents first, a child replaces by name.
+    pub parameters: Parameters,
+}
+
+impl Inherited {
+    /// The definition whose body is rendered: the prompt itself, or the nearest parent that has one.
+    ///
+    /// # Errors
+    /// Code `definition` when none of them has a body.
+    pub fn with_body(&self) -> Result<&Arc<Definition>> {
+        std::iter::once(&self.definition)
+            .chain(&self.parents)
+            .find(|definition| !matches!(definition.body, Body::Inherited))
+            .ok_or_else(|| {
+                Error::definition(
+                    "no_body",
+                    format!("neither `{}` nor its parents have a template", self.definition.id),
+                )
+                .with("prompt_id", self.definition.id.as_str())
+            })
+    }
+
+    /// The ids from the prompt to its last parent.
+    #[must_use]
+    pub fn chain(&self) -> Vec<&str> {
+        std::iter::once(&self.definition)
+            .chain(&self.parents)
+            .map(|definition| definition.id.as_str())
+            .collect()
+    }
+}
+
+/// Follows `extends` from `definition`; `find` gives the prompt of a name.
+///
+/// Hooks, permissions and limits are not inherited.
+pub(crate) fn inherit(
+    definition: Arc<Definition>,
+    defaults: &Parameters,
+    mut find: impl FnMut(&str) -> Result<Arc<Definition>>,
+) -> Result<Inherited> {
+    let mut parents: Vec<Arc<Definition>> = Vec::new();
+    let mut chain = vec![definition.id.as_str().to_owned()];
+    loop {
+        let last = parents.last().unwrap_or(&definition);
+        let Some(name) = last.metadata.extends.clone() else { break };
+        let parent = find(&name).map_err(|error| missing(&definition, last, &name, error))?;
+        chain.push(parent.id.as_str().to_owned());
+        let known = std::iter::once(&definition).chain(&parents).any(|known| known.source == parent.source);
+        if known || parents.len() == MOST_PARENTS {
+            return Err(endless(&definition, chain, known));
+        }
+        parents.push(parent);
+    }
+    let mut parameters = defaults.clone();
+    for ancestor in parents.iter().rev() {
+        parameters = parameters.overlaid(&ancestor.parameters);
+    }
+    parameters = parameters.overlaid(&definition.parameters);
+    Ok(Inherited { definition, parents, parameters })
+}
+
+fn endless(definition: &Definition, chain: Vec<String>, cycle: bool) -> Error {
+    let (reason, message) = match cycle {
+        true => ("extends_cycle", format!("prompts extend each other in a circle: {}", chain.join(" -> "))),
+        false => ("extends_depth", format!("`{}` has more than {MOST_PARENTS} parents", definition.id)),
+    };
+    Error::definition(reason, message).with("prompt_id", definition.id.as_str()).with("chain", chain)
+}
+
+/// A parent that is not there is a mistake of the child; a conflict or a broken parent tells itself.
+fn missing(definition: &Definition, child: &Definition, name: &str, error: Error) -> Error {
+    if !matches!(error.code(), Code::NotFound | Code::Id) {
+        return error;
+    }
+    Error::definition("extends_not_found", format!("`{}` extends `{name}`, which does not exist", child.id))
+        .with("prompt_id", definition.id.as_str())
+        .with("extends", name)
+        .with_near(error.near().to_vec())
+        .with_source(error)
+}

@@ -1,0 +1,147 @@
+//! JSON with the place of every value.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::{Value, value::RawValue};
+
+use super::node::{Data, Node};
+use crate::{Error, Place, Result, place::Cursor};
+
+/// Containers inside each other.
+const DEPTH: usize = 64;
+
+/// Reads `text`, the content of `file`.
+///
+/// The parts of a container are read as slices of the text first, so that their places are known, and
+/// then one by one. Nesting is bounded, and so is the work.
+pub(crate) fn parse(file: &str, text: &str) -> Result<Node> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let raw: &RawValue = serde_json::from_str(text).map_err(|error| syntax(file, text, &error))?;
+    node(&mut Cursor::new(text), text, raw.get(), 0).map_err(|(error, offset)| {
+        let place = Place::in_text(file, text, offset);
+        Error::definition("syntax", format!("not valid JSON: {}", without_place(&error))).at(place)
+    })
+}
+
+fn syntax(file: &str, text: &str, error: &serde_json::Error) -> Error {
+    let (line, column) = (error.line().max(1), error.column());
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    Error::definition("syntax", format!("not valid JSON: {}", without_place(error))).at(Place::at_line(
+        file,
+        text,
+        number(line),
+        number(column),
+    ))
+}
+
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+type Failure = (serde_json::Error, usize);
+
+fn node(cursor: &mut Cursor<'_>, whole: &str, part: &str, depth: usize) -> Result<Node, Failure> {
+    // Both are slices of one text, so the distance of their starts is the offset.
+    let offset = part.as_ptr().addr().saturating_sub(whole.as_ptr().addr());
+    let fail = |error| (error, offset);
+    if depth > DEPTH {
+        return Err(fail(serde::de::Error::custom(format!(
+            "more than {DEPTH} containers inside each other"
+        ))));
+    }
+    let at = cursor.at(offset);
+    let data = match part.as_bytes().first() {
+        Some(b'{') => {
+            let Entries(entries) = serde_json::from_str(part).map_err(fail)?;
+            let read =
+                |(key, raw): (String, &RawValue)| Ok((key, node(cursor, whole, raw.get(), depth + 1)?));
+            Data::Map(entries.into_iter().map(read).collect::<Result<_, Failure>>()?)
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(part).map_err(fail)?;
+            Data::List(
+                items
+                    .into_iter()
+                    .map(|raw| node(cursor, whole, raw.get(), depth + 1))
+                    .collect::<Result<_, Failure>>()?,
+            )
+        }
+        _ => match serde_json::from_str(part).map_err(fail)? {
+            Value::Null => Data::Null,
+            Value::Bool(value) => Data::Bool(value),
+            Value::Number(number) => Data::Number(number),
+            other => Data::String(other.as_str().unwrap_or_default().to_owned()),
+        },
+    };
+    Ok(Node::new(at, data))
+}
+
+/// The entries of an object in order; a key that comes twice is an error, because one of them would be lost.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut seen = std::collections::HashSet::new();
+                let mut entries = Vec::new();
+                while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
+                    if !seen.insert(key.clone()) {
+                        return Err(serde::de::Error::custom(format!("the key `{key}` comes twice")));
+                    }
+                    entries.push((key, value));
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_know_where_they_stand() {
+        let node =
+            parse("a.json", "{\n  \"灯\": [1, -2.5, true],\n  \"b\": {\"c\": null}\n}").expect("is JSON");
+        let list = node.get("灯").expect("is there");
+        assert_eq!((list.at.line, list.at.column), (2, 8));
+        assert_eq!(
+            (list.as_list().expect("a list")[1].at.line, list.as_list().expect("a list")[1].at.column),
+            (2, 12)
+        );
+        let null = node.get("b").and_then(|node| node.get("c")).expect("is there");
+        assert_eq!((null.at.line, null.at.column), (3, 14));
+    }
+
+    #[test]
+    fn broken_text_is_an_error_with_its_place() {
+        let error = parse("a.json", "{\n  \"a\": ,\n}").expect_err("is broken");
+        assert_eq!(error.place().expect("has one").to_string(), "a.json:2:8");
+        let error = parse("a.json", "{\"a\": 1, \"b\": {\"c\": 1, \"c\": 2}}").expect_err("loses a value");
+        assert_eq!(error.message(), "not valid JSON: the key `c` comes twice");
+        assert_eq!(error.place().expect("has one").column, 15);
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        let text = "[".repeat(100_000);
+        assert!(parse("a.json", &text).is_err());
+        let text = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(parse("a.json", &text).is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! Bodies that are lists of messages.
+
+use hinagata_template::Engine;
+use serde_json::{Map, Value};
+
+use super::fields::Fields;
+use super::model::{Message, Part, Role, TemplateText};
+use super::node::Node;
+
+/// A message before the language of its templates is known.
+#[derive(Clone, Debug)]
+pub(super) struct DraftMessage {
+    role: Text,
+    parts: Vec<DraftPart>,
+    unknown: Map<String, Value>,
+}
+
+#[derive(Clone, Debug)]
+enum DraftPart {
+    Text(Text),
+    Other { kind: String, fields: Map<String, Value> },
+}
+
+#[derive(Clone, Debug)]
+struct Text {
+    text: String,
+    file: String,
+    line: u32,
+}
+
+/// Reads the value of `messages`; `None` when nothing of it can be used.
+pub(super) fn read(fields: &mut Fields<'_>, node: &Node) -> Option<Vec<DraftMessage>> {
+    let items = fields.list("messages", node);
+    if items.is_empty() {
+        if node.as_list().is_some() || node.is_null() {
+            fields.problem("messages", node, "`messages` has no message");
+        }
+        return None;
+    }
+    Some(items.iter().enumerate().filter_map(|(index, item)| message(fields, index, item)).collect())
+}
+
+fn message(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<DraftMessage> {
+    let path = format!("messages[{index}]");
+    if node.as_map().is_none() {
+        let hint = "write `{role: user, content: \"...\"}`";
+        fields.problem_with_hint(&path, node, format!("`{path}` must be a map, not {}", node.kind()), hint);
+        return None;
+    }
+    let mut draft = DraftMessage { role: text(fields, node, "user"), parts: Vec::new(), unknown: Map::new() };
+    for (key, value) in node.as_map().unwrap_or_default() {
+        let field = format!("{path}.{key}");
+        match key.as_str() {
+            "role" => draft.role = role(fields, &field, value)?,
+            "content" => draft.parts = content(fields, &field, value),
+            _ => {
+                draft.unknown.insert(key.clone(), value.to_value());
+            }
+        }
+    }
+    for key in ["role", "content"] {
+        if node.get(key).is_none() {
+            fields.problem(&path, node, format!("`{path}` has no `{key}`"));
+        }
+    }
+    Some(draft)
+}
+
+/// A role is one of the known words, or a template that the author binds to data.
+fn role(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<Text> {
+    if node.as_str().is_some_and(|word| word.contains("{{")) {
+        return Some(text(fields, node, node.as_str().unwrap_or_default()));
+    }
+    fields.one_of(field, node, &Role::NAMES, Role::named)?;
+    Some(text(fields, node, node.as_str().unwrap_or_default()))
+}
+
+fn text(fields: &Fields<'_>, node: &Node, text: &str) -> Text {
+    Text { text: text.to_owned(), file: fields.file().to_owned(), line: node.at.line.max(1) }
+}
+
+fn content(fields: &mut Fields<'_>, field: &str, node: &Node) -> Vec<DraftPart> {
+    if let Some(words) = node.as_str() {
+        return vec![DraftPart::Text(text(fields, node, words))];
+    }
+    if node.as_list().is_none() {
+        fields.problem(
+            field,
+            node,
+            format!("`{field}` must be a text or a list of parts, not {}", node.kind()),
+        );
+        return Vec::new();
+    }
+    let items = node.as_list().unwrap_or_default();
+    items
+        .iter()
+        .enumerate()
+        .filter_map(|(index, item)| part(fields, &format!("{field}[{index}]"), item))
+        .collect()
+}
+
+fn part(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<DraftPart> {
+    if let Some(words) = node.as_str() {
+        return Some(DraftPart::Text(text(fields, node, words)));
+    }
+    let Some(entries) = node.as_map() else {
+        fields.problem(
+            field,
+            node,
+            format!("`{field}` must be a text or a map with a `type`, not {}", node.kind()),
+        );
+        return None;
+    };
+    let kind = match node.get("type") {
+        Some(kind) => fields.string(&format!("{field}.type"), kind)?,
+        None if node.get("text").is_some() => "text".to_owned(),
+        None => {
+            fields.problem(field, node, format!("`{field}` has no `type`"));
+            return None;
+        }
+    };
+    if kind == "text" {
+        let Some(words) = node.get("text") else {
+            fields.problem(field, node, format!("`{field}` has no `text`"));
+            return None;
+        };
+        let string = fields.string(&format!("{field}.text"), words)?;
+        return Some(DraftPart::Text(text(fields, words, &string)));
+    }
+    let others =
+        entries.iter().filter(|(key, _)| key != "type").map(|(key, value)| (key.clone(), value.to_value()));
+    Some(DraftPart::Other { kind, fields: others.collect() })
+}
+
+impl DraftMessage {
+    /// The message, with its templates in the language `engine`.
+    pub(super) fn finish(self, engine: Engine) -> Message {
+        let part = |part| match part {
+            DraftPart::Text(text) => Part::Text(text.finish(engine)),
+            DraftPart::Other { kind, fields } => Part::Other { kind, fields },
+        };
+        let role = Role::named(&self.role.text).unwrap_or_else(|| Role::Template(self.role.finish(engine)));
+        Message { role, parts: self.parts.into_iter().map(part).collect(), unknown: self.unknown }
+    }
+}
+
+impl Text {
+    fn finish(self, engine: Engine) -> TemplateText {
+        TemplateText { engine, text: self.text.into(), file: self.file, first_line: self.line }
+    }
+}

@@ -1,0 +1,39 @@
+//! Definitions of prompts: one model, read from every form that a prompt can be written in.
+//!
+//! A prompt directory holds a template, with or without front matter, a `prompt.yaml` or `prompt.json`,
+//! a `prompt.py`, or several of them. Each file gives a draft; drafts are laid over each other, and the
+//! result is a [`Definition`]. Nothing is run.
+
+mod declarations;
+mod draft;
+mod fields;
+mod front_matter;
+mod inherit;
+pub(crate) mod json;
+mod messages;
+mod model;
+pub(crate) mod node;
+mod parameter;
+mod python;
+mod read;
+mod yaml;
+
+pub use hinagata_template::Engine;
+
+pub use inherit::Inherited;
+pub use model::{
+    Body, Definition, FileRead, Hook, Hooks, Message, Metadata, OwnLimits, Part, Permissions, Role, Settings,
+    TemplateText, UndefinedMode,
+};
+pub use parameter::{Class, Origin, Parameter, Parameters, Type};
+pub use read::{PromptFiles, document, read};
+
+pub(crate) use declarations::variables;
+pub(crate) use draft::limits;
+pub(crate) use fields::Fields;
+pub(crate) use front_matter::split as split_front_matter;
+pub(crate) use inherit::inherit;
+pub(crate) use read::{LARGEST_TEMPLATE, TEMPLATE_NAMES};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Declared variables.
+
+use serde_json::{Map, Value};
+
+use crate::Place;
+
+/// How a parameter gets its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// The caller or the agent gives it.
+    Required,
+    /// It has a default.
+    Optional,
+    /// It has a default that whoever uses the prompt is meant to change.
+    Custom,
+}
+
+impl Class {
+    /// All of them, in the order of a definition.
+    pub const ALL: [Self; 3] = [Self::Required, Self::Optional, Self::Custom];
+
+    /// The name in `VARIABLES`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Required => "required",
+            Self::Optional => "optional",
+            Self::Custom => "custom",
+        }
+    }
+}
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// A text.
+    String,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A list.
+    List,
+    /// A map.
+    Dict,
+    /// Whatever it is.
+    Any,
+    /// The content of a file beneath the workspace or the prompt, whose name is the value.
+    File,
+}
+
+impl Type {
+    /// The names that a declaration can use, with the type each stands for.
+    pub const NAMES: [(&'static str, Self); 17] = [
+        ("string", Self::String),
+        ("integer", Self::Integer),
+        ("number", Self::Number),
+        ("boolean", Self::Boolean),
+        ("list", Self::List),
+        ("dict", Self::Dict),
+        ("any", Self::Any),
+        ("file", Self::File),
+        ("str", Self::String),
+        ("text", Self::String),
+        ("int", Self::Integer),
+        ("float", Self::Number),
+        ("bool", Self::Boolean),
+        ("array", Self::List),
+        ("object", Self::Dict),
+        ("map", Self::Dict),
+        ("tuple", Self::List),
+    ];
+
+    /// The type called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, kind)| kind)
+    }
+
+    /// The name that answers use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES.into_iter().find(|(_, kind)| *kind == self).map_or("any", |(name, _)| name)
+    }
+}
+
+/// Where a value comes from when nobody gives one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// From the default alone.
+    #[default]
+    Default,
+    /// From `system.*`.
+    System,
+    /// From a shared variable of the store.
+    Environ,
+}
+
+/// A declared variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// The name in the template.
+    pub name: String,
+    /// How it gets its value.
+    pub class: Class,
+    /// The type.
+    pub kind: Type,
+    /// The value when nobody gives one.
+    pub default: Option<Value>,
+    /// What it is.
+    pub description: Option<String>,
+    /// Where its value comes from when nobody gives one.
+    pub origin: Origin,
+    /// The name there, when it is another one.
+    pub from: Option<String>,
+    /// Whether the value must never be shown.
+    pub secret: bool,
+    /// A JSON Schema that the value has to follow.
+    pub schema: Option<Value>,
+    /// Keys that nobody knows.
+    pub unknown: Map<String, Value>,
+    /// Where it is declared.
+    pub place: Option<Place>,
+}
+
+/// The parameters of a prompt, in the order of their declaration; a name comes once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parameters(Vec<Parameter>);
+
+impl Parameters {
+    /// The parameters in their order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Parameter> {
+        self.0.iter()
+    }
+
+    /// The parameter called `name`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Parameter> {
+        self.0.iter().find(|parameter| parameter.name == name)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The names of one class, sorted.
+    #[must_use]
+    pub fn names(&self, class: Class) -> Vec<&str> {
+        let mut names: Vec<&str> = self
+            .0
+            .iter()
+            .filter(|parameter| parameter.class == class)
+            .map(|parameter| parameter.name.as_str())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// These, with those of `above` added: one of the same name takes the place of the older one.
+    #[must_use]
+    pub fn overlaid(&self, above: &Self) -> Self {
+        let mut places: std::collections::HashMap<&str, usize> =
+            self.0.iter().enumerate().map(|(place, parameter)| (parameter.name.as_str(), place)).collect();
+        let mut all = self.0.clone();
+        for parameter in &above.0 {
+            match places.get(parameter.name.as_str()) {
+                Some(&place) => all[place] = parameter.clone(),
+                None => {
+                    places.insert(&parameter.name, all.len());
+                    all.push(parameter.clone());
+                }
+            }
+        }
+        Self(all)
+    }
+}
+
+impl FromIterator<Parameter> for Parameters {
+    fn from_iter<I: IntoIterator<Item = Parameter>>(parameters: I) -> Self {
+        Self::default().overlaid(&Self(parameters.into_iter().collect()))
+    }
+}
+
+impl<'a> IntoIterator for &'a Parameters {
+    type Item = &'a Parameter;
+    type IntoIter = std::slice::Iter<'a, Parameter>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}

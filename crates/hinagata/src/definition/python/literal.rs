@@ -1,0 +1,223 @@
+//! Literals of Python as data: what JSON has too, tuples as lists.
+
+use serde_json::Number;
+
+use super::strings::{self, Untold};
+use super::tokens::{Kind, Token};
+use crate::definition::node::{Data, Node};
+use crate::place::{At, Cursor};
+
+/// Containers inside each other.
+const DEPTH: usize = 64;
+
+/// Why tokens are no literal.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Only running the file tells the value; what stands at this offset has to be computed.
+    NotLiteral(usize),
+    /// It is written wrongly.
+    Wrong(String, usize),
+}
+
+/// The value of `tokens`, all of them.
+pub(super) fn parse<'a>(
+    text: &'a str,
+    tokens: &'a [Token],
+    cursor: &mut Cursor<'a>,
+) -> Result<Node, Failure> {
+    let mut reader = Reader { text, tokens, at: 0, cursor };
+    let first = reader.value(0)?;
+    // `A = 1, 2` is a tuple.
+    let node = match reader.peek() {
+        "," => reader.bare_tuple(first)?,
+        _ => first,
+    };
+    match reader.tokens.get(reader.at) {
+        None => Ok(node),
+        Some(token) => Err(Failure::NotLiteral(token.start)),
+    }
+}
+
+struct Reader<'a, 'c> {
+    text: &'a str,
+    tokens: &'a [Token],
+    at: usize,
+    cursor: &'c mut Cursor<'a>,
+}
+
+impl<'a> Reader<'a, '_> {
+    fn peek(&self) -> &'a str {
+        self.tokens.get(self.at).map_or("", |token| token.text(self.text))
+    }
+
+    fn offset(&self) -> usize {
+        let token = self.tokens.get(self.at).or_else(|| self.tokens.last());
+        token.map_or(0, |token| token.start)
+    }
+
+    fn take(&mut self, wanted: &str) -> bool {
+        let found = self.peek() == wanted
+            && self.tokens.get(self.at).is_some_and(|token| token.kind == Kind::Operator);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn computed<T>(&self) -> Result<T, Failure> {
+        Err(Failure::NotLiteral(self.offset()))
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Node, Failure> {
+        let Some(&token) = self.tokens.get(self.at) else { return self.computed() };
+        if depth > DEPTH {
+            return Err(Failure::Wrong(
+                format!("more than {DEPTH} containers inside each other"),
+                token.start,
+            ));
+        }
+        let at = self.cursor.at(token.start);
+        let data = match token.kind {
+            Kind::String => Data::String(self.strings()?),
+            Kind::Number => Data::Number(self.number(false)?),
+            Kind::Name => self.name()?,
+            Kind::Operator => match token.text(self.text) {
+                "-" => self.signed(true)?,
+                "+" => self.signed(false)?,
+                "[" => Data::List(self.items("[", "]", depth)?.0),
+                "(" => return self.parentheses(at, depth),
+                "{" => self.braces(depth)?,
+                _ => return self.computed(),
+            },
+        };
+        Ok(Node::new(at, data))
+    }
+
+    fn name(&mut self) -> Result<Data, Failure> {
+        let data = match self.peek() {
+            "True" => Data::Bool(true),
+            "False" => Data::Bool(false),
+            "None" => Data::Null,
+            _ => return self.computed(),
+        };
+        self.at += 1;
+        Ok(data)
+    }
+
+    /// One string, or several that follow each other.
+    fn strings(&mut self) -> Result<String, Failure> {
+        let mut result = String::new();
+        while let Some(token) = self.tokens.get(self.at).filter(|token| token.kind == Kind::String) {
+            match strings::text(token.text(self.text)) {
+                Ok(text) => result.push_str(&text),
+                Err(Untold::NotLiteral) => return Err(Failure::NotLiteral(token.start)),
+                Err(Untold::Wrong(message)) => return Err(Failure::Wrong(message.to_owned(), token.start)),
+            }
+            self.at += 1;
+        }
+        Ok(result)
+    }
+
+    fn signed(&mut self, negative: bool) -> Result<Data, Failure> {
+        self.at += 1;
+        match self.tokens.get(self.at) {
+            Some(token) if token.kind == Kind::Number => Ok(Data::Number(self.number(negative)?)),
+            _ => self.computed(),
+        }
+    }
+
+    fn number(&mut self, negative: bool) -> Result<Number, Failure> {
+        let token = self.peek();
+        let number = number(token, negative).ok_or(Failure::NotLiteral(self.offset()))?;
+        self.at += 1;
+        Ok(number)
+    }
+
+    /// `()`, `(value)` and tuples.
+    fn parentheses(&mut self, at: At, depth: usize) -> Result<Node, Failure> {
+        let (mut items, commas) = self.items("(", ")", depth)?;
+        if items.len() == 1 && !commas {
+            return Ok(items.remove(0));
+        }
+        Ok(Node::new(at, Data::List(items)))
+    }
+
+    /// Values between brackets, and whether there was a comma.
+    fn items(&mut self, open: &str, close: &str, depth: usize) -> Result<(Vec<Node>, bool), Failure> {
+        self.take(open);
+        let (mut items, mut commas) = (Vec::new(), false);
+        while !self.take(close) {
+            items.push(self.value(depth + 1)?);
+            if self.take(",") {
+                commas = true;
+            } else if self.peek() != close {
+                return self.computed();
+            }
+        }
+        Ok((items, commas))
+    }
+
+    fn bare_tuple(&mut self, first: Node) -> Result<Node, Failure> {
+        let at = first.at;
+        let mut items = vec![first];
+        while self.take(",") && self.at < self.tokens.len() {
+            items.push(self.value(1)?);
+        }
+        Ok(Node::new(at, Data::List(items)))
+    }
+
+    /// A dict with strings as keys. A key that comes again replaces the value, as in Python.
+    fn braces(&mut self, depth: usize) -> Result<Data, Failure> {
+        self.take("{");
+        let mut entries: Vec<(String, Node)> = Vec::new();
+        let mut places = std::collections::HashMap::new();
+        while !self.take("}") {
+            if self.tokens.get(self.at).is_none_or(|token| token.kind != Kind::String) {
+                return self.computed();
+            }
+            let key = self.strings()?;
+            if !self.take(":") {
+                return self.computed();
+            }
+            let value = self.value(depth + 1)?;
+            match places.get(&key) {
+                Some(&place) => entries[place] = (key, value),
+                None => {
+                    places.insert(key.clone(), entries.len());
+                    entries.push((key, value));
+                }
+            }
+            if !self.take(",") && self.peek() != "}" {
+                return self.computed();
+            }
+        }
+        Ok(Data::Map(entries))
+    }
+}
+
+/// The number that `token` spells, when it has a place in 64 bits.
+fn number(token: &str, negative: bool) -> Option<Number> {
+    let digits = token.replace('_', "").to_ascii_lowercase();
+    let radix = match digits.get(..2) {
+        Some("0x") => 16,
+        Some("0o") => 8,
+        Some("0b") => 2,
+        _ => 10,
+    };
+    if radix != 10 {
+        return integer(u64::from_str_radix(&digits[2..], radix).ok()?, negative);
+    }
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return integer(digits.parse().ok()?, negative);
+    }
+    if digits.bytes().any(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'+' | b'-')) {
+        return None;
+    }
+    let float: f64 = digits.parse().ok()?;
+    Number::from_f64(if negative { -float } else { float })
+}
+
+fn integer(value: u64, negative: bool) -> Option<Number> {
+    if !negative {
+        return Some(value.into());
+    }
+    i64::try_from(-i128::from(value)).ok().map(Number::from)
+}

@@ -1,0 +1,247 @@
+//! `prompt.py`, read without running it.
+//!
+//! Only what stands at the top of the file is looked at: constants that are literals, and whether there
+//! are hooks. A constant that is computed is not guessed; it is named, so that somebody can load the
+//! file in a sandbox. The reader is ours because the file comes from strangers: it keeps no syntax tree, so
+//! no depth of expressions can exhaust the stack, and its work is linear.
+
+mod literal;
+mod strings;
+mod tokens;
+
+use std::collections::BTreeMap;
+
+use self::tokens::{Kind, Line, Token};
+use super::{model::Hook, node::Node};
+use crate::{
+    Error, Place, Result,
+    place::{At, Cursor},
+};
+
+/// The constants that a prompt can define.
+const CONSTANTS: [&str; 5] = ["METADATA", "VARIABLES", "PERMISSIONS", "LIMITS", "TEMPLATE"];
+
+/// What a `prompt.py` says about its prompt.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Module {
+    /// Constants that are literals.
+    pub(crate) constants: BTreeMap<&'static str, Node>,
+    /// Constants that only running the file can tell, with where.
+    pub(crate) computed: BTreeMap<&'static str, At>,
+    pub(crate) pre_render: Option<Hook>,
+    pub(crate) post_render: Option<Hook>,
+}
+
+/// Reads `text`, the content of `file`.
+pub(crate) fn read(file: &str, text: &str) -> Result<Module> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = tokens::lines(text).map_err(|problem| {
+        Error::definition("syntax", format!("not valid Python: {}", problem.message)).at(Place::in_text(
+            file,
+            text,
+            problem.offset,
+        ))
+    })?;
+    let mut module = Module::default();
+    let cursor = &mut Cursor::new(text);
+    let mut blocks = Blocks::default();
+    for line in &lines {
+        if blocks.hides(text, line) {
+            continue;
+        }
+        module.read_line(file, text, cursor, line, blocks.is_top())?;
+        blocks.enter(text, line);
+    }
+    Ok(module)
+}
+
+impl Module {
+    fn read_line<'a>(
+        &mut self,
+        file: &str,
+        text: &'a str,
+        cursor: &mut Cursor<'a>,
+        line: &'a Line,
+        top: bool,
+    ) -> Result<()> {
+        let words = Words { text, tokens: &line.tokens };
+        if let Some((name, hook)) = words.defined_function() {
+            self.set_hook(name, hook);
+            return Ok(());
+        }
+        if let Some((constant, value)) = words.assignment().filter(|_| top) {
+            return self.assign(file, text, cursor, constant, value);
+        }
+        if words.is_import_of_everything() {
+            for constant in CONSTANTS {
+                self.compute(constant, cursor.at(line.start()));
+            }
+            self.pre_render.get_or_insert(Hook::Assigned);
+            self.post_render.get_or_insert(Hook::Assigned);
+        }
+        let assigns = line.tokens.iter().any(|token| matches!(token.text(text), "=" | "import"));
+        for token in &line.tokens {
+            self.mention(text, cursor, assigns, token);
+        }
+        Ok(())
+    }
+
+    fn assign<'a>(
+        &mut self,
+        file: &str,
+        text: &'a str,
+        cursor: &mut Cursor<'a>,
+        constant: &'static str,
+        value: &'a [Token],
+    ) -> Result<()> {
+        let place = |offset| Place::in_text(file, text, offset);
+        match literal::parse(text, value, cursor) {
+            Ok(node) => {
+                self.computed.remove(constant);
+                self.constants.insert(constant, node);
+            }
+            Err(literal::Failure::NotLiteral(offset)) => self.compute(constant, cursor.at(offset)),
+            Err(literal::Failure::Wrong(message, offset)) => {
+                return Err(
+                    Error::definition("syntax", format!("{message} in `{constant}`")).at(place(offset))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// A name that is used in a way that is not understood may have been changed there.
+    fn mention(&mut self, text: &str, cursor: &mut Cursor<'_>, assigns: bool, token: &Token) {
+        if token.kind != Kind::Name {
+            return;
+        }
+        let word = token.text(text);
+        if let Some(constant) = constant(word) {
+            self.compute(constant, cursor.at(token.start));
+        }
+        if assigns {
+            self.set_hook(word, Hook::Assigned);
+        }
+    }
+
+    fn compute(&mut self, constant: &'static str, at: At) {
+        self.constants.remove(constant);
+        self.computed.insert(constant, at);
+    }
+
+    fn set_hook(&mut self, name: &str, hook: Hook) {
+        match name {
+            "pre_render" => self.pre_render = Some(hook),
+            "post_render" => self.post_render = Some(hook),
+            _ => {}
+        }
+    }
+}
+
+fn constant(word: &str) -> Option<&'static str> {
+    CONSTANTS.into_iter().find(|constant| *constant == word)
+}
+
+/// The blocks around a line, as far as they matter.
+#[derive(Default)]
+struct Blocks {
+    /// Indentation of the lines that opened a block, and whether what is inside runs on import.
+    open: Vec<(usize, bool)>,
+}
+
+impl Blocks {
+    /// Leaves the blocks that ended, and tells whether the line is inside a function, a class or a main block.
+    fn hides(&mut self, text: &str, line: &Line) -> bool {
+        while self.open.last().is_some_and(|(indent, _)| line.indent <= *indent) {
+            self.open.pop();
+        }
+        let hidden = self.open.iter().any(|(_, hidden)| *hidden);
+        if hidden && (Words { text, tokens: &line.tokens }).opens_block() {
+            self.open.push((line.indent, true));
+        }
+        hidden
+    }
+
+    fn is_top(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    fn enter(&mut self, text: &str, line: &Line) {
+        let words = Words { text, tokens: &line.tokens };
+        if words.opens_block() {
+            self.open.push((line.indent, words.hides_its_block()));
+        }
+    }
+}
+
+/// The tokens of a line, with their texts.
+struct Words<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+}
+
+impl<'a> Words<'a> {
+    fn word(&self, index: usize) -> &'a str {
+        self.tokens.get(index).map_or("", |token| token.text(self.text))
+    }
+
+    /// `def name` and `async def name`.
+    fn defined_function(&self) -> Option<(&'a str, Hook)> {
+        match (self.word(0), self.word(1)) {
+            ("def", name) => Some((name, Hook::Plain)),
+            ("async", "def") => Some((self.word(2), Hook::Async)),
+            _ => None,
+        }
+    }
+
+    /// `NAME = value` and `NAME: annotation = value` of a constant.
+    fn assignment(&self) -> Option<(&'static str, &'a [Token])> {
+        let name = constant(self.word(0))?;
+        let equals = match self.word(1) {
+            "=" => 1,
+            ":" => self.tokens.iter().position(|token| token.text(self.text) == "=")?,
+            _ => return None,
+        };
+        Some((name, self.tokens.get(equals + 1..).unwrap_or_default()))
+    }
+
+    fn is_import_of_everything(&self) -> bool {
+        self.word(0) == "from"
+            && self
+                .tokens
+                .windows(2)
+                .any(|pair| pair[0].text(self.text) == "import" && pair[1].text(self.text) == "*")
+    }
+
+    fn opens_block(&self) -> bool {
+        let first = self.word(0);
+        let keyword = matches!(
+            first,
+            "def"
+                | "class"
+                | "async"
+                | "if"
+                | "elif"
+                | "else"
+                | "for"
+                | "while"
+                | "try"
+                | "except"
+                | "finally"
+                | "with"
+                | "match"
+                | "case"
+        );
+        keyword && self.tokens.iter().any(|token| token.text(self.text) == ":")
+    }
+
+    /// Whether the block that this line opens does not run when the file is imported.
+    fn hides_its_block(&self) -> bool {
+        let main = self.word(0) == "if" && self.word(1) == "__name__" && self.word(2) == "==";
+        let function = matches!((self.word(0), self.word(1)), ("def" | "class", _) | ("async", "def"));
+        main || function
+    }
+}
+
+#[cfg(test)]
+mod tests;

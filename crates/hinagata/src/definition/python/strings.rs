@@ -1,0 +1,96 @@
+//! The text that a string of Python stands for.
+
+/// Why a string has no text that could be told.
+pub(super) enum Untold {
+    /// It is computed when the file runs, or made of bytes.
+    NotLiteral,
+    /// It is written wrongly.
+    Wrong(&'static str),
+}
+
+/// The text of a string literal with its prefix and quotes.
+pub(super) fn text(literal: &str) -> Result<String, Untold> {
+    let quotes = literal.find(['"', '\'']).ok_or(Untold::NotLiteral)?;
+    let (prefix, quoted) = literal.split_at(quotes);
+    let prefix = prefix.to_ascii_lowercase();
+    if prefix.contains(['b', 'f', 't']) {
+        return Err(Untold::NotLiteral);
+    }
+    let width = if quoted.len() >= 6 && is_triple(quoted) { 3 } else { 1 };
+    let inner = quoted.get(width..quoted.len() - width).ok_or(Untold::NotLiteral)?;
+    // Python reads every line break of a source as `\n`.
+    let inner = inner.replace("\r\n", "\n").replace('\r', "\n");
+    if prefix.contains('r') { Ok(inner) } else { unescape(&inner) }
+}
+
+fn is_triple(quoted: &str) -> bool {
+    quoted.starts_with("\"\"\"") || quoted.starts_with("'''")
+}
+
+fn unescape(text: &str) -> Result<String, Untold> {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        result.push_str(&rest[..at]);
+        rest = escape(&rest[at + 1..], &mut result)?;
+    }
+    result.push_str(rest);
+    Ok(result)
+}
+
+/// Reads one escape after its backslash and returns what follows.
+fn escape<'a>(after: &'a str, result: &mut String) -> Result<&'a str, Untold> {
+    let Some(character) = after.chars().next() else {
+        result.push('\\');
+        return Ok(after);
+    };
+    let rest = &after[character.len_utf8()..];
+    let simple = match character {
+        '\n' => return Ok(rest),
+        '\\' | '\'' | '"' => character,
+        'a' => '\u{7}',
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\u{b}',
+        '0'..='7' => return octal(after, result),
+        'x' => return hexadecimal(rest, 2, result),
+        'u' => return hexadecimal(rest, 4, result),
+        'U' => return hexadecimal(rest, 8, result),
+        // Names of characters are a table of their own.
+        'N' => return Err(Untold::NotLiteral),
+        // Python keeps the backslash before anything else.
+        other => {
+            result.push('\\');
+            other
+        }
+    };
+    result.push(simple);
+    Ok(rest)
+}
+
+fn octal<'a>(text: &'a str, result: &mut String) -> Result<&'a str, Untold> {
+    let length = text.bytes().take(3).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
+    let (digits, rest) = text.split_at(length);
+    push_code(u32::from_str_radix(digits, 8).ok(), result)?;
+    Ok(rest)
+}
+
+fn hexadecimal<'a>(text: &'a str, length: usize, result: &mut String) -> Result<&'a str, Untold> {
+    let digits = text.get(..length).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let digits = digits.ok_or(Untold::Wrong("an escape has too few digits"))?;
+    push_code(u32::from_str_radix(digits, 16).ok(), result)?;
+    Ok(&text[length..])
+}
+
+fn push_code(code: Option<u32>, result: &mut String) -> Result<(), Untold> {
+    let code = code.ok_or(Untold::Wrong("an escape is no character"))?;
+    // Half of a pair has no meaning in a text of ours.
+    if (0xd800..0xe000).contains(&code) {
+        return Err(Untold::NotLiteral);
+    }
+    result.push(char::from_u32(code).ok_or(Untold::Wrong("an escape is no character"))?);
+    Ok(())
+}

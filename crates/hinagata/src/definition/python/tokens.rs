@@ -1,0 +1,302 @@
+//! Python as logical lines of tokens: strings, brackets and continued lines are understood, nothing else.
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Name,
+    Number,
+    /// With its prefix and quotes.
+    String,
+    Operator,
+}
+
+/// A piece of the source.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl Token {
+    pub(super) fn text<'a>(&self, source: &'a str) -> &'a str {
+        source.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// A statement as far as a line break ends it; `;` counts as one.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) indent: usize,
+    pub(super) tokens: Vec<Token>,
+}
+
+impl Line {
+    pub(super) fn start(&self) -> usize {
+        self.tokens.first().map_or(0, |token| token.start)
+    }
+}
+
+/// Why a source is no Python.
+#[derive(Debug)]
+pub(super) struct Problem {
+    pub(super) message: String,
+    pub(super) offset: usize,
+}
+
+/// Strings inside the braces of f-strings inside each other.
+const STRING_DEPTH: usize = 16;
+
+/// The logical lines of `source`.
+pub(super) fn lines(source: &str) -> Result<Vec<Line>, Problem> {
+    let mut scanner = Scanner {
+        source: source.as_bytes(),
+        text: source,
+        at: 0,
+        lines: Vec::new(),
+        line: None,
+        brackets: Vec::new(),
+    };
+    scanner.run()?;
+    Ok(scanner.lines)
+}
+
+struct Scanner<'a> {
+    source: &'a [u8],
+    text: &'a str,
+    at: usize,
+    lines: Vec<Line>,
+    line: Option<Line>,
+    /// The brackets that are open, with their places.
+    brackets: Vec<(u8, usize)>,
+}
+
+impl Scanner<'_> {
+    fn run(&mut self) -> Result<(), Problem> {
+        while let Some(byte) = self.peek(0) {
+            match byte {
+                b'\n' | b'\r' => self.line_break(),
+                b' ' | b'\t' | 0x0c => self.at += 1,
+                b'#' => self.comment(),
+                b'\\' => self.continuation()?,
+                b'"' | b'\'' => self.string(self.at)?,
+                b'0'..=b'9' => self.number(),
+                b'.' if self.peek(1).is_some_and(|next| next.is_ascii_digit()) => self.number(),
+                b';' if self.brackets.is_empty() => self.semicolon(),
+                b'_' | b'a'..=b'z' | b'A'..=b'Z' | 0x80.. => self.name()?,
+                _ => self.operator(byte)?,
+            }
+        }
+        if let Some(&(bracket, offset)) = self.brackets.last() {
+            return Err(Problem { message: format!("`{}` is never closed", char::from(bracket)), offset });
+        }
+        self.end_line();
+        Ok(())
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.source.get(self.at + ahead).copied()
+    }
+
+    fn line_break(&mut self) {
+        self.at += 1;
+        if self.brackets.is_empty() {
+            self.end_line();
+        }
+    }
+
+    fn semicolon(&mut self) {
+        self.at += 1;
+        let indent = self.line.as_ref().map_or(0, |line| line.indent);
+        self.end_line();
+        self.line = Some(Line { indent, tokens: Vec::new() });
+    }
+
+    fn end_line(&mut self) {
+        if let Some(line) = self.line.take().filter(|line| !line.tokens.is_empty()) {
+            self.lines.push(line);
+        }
+    }
+
+    fn comment(&mut self) {
+        while self.peek(0).is_some_and(|byte| byte != b'\n' && byte != b'\r') {
+            self.at += 1;
+        }
+    }
+
+    fn continuation(&mut self) -> Result<(), Problem> {
+        let length = match (self.peek(1), self.peek(2)) {
+            (Some(b'\r'), Some(b'\n')) => 3,
+            (Some(b'\n' | b'\r'), _) => 2,
+            (None, _) => 1,
+            _ => return Err(self.problem("a `\\` that does not end its line")),
+        };
+        self.at += length;
+        Ok(())
+    }
+
+    fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem { message: message.into(), offset: self.at }
+    }
+
+    fn push(&mut self, kind: Kind, start: usize) {
+        let (source, end) = (self.source, self.at);
+        let line =
+            self.line.get_or_insert_with(|| Line { indent: indentation(source, start), tokens: Vec::new() });
+        line.tokens.push(Token { kind, start, end });
+    }
+
+    fn number(&mut self) {
+        let start = self.at;
+        while let Some(byte) = self.peek(0) {
+            let sign_of_exponent = matches!(byte, b'+' | b'-')
+                && matches!(self.source[self.at - 1], b'e' | b'E')
+                && !self.source[start..].starts_with(b"0x")
+                && !self.source[start..].starts_with(b"0X");
+            if !(byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.' || sign_of_exponent) {
+                break;
+            }
+            self.at += 1;
+        }
+        self.push(Kind::Number, start);
+    }
+
+    fn name(&mut self) -> Result<(), Problem> {
+        let start = self.at;
+        for character in self.text[start..].chars() {
+            let part = match character.is_ascii() {
+                true => character == '_' || character.is_ascii_alphanumeric(),
+                // Which letters a name may have is left to Python.
+                false => !character.is_whitespace(),
+            };
+            if !part {
+                break;
+            }
+            self.at += character.len_utf8();
+        }
+        if self.at == start {
+            return Err(self.problem("a character that Python does not know"));
+        }
+        if matches!(self.peek(0), Some(b'"' | b'\'')) && is_prefix(&self.text[start..self.at]) {
+            return self.string(start);
+        }
+        self.push(Kind::Name, start);
+        Ok(())
+    }
+
+    /// A string whose quotes begin here and whose prefix begins at `start`.
+    fn string(&mut self, start: usize) -> Result<(), Problem> {
+        let formatted = self.text[start..self.at].contains(['f', 'F', 't', 'T']);
+        self.skip_string(start, formatted, 0)?;
+        self.push(Kind::String, start);
+        Ok(())
+    }
+
+    fn skip_string(&mut self, start: usize, formatted: bool, depth: usize) -> Result<(), Problem> {
+        let unclosed = |message: &str| Problem { message: message.to_owned(), offset: start };
+        if depth > STRING_DEPTH {
+            return Err(unclosed("strings are nested too deep"));
+        }
+        let quote = self.source[self.at];
+        let triple = self.source[self.at..].starts_with(&[quote; 3]);
+        self.at += if triple { 3 } else { 1 };
+        loop {
+            match self.peek(0) {
+                None => return Err(unclosed("a string is never closed")),
+                Some(b'\\') => self.at += if self.source[self.at..].starts_with(b"\\\r\n") { 3 } else { 2 },
+                Some(b'\n' | b'\r') if !triple => return Err(unclosed("a string is not closed on its line")),
+                Some(byte)
+                    if byte == quote && (!triple || self.source[self.at..].starts_with(&[quote; 3])) =>
+                {
+                    self.at += if triple { 3 } else { 1 };
+                    return Ok(());
+                }
+                Some(b'{') if formatted && self.peek(1) == Some(b'{') => self.at += 2,
+                Some(b'{') if formatted => self.skip_replacement(start, depth)?,
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+
+    /// What stands between the braces of an f-string, strings with the same quotes included.
+    fn skip_replacement(&mut self, start: usize, depth: usize) -> Result<(), Problem> {
+        let mut braces = 0_usize;
+        loop {
+            match self.peek(0) {
+                None => return Err(Problem { message: "a string is never closed".into(), offset: start }),
+                Some(b'{') => braces += 1,
+                Some(b'}') => {
+                    braces -= 1;
+                    if braces == 0 {
+                        self.at += 1;
+                        return Ok(());
+                    }
+                }
+                Some(b'"' | b'\'') => {
+                    let formatted = self.at > 0 && matches!(self.source[self.at - 1], b'f' | b'F');
+                    self.skip_string(start, formatted, depth + 1)?;
+                    continue;
+                }
+                Some(_) => {}
+            }
+            self.at += 1;
+        }
+    }
+
+    fn operator(&mut self, byte: u8) -> Result<(), Problem> {
+        let start = self.at;
+        match byte {
+            b'(' | b'[' | b'{' => self.brackets.push((byte, start)),
+            b')' | b']' | b'}' => self.close(byte)?,
+            b'+' | b'-' | b'*' | b'/' | b'%' | b'@' | b'&' | b'|' | b'^' | b'~' | b'<' | b'>' | b'='
+            | b'!' | b':' | b',' | b'.' | b';' => {}
+            other => {
+                return Err(
+                    self.problem(format!("`{}` is no part of Python", char::from(other).escape_default()))
+                );
+            }
+        }
+        self.at += 1;
+        // `==`, `+=` and their like must not be taken for `=`.
+        if matches!(
+            byte,
+            b'=' | b'!' | b'<' | b'>' | b'+' | b'-' | b'*' | b'/' | b'%' | b'@' | b'&' | b'|' | b'^' | b':'
+        ) {
+            while matches!(self.peek(0), Some(b'='))
+                || (self.peek(0) == Some(byte) && matches!(byte, b'*' | b'/' | b'<' | b'>'))
+            {
+                self.at += 1;
+            }
+        }
+        self.push(Kind::Operator, start);
+        Ok(())
+    }
+
+    fn close(&mut self, byte: u8) -> Result<(), Problem> {
+        let wanted = match byte {
+            b')' => b'(',
+            b']' => b'[',
+            _ => b'{',
+        };
+        match self.brackets.pop() {
+            Some((open, _)) if open == wanted => Ok(()),
+            _ => Err(self.problem(format!("`{}` closes nothing", char::from(byte)))),
+        }
+    }
+}
+
+fn indentation(source: &[u8], start: usize) -> usize {
+    let line = source[..start].iter().rposition(|&byte| matches!(byte, b'\n' | b'\r')).map_or(0, |at| at + 1);
+    source[line..start].iter().fold(0, |column, &byte| match byte {
+        b'\t' => (column / 8 + 1) * 8,
+        b' ' => column + 1,
+        _ => column,
+    })
+}
+
+fn is_prefix(word: &str) -> bool {
+    matches!(
+        word.to_ascii_lowercase().as_str(),
+        "r" | "u" | "b" | "f" | "t" | "br" | "rb" | "fr" | "rf" | "tr" | "rt"
+    )
+}

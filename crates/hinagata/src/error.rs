@@ -1,0 +1,370 @@
+//! The one error type of the engine: every door shows it, none has to guess what it means.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::place::Place;
+
+/// What went wrong, as a stable name. HTTP status, MCP code and exit code follow from it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Code {
+    /// The text is no prompt id.
+    Id,
+    /// There is no prompt, agent or file of that name.
+    NotFound,
+    /// Several candidates, and nothing that decides.
+    Conflict,
+    /// Variables are missing or of the wrong type.
+    Validation,
+    /// A prompt, pack or setting is written wrongly.
+    Definition,
+    /// A template does not parse.
+    RenderSyntax,
+    /// A template reads a variable that is not there.
+    RenderUndefined,
+    /// A template uses another one that is not there.
+    RenderTemplateNotFound,
+    /// A template does what it may not.
+    RenderSecurity,
+    /// A template fails while it runs.
+    RenderRuntime,
+    /// A template uses more than it may.
+    RenderLimit,
+    /// The text is longer than allowed.
+    OutputLimit,
+    /// The time is up.
+    Deadline,
+    /// A hook failed.
+    Hook,
+    /// A hook took too long.
+    HookTimeout,
+    /// Something is not approved.
+    Approval,
+    /// The store, or a file of the workspace, cannot be read or written.
+    Store,
+    /// A tool failed.
+    Tool,
+    /// A model failed.
+    Model,
+}
+
+impl Code {
+    /// The name that every door uses.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::NotFound => "not_found",
+            Self::Conflict => "conflict",
+            Self::Validation => "validation",
+            Self::Definition => "definition",
+            Self::RenderSyntax => "render.syntax",
+            Self::RenderUndefined => "render.undefined",
+            Self::RenderTemplateNotFound => "render.template_not_found",
+            Self::RenderSecurity => "render.security",
+            Self::RenderRuntime => "render.runtime",
+            Self::RenderLimit => "render.limit",
+            Self::OutputLimit => "output_limit",
+            Self::Deadline => "deadline",
+            Self::Hook => "hook",
+            Self::HookTimeout => "hook_timeout",
+            Self::Approval => "approval",
+            Self::Store => "store",
+            Self::Tool => "tool",
+            Self::Model => "model",
+        }
+    }
+
+    /// The HTTP status of an answer with this code.
+    #[must_use]
+    pub const fn http_status(self) -> u16 {
+        match self {
+            Self::Id | Self::Validation | Self::RenderSyntax | Self::RenderUndefined => 400,
+            Self::Approval => 403,
+            Self::NotFound => 404,
+            Self::Conflict => 409,
+            Self::Tool | Self::Model => 502,
+            Self::Deadline | Self::HookTimeout | Self::Store => 503,
+            Self::Definition
+            | Self::RenderTemplateNotFound
+            | Self::RenderSecurity
+            | Self::RenderRuntime
+            | Self::RenderLimit
+            | Self::OutputLimit
+            | Self::Hook => 500,
+        }
+    }
+
+    /// The JSON-RPC error code of an MCP answer with this code.
+    #[must_use]
+    pub const fn mcp_code(self) -> i32 {
+        match self {
+            Self::Id | Self::NotFound | Self::Conflict | Self::Validation => -32602,
+            _ => -32603,
+        }
+    }
+
+    /// The exit code of a command that ends with this code.
+    #[must_use]
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Id => 2,
+            Self::NotFound => 3,
+            Self::Conflict => 4,
+            Self::Store | Self::Tool | Self::Model => 5,
+            Self::Approval => 6,
+            Self::RenderLimit | Self::OutputLimit | Self::Deadline | Self::HookTimeout => 7,
+            _ => 1,
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The result of the engine's operations.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why the engine could not do what was asked. One pointer wide.
+///
+/// `Display` is one sentence without the place and the cause; the rest is read from the accessors.
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    code: Code,
+    message: String,
+    details: Map<String, Value>,
+    place: Option<Place>,
+    near: Vec<String>,
+    hint: Option<String>,
+    source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error with its sentence: lower case, without a period.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            code,
+            message: message.into(),
+            details: Map::new(),
+            place: None,
+            near: Vec::new(),
+            hint: None,
+            source: None,
+        }))
+    }
+
+    /// A definition error with its `reason`.
+    #[must_use]
+    pub fn definition(reason: &str, message: impl Into<String>) -> Self {
+        Self::new(Code::Definition, message).with("reason", reason)
+    }
+
+    /// The same error with one more detail for machines.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.0.details.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// The same error with a detail that stays as it is where it is known already.
+    #[must_use]
+    pub fn with_default(mut self, key: &str, value: impl Into<Value>) -> Self {
+        if !self.0.details.contains_key(key) {
+            self.0.details.insert(key.to_owned(), value.into());
+        }
+        self
+    }
+
+    /// The same error, at a place of a source text.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.0.place = Some(place);
+        self
+    }
+
+    /// The same error with names that may have been meant.
+    #[must_use]
+    pub fn with_near(mut self, near: Vec<String>) -> Self {
+        self.0.near = near;
+        self
+    }
+
+    /// The same error with advice.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with what caused it.
+    #[must_use]
+    pub fn with_source(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.0.source = Some(std::sync::Arc::new(source));
+        self
+    }
+
+    /// The stable name of what went wrong.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// The HTTP status of an answer with this error: a definition that does not parse is the caller's.
+    #[must_use]
+    pub fn http_status(&self) -> u16 {
+        match self.0.code {
+            Code::Definition if self.reason() == Some("syntax") => 400,
+            code => code.http_status(),
+        }
+    }
+
+    /// The sentence.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What the error tells a machine, by name.
+    #[must_use]
+    pub fn details(&self) -> &Map<String, Value> {
+        &self.0.details
+    }
+
+    /// The reason within the code, such as `unresolved` of a conflict.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.0.details.get("reason").and_then(Value::as_str)
+    }
+
+    /// Where in a source text it went wrong.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    /// Names that may have been meant, the nearest first.
+    #[must_use]
+    pub fn near(&self) -> &[String] {
+        &self.0.near
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Error");
+        debug.field("code", &self.0.code.as_str()).field("message", &self.0.message);
+        debug.field("details", &self.0.details);
+        if let Some(place) = &self.0.place {
+            debug.field("place", &place.to_string());
+        }
+        if !self.0.near.is_empty() {
+            debug.field("near", &self.0.near);
+        }
+        if let Some(hint) = &self.0.hint {
+            debug.field("hint", hint);
+        }
+        debug.finish()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+impl From<hinagata_value::Error> for Error {
+    /// The error of a template as one of the engine, with `reason`, `line` and `template` as details.
+    fn from(error: hinagata_value::Error) -> Self {
+        use hinagata_value::ErrorKind as Kind;
+        let (code, reason) = match error.kind() {
+            Kind::Syntax => (Code::RenderSyntax, "syntax"),
+            Kind::Undefined => (Code::RenderUndefined, "undefined"),
+            Kind::NotFound => (Code::RenderTemplateNotFound, "template_not_found"),
+            Kind::Security => (Code::RenderSecurity, "security"),
+            Kind::Limit => (Code::RenderLimit, "sandbox_limit"),
+            Kind::Deadline | Kind::Cancelled => (Code::Deadline, "deadline"),
+            _ => (Code::RenderRuntime, "runtime"),
+        };
+        let mut ours = Self::new(code, error.message()).with("reason", reason);
+        if let Some(place) = error.place() {
+            ours = ours.with("line", place.line).at(Place {
+                file: place.template.clone(),
+                line: place.line,
+                column: place.column,
+                excerpt: place.excerpt.clone(),
+            });
+        }
+        if let (Code::RenderTemplateNotFound, Some(subject)) = (code, error.subject()) {
+            ours = ours.with("template", subject);
+        }
+        ours.0.near = error.near().to_vec();
+        ours.0.hint = error.hint().map(str::to_owned);
+        ours.with_source(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_the_numbers_of_every_door() {
+        let cases = [
+            (Code::Id, "id", 400, -32602, 2),
+            (Code::NotFound, "not_found", 404, -32602, 3),
+            (Code::Conflict, "conflict", 409, -32602, 4),
+            (Code::Validation, "validation", 400, -32602, 1),
+            (Code::Definition, "definition", 500, -32603, 1),
+            (Code::RenderSyntax, "render.syntax", 400, -32603, 1),
+            (Code::RenderRuntime, "render.runtime", 500, -32603, 1),
+            (Code::RenderLimit, "render.limit", 500, -32603, 7),
+            (Code::OutputLimit, "output_limit", 500, -32603, 7),
+            (Code::Deadline, "deadline", 503, -32603, 7),
+            (Code::Hook, "hook", 500, -32603, 1),
+            (Code::HookTimeout, "hook_timeout", 503, -32603, 7),
+            (Code::Approval, "approval", 403, -32603, 6),
+            (Code::Store, "store", 503, -32603, 5),
+            (Code::Tool, "tool", 502, -32603, 5),
+        ];
+        for (code, name, http, mcp, exit) in cases {
+            assert_eq!(
+                (code.as_str(), code.http_status(), code.mcp_code(), code.exit_code()),
+                (name, http, mcp, exit)
+            );
+        }
+    }
+
+    #[test]
+    fn a_definition_that_does_not_parse_is_the_callers_mistake() {
+        assert_eq!(Error::definition("syntax", "no").http_status(), 400);
+        assert_eq!(Error::definition("extends_cycle", "no").http_status(), 500);
+    }
+
+    #[test]
+    fn a_template_error_keeps_its_place() {
+        let error = Error::from(hinagata_value::Error::syntax("no end"));
+        assert_eq!((error.code(), error.reason()), (Code::RenderSyntax, Some("syntax")));
+    }
+}

@@ -1,0 +1,167 @@
+//! Names of prompts: every spelling of a name leads to one normal form.
+
+use std::fmt;
+
+use serde::Serialize;
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::{Code, Error, Result};
+
+/// Longest normal form of a segment, in characters.
+const LONGEST: usize = 64;
+
+/// Most segments of an id.
+const SEGMENTS: usize = 16;
+
+/// The directory that holds shared parts, and therefore no prompt.
+pub const PARTIALS: &str = "partials";
+
+/// The normal form of a prompt's name: one or more segments joined by `.`.
+///
+/// ```
+/// use hinagata::PromptId;
+///
+/// assert_eq!(PromptId::new("HTTPServerPrompt")?.as_str(), "http_server_prompt");
+/// assert_eq!(PromptId::new("scan-gitrepo.Run")?.as_str(), "scan_gitrepo.run");
+/// assert!(PromptId::new("../secrets").is_err());
+/// # Ok::<(), hinagata::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct PromptId(Box<str>);
+
+impl PromptId {
+    /// The id that `name` stands for, however it is spelled.
+    ///
+    /// # Errors
+    /// Code `id` when its normal form is no valid id.
+    pub fn new(name: &str) -> Result<Self> {
+        // What is far too long is refused before it is worked on.
+        if name.len() > SEGMENTS * LONGEST * 16 {
+            return Err(invalid(name, "is too long"));
+        }
+        let segments: Vec<String> = name.trim().split('.').map(normal_form).collect();
+        if segments.len() > SEGMENTS {
+            return Err(invalid(name, "has too many segments"));
+        }
+        for segment in &segments {
+            check_segment(segment).map_err(|problem| invalid(name, problem))?;
+        }
+        Ok(Self(segments.join(".").into()))
+    }
+
+    /// The id of a directory, which is always one segment; `None` when its name is none.
+    #[must_use]
+    pub fn of_directory(name: &str) -> Option<Self> {
+        let normal = (!name.contains('.') && name.len() <= 4_096).then(|| normal_form(name))?;
+        check_segment(&normal).ok().map(|()| Self(normal.into()))
+    }
+
+    /// The normal form.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PromptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for PromptId {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for PromptId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+fn invalid(name: &str, problem: &str) -> Error {
+    let shown: String = name.chars().take(80).collect();
+    Error::new(Code::Id, format!("`{shown}` is no prompt id: it {problem}"))
+        .with("prompt_id", name.chars().take(1_024).collect::<String>())
+        .with_hint("an id starts with a letter and has letters, digits and `_`, such as `daily_report`")
+}
+
+fn check_segment(segment: &str) -> Result<(), &'static str> {
+    let mut characters = segment.chars();
+    match characters.next() {
+        None => return Err("is empty"),
+        Some(first) if !first.is_alphabetic() => return Err("does not start with a letter"),
+        Some(_) => {}
+    }
+    if !characters.all(is_word) {
+        return Err("has characters other than letters, digits and `_`");
+    }
+    if segment.chars().count() > LONGEST {
+        return Err("has more than 64 characters");
+    }
+    if segment == PARTIALS {
+        return Err("is the name of the directory for shared parts");
+    }
+    Ok(())
+}
+
+/// Letters and digits, the marks that belong to letters of many scripts, and `_`.
+fn is_word(character: char) -> bool {
+    character == '_'
+        || character.is_alphanumeric()
+        || unicode_normalization::char::is_combining_mark(character)
+}
+
+/// The normal form of a name: NFC, `snake_case`, lower case.
+///
+/// White space and hyphens become `_`, and so does every place where a word starts inside a
+/// `CamelCase` name. Applying it twice gives what applying it once gives.
+#[must_use]
+pub fn normal_form(name: &str) -> String {
+    let composed: Vec<char> = name.trim().nfc().collect();
+    let mut words = String::with_capacity(name.len() + 8);
+    for (index, &character) in composed.iter().enumerate() {
+        if character.is_whitespace() || character == '-' {
+            words.push('_');
+            continue;
+        }
+        if starts_word(&composed, index) {
+            words.push('_');
+        }
+        words.push(character);
+    }
+    // Lower case of one composed letter can be two that compose with nothing, or compose anew.
+    let lower: String = words.chars().flat_map(char::to_lowercase).nfc().collect();
+    without_repeated_underscores(&lower)
+}
+
+/// Whether a capital begins a word: after a small letter or digit, or as the last capital of several
+/// before a small letter.
+fn starts_word(characters: &[char], index: usize) -> bool {
+    if !changes_in_lower_case(characters[index]) || index == 0 {
+        return false;
+    }
+    let before = characters[index - 1];
+    let after = characters.get(index + 1).copied();
+    before.is_lowercase()
+        || before.is_numeric()
+        || (before.is_uppercase() && after.is_some_and(char::is_lowercase))
+}
+
+/// Capitals that have no small form (mathematical letters) would start a word each time they are seen.
+fn changes_in_lower_case(character: char) -> bool {
+    character.is_uppercase() && !character.to_lowercase().eq([character])
+}
+
+fn without_repeated_underscores(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character != '_' || !result.ends_with('_') {
+            result.push(character);
+        }
+    }
+    result
+}

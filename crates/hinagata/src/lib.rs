@@ -1,0 +1,46 @@
+//! The prompt engine: finds prompts, chooses between them and reads what they declare.
+//!
+//! A [`Catalog`] is a snapshot of a workspace. It answers which prompt a name stands for, which directories
+//! could be meant, what a prompt declares and inherits, and where an included template is found:
+//!
+//! ```
+//! use hinagata::{Catalog, CatalogOptions, definition::Class};
+//!
+//! // No directory is needed for the built-in prompts.
+//! let catalog = Catalog::open(CatalogOptions::new("no/such/workspace"));
+//! let found = catalog.definition("General-System")?;
+//! assert_eq!(found.definition.source, "ecosystem/default/prompts/general_system");
+//! assert_eq!(found.parameters.names(Class::Required), ["agent_name"]);
+//! # Ok::<(), hinagata::Error>(())
+//! ```
+//!
+//! Everything that is read comes from strangers: files are opened beneath their directory only, sizes and
+//! depths are bounded, nothing is run, and one broken prompt never stops another.
+
+mod agent;
+mod candidates;
+mod catalog;
+mod defaults;
+pub mod definition;
+mod diagnostic;
+mod error;
+mod id;
+mod lookup;
+mod pack;
+mod place;
+mod resolution;
+pub mod source;
+mod vocab;
+
+pub use agent::Agent;
+pub use candidates::{Candidate, Choice, Listing};
+pub use catalog::{Catalog, CatalogOptions, SHARED_PROMPTS};
+pub use defaults::{Defaults, RenderLimits};
+pub use diagnostic::{Diagnostic, Severity};
+pub use error::{Code, Error, Result};
+pub use id::{PARTIALS, PromptId, normal_form};
+pub use lookup::FoundTemplate;
+pub use pack::{Approval, Approvals, Manifest, PackId, PackKind, Provider, Replaces};
+pub use place::Place;
+pub use resolution::{Resolution, Resolutions, record as record_resolution, utc};
+pub use vocab::Vocabulary;

@@ -1,0 +1,133 @@
+//! Templates by name, as `include` and `extends` write them.
+
+use crate::{
+    Catalog, Code, Error, PromptId, Result,
+    definition::{Body, Engine, LARGEST_TEMPLATE, TemplateText, split_front_matter},
+    source::{Entry, Index, RootKind},
+};
+
+/// A template that a name led to.
+#[derive(Clone, Debug)]
+pub struct FoundTemplate {
+    /// Its source.
+    pub text: TemplateText,
+    /// The search place that it is in: where names in it are looked up.
+    pub root: RootKind,
+}
+
+impl Catalog {
+    /// The template called `name` in a file of the search place `from`; `None` when there is none.
+    ///
+    /// `ID/FILE` is a file of the prompt that is chosen for `ID`. Other names are looked up in the user's prompts,
+    /// the place of the including file, the directories of the settings, the built-ins, and the active packs.
+    ///
+    /// # Errors
+    /// Code `conflict` when `ID` is in conflict or two packs have the file; code `definition` when the file cannot be used.
+    pub fn template(&self, from: &RootKind, name: &str) -> Result<Option<FoundTemplate>> {
+        if !is_plain(name) {
+            return Ok(None);
+        }
+        if let Some((id, file)) =
+            name.split_once('/').and_then(|(id, file)| Some((PromptId::of_directory(id)?, file)))
+        {
+            match self.choose_id(&id) {
+                Ok(choice) => return template_of(&choice.entry, file),
+                Err(error) if error.code() == Code::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.template_of_place(from, name)
+    }
+
+    fn template_of_place(&self, from: &RootKind, name: &str) -> Result<Option<FoundTemplate>> {
+        let is_path = |kind: &RootKind| matches!(kind, RootKind::Path(_));
+        let steps: [&dyn Fn(&RootKind) -> bool; 4] =
+            [&|kind| *kind == RootKind::Shared, &|kind| kind == from, &is_path, &|kind| {
+                *kind == RootKind::Builtin
+            }];
+        for step in steps {
+            for index in self.roots().iter().filter(|index| step(&index.root.kind) && self.may_read(index)) {
+                if let Some(found) = template_in(index, name)? {
+                    return Ok(Some(found));
+                }
+            }
+        }
+        self.template_of_packs(name)
+    }
+
+    fn may_read(&self, index: &Index) -> bool {
+        match &index.root.kind {
+            RootKind::Pack(pack) => self.is_active(pack),
+            _ => true,
+        }
+    }
+
+    fn template_of_packs(&self, name: &str) -> Result<Option<FoundTemplate>> {
+        let has = |index: &&Index| {
+            matches!(index.root.kind, RootKind::Pack(_))
+                && self.may_read(index)
+                && index.root.tree.stamp(name).is_some()
+        };
+        let found: Vec<&Index> = self.roots().iter().filter(has).collect();
+        match found.as_slice() {
+            [] => Ok(None),
+            [only] => template_in(only, name),
+            several => {
+                let candidates: Vec<String> =
+                    several.iter().map(|index| format!("{}/{name}", index.root.prefix)).collect();
+                Err(Error::new(
+                    Code::Conflict,
+                    format!("{} packs have `{name}`, and nothing decides between them", several.len()),
+                )
+                .with("reason", "partial")
+                .with("template", name)
+                .with("candidates", candidates)
+                .with_hint(format!("copy the one you mean to {}/{name}", crate::SHARED_PROMPTS)))
+            }
+        }
+    }
+}
+
+/// Whether a name has segments only: no `..`, not absolute, no backslash.
+fn is_plain(name: &str) -> bool {
+    !name.contains(['\\', '\0']) && name.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
+}
+
+/// A name that leads to a directory or a device leads to no template.
+fn file_or_nothing<T>(read: Result<Option<T>>) -> Result<Option<T>> {
+    match read {
+        Err(error) if error.reason() == Some("no_file") => Ok(None),
+        other => other,
+    }
+}
+
+/// A file of a prompt. The prompt's own template has the language that the prompt says.
+fn template_of(entry: &Entry, file: &str) -> Result<Option<FoundTemplate>> {
+    let Some(text) = file_or_nothing(entry.file(file, LARGEST_TEMPLATE))? else { return Ok(None) };
+    let path = format!("{}/{file}", entry.source());
+    let own = entry.definition().ok().and_then(|definition| match &definition.body {
+        Body::Text(text) if text.file == path => Some(text.clone()),
+        _ => None,
+    });
+    let text = own.map_or_else(|| plain(path, file, &text), Ok)?;
+    Ok(Some(FoundTemplate { text, root: entry.root().clone() }))
+}
+
+fn template_in(index: &Index, name: &str) -> Result<Option<FoundTemplate>> {
+    let Some((text, _)) = file_or_nothing(index.root.tree.read(name, LARGEST_TEMPLATE))? else {
+        return Ok(None);
+    };
+    let text = plain(format!("{}/{name}", index.root.prefix), name, &text)?;
+    Ok(Some(FoundTemplate { text, root: index.root.kind.clone() }))
+}
+
+fn plain(path: String, name: &str, text: &str) -> Result<TemplateText> {
+    let split = split_front_matter(&path, text)?;
+    let declared = split.matter.as_ref().and_then(|matter| matter.get("engine")?.as_str().map(str::to_owned));
+    let engine = match declared.as_deref() {
+        Some("go") => Engine::Go,
+        Some(_) => Engine::Jinja,
+        None => Engine::of_file(name),
+    };
+    Ok(TemplateText { engine, text: split.template.into(), first_line: split.first_line, file: path })
+}

@@ -1,0 +1,286 @@
+//! Packs: directories with a `pack.json`, which bring prompts and more once the user approved them.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    Error, Result,
+    definition::{Fields, json, node::Node},
+};
+
+/// Largest `pack.json`, in bytes.
+pub(crate) const LARGEST: u64 = 1 << 20;
+
+/// The name of a pack: that of its directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct PackId(Box<str>);
+
+impl PackId {
+    /// The pack whose directory is called `name`.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self(name.into())
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PackId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What the user said about a pack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Approval {
+    /// It may be used.
+    Approved,
+    /// Nobody said anything.
+    #[default]
+    Pending,
+    /// It was approved and has changed since.
+    Modified,
+}
+
+/// What the user said about packs. A pack that is not named is pending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Approvals(HashMap<String, Approval>);
+
+impl Approvals {
+    /// The state of `pack`.
+    #[must_use]
+    pub fn state(&self, pack: &PackId) -> Approval {
+        self.0.get(pack.as_str()).copied().unwrap_or_default()
+    }
+
+    /// Sets the state of `pack`.
+    pub fn set(&mut self, pack: impl Into<String>, state: Approval) {
+        self.0.insert(pack.into(), state);
+    }
+}
+
+impl<N: Into<String>> FromIterator<(N, Approval)> for Approvals {
+    fn from_iter<I: IntoIterator<Item = (N, Approval)>>(states: I) -> Self {
+        Self(states.into_iter().map(|(name, state)| (name.into(), state)).collect())
+    }
+}
+
+/// What a pack mainly brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PackKind {
+    /// Characters and rules of agents.
+    System,
+    /// Prompts for inner work: compression, memory, planning.
+    Utility,
+    /// Parts that other prompts include.
+    Partial,
+    /// Whole agents.
+    Agent,
+}
+
+impl PackKind {
+    /// The kind called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "system" => Self::System,
+            "utility" => Self::Utility,
+            "partial" => Self::Partial,
+            "agent" => Self::Agent,
+            _ => return None,
+        })
+    }
+}
+
+/// What `pack.json` says.
+#[derive(Clone, Debug, Default)]
+pub struct Manifest {
+    /// The id that it gives itself; the directory's name is the identity.
+    pub label: Option<String>,
+    /// A name for people.
+    pub name: Option<String>,
+    /// The version, `0.0.0` unless given.
+    pub version: String,
+    /// The kind, when it says so.
+    pub kind: Option<PackKind>,
+    /// What it is.
+    pub description: Option<String>,
+    /// The prompts that it lists.
+    pub prompts: Vec<String>,
+    /// Python that provides variables.
+    pub providers: Vec<Provider>,
+    /// What it proposes to replace.
+    pub replaces: Replaces,
+    /// Keys that nobody knows.
+    pub unknown: Map<String, Value>,
+}
+
+/// Python of a pack that provides variables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Provider {
+    /// The file, beneath the pack.
+    pub file: String,
+    /// The name of its variables in templates.
+    pub namespace: String,
+    /// What it provides.
+    pub description: Option<String>,
+    /// Other keys, such as permissions.
+    pub unknown: Map<String, Value>,
+}
+
+/// Proposals of a pack: what of others it would take the place of. Without a resolution they do nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replaces {
+    /// Prompts: the replaced one and the pack's own.
+    pub prompts: BTreeMap<String, String>,
+    /// Tools.
+    pub tools: BTreeMap<String, String>,
+    /// Flows, kept and shown.
+    pub flows: BTreeMap<String, String>,
+}
+
+impl Manifest {
+    /// Reads `text`, the content of `file`.
+    ///
+    /// # Errors
+    /// Code `definition`, with every wrong field at once.
+    pub fn parse(file: &str, text: &str) -> Result<Self> {
+        let node = json::parse(file, text)?;
+        let mut fields = Fields::new(file, text);
+        let Some(entries) = node.as_map() else {
+            return Err(Error::definition("type", format!("pack.json holds a map, not {}", node.kind()))
+                .at(fields.place(&node)));
+        };
+        let mut manifest = Self { version: "0.0.0".to_owned(), ..Self::default() };
+        for (key, value) in entries {
+            manifest.read_key(&mut fields, key, value);
+        }
+        fields.finish()?;
+        Ok(manifest)
+    }
+
+    fn read_key(&mut self, fields: &mut Fields<'_>, key: &str, node: &Node) {
+        match key {
+            "pack_id" => self.label = fields.optional_string(key, node),
+            "name" => self.name = fields.optional_string(key, node),
+            "version" => self.version = fields.string(key, node).unwrap_or_default(),
+            "description" => self.description = fields.optional_string(key, node),
+            "kind" => {
+                self.kind =
+                    fields.one_of(key, node, &["system", "utility", "partial", "agent"], PackKind::named);
+            }
+            // The type `prompt_pack` says nothing about the kind; some packs say the kind there.
+            "type" => {
+                self.kind = self.kind.or(node.as_str().and_then(PackKind::named));
+                self.unknown.insert(key.to_owned(), node.to_value());
+            }
+            "prompts" => self.prompts = fields.strings(key, node),
+            "variable_providers" => self.providers = providers(fields, node),
+            "replaces" => {
+                for (what, value) in fields.map(key, node) {
+                    let names = names(fields, &format!("replaces.{what}"), value);
+                    match what.as_str() {
+                        "prompts" => self.replaces.prompts = names,
+                        "tools" => self.replaces.tools = names,
+                        "flows" => self.replaces.flows = names,
+                        _ => {}
+                    }
+                }
+            }
+            _ => {
+                self.unknown.insert(key.to_owned(), node.to_value());
+            }
+        }
+    }
+}
+
+fn names(fields: &mut Fields<'_>, field: &str, node: &Node) -> BTreeMap<String, String> {
+    let entries = fields.map(field, node);
+    entries
+        .iter()
+        .filter_map(|(old, new)| Some((old.clone(), fields.string(&format!("{field}.{old}"), new)?)))
+        .collect()
+}
+
+fn providers(fields: &mut Fields<'_>, node: &Node) -> Vec<Provider> {
+    let items = fields.list("variable_providers", node);
+    items.iter().enumerate().filter_map(|(index, item)| provider(fields, index, item)).collect()
+}
+
+fn provider(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<Provider> {
+    let path = format!("variable_providers[{index}]");
+    let mut text = |key: &str| match node.get(key) {
+        Some(value) => fields.string(&format!("{path}.{key}"), value),
+        None => {
+            fields.problem(&path, node, format!("`{path}` has no `{key}`"));
+            None
+        }
+    };
+    let (file, namespace) = (text("file"), text("namespace"));
+    let description = node.get("description").and_then(|value| fields.optional_string(&path, value));
+    let known = ["file", "namespace", "description"];
+    let others = node.as_map().unwrap_or_default().iter().filter(|(key, _)| !known.contains(&key.as_str()));
+    let unknown = others.map(|(key, value)| (key.clone(), value.to_value())).collect();
+    Some(Provider { file: file?, namespace: namespace?, description, unknown })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_is_read() {
+        let manifest = Manifest::parse(
+            "pack.json",
+            r#"{"pack_id": "p", "version": "2.0.0", "type": "prompt_pack", "prompts": ["a"], "license": "MIT",
+                "variable_providers": [{"file": "v/x.py", "namespace": "x", "permissions": {"subprocess": false}}],
+                "replaces": {"prompts": {"old": "a"}, "tools": {"t": "u"}, "flows": {"f": "g"}}}"#,
+        )
+        .expect("reads");
+        assert_eq!((manifest.version.as_str(), manifest.kind), ("2.0.0", None));
+        assert_eq!(manifest.replaces.prompts["old"], "a");
+        assert_eq!(
+            (manifest.replaces.tools["t"].as_str(), manifest.replaces.flows["f"].as_str()),
+            ("u", "g")
+        );
+        assert_eq!(manifest.providers[0].namespace, "x");
+        assert!(
+            manifest.providers[0].unknown.contains_key("permissions")
+                && manifest.unknown.contains_key("license")
+        );
+    }
+
+    #[test]
+    fn every_wrong_field_is_told() {
+        let error = Manifest::parse(
+            "pack.json",
+            r#"{"version": 2, "variable_providers": [{"file": 1}], "replaces": []}"#,
+        )
+        .expect_err("is wrong");
+        assert_eq!(error.details()["problems"].as_array().map(Vec::len), Some(4));
+        assert!(Manifest::parse("pack.json", "[]").is_err() && Manifest::parse("pack.json", "{").is_err());
+    }
+
+    #[test]
+    fn what_is_not_approved_is_pending() {
+        let approvals: Approvals =
+            [("a", Approval::Approved), ("b", Approval::Modified)].into_iter().collect();
+        let state = |name| approvals.state(&PackId::new(name));
+        assert_eq!(
+            (state("a"), state("b"), state("c")),
+            (Approval::Approved, Approval::Modified, Approval::Pending)
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! Places in source texts, for errors that point at what they talk about.
+
+use std::fmt;
+
+/// Longest line that an excerpt shows, in characters.
+const EXCERPT: usize = 200;
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as a path from the workspace root, or the name of the template.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1; 0 when only the line is known.
+    pub column: u32,
+    /// The source line itself.
+    pub excerpt: Option<String>,
+}
+
+impl Place {
+    /// The place of byte `offset` in `text`, which is the content of `file`.
+    #[must_use]
+    pub fn in_text(file: &str, text: &str, offset: usize) -> Self {
+        let At { line, column } = At::of(text, offset);
+        Self { file: file.to_owned(), line, column, excerpt: excerpt(text, line) }
+    }
+
+    /// The place with a known line and column.
+    #[must_use]
+    pub fn at_line(file: &str, text: &str, line: u32, column: u32) -> Self {
+        Self { file: file.to_owned(), line, column, excerpt: excerpt(text, line) }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        if self.column > 0 {
+            write!(f, ":{}", self.column)?;
+        }
+        Ok(())
+    }
+}
+
+/// Line and column, both from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+impl At {
+    /// Where byte `offset` of `text` stands; offsets inside a character count as its start.
+    pub(crate) fn of(text: &str, offset: usize) -> Self {
+        let before = &text.as_bytes()[..offset.min(text.len())];
+        let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let newlines = before.iter().filter(|&&byte| byte == b'\n').count();
+        // Bytes that continue a character are not counted.
+        let characters = before[line_start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
+        let number = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
+        Self { line: number(newlines), column: number(characters) }
+    }
+}
+
+/// Finds places one after the other without counting from the start each time.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    text: &'a str,
+    offset: usize,
+    at: At,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, offset: 0, at: At { line: 1, column: 1 } }
+    }
+
+    /// Where byte `offset` stands; cheap when offsets do not go back.
+    pub(crate) fn at(&mut self, offset: usize) -> At {
+        let offset = offset.min(self.text.len());
+        if offset < self.offset {
+            *self = Self::new(self.text);
+        }
+        for &byte in &self.text.as_bytes()[self.offset..offset] {
+            if byte == b'\n' {
+                self.at = At { line: self.at.line.saturating_add(1), column: 1 };
+            } else if byte & 0xc0 != 0x80 {
+                self.at.column = self.at.column.saturating_add(1);
+            }
+        }
+        self.offset = offset;
+        self.at
+    }
+}
+
+fn excerpt(text: &str, line: u32) -> Option<String> {
+    let line = text.lines().nth(line.checked_sub(1)? as usize)?;
+    Some(line.chars().take(EXCERPT).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_characters() {
+        let place = Place::in_text("a.md", "x\n灯台 y", "x\n灯台 ".len());
+        assert_eq!((place.line, place.column, place.excerpt.as_deref()), (2, 4, Some("灯台 y")));
+        assert_eq!(place.to_string(), "a.md:2:4");
+    }
+
+    #[test]
+    fn a_cursor_finds_the_same_places() {
+        let text = "a灯\nb\n\n台c";
+        let mut cursor = Cursor::new(text);
+        for (offset, _) in text.char_indices().chain([(1, 'x'), (text.len(), 'x')]) {
+            assert_eq!(cursor.at(offset), At::of(text, offset), "{offset}");
+        }
+    }
+
+    #[test]
+    fn any_offset_has_a_place() {
+        for offset in 0..20 {
+            let at = At::of("灯\r\n台", offset);
+            assert!(at.line >= 1 && at.column >= 1, "{offset}");
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! `resolution.json`: the user's recorded choices between candidates.
+//!
+//! Several processes may write one workspace. A writer takes a lock beside the file, reads the file again,
+//! changes one entry and puts the new file in the place of the old one by renaming, so that a reader and a
+//! crash see the old state or the new one. Decisions that are replaced go to `resolution.history.jsonl`.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Code, Diagnostic, Error, PromptId, Result,
+    definition::{json, node::Node},
+    place::Place,
+};
+
+/// The name of the file.
+pub(crate) const FILE: &str = "resolution.json";
+const HISTORY: &str = "resolution.history.jsonl";
+const LOCK: &str = ".resolution.lock";
+
+/// Largest file, in bytes.
+pub(crate) const LARGEST: u64 = 4 << 20;
+
+/// One recorded choice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolution {
+    /// The directory that was chosen, as a path from the workspace root.
+    pub source: String,
+    /// When, in UTC.
+    pub resolved_at: Option<String>,
+    /// What there was to choose from.
+    pub candidates: Vec<String>,
+    /// Other keys, such as `replaced_by`.
+    pub unknown: Map<String, Value>,
+}
+
+/// All recorded choices.
+#[derive(Clone, Debug, Default)]
+pub struct Resolutions(BTreeMap<PromptId, Resolution>);
+
+impl Resolutions {
+    /// Reads `text`, the content of `file`. An entry that makes no sense decides nothing and is told.
+    pub fn parse(file: &str, text: &str) -> (Self, Vec<Diagnostic>) {
+        let mut found = Vec::new();
+        let node = match json::parse(file, text) {
+            Ok(node) => node,
+            Err(error) => return (Self::default(), vec![Diagnostic::error(file, error)]),
+        };
+        let mut all = BTreeMap::new();
+        for (name, value) in node.as_map().unwrap_or_default() {
+            match (PromptId::new(name), resolution(value)) {
+                (Ok(id), Some(resolution)) => {
+                    all.insert(id, resolution);
+                }
+                (Err(error), _) => found.push(Diagnostic::warning(file, error)),
+                (_, None) => {
+                    let error = Error::definition(
+                        "resolution",
+                        format!("the decision on `{name}` names no `source`"),
+                    );
+                    found.push(Diagnostic::warning(
+                        file,
+                        error.at(Place::at_line(file, text, value.at.line, value.at.column)),
+                    ));
+                }
+            }
+        }
+        if node.as_map().is_none() {
+            let error =
+                Error::definition("type", format!("resolutions are a map by prompt id, not {}", node.kind()));
+            found.push(Diagnostic::error(file, error));
+        }
+        (Self(all), found)
+    }
+
+    /// The choice for `id`.
+    #[must_use]
+    pub fn get(&self, id: &PromptId) -> Option<&Resolution> {
+        self.0.get(id)
+    }
+
+    /// All choices by id.
+    pub fn iter(&self) -> impl Iterator<Item = (&PromptId, &Resolution)> {
+        self.0.iter()
+    }
+}
+
+fn resolution(node: &Node) -> Option<Resolution> {
+    let Value::Object(mut fields) = node.to_value() else { return None };
+    let source = fields.remove("source")?.as_str()?.trim_end_matches('/').to_owned();
+    let resolved_at = fields.remove("resolved_at").and_then(|value| value.as_str().map(str::to_owned));
+    let candidates = match fields.remove("candidates") {
+        Some(Value::Array(items)) => {
+            items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+        }
+        _ => Vec::new(),
+    };
+    Some(Resolution { source, resolved_at, candidates, unknown: fields })
+}
+
+impl Resolution {
+    fn to_value(&self) -> Value {
+        let mut fields = Map::new();
+        fields.insert("source".into(), self.source.clone().into());
+        if let Some(time) = &self.resolved_at {
+            fields.insert("resolved_at".into(), time.clone().into());
+        }
+        fields.insert("candidates".into(), self.candidates.clone().into());
+        fields.extend(self.unknown.clone());
+        Value::Object(fields)
+    }
+}
+
+/// Records `resolution` for `id` in the directory of the user's prompts, or takes the record away with `None`.
+///
+/// # Errors
+/// Code `store` when it cannot be written; code `definition` when the file that is there is broken, which is then
+/// left as it is.
+pub fn record(
+    directory: &Path,
+    id: &PromptId,
+    resolution: Option<&Resolution>,
+    now: SystemTime,
+) -> Result<()> {
+    let failed = |error: io::Error| {
+        Error::new(
+            Code::Store,
+            format!("the decision on `{id}` cannot be written to {}", directory.join(FILE).display()),
+        )
+        .with("prompt_id", id.as_str())
+        .with_hint("check that the directory can be written and that the disk is not full")
+        .with_source(error)
+    };
+    fs::create_dir_all(directory).map_err(failed)?;
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(directory.join(LOCK))
+        .map_err(failed)?;
+    // Freed when the file is closed, also when the process dies.
+    lock.lock().map_err(failed)?;
+    let mut all = read_for_change(directory)?;
+    let key = all.keys().find(|key| PromptId::new(key).is_ok_and(|known| known == *id)).cloned();
+    let previous = key.as_ref().and_then(|key| all.get(key).cloned());
+    match resolution {
+        Some(resolution) => {
+            all.insert(key.unwrap_or_else(|| id.as_str().to_owned()), resolution.to_value());
+        }
+        None => {
+            all.shift_remove(key.as_deref().unwrap_or_default());
+        }
+    }
+    if let Some(previous) = previous {
+        append_history(directory, id, &previous, now).map_err(failed)?;
+    }
+    replace_file(directory, FILE, &Value::Object(all)).map_err(failed)
+}
+
+fn read_for_change(directory: &Path) -> Result<Map<String, Value>> {
+    let path = directory.join(FILE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
+        Err(error) => {
+            return Err(
+                Error::new(Code::Store, format!("{} cannot be read", path.display())).with_source(error)
+            );
+        }
+    };
+    let node = json::parse(FILE, &text)?;
+    match node.to_value() {
+        Value::Object(all) => Ok(all),
+        _ => Err(Error::definition("type", format!("{FILE} holds {}, not a map", node.kind()))
+            .with_hint("correct or remove it, then decide again")),
+    }
+}
+
+fn append_history(directory: &Path, id: &PromptId, previous: &Value, now: SystemTime) -> io::Result<()> {
+    let line = json!({"prompt_id": id.as_str(), "replaced_at": utc(now), "resolution": previous});
+    let mut file =
+        File::options().create(true).truncate(false).read(true).write(true).open(directory.join(HISTORY))?;
+    // A line that a crash cut short must not swallow the next one.
+    let mut bytes = Vec::new();
+    if file.seek(SeekFrom::End(0))? > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            bytes.push(b'\n');
+        }
+    }
+    bytes.extend_from_slice(line.to_string().as_bytes());
+    bytes.push(b'\n');
+    file.write_all(&bytes)?;
+    file.sync_data()
+}
+
+/// Writes a new file and puts it in the place of the old one.
+fn replace_file(directory: &Path, name: &str, value: &Value) -> io::Result<()> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let temporary = directory.join(format!(".{name}.{}.{number}", std::process::id()));
+    let written = write_new(&temporary, value).and_then(|()| fs::rename(&temporary, directory.join(name)));
+    if written.is_err() {
+        // Nothing more can be done about what is left behind.
+        let _ = fs::remove_file(&temporary);
+    }
+    written?;
+    #[cfg(unix)]
+    File::open(directory)?.sync_all()?;
+    Ok(())
+}
+
+fn write_new(path: &Path, value: &Value) -> io::Result<()> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    let mut file = File::options().write(true).create(true).truncate(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// `time` as `2026-02-14T10:00:00Z`.
+#[must_use]
+pub fn utc(time: SystemTime) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Days are counted from the first of March of the year 0, so that leap days come last.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn times_are_utc() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_771_063_200, "2026-02-14T10:00:00Z"),
+            (1_772_323_199, "2026-02-28T23:59:59Z"),
+            (4_102_444_800, "2100-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(utc(UNIX_EPOCH + Duration::from_secs(seconds)), text);
+        }
+    }
+
+    fn choice(source: &str) -> Resolution {
+        Resolution {
+            source: source.into(),
+            resolved_at: Some("t".into()),
+            candidates: vec!["a".into()],
+            unknown: Map::new(),
+        }
+    }
+
+    fn read(directory: &Path) -> Resolutions {
+        let text = fs::read_to_string(directory.join(FILE)).expect("is there");
+        let (all, found) = Resolutions::parse(FILE, &text);
+        assert!(found.is_empty(), "{found:?}");
+        all
+    }
+
+    #[test]
+    fn decisions_are_replaced_and_remembered() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let directory = place.path().join("prompts");
+        let id = PromptId::new("code_review").expect("is an id");
+        record(&directory, &id, Some(&choice("one")), UNIX_EPOCH).expect("writes");
+        record(&directory, &id, Some(&choice("two")), UNIX_EPOCH).expect("writes");
+        assert_eq!(read(&directory).get(&id).map(|found| found.source.as_str()), Some("two"));
+        record(&directory, &id, None, UNIX_EPOCH).expect("writes");
+        assert!(read(&directory).get(&id).is_none());
+        let history = fs::read_to_string(directory.join(HISTORY)).expect("is there");
+        let sources: Vec<Value> = history
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("is JSON")["resolution"]["source"].clone())
+            .collect();
+        assert_eq!(sources, ["one", "two"]);
+        let left: Vec<_> = fs::read_dir(&directory)
+            .expect("is there")
+            .map(|entry| entry.expect("readable").file_name())
+            .collect();
+        assert_eq!(left.len(), 3, "{left:?}");
+    }
+
+    #[test]
+    fn other_entries_stay_as_they_are() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let text = r#"{"z": {"source": "s", "mine": [1]}, "Code-Review": {"source": "old"}, "odd": 5}"#;
+        fs::write(place.path().join(FILE), text).expect("written");
+        let id = PromptId::new("code_review").expect("is an id");
+        record(place.path(), &id, Some(&choice("new")), UNIX_EPOCH).expect("writes");
+        let after: Value =
+            serde_json::from_str(&fs::read_to_string(place.path().join(FILE)).expect("is there"))
+                .expect("is JSON");
+        assert_eq!(after["z"], json!({"source": "s", "mine": [1]}));
+        assert_eq!((after["Code-Review"]["source"].as_str(), after["odd"].as_i64()), (Some("new"), Some(5)));
+    }
+
+    #[test]
+    fn a_broken_file_is_not_overwritten() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let id = PromptId::new("a").expect("is an id");
+        for text in ["{\"a\": ", "[]"] {
+            fs::write(place.path().join(FILE), text).expect("written");
+            assert!(record(place.path(), &id, Some(&choice("x")), UNIX_EPOCH).is_err());
+            assert_eq!(fs::read_to_string(place.path().join(FILE)).expect("is there"), text);
+        }
+    }
+
+    #[test]
+    fn entries_that_make_no_sense_are_told() {
+        let (all, found) =
+            Resolutions::parse(FILE, r#"{"a": {"source": "x/"}, "b": {}, "..": {"source": "x"}, "c": 1}"#);
+        assert_eq!((all.iter().count(), found.len()), (1, 3));
+        assert_eq!(all.iter().next().map(|(_, found)| found.source.as_str()), Some("x"));
+        assert_eq!(Resolutions::parse(FILE, "[]").1.len(), 1);
+        assert_eq!(Resolutions::parse(FILE, "{").1.len(), 1);
+    }
+}

@@ -1,0 +1,69 @@
+//! The prompts that every workspace has: compiled in, so that they are there without any file.
+
+/// Path from the workspace root that the built-ins stand for.
+pub(crate) const PREFIX: &str = "ecosystem/default/prompts";
+
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../builtin/", $path)))),*]
+    };
+}
+
+/// Every file, by its path beneath the built-in prompts.
+const FILES: &[(&str, &str)] = files![
+    "coding_system/prompt.py",
+    "coding_system/template.md",
+    "general_system/prompt.py",
+    "general_system/template.md",
+    "history_compression/prompt.py",
+    "history_compression/template.md",
+    "memory_update/prompt.py",
+    "memory_update/template.md",
+    "partials/output_format.md",
+    "partials/safety_rules.md",
+    "partials/tool_instructions.md",
+    "planning_task_decomposition/prompt.py",
+    "planning_task_decomposition/template.md",
+];
+
+/// The text of the file at `path`.
+pub(crate) fn file(path: &str) -> Option<&'static str> {
+    FILES.iter().find(|(known, _)| *known == path).map(|(_, text)| *text)
+}
+
+/// The names of the directories, in order.
+pub(crate) fn directories() -> Vec<&'static str> {
+    let mut names: Vec<&str> = FILES.iter().filter_map(|(path, _)| Some(path.split_once('/')?.0)).collect();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_directory_is_compiled_in() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("builtin");
+        let mut found = Vec::new();
+        for directory in std::fs::read_dir(&root).expect("is there") {
+            let directory = directory.expect("readable").path();
+            for file in std::fs::read_dir(&directory).expect("a directory") {
+                let path = file.expect("readable").path();
+                let name =
+                    path.strip_prefix(&root).expect("beneath").to_str().expect("is text").replace('\\', "/");
+                found.push(name);
+            }
+        }
+        found.sort();
+        assert_eq!(found, FILES.iter().map(|(path, _)| (*path).to_owned()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn directories_are_listed_once() {
+        assert_eq!(directories().len(), 6);
+        assert!(file("general_system/template.md").is_some() && file("general_system").is_none());
+    }
+}

@@ -1,0 +1,337 @@
+//! Reading files beneath a directory: whatever names and links say, nothing outside of it is reached,
+//! and nothing that is no regular file is waited for.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use crate::{Code, Error, Result};
+
+/// A directory whose files may be read.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    stamp: Stamp,
+    #[cfg(target_os = "linux")]
+    handle: std::os::fd::OwnedFd,
+}
+
+/// What tells two states of a file apart without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+    inode: u64,
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(metadata);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Self { length: metadata.len(), modified: metadata.modified().ok(), inode }
+    }
+}
+
+/// A file that was read, and the state it was read in.
+#[derive(Clone, Debug)]
+pub struct ReadFile {
+    /// The content.
+    pub text: Arc<str>,
+    /// The state.
+    pub stamp: Stamp,
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    /// Whether it is a directory, or a link that may lead to one.
+    pub(crate) directory: bool,
+}
+
+/// Why a file was not opened.
+#[derive(Debug)]
+enum Refused {
+    Missing,
+    Outside,
+    NoFile,
+    Unreadable(io::Error),
+}
+
+impl Directory {
+    /// The directory at `path`; `None` when there is none.
+    ///
+    /// # Errors
+    /// Code `store` when it is there but cannot be opened.
+    pub fn open(path: &Path) -> Result<Option<Self>> {
+        let opened = fs::metadata(path).and_then(|metadata| match metadata.is_dir() {
+            true => Ok(Self {
+                path: path.to_owned(),
+                stamp: Stamp { length: 0, modified: None, ..Stamp::of(&metadata) },
+                #[cfg(target_os = "linux")]
+                handle: linux::directory(path)?,
+            }),
+            false => Err(io::ErrorKind::NotFound.into()),
+        });
+        match opened {
+            Ok(directory) => Ok(Some(directory)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(None)
+            }
+            Err(error) => {
+                Err(Error::new(Code::Store, format!("the directory {} cannot be read", path.display()))
+                    .with_hint("check its permissions")
+                    .with_source(error))
+            }
+        }
+    }
+
+    /// Whether both are the same directory of the system.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.path == other.path && self.stamp == other.stamp
+    }
+
+    /// The path it was opened by.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The text of the regular file called `name`, a relative path; `None` when there is none.
+    ///
+    /// # Errors
+    /// Code `definition` when it leads out of the directory, is no regular file, is larger than `largest`
+    /// bytes, is no UTF-8 or cannot be read.
+    pub fn read(&self, name: &str, largest: u64) -> Result<Option<ReadFile>> {
+        let wrong = |reason: &str, message: String| Error::definition(reason, message).with("file", name);
+        let (file, metadata) = match self.file(name) {
+            Ok(opened) => opened,
+            Err(Refused::Missing) => return Ok(None),
+            Err(Refused::Outside) => {
+                return Err(wrong("outside", format!("`{name}` leads out of its directory")));
+            }
+            Err(Refused::NoFile) => return Err(wrong("no_file", format!("`{name}` is no regular file"))),
+            Err(Refused::Unreadable(error)) => {
+                return Err(wrong("unreadable", format!("`{name}` cannot be read")).with_source(error));
+            }
+        };
+        let too_large = || wrong("size", format!("`{name}` has more than {} KiB", largest >> 10));
+        if metadata.len() > largest {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
+        // It may have grown since it was looked at.
+        file.take(largest + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| wrong("unreadable", format!("`{name}` cannot be read")).with_source(error))?;
+        if bytes.len() as u64 > largest {
+            return Err(too_large());
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let offset = error.utf8_error().valid_up_to();
+            wrong("encoding", format!("`{name}` is no UTF-8 text: byte {offset} is not part of a character"))
+                .with_hint("save it as UTF-8")
+        })?;
+        Ok(Some(ReadFile { text: text.into(), stamp: Stamp::of(&metadata) }))
+    }
+
+    /// The state of the regular file called `name`; `None` when there is none.
+    #[must_use]
+    pub fn stamp(&self, name: &str) -> Option<Stamp> {
+        self.file(name).ok().map(|(_, metadata)| Stamp::of(&metadata))
+    }
+
+    /// What the directory holds, in the order of names. Names that are no text are left out.
+    pub(crate) fn list(&self) -> Result<Vec<Listed>> {
+        let unreadable = |error: io::Error| {
+            Error::new(Code::Store, format!("the directory {} cannot be read", self.path.display()))
+                .with_source(error)
+        };
+        let mut listed = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let directory = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink());
+            listed.push(Listed { name, directory });
+        }
+        listed.sort_unstable();
+        Ok(listed)
+    }
+
+    fn file(&self, name: &str) -> Result<(File, fs::Metadata), Refused> {
+        stays_inside(name)?;
+        let file = self.open_inside(Path::new(name))?;
+        let metadata = file.metadata().map_err(Refused::Unreadable)?;
+        if metadata.is_file() { Ok((file, metadata)) } else { Err(Refused::NoFile) }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open_inside(&self, name: &Path) -> Result<File, Refused> {
+        linux::open(&self.handle, name).unwrap_or_else(|| open_checked(&self.path, name))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_inside(&self, name: &Path) -> Result<File, Refused> {
+        open_checked(&self.path, name)
+    }
+}
+
+/// Refuses a name that leaves the directory already as it is written.
+fn stays_inside(name: &str) -> Result<(), Refused> {
+    let inside = |part| matches!(part, Component::Normal(_));
+    if name.is_empty() || name.contains(['\\', '\0']) {
+        return Err(Refused::Missing);
+    }
+    if Path::new(name).components().all(inside) { Ok(()) } else { Err(Refused::Outside) }
+}
+
+/// Opens by looking where the name leads first.
+///
+/// For systems that cannot keep a lookup inside a directory by themselves. Somebody who changes links
+/// in the directory at the same moment could get between the look and the opening.
+fn open_checked(root: &Path, name: &Path) -> Result<File, Refused> {
+    let root = root.canonicalize().map_err(refusal)?;
+    let path = root.join(name).canonicalize().map_err(refusal)?;
+    if !path.starts_with(&root) {
+        return Err(Refused::Outside);
+    }
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // A pipe without a writer must not be waited for.
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    options.open(path).map_err(refusal)
+}
+
+fn refusal(error: io::Error) -> Refused {
+    match error.kind() {
+        io::ErrorKind::NotFound
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::InvalidInput
+        | io::ErrorKind::InvalidFilename => Refused::Missing,
+        io::ErrorKind::IsADirectory => Refused::NoFile,
+        _ => Refused::Unreadable(error),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::{fs::File, os::fd::OwnedFd, path::Path};
+
+    use rustix::{
+        fs::{Mode, OFlags, ResolveFlags},
+        io::Errno,
+    };
+
+    use super::{Refused, io, refusal};
+
+    /// Times that a lookup is tried which the system gave up because something moved meanwhile.
+    const TRIES: usize = 64;
+
+    pub(super) fn directory(path: &Path) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(path, flags, Mode::empty())?)
+    }
+
+    /// Opens with a lookup that the kernel keeps inside; `None` where it cannot.
+    pub(super) fn open(directory: &OwnedFd, name: &Path) -> Option<Result<File, Refused>> {
+        // A pipe without a writer must not be waited for, a terminal not taken over.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let mut result = Err(Errno::AGAIN);
+        for _ in 0..TRIES {
+            result = rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve);
+            if !matches!(result, Err(Errno::AGAIN | Errno::INTR)) {
+                break;
+            }
+        }
+        Some(match result {
+            Ok(file) => Ok(File::from(file)),
+            Err(Errno::NOSYS | Errno::PERM) => return None,
+            Err(Errno::XDEV | Errno::LOOP) => Err(Refused::Outside),
+            Err(Errno::NXIO) => Err(Refused::NoFile),
+            Err(error) => Err(refusal(error.into())),
+        })
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{os::unix::fs::symlink, process::Command};
+
+    use super::*;
+
+    /// `root` with files and traps, and a secret beside it.
+    fn trapped() -> tempfile::TempDir {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let root = place.path().join("root");
+        fs::create_dir_all(root.join("sub")).expect("made");
+        fs::write(place.path().join("secret"), "secret").expect("written");
+        fs::write(root.join("a.md"), "a").expect("written");
+        fs::write(root.join("sub/b.md"), "b").expect("written");
+        fs::write(root.join("bytes"), b"ok\xff").expect("written");
+        symlink("sub/b.md", root.join("link-inside")).expect("linked");
+        symlink("../secret", root.join("link-out")).expect("linked");
+        symlink(place.path().join("secret"), root.join("link-absolute")).expect("linked");
+        symlink("../..", root.join("sub/up-out")).expect("linked");
+        symlink("circle", root.join("circle")).expect("linked");
+        assert!(Command::new("mkfifo").arg(root.join("pipe")).status().expect("mkfifo is there").success());
+        place
+    }
+
+    #[test]
+    fn both_ways_of_opening_stay_inside() {
+        let place = trapped();
+        let root = place.path().join("root");
+        let directory = Directory::open(&root).expect("opens").expect("is there");
+        let checked = |name: &str| stays_inside(name).and_then(|()| open_checked(&root, Path::new(name)));
+        for name in
+            ["../secret", "sub/../../secret", "/etc/passwd", "link-out", "link-absolute", "sub/up-out/secret"]
+        {
+            assert!(matches!(directory.file(name), Err(Refused::Outside)), "{name}");
+            assert!(matches!(checked(name), Err(Refused::Outside)), "{name}");
+        }
+        for name in ["a.md", "sub/b.md", "link-inside"] {
+            assert!(directory.file(name).is_ok() && checked(name).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_regular_files_of_text_are_read() {
+        let place = trapped();
+        let directory = Directory::open(&place.path().join("root")).expect("opens").expect("is there");
+        let reason = |name: &str| directory.read(name, 100).expect_err(name).reason().map(str::to_owned);
+        assert_eq!(reason("pipe").as_deref(), Some("no_file"));
+        assert_eq!(reason("sub").as_deref(), Some("no_file"));
+        assert_eq!(reason("bytes").as_deref(), Some("encoding"));
+        assert_eq!(directory.read("sub/b.md", 0).expect_err("too large").reason(), Some("size"));
+        assert_eq!(&*directory.read("link-inside", 1).expect("reads").expect("is there").text, "b");
+        for name in ["none", "a.md/x", "", "nul\0", "a\\b", &"x".repeat(5_000)] {
+            assert!(directory.read(name, 100).expect("no error").is_none(), "{name}");
+        }
+        assert!(directory.read("circle", 100).is_err());
+    }
+
+    #[test]
+    fn a_changed_file_has_another_stamp() {
+        let place = trapped();
+        let root = place.path().join("root");
+        let directory = Directory::open(&root).expect("opens").expect("is there");
+        let before = directory.stamp("a.md");
+        assert_eq!(before, directory.stamp("a.md"));
+        fs::write(root.join("a.md"), "longer").expect("written");
+        assert_ne!(before, directory.stamp("a.md"));
+        assert!(Directory::open(&root.join("none")).expect("opens").is_none());
+        assert!(Directory::open(&root.join("a.md")).expect("opens").is_none());
+    }
+}

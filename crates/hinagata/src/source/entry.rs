@@ -1,0 +1,163 @@
+//! One prompt directory: known by its name at once, read when it is first used.
+
+use std::{
+    cell::RefCell,
+    sync::{Arc, OnceLock},
+};
+
+use super::{Root, RootKind, Stamp};
+use crate::{
+    PackId, PromptId, Result,
+    definition::{self, Definition, PromptFiles, TEMPLATE_NAMES},
+};
+
+/// The files of which one makes a directory a prompt.
+const MARKS: [&str; 8] = [
+    "prompt.py",
+    TEMPLATE_NAMES[0],
+    TEMPLATE_NAMES[1],
+    TEMPLATE_NAMES[2],
+    "prompt.yaml",
+    "prompt.yml",
+    "prompt.json",
+    "module.yaml",
+];
+
+/// A prompt directory of a source.
+#[derive(Debug)]
+pub struct Entry {
+    id: PromptId,
+    name: String,
+    source: String,
+    root: Arc<Root>,
+    presence: OnceLock<[bool; MARKS.len()]>,
+    loaded: OnceLock<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    definition: Result<Arc<Definition>>,
+    /// Every file that was asked for, with its state; `None` was not there.
+    stamps: Vec<(String, Option<Stamp>)>,
+}
+
+impl Entry {
+    pub(super) fn new(id: PromptId, name: String, root: Arc<Root>) -> Self {
+        let source = format!("{}/{name}", root.prefix);
+        Self { id, name, source, root, presence: OnceLock::new(), loaded: OnceLock::new() }
+    }
+
+    /// The id.
+    #[must_use]
+    pub fn id(&self) -> &PromptId {
+        &self.id
+    }
+
+    /// The name of the directory, as it is spelled.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The directory, as a path from the workspace root.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The search place it was found in.
+    #[must_use]
+    pub fn root(&self) -> &RootKind {
+        &self.root.kind
+    }
+
+    /// The pack it belongs to.
+    #[must_use]
+    pub fn pack(&self) -> Option<&PackId> {
+        match &self.root.kind {
+            RootKind::Pack(pack) => Some(pack),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_compiled(&self) -> bool {
+        matches!(self.root.tree, super::Tree::Compiled)
+    }
+
+    /// Whether it holds a `prompt.py`.
+    #[must_use]
+    pub fn has_prompt_py(&self) -> bool {
+        self.presence()[0]
+    }
+
+    /// Whether it holds a template file.
+    #[must_use]
+    pub fn has_template(&self) -> bool {
+        self.presence()[1..=TEMPLATE_NAMES.len()].contains(&true)
+    }
+
+    /// Whether it holds any of the files that make a prompt.
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.presence().contains(&true)
+    }
+
+    fn presence(&self) -> &[bool; MARKS.len()] {
+        self.presence.get_or_init(|| MARKS.map(|name| self.root.tree.stamp(&self.path(name)).is_some()))
+    }
+
+    fn path(&self, file: &str) -> String {
+        format!("{}/{file}", self.name)
+    }
+
+    /// What its files declare, read once.
+    ///
+    /// # Errors
+    /// Code `definition`, each time the same.
+    pub fn definition(&self) -> Result<Arc<Definition>> {
+        self.loaded().definition.clone()
+    }
+
+    fn loaded(&self) -> &Loaded {
+        self.loaded.get_or_init(|| {
+            let files = Files { entry: self, stamps: RefCell::default() };
+            let definition = definition::read(&self.id, &self.name, &self.source, &files).map(Arc::new);
+            Loaded { definition, stamps: files.stamps.into_inner() }
+        })
+    }
+
+    /// Whether what was read of it, if anything, is still what its files hold.
+    pub(super) fn is_unchanged(&self) -> bool {
+        let present =
+            |(name, known): (&str, &bool)| self.root.tree.stamp(&self.path(name)).is_some() == *known;
+        let marks = self.presence.get().is_none_or(|known| MARKS.into_iter().zip(known).all(present));
+        let same = |(name, stamp): &(String, Option<Stamp>)| {
+            self.root.tree.stamp(&self.path(name)).flatten() == *stamp
+        };
+        marks && self.loaded.get().is_none_or(|loaded| loaded.stamps.iter().all(same))
+    }
+
+    /// The text of the file called `name` in this directory.
+    pub(crate) fn file(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        Ok(self.root.tree.read(&self.path(name), largest)?.map(|(text, _)| text))
+    }
+}
+
+/// The files of an entry, with a note of what was asked for.
+struct Files<'a> {
+    entry: &'a Entry,
+    stamps: RefCell<Vec<(String, Option<Stamp>)>>,
+}
+
+impl PromptFiles for Files<'_> {
+    fn text(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        let tree = &self.entry.root.tree;
+        let path = self.entry.path(name);
+        let read = tree.read(&path, largest);
+        let stamp = match &read {
+            Ok(found) => found.as_ref().and_then(|(_, stamp)| *stamp),
+            Err(_) => tree.stamp(&path).flatten(),
+        };
+        self.stamps.borrow_mut().push((name.to_owned(), stamp));
+        Ok(read?.map(|(text, _)| text))
+    }
+}

@@ -1,0 +1,140 @@
+//! Places that prompts come from: directories of the workspace, packs, the compiled-in ones.
+
+pub(crate) mod builtin;
+mod directory;
+mod entry;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+pub use directory::{Directory, ReadFile, Stamp};
+pub use entry::Entry;
+
+use crate::{PackId, PromptId, Result};
+
+/// Which of the search places a root is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RootKind {
+    /// The user's own prompts.
+    Shared,
+    /// A directory that the settings name, by its place in the list.
+    Path(usize),
+    /// The prompts of a pack.
+    Pack(PackId),
+    /// The built-in prompts, compiled in or in a directory.
+    Builtin,
+}
+
+/// Files by path, wherever they are.
+#[derive(Debug)]
+pub(crate) enum Tree {
+    Directory(Directory),
+    Compiled,
+    /// A directory that does not exist.
+    Missing,
+}
+
+impl Tree {
+    /// The text of the file at `path`, and its state where it can change.
+    pub(crate) fn read(&self, path: &str, largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>> {
+        Ok(match self {
+            Self::Directory(directory) => {
+                directory.read(path, largest)?.map(|file| (file.text, Some(file.stamp)))
+            }
+            Self::Compiled => builtin::file(path).map(|text| (Arc::from(text), None)),
+            Self::Missing => None,
+        })
+    }
+
+    /// Whether there is a regular file at `path`, and its state where it can change.
+    pub(crate) fn stamp(&self, path: &str) -> Option<Option<Stamp>> {
+        match self {
+            Self::Directory(directory) => directory.stamp(path).map(Some),
+            Self::Compiled => builtin::file(path).map(|_| None),
+            Self::Missing => None,
+        }
+    }
+
+    fn directories(&self) -> Result<Vec<String>> {
+        Ok(match self {
+            Self::Directory(directory) => directory
+                .list()?
+                .into_iter()
+                .filter(|listed| listed.directory)
+                .map(|listed| listed.name)
+                .collect(),
+            Self::Compiled => builtin::directories().into_iter().map(str::to_owned).collect(),
+            Self::Missing => Vec::new(),
+        })
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Directory(ours), Self::Directory(theirs)) => ours.is_same(theirs),
+            (Self::Compiled, Self::Compiled) => true,
+            _ => false,
+        }
+    }
+}
+
+/// A search place without its entries.
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub(crate) kind: RootKind,
+    /// The path from the workspace root.
+    pub(crate) prefix: String,
+    pub(crate) tree: Tree,
+}
+
+/// A search place and the prompt directories that were found in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    pub(crate) root: Arc<Root>,
+    entries: BTreeMap<PromptId, Vec<Arc<Entry>>>,
+    /// Directories whose names are no ids.
+    pub(crate) unnamed: Vec<String>,
+}
+
+impl Index {
+    /// Lists `root`; what did not change since `before` is shared with it.
+    pub(crate) fn new(root: Root, before: Option<&Self>) -> Result<Self> {
+        let same =
+            before.filter(|before| before.root.tree.is_same(&root.tree) && before.root.prefix == root.prefix);
+        let root = same.map_or_else(|| Arc::new(root), |before| Arc::clone(&before.root));
+        let mut index = Self { root, entries: BTreeMap::new(), unnamed: Vec::new() };
+        for name in index.root.tree.directories()? {
+            if name.starts_with('.') || name == crate::PARTIALS || name == "__pycache__" {
+                continue;
+            }
+            let Some(id) = PromptId::of_directory(&name) else {
+                index.unnamed.push(name);
+                continue;
+            };
+            let known =
+                same.and_then(|before| before.entry_of(&id, &name)).filter(|entry| entry.is_unchanged());
+            let entry = known
+                .cloned()
+                .unwrap_or_else(|| Arc::new(Entry::new(id.clone(), name, Arc::clone(&index.root))));
+            index.entries.entry(id).or_default().push(entry);
+        }
+        Ok(index)
+    }
+
+    fn entry_of(&self, id: &PromptId, name: &str) -> Option<&Arc<Entry>> {
+        self.entries.get(id)?.iter().find(|entry| entry.name() == name)
+    }
+
+    /// The prompts with this id, in the order of their names.
+    pub(crate) fn find<'a>(&'a self, id: &PromptId) -> impl Iterator<Item = &'a Arc<Entry>> {
+        self.entries.get(id).into_iter().flatten().filter(|entry| entry.is_prompt())
+    }
+
+    /// The prompts of this place by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.entries.values().flatten().filter(|entry| entry.is_prompt())
+    }
+
+    /// The ids of this place, also of directories that turn out to hold no prompt.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &PromptId> {
+        self.entries.keys()
+    }
+}
