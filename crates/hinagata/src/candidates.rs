@@ -159,11 +159,8 @@ impl Catalog {
 
     /// The prompt of an active pack at `source`, when the pack proposes it in the place of `id`.
     fn replacement(&self, id: &PromptId, source: &str) -> Option<&Arc<Entry>> {
-        let in_packs = self.roots().iter().filter(|index| matches!(index.root.kind, RootKind::Pack(_)));
-        let entry = in_packs
-            .filter(|index| source.starts_with(&index.root.prefix))
-            .flat_map(crate::source::Index::iter)
-            .find(|entry| entry.source() == source)?;
+        let mut in_packs = self.roots().iter().filter(|index| matches!(index.root.kind, RootKind::Pack(_)));
+        let entry = in_packs.find_map(|index| index.at(source))?;
         let manifest = self.manifest(entry.pack()?).ok()??;
         let is = |name: &str, id: &PromptId| PromptId::new(name).is_ok_and(|found| found == *id);
         let proposed = manifest.replaces.prompts.iter().any(|(old, new)| is(old, id) && is(new, entry.id()));

@@ -113,7 +113,11 @@ impl Catalog {
 
     fn build(options: CatalogOptions, before: Option<&Self>) -> Self {
         let mut opening = Vec::new();
-        let packs = open_packs(&options.root, &mut opening);
+        let workspace = Directory::open(&options.root).unwrap_or_else(|error| {
+            opening.push(Diagnostic::error(".", error));
+            None
+        });
+        let packs = open_packs(workspace.as_ref(), &mut opening);
         let mut roots = Vec::new();
         let mut add = |kind: RootKind, prefix: String, tree: Tree| {
             let compiled = matches!(tree, Tree::Compiled);
@@ -126,13 +130,20 @@ impl Catalog {
                 Err(error) => opening.push(Diagnostic::error(prefix, error)),
             }
         };
-        let mut problems = Vec::new();
-        let mut open = |prefix: &str| match Directory::open(&options.root.join(prefix)) {
-            Ok(directory) => directory.map_or(Tree::Missing, Tree::Directory),
-            Err(error) => {
-                problems.push(Diagnostic::error(prefix, error));
-                Tree::Missing
-            }
+        let (mut problems, mut found) = (Vec::new(), Vec::new());
+        let mut open = |prefix: &str| {
+            let opened = match (&workspace, Path::new(prefix).is_absolute()) {
+                (_, true) => Directory::open(Path::new(prefix)),
+                (Some(workspace), _) => workspace.directory(prefix),
+                (None, _) => Ok(None),
+            };
+            opened.map_or_else(
+                |error| {
+                    problems.push(Diagnostic::error(prefix, error));
+                    Tree::Missing
+                },
+                |directory| directory.map_or(Tree::Missing, Tree::Directory),
+            )
         };
         add(RootKind::Shared, SHARED_PROMPTS.to_owned(), open(SHARED_PROMPTS));
         for (place, path) in options.paths.iter().enumerate() {
@@ -142,13 +153,19 @@ impl Catalog {
         }
         for pack in &packs {
             let prefix = format!("{}/prompts", pack.path());
-            let tree = open(&prefix);
+            let tree = pack.directory.directory("prompts").map_or_else(
+                |error| {
+                    found.push(Diagnostic::error(&prefix, error));
+                    Tree::Missing
+                },
+                |directory| directory.map_or(Tree::Missing, Tree::Directory),
+            );
             add(RootKind::Pack(pack.id.clone()), prefix, tree);
         }
         add(RootKind::Builtin, builtin::PREFIX.to_owned(), open(builtin::PREFIX));
         add(RootKind::Builtin, builtin::PREFIX.to_owned(), Tree::Compiled);
-        opening.extend(problems);
-        let shared = Directory::open(&options.root.join(SHARED)).ok().flatten();
+        opening.extend(problems.into_iter().chain(found));
+        let shared = workspace.as_ref().and_then(|workspace| workspace.directory(SHARED).ok().flatten());
         Self(Arc::new(Inner {
             options,
             roots,
@@ -358,8 +375,8 @@ fn label_differs(pack: &Pack, manifest: &Manifest) -> Option<Diagnostic> {
     Some(Diagnostic::warning(pack.path(), error))
 }
 
-fn open_packs(root: &Path, found: &mut Vec<Diagnostic>) -> Vec<Arc<Pack>> {
-    let directory = match Directory::open(&root.join(PACKS)) {
+fn open_packs(workspace: Option<&Directory>, found: &mut Vec<Diagnostic>) -> Vec<Arc<Pack>> {
+    let directory = match workspace.map_or(Ok(None), |workspace| workspace.directory(PACKS)) {
         Ok(Some(directory)) => directory,
         Ok(None) => return Vec::new(),
         Err(error) => {
@@ -373,7 +390,7 @@ fn open_packs(root: &Path, found: &mut Vec<Diagnostic>) -> Vec<Arc<Pack>> {
     });
     let mut packs = Vec::new();
     for listed in listed.into_iter().filter(|listed| listed.directory && !listed.name.starts_with('.')) {
-        match Directory::open(&directory.path().join(&listed.name)) {
+        match directory.directory(&listed.name) {
             Ok(Some(directory)) => {
                 packs.push(Arc::new(Pack {
                     id: PackId::new(&listed.name),

@@ -322,6 +322,21 @@ fn links_out_of_a_place_are_not_followed() {
     assert!(catalog.template(&RootKind::Shared, "a/link.md").is_err());
 }
 
+#[cfg(unix)]
+#[test]
+fn no_place_is_a_link_out_of_the_workspace_or_out_of_its_pack() {
+    let workspace =
+        Workspace::new(&[("user_data/packs/p/pack.json", "{}"), ("elsewhere/secret/template.md", "secret")]);
+    let outside = Workspace::new(&[("prompts/stolen/template.md", "stolen")]);
+    let root = workspace.0.path();
+    std::os::unix::fs::symlink("../../../elsewhere", root.join("user_data/packs/p/prompts")).expect("linked");
+    std::os::unix::fs::symlink(outside.0.path(), root.join("user_data/shared")).expect("linked");
+    let catalog = workspace.catalog(&["p"]);
+    assert!(catalog.choose("secret").is_err() && catalog.choose("stolen").is_err());
+    let found: Vec<String> = catalog.diagnostics().into_iter().map(|found| found.source).collect();
+    assert_eq!(found, ["user_data/packs/p/prompts", "user_data/shared/prompts"]);
+}
+
 #[test]
 fn files_that_are_too_large_are_refused() {
     let large = "x".repeat((256 << 10) + 1);

@@ -92,6 +92,31 @@ impl Directory {
         }
     }
 
+    /// The directory called `name` beneath this one; `None` when there is none.
+    ///
+    /// # Errors
+    /// Code `definition` when it leads out of this directory; code `store` when it cannot be opened.
+    pub fn directory(&self, name: &str) -> Result<Option<Self>> {
+        let outside =
+            || Error::definition("outside", format!("`{name}` leads out of {}", self.path.display()));
+        match stays_inside(name).and_then(|()| self.check_directory(Path::new(name))) {
+            Ok(()) => Self::open(&self.path.join(name)),
+            Err(Refused::Outside) => Err(outside().with_hint("replace the link by what it leads to")),
+            Err(Refused::Missing | Refused::NoFile) => Ok(None),
+            Err(Refused::Unreadable(error)) => {
+                Err(Error::new(Code::Store, format!("the directory `{name}` cannot be read"))
+                    .with_source(error))
+            }
+        }
+    }
+
+    /// Refuses a directory that is not beneath this one.
+    fn check_directory(&self, name: &Path) -> Result<(), Refused> {
+        let root = self.path.canonicalize().map_err(refusal)?;
+        let path = self.path.join(name).canonicalize().map_err(refusal)?;
+        if path.starts_with(&root) { Ok(()) } else { Err(Refused::Outside) }
+    }
+
     /// Whether both are the same directory of the system.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
@@ -331,6 +356,9 @@ mod tests {
         assert_eq!(before, directory.stamp("a.md"));
         fs::write(root.join("a.md"), "longer").expect("written");
         assert_ne!(before, directory.stamp("a.md"));
+        assert!(directory.directory("sub").expect("opens").is_some());
+        assert!(directory.directory("sub/up-out").is_err() && directory.directory("..").is_err());
+        assert!(directory.directory("a.md").expect("no error").is_none());
         assert!(Directory::open(&root.join("none")).expect("opens").is_none());
         assert!(Directory::open(&root.join("a.md")).expect("opens").is_none());
     }

@@ -133,6 +133,12 @@ impl Index {
         self.entries.values().flatten().filter(|entry| entry.is_prompt())
     }
 
+    /// The prompt whose directory is `source`.
+    pub(crate) fn at(&self, source: &str) -> Option<&Arc<Entry>> {
+        let name = source.strip_prefix(self.root.prefix.as_str())?.strip_prefix('/')?;
+        self.entry_of(&PromptId::of_directory(name)?, name).filter(|entry| entry.is_prompt())
+    }
+
     /// The ids of this place, also of directories that turn out to hold no prompt.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &PromptId> {
         self.entries.keys()
