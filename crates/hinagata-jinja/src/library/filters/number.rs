@@ -125,6 +125,9 @@ pub(super) fn round<'a>(
         }
         return Err(type_error(cx, &value, |name| format!("`round` works on numbers, not on {name}")));
     };
+    if let (Some(precision), "ceil" | "floor") = (precision, method) {
+        cx.require_defined(precision)?;
+    }
     let whole = precision.is_some_and(Value::is_none);
     let places = match precision {
         Some(precision) if !whole => index(cx, precision)?,

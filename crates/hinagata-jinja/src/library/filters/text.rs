@@ -204,14 +204,14 @@ pub(super) fn truncate<'a>(
 ) -> Result<Value<'a>> {
     let [limit, kill_words, end, leeway] =
         bind(arguments, "truncate", ["length", "killwords", "end", "leeway"], 0)?;
-    limit.map_or(Ok(()), |limit| cx.require_defined(limit))?;
-    let limit = integer(cx, limit, 255)?;
-    let leeway = integer(cx, given(leeway), 5)?;
     let end = match end {
         Some(end) => end.clone(),
         None => cx.heap.string("...")?,
     };
     let end_len = i64::try_from(length(cx, &end)?).unwrap_or(i64::MAX);
+    limit.map_or(Ok(()), |limit| cx.require_defined(limit))?;
+    let limit = integer(cx, limit, 255)?;
+    let leeway = integer(cx, given(leeway), 5)?;
     if limit < end_len {
         return Err(Error::runtime(format!(
             "`truncate` cannot cut to {limit} characters: its end has {end_len}"
