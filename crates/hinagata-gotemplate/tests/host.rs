@@ -24,6 +24,11 @@ fn tools() -> Functions {
             Request { function: "ask".into(), arguments: json!({"question": question}), pure: true };
         host.start(request)
     }));
+    let any = Signature { parameters: vec![Type::Any], ..Signature::default() };
+    functions.add(Closure::typed("id", any, |_: &Host<'_, '_>, arguments: &Arguments<'_, '_>| {
+        assert!(!arguments.positional[0].is_pending(), "functions get values that are there");
+        Ok(arguments.positional[0].clone())
+    }));
     functions
 }
 
@@ -70,6 +75,8 @@ fn a_call_that_is_needed_is_waited_for() {
         (r#"{{len (ask "four")}}"#, "4", 1),
         (r#"{{ask (print (ask "a") "!")}}"#, "a!", 2),
         (r#"{{with ask "a"}}{{.}}{{end}}"#, "a", 1),
+        (r#"{{id (ask "a")}}{{ask "b" | id}}"#, "ab", 2),
+        (r#"{{or (ask "") (ask "b")}}{{and 1 (ask "c")}}"#, "bc", 2),
         (r#"{{$x := ask "a"}}{{$x}}{{eq $x "a"}}"#, "atrue", 1),
         (r#"{{range (ask "l").items}}{{.}}{{end}}"#, "12", 1),
     ] {

@@ -53,7 +53,8 @@ fn documents() -> impl Strategy<Value = Json> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
+    // PROPTEST_CASES asks for more.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(3_000), ..ProptestConfig::default() })]
 
     #[test]
     fn any_text_is_parsed_or_refused(source in any::<String>(), left in "[^ ]{0,3}", right in "[^ ]{0,3}") {

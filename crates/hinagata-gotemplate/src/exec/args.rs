@@ -165,12 +165,15 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Err(self.fail("expected %s; found %s", &[Part::Text(wanted), Part::Text(&word)]))
     }
 
-    /// A value given for a parameter of a type, refused where Go refuses it.
+    /// A value given for a parameter of a type, refused where Go refuses it. A result that is not there
+    /// yet is waited for.
     #[inline]
     fn assigned(&self, value: Val<'a>, type_: Type) -> Result<Value<'a>> {
         if type_ == Type::Any {
             return match value.value {
-                Value::Undefined(_) | Value::Engine(_) => self.assigned_rare(value, type_),
+                Value::Undefined(_) | Value::Engine(_) | Value::Pending(_) | Value::Pieces(_) => {
+                    self.assigned_rare(value, type_)
+                }
                 value => Ok(value),
             };
         }

@@ -138,7 +138,9 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let mut value = Val::INVALID;
         for arg in args.ids() {
             value = self.operand(arg, dot)?;
-            if self.truth(&value.value)? == decides {
+            // The last one is the result whatever it is, so it need not be there yet.
+            let is_last = arg + 1 == args.end && last.is_none();
+            if is_last || self.truth(&value.value)? == decides {
                 return Ok(value);
             }
         }
