@@ -1,6 +1,6 @@
 //! Functions that every template can call, and those that chat templates of models expect.
 
-use hinagata_value::{Arguments, Error, Range, Result, Value};
+use hinagata_value::{Arguments, Error, Range, Result, Text, Value};
 
 use super::{
     arguments::{bind, index, integer, places, size, string},
@@ -104,7 +104,7 @@ pub(crate) fn lipsum<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) ->
 }
 
 /// Sentences of some four to fourteen words, with a comma here and there.
-fn push_paragraph<'a>(cx: &Context<'_, 'a>, words: usize, text: &mut hinagata_value::Text<'a>) -> Result<()> {
+fn push_paragraph<'a>(cx: &Context<'_, 'a>, words: usize, text: &mut Text<'a>) -> Result<()> {
     let mut last = usize::MAX;
     let mut sentence = 0;
     for word in 0..words {

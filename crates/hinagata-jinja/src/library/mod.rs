@@ -7,11 +7,11 @@
 //!
 //! | part | what it holds |
 //! |---|---|
-//! | [`print`] | `str`, `repr` and HTML escaping |
+//! | [`mod@print`] | `str`, `repr` and HTML escaping |
 //! | [`ops`] | operators, truth, comparison, attributes and items, iteration |
 //! | [`filters`], [`tests`] | the builtin ones, by name |
 //! | [`methods`] | Python's methods of strings, lists, maps and numbers |
-//! | [`format`] | `%` formatting and `str.format` |
+//! | [`mod@format`] | `%` formatting and `str.format` |
 //! | [`globals`] | functions every template can call |
 
 mod arguments;

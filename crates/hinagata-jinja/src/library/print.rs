@@ -57,7 +57,7 @@ fn print_undefined<'a>(cx: &Context<'_, 'a>, undefined: Undefined<'a>, text: &mu
 /// Appends a value for HTML: escaped, unless it is marked safe.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn print_escaped<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
     if value.is_safe() {
         return print(cx, value, text);
@@ -81,7 +81,7 @@ pub(crate) fn print_escaped<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &
 /// Appends a value as the output wants it here: escaped where autoescaping is on.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 #[inline]
 pub(crate) fn print_output<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
     if cx.autoescape { print_escaped(cx, value, text) } else { print(cx, value, text) }

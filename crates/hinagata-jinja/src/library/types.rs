@@ -1,6 +1,6 @@
 //! What values are called, and the errors that call them so.
 
-use hinagata_value::{Error, Kind, Role, Value};
+use hinagata_value::{Error, Kind, Result, Role, Value};
 
 use crate::context::Context;
 
@@ -84,7 +84,7 @@ pub(crate) fn no_text() -> Error {
 /// # Errors
 /// [`Error::suspended`] when the value is pending.
 #[inline]
-pub(crate) fn settled(value: &Value<'_>) -> hinagata_value::Result<()> {
+pub(crate) fn settled(value: &Value<'_>) -> Result<()> {
     match value {
         Value::Pending(_) | Value::Pieces(_) if value.is_pending() => Err(Error::suspended()),
         _ => Ok(()),

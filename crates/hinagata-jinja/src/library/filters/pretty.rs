@@ -1,6 +1,8 @@
 //! `pprint`: values on several lines, as Python's pretty printer lays them out.
 
-use hinagata_value::{Arguments, Error, Event, Kind, LimitKind, Result, Shape, Text, Value, walk};
+use hinagata_value::{
+    Arguments, Error, Event, Kind, LimitKind, ListBuilder, Result, Shape, Text, Value, walk,
+};
 
 use super::sort::merge_sort;
 use crate::{
@@ -260,8 +262,8 @@ fn copied<'a>(
         Ok(list)
     };
     match shape {
-        Shape::List => list(values).map(hinagata_value::ListBuilder::finish),
-        Shape::Tuple => list(values).map(hinagata_value::ListBuilder::finish_tuple),
+        Shape::List => list(values).map(ListBuilder::finish),
+        Shape::Tuple => list(values).map(ListBuilder::finish_tuple),
         Shape::View(role) => list(values).map(|list| list.finish_view(role)),
         Shape::Map | Shape::Namespace => {
             let mut entries: Vec<_> = keys.into_iter().zip(values).collect();

@@ -333,7 +333,7 @@ fn whole<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i128> {
 /// `value|format(...)`: the text of a value with arguments by place or by name.
 ///
 /// # Errors
-/// As [`format`].
+/// As [`format()`].
 pub(crate) fn format_value<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,

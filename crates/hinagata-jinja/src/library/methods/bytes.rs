@@ -5,7 +5,10 @@ use hinagata_value::{Arguments, Error, Metered, Result, Value};
 use super::{Table, string::text};
 use crate::{
     context::Context,
-    library::arguments::{bind, none, string},
+    library::{
+        arguments::{bind, none, string},
+        textual::finish,
+    },
 };
 
 /// The methods of bytes.
@@ -100,7 +103,7 @@ fn decode<'a>(
     let mut text = cx.heap.text();
     if encoding == Encoding::Latin1 {
         bytes.iter().try_for_each(|byte| text.push(char::from(*byte)))?;
-        return crate::library::textual::finish(text, false);
+        return finish(text, false);
     }
     for chunk in bytes.utf8_chunks() {
         if encoding == Encoding::Ascii && !chunk.valid().is_ascii() && faults == Faults::Fail {
@@ -122,7 +125,7 @@ fn decode<'a>(
             Faults::Replace => text.push('\u{fffd}')?,
         }
     }
-    crate::library::textual::finish(text, false)
+    finish(text, false)
 }
 
 #[cold]
@@ -136,5 +139,5 @@ fn hex<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_,
     for byte in receiver.as_bytes().unwrap_or_default() {
         text.push_fmt(format_args!("{byte:02x}"))?;
     }
-    crate::library::textual::finish(text, false)
+    finish(text, false)
 }

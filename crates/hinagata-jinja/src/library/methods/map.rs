@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use hinagata_value::{Arguments, Error, Kind, Map, Result, Role, Value};
+use hinagata_value::{Arguments, Error, Kind, ListBuilder, Map, Result, Role, Value};
 
 use super::Table;
 use crate::{
@@ -111,7 +111,7 @@ fn items<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn entries<'a>(cx: &Context<'_, 'a>, map: &Value<'a>) -> Result<hinagata_value::ListBuilder<'a>> {
+pub(crate) fn entries<'a>(cx: &Context<'_, 'a>, map: &Value<'a>) -> Result<ListBuilder<'a>> {
     let mut list = cx.heap.list()?;
     list.reserve(cx.heap.len(map).unwrap_or(0))?;
     for (key, value) in cx.heap.entries(map).into_iter().flatten() {

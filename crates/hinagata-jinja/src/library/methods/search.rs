@@ -7,6 +7,7 @@ use crate::{
     context::Context,
     library::{
         arguments::{index, integer, places, string},
+        print::print_escaped,
         textual::{charge_characters, copied, finish, part_of},
     },
 };
@@ -190,7 +191,7 @@ pub(super) fn replace<'a>(
     let count = integer(cx, count, -1)?;
     if receiver.is_safe() {
         let mut escaped = cx.heap.text();
-        crate::library::print::print_escaped(cx, new, &mut escaped)?;
+        print_escaped(cx, new, &mut escaped)?;
         return replaced(cx, receiver, text(receiver), old, escaped.as_str(), count);
     }
     let new = string(cx, "replace", new)?;

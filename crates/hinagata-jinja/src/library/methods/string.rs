@@ -1,12 +1,12 @@
 //! The methods of strings, by name, and those that fit no other file.
 
-use hinagata_value::{Arguments, Error, Kind, Result, Value};
+use hinagata_value::{Arguments, Error, Kind, Result, Text, Value};
 
 use super::{Table, bytes, case, pad, search, split};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, index, no_names, none, places, string},
+        arguments::{bind, index, integer, no_names, none, places, string},
         filters::{strip_tags, unescape},
         format::template::{self, Fields},
         number::as_int,
@@ -227,7 +227,7 @@ pub(super) fn parts<'a, 't>(
 pub(super) fn written<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
-    write: impl FnOnce(&mut hinagata_value::Text<'a>) -> Result<()>,
+    write: impl FnOnce(&mut Text<'a>) -> Result<()>,
 ) -> Result<Value<'a>> {
     let mut text = cx.heap.text();
     write(&mut text)?;
@@ -248,5 +248,5 @@ pub(super) fn separator<'r, 'a>(
             text => Some(text),
         },
     };
-    Ok((separator, crate::library::arguments::integer(cx, most, -1)?))
+    Ok((separator, integer(cx, most, -1)?))
 }

@@ -1,6 +1,6 @@
 //! `+ - * / // % **`, signs, and `~`.
 
-use hinagata_value::{Error, Kind, Number, Result, Text, Value};
+use hinagata_value::{Error, Kind, Metered, Number, Result, Text, Value};
 
 use super::super::{
     arguments::size,
@@ -8,7 +8,7 @@ use super::super::{
     number::{self, as_int, as_number},
     print::{escape, print, print_escaped},
     textual::finish,
-    types::{no_text, type_name},
+    types::{no_text, type_name, wrong_type},
 };
 use crate::context::Context;
 
@@ -98,7 +98,7 @@ fn add_sequences<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Resu
 /// When a limit is reached.
 pub(crate) fn bytes<'a>(cx: &Context<'_, 'a>, bytes: Vec<u8>) -> Result<Value<'a>> {
     cx.heap.budget().step_bytes(bytes.len())?;
-    Ok(Value::Bytes(hinagata_value::Metered::new(cx.heap.budget(), bytes.into_boxed_slice())?))
+    Ok(Value::Bytes(Metered::new(cx.heap.budget(), bytes.into_boxed_slice())?))
 }
 
 /// `a - b`.
@@ -207,7 +207,7 @@ pub(crate) fn power<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> R
 pub(crate) fn negate<'a>(cx: &Context<'_, 'a>, a: &Value<'a>) -> Result<Value<'a>> {
     match as_number(a) {
         Some(number) => cx.heap.number(number::negate(number)?),
-        None => Err(super::super::types::wrong_type(cx, a, |name| format!("`-` does not work on {name}"))),
+        None => Err(wrong_type(cx, a, |name| format!("`-` does not work on {name}"))),
     }
 }
 
@@ -218,7 +218,7 @@ pub(crate) fn negate<'a>(cx: &Context<'_, 'a>, a: &Value<'a>) -> Result<Value<'a
 pub(crate) fn positive<'a>(cx: &Context<'_, 'a>, a: &Value<'a>) -> Result<Value<'a>> {
     match as_number(a) {
         Some(number) => cx.heap.number(number),
-        None => Err(super::super::types::wrong_type(cx, a, |name| format!("`+` does not work on {name}"))),
+        None => Err(wrong_type(cx, a, |name| format!("`+` does not work on {name}"))),
     }
 }
 

@@ -6,7 +6,7 @@ use hinagata_value::{Error, Kind, Number, Result, Role, Value, equal, order, ord
 
 use super::super::{
     number::as_number,
-    types::{settled, type_error, type_name},
+    types::{settled, type_error, type_name, wrong_type},
 };
 use crate::context::Context;
 
@@ -192,9 +192,7 @@ pub(crate) fn contains<'a>(cx: &Context<'_, 'a>, needle: &Value<'a>, haystack: &
         },
         Kind::Bytes => bytes_contain(cx, needle, haystack),
         Kind::Undefined => cx.check_use(haystack).map(|()| false),
-        _ => Err(super::super::types::wrong_type(cx, haystack, |name| {
-            format!("`in` does not work on {name}: it holds nothing")
-        })),
+        _ => Err(wrong_type(cx, haystack, |name| format!("`in` does not work on {name}: it holds nothing"))),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Slices, as Python cuts them.
 
-use hinagata_value::{Kind, Range, Result, Value};
+use hinagata_value::{Error, Kind, Range, Result, Value};
 
 use super::super::{
     number::as_int,
     textual::{copied, finish, part_of},
-    types::{settled, type_error, wrong_type},
+    types::{no_text, settled, type_error, wrong_type},
 };
 use super::arithmetic::bytes;
 use crate::context::{Context, UndefinedMode};
@@ -42,7 +42,7 @@ pub(crate) fn slice<'a>(
     match value.kind() {
         Kind::Str => match value.as_str() {
             Some(text) => slice_text(cx, value, text, cut),
-            None => Err(super::super::types::no_text()),
+            None => Err(no_text()),
         },
         Kind::List | Kind::Tuple => {
             let cut = cut(cx.heap.len(value).unwrap_or(0))?;
@@ -73,7 +73,7 @@ fn cut<'a>(
 ) -> Result<Cut> {
     let step = bound(cx, step)?.unwrap_or(1);
     if step == 0 {
-        return Err(hinagata_value::Error::runtime("the step of a slice cannot be zero"));
+        return Err(Error::runtime("the step of a slice cannot be zero"));
     }
     let len = i64::try_from(len).unwrap_or(i64::MAX);
     let (low, high) = if step > 0 { (0, len) } else { (-1, len - 1) };
