@@ -3,7 +3,7 @@
 //! [`analyze`] looks at one template: which variables it reads as dotted paths, which filters, tests,
 //! functions and templates it uses, which blocks and macros it defines, which roles it speaks in.
 //! Names that the template binds itself are followed to where their value comes from, so that
-//! `{% for t in tools %}{{ t.name }}` reads `tools` and `tools[].name`. [`combine`] puts the templates
+//! `{% for t in tools %}{{ t.name }}` reads `tools` and `tools[].name`. [`combine()`] puts the templates
 //! of a graph together.
 //!
 //! The answer is meant for those who fetch values, complete names and check prompts: where it cannot
