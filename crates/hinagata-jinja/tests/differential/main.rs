@@ -127,7 +127,8 @@ fn random_templates_render_as_in_jinja2() {
     writer.join().expect("all cases were asked");
     let total = numbers().count();
     eprintln!("{total} cases, of which {rendered} give a text; {} differences", found.len());
-    let count = found.len();
+    let all: Vec<_> = found.iter().map(|(number, _)| number.to_string()).collect();
     let shown: Vec<_> = found.into_iter().take(SHOWN).map(|(number, case)| report(number, case)).collect();
-    assert!(shown.is_empty(), "{count} of {total} cases differ:\n{}", shown.join("\n"));
+    let count = all.len();
+    assert!(all.is_empty(), "{count} of {total} cases differ, {}:\n{}", all.join(" "), shown.join("\n"));
 }
