@@ -99,8 +99,7 @@ fn is_on_purpose(case: &Case, original: &Answer, ours: &Answer) -> bool {
 /// Objects of Python show an address; a filter may have taken it apart.
 fn is_object_of_python(original: &Answer) -> bool {
     let Answer::Output(text) = original else { return false };
-    let letters: String =
-        text.to_lowercase().chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();
+    let letters: String = text.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
     letters.contains("at0x7f") || text.contains("<bound method ")
 }
 
