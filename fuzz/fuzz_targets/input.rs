@@ -22,5 +22,12 @@ pub fn read(bytes: &[u8]) -> Option<Input<'_>> {
 
 /// Small limits: an input must end in milliseconds.
 pub fn limits() -> Limits {
-    Limits { steps: 50_000, bytes: 1 << 20, fill: 64 << 10, range_items: 10_000, calls: 60, ..Limits::default() }
+    Limits {
+        steps: 50_000,
+        bytes: 1 << 20,
+        fill: 64 << 10,
+        range_items: 10_000,
+        calls: 60,
+        ..Limits::default()
+    }
 }

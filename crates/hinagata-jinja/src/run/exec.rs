@@ -109,8 +109,11 @@ impl<'a> Vm<'_, 'a> {
             }
             Op::FilterBlock(filters, scope) => {
                 let (flow, text) = self.capture(scope)?;
-                let value = self.apply_filters(text, filters)?;
-                self.print_unescaped(&value, self.site(span), out)?;
+                // What leaves a loop leaves the text behind, too.
+                if flow == Flow::Next {
+                    let value = self.apply_filters(text, filters)?;
+                    self.print_unescaped(&value, self.site(span), out)?;
+                }
                 Ok(flow)
             }
             Op::Block(block) => {

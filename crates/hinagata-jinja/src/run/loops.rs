@@ -88,11 +88,11 @@ impl<'a> Vm<'_, 'a> {
         out: &mut Output<'a, P>,
     ) -> Result<Flow> {
         let items = self.eval(&node.iter)?;
-        self.run_loop(node, &items, 1, span, out)?;
-        Ok(Flow::Next)
+        self.run_loop(node, &items, 1, span, out)
     }
 
-    /// Runs the body for every item, or the `else` body.
+    /// Runs the body for every item, or the `else` body; that one belongs to the loop around, and so do its
+    /// `break` and `continue`.
     fn run_loop<P: Provenance>(
         &mut self,
         node: &'a For,
@@ -100,7 +100,7 @@ impl<'a> Vm<'_, 'a> {
         depth: u32,
         span: Span,
         out: &mut Output<'a, P>,
-    ) -> Result<()> {
+    ) -> Result<Flow> {
         let site = self.site(span);
         let completed = match (node.uses_loop, self.heap.current(items.clone())) {
             (false, Value::Json(Json::Array(items))) => {
@@ -115,10 +115,10 @@ impl<'a> Vm<'_, 'a> {
                 self.turns_with_loop(node, &items, depth, site, span, out)?
             }
         };
-        if !completed && !node.otherwise.body.is_empty() {
-            self.exec_scope(&node.otherwise, out)?;
+        match completed || node.otherwise.body.is_empty() {
+            true => Ok(Flow::Next),
+            false => self.exec_scope(&node.otherwise, out),
         }
-        Ok(())
     }
 
     /// The turns of a loop whose body does not use `loop`. Tells whether one came to its end.
@@ -329,7 +329,7 @@ impl<'a> Vm<'_, 'a> {
         budget.step(slots.len() as u64)?;
         let before = std::mem::replace(&mut self.base, base);
         let kept: Vec<Value<'a>> = self.slots[slots.clone()].to_vec();
-        let result = self.run_loop(code, items, depth, span, out);
+        let result = self.run_loop(code, items, depth, span, out).map(drop);
         for (slot, value) in slots.zip(kept) {
             self.slots[slot] = value;
         }

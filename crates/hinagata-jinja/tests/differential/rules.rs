@@ -100,7 +100,7 @@ fn is_on_purpose(case: &Case, original: &Answer, ours: &Answer) -> bool {
 fn is_object_of_python(original: &Answer) -> bool {
     let Answer::Output(text) = original else { return false };
     let letters: String = text.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
-    letters.contains("at0x7f") || text.contains("<bound method ")
+    letters.contains("at0x7f") || text.contains("bound method LoopContext")
 }
 
 fn is_limit(original: &Answer, ours: &Answer) -> bool {

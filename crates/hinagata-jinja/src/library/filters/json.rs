@@ -27,7 +27,9 @@ pub(super) fn tojson<'a>(
         return plain(cx, &value, arguments);
     }
     let [indent] = bind(arguments, "tojson", ["indent"], 0)?;
-    let indent = indentation(cx, given(indent))?;
+    // A text has no levels, and its indentation is not looked at.
+    let indent = given(indent).filter(|_| value.as_str().is_none());
+    let indent = indentation(cx, indent)?;
     let style = JsonStyle { sort_keys: true, ascii: true, escape: HTML, ..style(indent) };
     write(cx, &value, &style, true)
 }

@@ -283,7 +283,9 @@ pub(super) fn slice<'a>(
     let fill = given(fill);
     let items = collect(cx, &value)?.finish();
     let len = Number::Int(cx.heap.len(&items).unwrap_or(0) as i128);
-    let count = index(cx, count.unwrap_or(&Value::None))?;
+    let count = count.unwrap_or(&Value::None);
+    cx.require_defined(count)?;
+    let count = index(cx, count)?;
     let whole = |number: Number| match number {
         Number::Int(int) => usize::try_from(int).unwrap_or(0),
         Number::Float(_) => 0,
