@@ -1,15 +1,13 @@
-//! Templates from files: found by name beneath one directory, each compiled once.
+//! Templates from files: found by name beneath one directory.
 
 use std::{
     cell::RefCell,
-    collections::HashMap,
     fs,
     io::{self, Read},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use hinagata_jinja::{Loader, ParseOptions, Template};
+use hinagata_template::{Engine, SourceText, Sources};
 use hinagata_value::{Error, LimitKind, Limits, Place, Result};
 
 use crate::{
@@ -20,31 +18,44 @@ use crate::{
 /// Files that are looked at to advise on a name that was not found.
 const MOST_NAMES: usize = 1_000;
 
-/// Where the Jinja templates of one render come from.
+/// Where the templates of one render come from.
 pub(crate) struct Files {
     root: Option<Directory>,
-    options: ParseOptions,
+    /// What files are written in whose names end as that of the template itself does.
+    ending: Option<(String, Engine)>,
     limits: Limits,
-    compiled: RefCell<HashMap<String, Arc<Template>>>,
     /// Why a name was not found although there is something of that name.
     remarks: RefCell<Vec<String>>,
 }
 
 impl Files {
     /// The files beneath `root`; without one there are none.
-    pub(crate) fn new(root: Option<Directory>, options: ParseOptions, limits: Limits) -> Self {
-        Self { root, options, limits, compiled: RefCell::default(), remarks: RefCell::default() }
-    }
-
-    /// The path of the template `name`, if it was loaded from a file.
-    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
-        let root = self.root.as_ref()?;
-        self.compiled.borrow().contains_key(name).then(|| joined(root.path(), name))
+    ///
+    /// Those whose names end as `template` does are written in its language, `engine`; the names of all
+    /// others tell theirs.
+    pub(crate) fn new(root: Option<Directory>, template: &Path, engine: Engine, limits: Limits) -> Self {
+        let ending = ending(template).map(|ending| (ending, engine));
+        Self { root, ending, limits, remarks: RefCell::default() }
     }
 
     /// What else there is to say about names that were not found.
     pub(crate) fn remarks(&self) -> Vec<String> {
         self.remarks.borrow().clone()
+    }
+
+    /// Notes `remark` once, however often the name is asked for.
+    fn remark(&self, remark: String) {
+        let mut remarks = self.remarks.borrow_mut();
+        if !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
+    }
+
+    fn engine(&self, name: &str) -> Engine {
+        match (&self.ending, ending(Path::new(name))) {
+            (Some((known, engine)), Some(ending)) if *known == ending => *engine,
+            _ => Engine::of_file(name),
+        }
     }
 
     fn read(&self, name: &str) -> Result<Option<String>> {
@@ -53,7 +64,7 @@ impl Files {
             Ok(file) => source(name, file, &self.limits).map(Some),
             Err(Refused::Missing) => Ok(None),
             Err(Refused::NoFile(what)) => {
-                self.remarks.borrow_mut().push(format!("`{name}` is {what}"));
+                self.remark(format!("`{name}` is {what}"));
                 Ok(None)
             }
             Err(Refused::Outside) => {
@@ -67,24 +78,18 @@ impl Files {
     }
 }
 
-impl Loader for Files {
-    fn load(&self, name: &str) -> Result<Option<Arc<Template>>> {
-        if let Some(template) = self.compiled.borrow().get(name) {
-            return Ok(Some(template.clone()));
-        }
-        let Some(source) = self.read(name)? else { return Ok(None) };
-        let template = Arc::new(Template::compile(name, &source, &self.options, &self.limits)?);
-        self.compiled.borrow_mut().insert(name.to_owned(), template.clone());
-        Ok(Some(template))
-    }
-
-    fn contains(&self, name: &str) -> bool {
-        self.root.as_ref().is_some_and(|root| root.file(name).is_ok())
+impl Sources for Files {
+    fn source(&self, name: &str) -> Result<Option<SourceText>> {
+        Ok(self.read(name)?.map(|text| SourceText::new(self.engine(name), text)))
     }
 
     fn names(&self) -> Vec<String> {
         self.root.as_ref().map(|root| names_beneath(root.path())).unwrap_or_default()
     }
+}
+
+fn ending(path: &Path) -> Option<String> {
+    path.extension().map(|ending| ending.to_string_lossy().into_owned())
 }
 
 /// The text of a template source, at most as large as the limits allow.
@@ -163,34 +168,35 @@ mod tests {
             fs::write(path, content).expect("written");
         }
         let root = Directory::open(place.path()).expect("is there");
-        (place, Files::new(Some(root), ParseOptions::default(), limits))
+        (place, Files::new(Some(root), Path::new("main.tmpl"), Engine::Jinja, limits))
     }
 
     #[test]
-    fn a_template_is_compiled_once() {
-        let (place, files) = files(&[("sub/b", b"B")], Limits::default());
-        assert_eq!(files.path("sub/b"), None, "was not loaded yet");
-        let first = files.load("sub/b").expect("can be read").expect("is there");
-        fs::write(place.path().join("sub/b"), "{% broken").expect("written");
-        let again = files.load("sub/b").expect("can be read").expect("is there");
-        assert!(Arc::ptr_eq(&first, &again));
-        assert_eq!(files.path("sub/b"), Some(place.path().join("sub/b")));
-        assert!(files.contains("sub/b") && !files.contains("sub") && !files.contains("b"));
+    fn a_file_is_found_by_its_name_and_its_name_tells_the_language() {
+        let (_place, files) =
+            files(&[("a.md", b"A"), ("sub/b.gotmpl", b"B"), ("c.tmpl", b"C")], Limits::default());
+        let found = |name| {
+            files.source(name).expect("can be read").map(|source| (source.engine(), source.text().to_owned()))
+        };
+        assert_eq!(found("a.md"), Some((Engine::Jinja, "A".to_owned())));
+        assert_eq!(found("sub/b.gotmpl"), Some((Engine::Go, "B".to_owned())));
+        assert_eq!(found("c.tmpl"), Some((Engine::Jinja, "C".to_owned())), "as the template itself");
+        assert_eq!(found("b.gotmpl"), None);
     }
 
     #[test]
     fn the_limit_on_sources_is_exact() {
         let limits = Limits { source: 4, ..Limits::default() };
         let (_place, files) = files(&[("four", b"1234"), ("five", b"12345")], limits);
-        assert!(files.load("four").expect("fits").is_some());
-        let error = files.load("five").expect_err("is too large");
+        assert!(files.source("four").expect("fits").is_some());
+        let error = files.source("five").expect_err("is too large");
         assert_eq!(error.limit(), Some(LimitKind::Source));
     }
 
     #[test]
     fn what_is_not_utf8_is_shown_where_it_is_not() {
         let (_place, files) = files(&[("latin", b"one\nd\xc3\xa9j\xe0 vu\r\nthree")], Limits::default());
-        let error = files.load("latin").expect_err("is latin-1");
+        let error = files.source("latin").expect_err("is latin-1");
         let place = error.place().expect("is known");
         assert_eq!((error.kind(), place.line, place.column), (ErrorKind::Syntax, 2, 4));
         assert_eq!(place.excerpt.as_deref(), Some("déj\u{fffd} vu"));
@@ -200,10 +206,10 @@ mod tests {
     fn names_outside_are_a_matter_of_security_and_missing_ones_are_not() {
         let (_place, files) = files(&[("sub/b", b"B")], Limits::default());
         for name in ["../x", "/etc/passwd", "sub/../sub/b"] {
-            assert_eq!(files.load(name).expect_err(name).kind(), ErrorKind::Security, "{name}");
+            assert_eq!(files.source(name).expect_err(name).kind(), ErrorKind::Security, "{name}");
         }
         for name in ["x", "sub", "sub/b/c", ""] {
-            assert!(files.load(name).expect(name).is_none(), "{name}");
+            assert!(files.source(name).expect(name).is_none(), "{name}");
         }
         assert_eq!(files.remarks()[0], "`sub` is a directory");
     }
@@ -217,8 +223,8 @@ mod tests {
 
     #[test]
     fn without_a_root_there_is_nothing() {
-        let files = Files::new(None, ParseOptions::default(), Limits::default());
-        assert!(files.load("/etc/passwd").expect("is no error").is_none());
+        let files = Files::new(None, Path::new("-"), Engine::Jinja, Limits::default());
+        assert!(files.source("/etc/passwd").expect("is no error").is_none());
         assert_eq!(files.names(), [] as [&str; 0]);
     }
 }

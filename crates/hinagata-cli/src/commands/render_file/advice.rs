@@ -1,5 +1,7 @@
 //! What a user of the command line can do about an error of a template.
 
+use std::path::Path;
+
 use hinagata_value::{Error, ErrorKind, LimitKind, Limits, near_names};
 use serde_json::Value as Json;
 
@@ -27,19 +29,62 @@ pub(super) fn about_limit(failure: Failure, error: &Error, limits: &Limits) -> F
 
 /// Names variables that were passed and are close to one that was not, or how to pass it.
 pub(super) fn about_variable(failure: Failure, error: &Error, variables: &Json) -> Failure {
-    let Some(name) = missing_variable(error).filter(|name| !PLACED.contains(name)) else { return failure };
-    if !error.near().is_empty() {
-        return failure;
-    }
+    let Some(missing) = Missing::of(error).filter(|_| error.near().is_empty()) else { return failure };
+    let (Missing::Variable(name) | Missing::Key(name)) = missing;
     let passed = variables.as_object().into_iter().flat_map(|variables| variables.keys());
-    match near_names(name, passed.map(String::as_str)) {
-        near if near.is_empty() => failure.advise(format!("a variable is passed with `{name}=…`")),
-        near => failure.near(near),
+    let near = near_names(name, passed.map(String::as_str));
+    match missing {
+        _ if !near.is_empty() => failure.near(near),
+        Missing::Variable(name) if !PLACED.contains(&name) => {
+            failure.advise(format!("a variable is passed with `{name}=…`"))
+        }
+        _ => failure,
     }
 }
 
-/// The variable that is not there: what the error is about, or the name in its sentence.
-fn missing_variable(error: &Error) -> Option<&str> {
-    let sentence = || error.message().strip_prefix('\'')?.strip_suffix("' is undefined");
-    error.subject().or_else(sentence).filter(|_| error.kind() == ErrorKind::Undefined)
+/// What an error says is not there.
+#[derive(Clone, Copy)]
+enum Missing<'e> {
+    /// A variable.
+    Variable(&'e str),
+    /// A key of a map, which may be the one of all variables.
+    Key(&'e str),
+}
+
+impl<'e> Missing<'e> {
+    /// The name in the sentence, which is Jinja2's or Go's.
+    fn of(error: &'e Error) -> Option<Self> {
+        if error.kind() != ErrorKind::Undefined {
+            return None;
+        }
+        let sentence = error.message();
+        let variable = || sentence.strip_prefix('\'')?.strip_suffix("' is undefined");
+        let key = || Some(sentence.rsplit_once("map has no entry for key \"")?.1.trim_end_matches('"'));
+        error.subject().or_else(variable).map(Self::Variable).or_else(|| key().map(Self::Key))
+    }
+}
+
+/// Says where templates come from, for an error about one that is not there.
+pub(super) fn about_template(
+    failure: Failure,
+    error: &Error,
+    root: Option<&Path>,
+    remarks: Vec<String>,
+) -> Failure {
+    let go = is_missing_in_go(error);
+    if error.kind() != ErrorKind::NotFound && !go {
+        return failure;
+    }
+    let failure = remarks.into_iter().fold(failure, Failure::advise);
+    let failure = failure.advise(match root {
+        Some(root) => format!("templates are looked for beneath `{}`", root.display()),
+        None => "a template from standard input has no directory; `--root DIR` names one".to_owned(),
+    });
+    if go { failure.advise("`--with FILE` adds what another file defines") } else { failure }
+}
+
+/// Go has no kind of error for it.
+fn is_missing_in_go(error: &Error) -> bool {
+    let message = error.message();
+    message.contains(": template \"") && message.ends_with("\" not defined")
 }

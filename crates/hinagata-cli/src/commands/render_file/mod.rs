@@ -1,9 +1,11 @@
 //! `hina render-file`: fills one template file.
 
 mod advice;
-mod go;
-mod jinja;
+mod entry;
+mod options;
+mod render;
 mod report;
+mod set;
 
 use std::{
     fs,
@@ -11,11 +13,11 @@ use std::{
     thread,
 };
 
-use clap::ValueEnum;
+use hinagata_template::Engine;
 use hinagata_value::{Limits, near_names};
 use serde_json::Value as Json;
 
-use self::report::Outcome;
+use self::{entry::shown, report::Outcome};
 use super::Format;
 use crate::{
     failure::Failure,
@@ -47,31 +49,31 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     vars: Vec<PathBuf>,
 
+    /// The directory that other templates are loaded from [default: the template's own]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+
     /// The template language, whatever the file is called
     #[arg(long)]
-    engine: Option<Engine>,
+    engine: Option<options::Language>,
 
     /// Set a limit; `hina limits` lists them
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = Setting::parse)]
     limits: Vec<Setting>,
 
-    /// Fail on a variable that is not there, as --undefined error
-    #[arg(long, conflicts_with = "undefined")]
-    strict: bool,
-
     /// Print for each piece of the text where it came from, in place of the text
     #[arg(long)]
     explain: bool,
 
-    /// Print on standard error what the render took
+    /// Print on standard error how long it took
     #[arg(long)]
     time: bool,
 
     #[command(flatten)]
-    jinja: jinja::JinjaOptions,
+    behaviour: options::Behaviour,
 
-    /// A file with more templates, called by its file name or by what it defines
-    #[arg(long, value_name = "FILE", help_heading = "Go")]
+    /// A file whose templates are added to those of the template, as Go's ParseFiles does
+    #[arg(long, value_name = "FILE", help_heading = "Go", conflicts_with = "root")]
     with: Vec<PathBuf>,
 }
 
@@ -80,30 +82,13 @@ const EXAMPLES: &str = r#"Examples:
   hina render-file hello.md user.name=Rumi 'tags:=["a", "b"]' notes=@notes.txt
   hina render-file hello.md --vars vars.json --strict
   echo 'Hello {{ name }}!' | hina render-file - name=Rumi
-  hina render-file page.gotmpl --with parts.gotmpl --vars vars.json
+  hina render-file page.gotmpl --vars vars.json --with layout.gotmpl
   hina render-file chat_template.jinja --chat 'messages:=@messages.json'"#;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Engine {
-    /// Jinja2
-    Jinja,
-    /// Go's text/template
-    Go,
-}
-
-impl Engine {
-    /// The language that a file name tells.
-    fn of(path: &Path) -> Self {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("gotmpl" | "tmpl") => Self::Go,
-            _ => Self::Jinja,
-        }
-    }
-}
 
 /// One render: everything is read but the templates that it includes.
 struct Request<'a> {
     arguments: &'a Arguments,
+    engine: Engine,
     source: String,
     /// The sources of `--with`, in its order.
     more: Vec<String>,
@@ -112,10 +97,13 @@ struct Request<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
-    let engine = arguments.engine.unwrap_or_else(|| Engine::of(&arguments.template));
-    match engine {
-        Engine::Jinja => refuse(&[("--with", !arguments.with.is_empty())], "Go", "Jinja")?,
-        Engine::Go => refuse(&arguments.jinja.given(), "Jinja", "Go")?,
+    let engine = match arguments.engine {
+        Some(language) => language.into(),
+        None => Engine::of_file(&arguments.template.to_string_lossy()),
+    };
+    if engine == Engine::Jinja && !arguments.with.is_empty() {
+        return Err(Failure::usage("`--with` is for Go templates, and this is a Jinja template")
+            .advise("Jinja loads other templates by itself; `--engine` sets the language"));
     }
     let mut limits = Limits::default();
     arguments.limits.iter().for_each(|setting| setting.apply(&mut limits));
@@ -127,19 +115,12 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         .map(|file| read_template(file, "--with -", &inputs, &limits))
         .collect::<Result<_, _>>()?;
     let variables = variables::read(&arguments.vars, &arguments.variables, &inputs)?;
-    let request = Request { arguments, source, more, variables, limits };
-    let outcome = on_its_own_stack(&request.limits, || match engine {
-        Engine::Jinja => jinja::render(&request),
-        Engine::Go => go::render(&request),
+    let request = Request { arguments, engine, source, more, variables, limits };
+    let outcome = on_its_own_stack(&request.limits, || match request.more.is_empty() {
+        true => render::render(&request),
+        false => set::render(&request),
     })?;
     report::print(&outcome, arguments.time, format)
-}
-
-/// Refuses options that mean nothing for the language of the template.
-fn refuse(options: &[(&str, bool)], theirs: &str, ours: &str) -> Result<(), Failure> {
-    let Some((option, _)) = options.iter().find(|(_, given)| *given) else { return Ok(()) };
-    Err(Failure::usage(format!("`{option}` is for {theirs} templates, and this is a {ours} template"))
-        .advise("`--engine` sets the language where the file name does not tell it"))
 }
 
 /// Runs `render` where the stack is as large as the limits say.
@@ -174,26 +155,13 @@ fn read_template(path: &Path, argument: &str, inputs: &Inputs, limits: &Limits) 
     }
 }
 
-/// What the user calls the file.
-fn shown(path: &Path) -> String {
-    if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() }
-}
-
 /// The file beside `path` whose name is closest to its own.
 fn near_files(path: &Path) -> Vec<String> {
     const MOST: usize = 1_000;
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
-    let Ok(entries) = fs::read_dir(directory_of(path)) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(entry::directory_of(path)) else { return Vec::new() };
     let names: Vec<_> =
         entries.take(MOST).flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     let near = near_names(name, names.iter().map(String::as_str));
     near.iter().take(1).map(|near| path.with_file_name(near).display().to_string()).collect()
-}
-
-/// The directory that `path` is in.
-fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    }
 }

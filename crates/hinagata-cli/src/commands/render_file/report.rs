@@ -1,33 +1,32 @@
 //! What a render gave, and how it is printed.
 
 use std::{
+    fmt,
     io::{self, IsTerminal as _, Write as _},
     time::Duration,
 };
 
-use hinagata_value::{Off, Provenance, Segments, Site, Written};
+use hinagata_value::{Error, MarkKind, Segment, Segments, Written};
 use serde_json::{Value as Json, json};
 
-use crate::{commands::Format, diagnostic::shortened, failure::Failure, limits::grouped};
+use crate::{commands::Format, diagnostic::shortened, failure::Failure};
 
 /// Characters of a piece that the table of origins shows.
 const PIECE_WIDTH: usize = 72;
 
 /// The result of a render.
 pub(super) struct Outcome {
-    pub(super) text: String,
+    text: String,
+    warnings: Vec<&'static str>,
     /// The pieces of the text, when their origins were asked for.
-    pub(super) pieces: Option<Vec<Piece>>,
-    pub(super) usage: Usage,
+    pieces: Option<Vec<Piece>>,
+    usage: Usage,
 }
 
-/// What a render took.
+/// The time that a render took.
 pub(super) struct Usage {
     pub(super) compile: Duration,
     pub(super) render: Duration,
-    pub(super) steps: u64,
-    /// The most bytes that were alive at once.
-    pub(super) bytes: usize,
 }
 
 /// A piece of the text that came from one place.
@@ -39,39 +38,42 @@ pub(super) struct Piece {
     turns: Vec<u32>,
 }
 
-/// A place in a template.
+/// Where a piece came from.
 pub(super) struct Origin {
     pub(super) template: String,
     pub(super) line: u32,
     pub(super) column: u32,
+    /// The variable that was printed, where it was exactly one.
+    pub(super) variable: Option<String>,
 }
 
-/// A record of origins that can be shown; none where nothing was recorded.
-pub(super) trait Explained: Provenance {
-    fn pieces(written: &Written<Self>, origin: impl Fn(Site) -> Option<Origin>) -> Option<Vec<Piece>>
-    where
-        Self: Sized;
-}
-
-impl Explained for Off {
-    fn pieces(_written: &Written<Self>, _origin: impl Fn(Site) -> Option<Origin>) -> Option<Vec<Piece>> {
-        None
-    }
-}
-
-impl Explained for Segments {
-    fn pieces(written: &Written<Self>, origin: impl Fn(Site) -> Option<Origin>) -> Option<Vec<Piece>> {
-        let record = &written.provenance;
-        let piece = |segment| {
-            let mut turns: Vec<_> = record.turns_of(segment).map(|turn| turn.index).collect();
-            turns.reverse();
-            Piece { end: segment.end as usize, origin: origin(segment.site), turns }
+impl Outcome {
+    /// The text that was written, and what is to be said about it.
+    pub(super) fn new(written: Written, pieces: Option<Vec<Piece>>, usage: Usage) -> Result<Self, Error> {
+        let parts = written.marks.iter().any(|mark| matches!(mark.kind, MarkKind::Part(_)));
+        let warnings = if parts {
+            vec!["the template makes messages or parts: the text leaves out roles, media and resources"]
+        } else {
+            Vec::new()
         };
-        Some(record.segments().iter().map(piece).collect())
+        Ok(Self { text: written.into_text()?, warnings, pieces, usage })
     }
 }
 
-/// Prints the result, and what the render took when that was asked.
+/// The pieces of a text; `origin` tells where each came from.
+pub(super) fn pieces(
+    record: &Segments,
+    origin: impl Fn(&Segments, &Segment) -> Option<Origin>,
+) -> Vec<Piece> {
+    let piece = |segment: &Segment| {
+        let mut turns: Vec<_> = record.turns_of(segment).map(|turn| turn.index).collect();
+        turns.reverse();
+        Piece { end: segment.end as usize, origin: origin(record, segment), turns }
+    };
+    record.segments().iter().map(piece).collect()
+}
+
+/// Prints the result, and the time that the render took when that was asked.
 pub(super) fn print(outcome: &Outcome, time: bool, format: Format) -> Result<(), Failure> {
     let text = match (format, &outcome.pieces) {
         (Format::Json, _) => format!("{:#}\n", json(outcome, time)),
@@ -84,29 +86,38 @@ pub(super) fn print(outcome: &Outcome, time: bool, format: Format) -> Result<(),
         stdout.write_all(b"\n").map_err(Failure::Output)?;
     }
     stdout.flush().map_err(Failure::Output)?;
-    if time && format == Format::Text {
-        let _ = writeln!(anstream::stderr(), "{}", outcome.usage);
+    if format == Format::Text {
+        talk(outcome, time);
     }
     Ok(())
 }
 
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { compile, render, steps, bytes } = self;
-        let (steps, bytes) = (grouped(*steps), grouped(*bytes as u64));
-        write!(f, "compiled in {compile:.1?}, rendered in {render:.1?}: {steps} steps, {bytes} bytes at most")
+/// What there is to say beside the result; nobody may be there to hear it.
+fn talk(outcome: &Outcome, time: bool) {
+    let mut stderr = anstream::stderr().lock();
+    for warning in &outcome.warnings {
+        let _ = writeln!(stderr, "warning: {warning}");
+    }
+    if time {
+        let _ = writeln!(stderr, "{}", outcome.usage);
+    }
+}
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "compiled in {:.1?}, rendered in {:.1?}", self.compile, self.render)
     }
 }
 
 fn json(outcome: &Outcome, time: bool) -> Json {
-    let mut result = json!({"text": outcome.text, "warnings": []});
+    let mut result = json!({"text": outcome.text, "warnings": outcome.warnings});
     if let Some(pieces) = &outcome.pieces {
         result["segments"] = texts(&outcome.text, pieces).map(|(piece, text)| segment(piece, text)).collect();
     }
     if time {
-        let Usage { compile, render, steps, bytes } = outcome.usage;
         let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
-        result["usage"] = json!({"compile_us": micros(compile), "render_us": micros(render), "steps": steps, "bytes": bytes});
+        let Usage { compile, render } = outcome.usage;
+        result["time"] = json!({"compile_us": micros(compile), "render_us": micros(render)});
     }
     result
 }
@@ -118,6 +129,7 @@ fn segment(piece: &Piece, text: &str) -> Json {
         "template": origin.map(|origin| &origin.template),
         "line": origin.map(|origin| origin.line),
         "column": origin.map(|origin| origin.column),
+        "variable": origin.and_then(|origin| origin.variable.as_ref()),
         "turns": piece.turns,
     })
 }
@@ -133,19 +145,26 @@ fn texts<'o>(text: &'o str, pieces: &'o [Piece]) -> impl Iterator<Item = (&'o Pi
 
 /// One line for each piece: where it came from, in which turns of loops, and what it is.
 fn table(text: &str, pieces: &[Piece]) -> String {
-    let rows: Vec<_> = texts(text, pieces).map(|(piece, text)| (place(piece), quoted(text))).collect();
-    let width = rows.iter().map(|(place, _)| place.chars().count()).max().unwrap_or_default();
-    rows.iter().map(|(place, text)| format!("{place:width$}  {text}\n")).collect()
+    let variable = |piece: &Piece| piece.origin.as_ref().and_then(|origin| origin.variable.clone());
+    let rows: Vec<_> = texts(text, pieces)
+        .map(|(piece, text)| (place(piece), variable(piece).unwrap_or_default(), quoted(text)))
+        .collect();
+    let widest = |column: fn(&(String, String, String)) -> &str| {
+        rows.iter().map(|row| column(row).chars().count()).max().unwrap_or_default()
+    };
+    let (places, variables) = (widest(|row| &row.0), widest(|row| &row.1));
+    let gap = if variables > 0 { "  " } else { "" };
+    rows.iter()
+        .map(|(place, variable, text)| format!("{place:places$}{gap}{variable:variables$}  {text}\n"))
+        .collect()
 }
 
 fn place(piece: &Piece) -> String {
     let mut text = match &piece.origin {
-        Some(Origin { template, line, column }) => format!("{template}:{line}:{column}"),
+        Some(Origin { template, line, column, .. }) => format!("{template}:{line}:{column}"),
         None => "?".to_owned(),
     };
-    for turn in &piece.turns {
-        text.push_str(&format!("[{turn}]"));
-    }
+    text.extend(piece.turns.iter().map(|turn| format!("[{turn}]")));
     text
 }
 

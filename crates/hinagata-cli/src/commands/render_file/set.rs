@@ -1,14 +1,16 @@
-//! Go templates: one set of the template and the files given with it.
+//! A Go template with files beside it that are parsed into one set: what they define is defined for
+//! all of them, and later definitions replace earlier ones.
 
 use std::{collections::HashMap, path::Path, time::Instant};
 
-use hinagata_gotemplate::{Context, MissingKey, Options, Set};
-use hinagata_value::{Budget, Calls, Error, Functions, Heap, Off, Output, Segments, Site};
+use hinagata_gotemplate::{Context, Set};
+use hinagata_template::structure_functions;
+use hinagata_value::{Budget, Calls, Error, Heap, Output, Segments, Written};
 
 use super::{
     Request, advice,
-    report::{self, Explained, Outcome, Usage},
-    shown,
+    entry::shown,
+    report::{Origin, Outcome, Usage, pieces},
 };
 use crate::failure::Failure;
 
@@ -52,21 +54,15 @@ impl<'a> Sources<'a> {
 
 pub(super) fn render(request: &Request<'_>) -> Result<Outcome, Failure> {
     let sources = Sources::of(request)?;
-    let result = if request.arguments.explain {
-        pass::<Segments>(request, &sources)
-    } else {
-        pass::<Off>(request, &sources)
-    };
-    result.map_err(|error| failure(&error, request, &sources))
+    pass(request, &sources).map_err(|error| failure(&error, request, &sources))
 }
 
 /// Parses and runs the set.
-fn pass<P: Explained>(request: &Request<'_>, sources: &Sources<'_>) -> Result<Outcome, Error> {
-    let limits = &request.limits;
-    let missing_key = if request.arguments.strict { MissingKey::Error } else { MissingKey::Invalid };
-    let functions = Functions::none();
+fn pass(request: &Request<'_>, sources: &Sources<'_>) -> Result<Outcome, Error> {
+    let Request { arguments, variables, limits, .. } = request;
+    let functions = structure_functions();
     let started = Instant::now();
-    let mut set = Set::new(Options { missing_key, ..Options::default() }, functions);
+    let mut set = Set::new(arguments.behaviour.options().go, &functions);
     for (name, source) in &sources.sources {
         set.parse(name, source, &Budget::new(limits.clone()))?;
     }
@@ -76,31 +72,25 @@ fn pass<P: Explained>(request: &Request<'_>, sources: &Sources<'_>) -> Result<Ou
     let budget = Budget::new(limits.clone());
     let calls = Calls::new();
     let heap = Heap::new(&budget);
-    let mut output = Output::<P>::new(&budget);
-    let context = Context { heap: &heap, functions, calls: &calls, templates: &(), first_template: 0 };
+    let mut output = Output::<Segments>::new(&budget);
+    let context =
+        Context { heap: &heap, functions: &functions, calls: &calls, templates: &(), first_template: 0 };
     let (entry, _) = sources.sources.first().expect("the template itself is the first");
-    set.execute(entry, &request.variables, &context, &mut output)?;
-    let usage =
-        Usage { compile, render: started.elapsed(), steps: budget.steps_used(), bytes: budget.bytes_peak() };
-    let written = output.finish();
-    let origin = |site: Site| {
-        let place = set.place(site, 0)?;
-        Some(report::Origin {
-            template: sources.path(&place.template),
-            line: place.line,
-            column: place.column,
+    set.execute(entry, variables, &context, &mut output)?;
+    let usage = Usage { compile, render: started.elapsed() };
+    let Written { text, marks, provenance, .. } = output.finish();
+    let pieces = arguments.explain.then(|| {
+        pieces(&provenance, |_, segment| {
+            let place = set.place(segment.site, 0)?;
+            let template = sources.path(&place.template);
+            Some(Origin { template, line: place.line, column: place.column, variable: None })
         })
-    };
-    let pieces = P::pieces(&written, origin);
-    Ok(Outcome { text: written.into_text()?, pieces, usage })
+    });
+    Outcome::new(Written { text, marks, ..Written::default() }, pieces, usage)
 }
 
 fn failure(error: &Error, request: &Request<'_>, sources: &Sources<'_>) -> Failure {
     let failure = Failure::template(error, |name| sources.path(name));
-    let failure = advice::about_limit(failure, error, &request.limits);
-    let message = error.message();
-    if message.contains(": template \"") && message.ends_with(" not defined") {
-        return failure.advise("`--with FILE` adds the templates of another file");
-    }
-    failure
+    let failure = advice::about_variable(failure, error, &request.variables);
+    advice::about_limit(failure, error, &request.limits)
 }

@@ -1,0 +1,61 @@
+//! Rendering a template that loads others by name.
+
+use std::time::Instant;
+
+use hinagata_template::{Render, Template};
+use hinagata_value::{Calls, Error, Pass, Written};
+
+use super::{
+    Request, advice,
+    entry::Entry,
+    report::{Origin, Outcome, Usage, pieces},
+};
+use crate::{failure::Failure, files::Files};
+
+pub(super) fn render(request: &Request<'_>) -> Result<Outcome, Failure> {
+    let arguments = request.arguments;
+    let entry = Entry::new(&arguments.template, arguments.root.as_deref());
+    let files = Files::new(entry.open_root()?, &arguments.template, request.engine, request.limits.clone());
+    pass(request, &entry, &files).map_err(|error| failure(&error, request, &entry, &files))
+}
+
+/// Compiles and runs the template.
+fn pass(request: &Request<'_>, entry: &Entry, files: &Files) -> Result<Outcome, Error> {
+    let Request { arguments, engine, source, variables, limits, .. } = request;
+    let started = Instant::now();
+    let template = Template::compile(*engine, &entry.name, source, &arguments.behaviour.options(), limits)?;
+    let compile = started.elapsed();
+
+    let started = Instant::now();
+    let render = Render::new().limits(limits.clone()).sources(files);
+    let calls = Calls::new();
+    if !arguments.explain {
+        let written = done(render.pass(&template, variables, &calls)?)?;
+        return Outcome::new(written, None, Usage { compile, render: started.elapsed() });
+    }
+    let traced = done(render.pass_traced(&template, variables, &calls)?)?;
+    let usage = Usage { compile, render: started.elapsed() };
+    let pieces = pieces(&traced.written.provenance, |record, segment| {
+        let origin = traced.map.origin(record, segment)?;
+        let (template, variable) = (entry.path(&origin.place.template), origin.variable);
+        Some(Origin { template, line: origin.place.line, column: origin.place.column, variable })
+    });
+    let Written { text, marks, .. } = traced.written;
+    Outcome::new(Written { text, marks, ..Written::default() }, Some(pieces), usage)
+}
+
+/// What a pass gave; no function here needs the outside.
+fn done<T>(pass: Pass<'_, T>) -> Result<T, Error> {
+    match pass {
+        Pass::Done(result) => Ok(result),
+        Pass::Wait(_) => Err(Error::runtime("a function needs the outside, which is not there")),
+    }
+}
+
+/// The failure as the user should see it, with advice about variables, files and limits.
+fn failure(error: &Error, request: &Request<'_>, entry: &Entry, files: &Files) -> Failure {
+    let failure = Failure::template(error, |name| entry.path(name));
+    let failure = advice::about_limit(failure, error, &request.limits);
+    let failure = advice::about_variable(failure, error, &request.variables);
+    advice::about_template(failure, error, entry.root.as_deref(), files.remarks())
+}
