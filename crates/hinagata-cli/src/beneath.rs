@@ -31,14 +31,13 @@ pub(crate) enum Refused {
 impl Directory {
     /// The directory at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        if !path.metadata()?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
         Ok(Self {
             path: path.to_owned(),
             #[cfg(target_os = "linux")]
             handle: linux::directory(path)?,
-        })
-        .and_then(|directory| match directory.path.metadata()?.is_dir() {
-            true => Ok(directory),
-            false => Err(io::ErrorKind::NotADirectory.into()),
         })
     }
 

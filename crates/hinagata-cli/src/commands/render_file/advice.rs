@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hinagata_value::{Error, ErrorKind, LimitKind, Limits, near_names};
+use hinagata_value::{Error, ErrorKind, LimitKind, Limits, Place, near_names};
 use serde_json::Value as Json;
 
 use crate::{
@@ -35,11 +35,17 @@ pub(super) fn about_variable(failure: Failure, error: &Error, variables: &Json) 
     let near = near_names(name, passed.map(String::as_str));
     match missing {
         _ if !near.is_empty() => failure.near(near),
-        Missing::Variable(name) if !PLACED.contains(&name) => {
+        Missing::Variable(name) if !PLACED.contains(&name) && !is_called(error) => {
             failure.advise(format!("a variable is passed with `{name}=…`"))
         }
         _ => failure,
     }
+}
+
+/// Whether the place is that of a call: what can be called is nothing to pass.
+fn is_called(error: &Error) -> bool {
+    let at = |place: &Place| place.excerpt.as_ref()?.chars().nth((place.column as usize).checked_sub(1)?);
+    error.place().and_then(at) == Some('(')
 }
 
 /// What an error says is not there.
