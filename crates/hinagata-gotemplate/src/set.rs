@@ -1,5 +1,6 @@
 //! Sets of templates: parsed one source after the other, linked, ready to run.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{collections::BTreeSet, sync::Arc};
 
 use hinagata_value::{
@@ -15,6 +16,9 @@ use crate::{
     tree::{At, Builtin, Tree, shown},
     value::view::Integers,
 };
+
+/// Bytes of room that a set remembers at most for its next render.
+const LARGEST_HINT: usize = 1 << 20;
 
 /// What a field gives that a map does not have: Go's option `missingkey`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +91,8 @@ pub struct Set {
     links: Vec<Box<[Option<u32>]>>,
     /// The name that was parsed first: Go names the set after it.
     first: Option<Box<str>>,
+    /// The size of the last output of [`Set::render`]: room for the next one.
+    size: Arc<AtomicUsize>,
 }
 
 impl Set {
@@ -112,6 +118,7 @@ impl Set {
             names: Vec::new(),
             links: Vec::new(),
             first: None,
+            size: Arc::default(),
         }
     }
 
@@ -237,10 +244,16 @@ impl Set {
         let budget = Budget::new(limits);
         let calls = Calls::new();
         let heap = Heap::new(&budget);
-        let mut output: Output<'_> = Output::new(&budget);
+        let expected = self.size.load(Ordering::Relaxed).min(budget.limits().bytes / 8);
+        let mut output: Output<'_> = Output::with_capacity(&budget, expected)?;
         let context = Context { heap: &heap, functions, calls: &calls, templates: &(), first_template: 0 };
         self.execute(name, data, &context, &mut output)?;
-        output.finish().into_text()
+        let text = output.finish().into_text()?;
+        let size = text.len().min(LARGEST_HINT);
+        if size != expected {
+            self.size.store(size, Ordering::Relaxed);
+        }
+        Ok(text)
     }
 
     /// The place of a site that a run of this set recorded; `first_template` as in [`Context`].
