@@ -137,7 +137,12 @@ impl Context<'_, '_> {
             (_, Some(name)) => format!("the value has no attribute '{name}'"),
             (_, None) => "the value is undefined".to_owned(),
         };
-        Error::undefined(message)
+        let error = Error::undefined(message);
+        match (undefined.owner, undefined.name) {
+            // Only a variable has a list of names that it could have meant.
+            (Owner::Variables, Some(name)) => error.about(name),
+            _ => error,
+        }
     }
 
     /// Refuses an undefined value that may not even be printed, compared or gone over.

@@ -121,7 +121,7 @@ impl<'a> Vm<'_, 'a> {
                 Ok(Flow::Next)
             }
             Op::Extends(parent) => {
-                self.exec_extends(parent)?;
+                self.exec_extends(parent, span)?;
                 Ok(Flow::Next)
             }
             Op::Include(include) => {

@@ -119,12 +119,12 @@ impl<'a> Vm<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn exec_extends(&mut self, parent: &'a Expr) -> Result<()> {
+    pub(super) fn exec_extends(&mut self, parent: &'a Expr, span: Span) -> Result<()> {
         let name = self.eval(parent)?;
         if self.parent.is_some() {
             return Err(Error::runtime("a template can extend one other template only"));
         }
-        let parent = self.load(&name)?;
+        let parent = self.load_at(&name, span)?;
         self.add_blocks(self.context, parent)?;
         self.parent = Some(parent);
         Ok(())
@@ -235,7 +235,7 @@ impl<'a> Vm<'_, 'a> {
                 text => self.print_value(text, self.site(span), out),
             };
         }
-        let template = match self.load(&name) {
+        let template = match self.load_at(&name, span) {
             Ok(template) => template,
             // A template that cannot be read is an error all the same; only a missing one is ignored.
             Err(error) if error.kind() == ErrorKind::NotFound && include.ignore_missing => return Ok(()),
@@ -272,7 +272,7 @@ impl<'a> Vm<'_, 'a> {
 
     pub(super) fn exec_import(&mut self, import: &'a Import, span: Span) -> Result<()> {
         let name = self.eval(&import.template)?;
-        let template = self.load(&name)?;
+        let template = self.load_at(&name, span)?;
         let context = self.context_of(import.with_context, &import.visible)?;
         let module = self.module(template, context, span)?;
         self.assign(&import.target, module)
@@ -280,7 +280,7 @@ impl<'a> Vm<'_, 'a> {
 
     pub(super) fn exec_from_import(&mut self, import: &'a FromImport, span: Span) -> Result<()> {
         let name = self.eval(&import.template)?;
-        let template = self.load(&name)?;
+        let template = self.load_at(&name, span)?;
         let context = self.context_of(import.with_context, &import.visible)?;
         let module = self.module(template, context, span)?;
         for (name, target) in &import.names {
@@ -315,6 +315,11 @@ impl<'a> Vm<'_, 'a> {
         self.floor = self.slots.len();
         let body = out.into_value(self.autoescape)?;
         self.objects.add(Object::Module { exports, body })
+    }
+
+    /// As [`Vm::load`]; a template that does not compile has its own place, and this is the way to it.
+    fn load_at(&mut self, name: &Value<'a>, span: Span) -> Result<u32> {
+        self.load(name).map_err(|error| if error.is_settled() { self.via(error, span) } else { error })
     }
 
     /// The template with this name, or the first of these names that exists.

@@ -58,15 +58,14 @@ enum Missing<'e> {
 }
 
 impl<'e> Missing<'e> {
-    /// The name in the sentence, which is Jinja2's or Go's.
+    /// The name that the error is about; Go tells it in its sentence only.
     fn of(error: &'e Error) -> Option<Self> {
         if error.kind() != ErrorKind::Undefined {
             return None;
         }
-        let sentence = error.message();
-        let variable = || sentence.strip_prefix('\'')?.strip_suffix("' is undefined");
-        let key = || Some(sentence.rsplit_once("map has no entry for key \"")?.1.trim_end_matches('"'));
-        error.subject().or_else(variable).map(Self::Variable).or_else(|| key().map(Self::Key))
+        let key =
+            || Some(error.message().rsplit_once("map has no entry for key \"")?.1.trim_end_matches('"'));
+        error.subject().map(Self::Variable).or_else(|| key().map(Self::Key))
     }
 }
 
