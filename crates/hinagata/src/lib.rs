@@ -31,6 +31,7 @@ mod place;
 mod resolution;
 pub mod source;
 mod vocab;
+mod workspace;
 
 pub use agent::Agent;
 pub use candidates::{Candidate, Choice, Listing};
@@ -44,3 +45,4 @@ pub use pack::{Approval, Approvals, Manifest, PackId, PackKind, Provider, Replac
 pub use place::Place;
 pub use resolution::{Resolution, Resolutions, record as record_resolution, utc};
 pub use vocab::Vocabulary;
+pub use workspace::{ROOT_VARIABLE, RootFound, SETTINGS_FILE, WorkspaceRoot};

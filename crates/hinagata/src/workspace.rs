@@ -1,0 +1,179 @@
+//! The workspace root: which directory holds the prompts, packs and settings that a call works with.
+
+use std::{
+    ffi::OsStr,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use crate::{Code, Error, Result};
+
+/// The environment variable that names the workspace root.
+pub const ROOT_VARIABLE: &str = "HINAGATA_ROOT";
+
+/// The file with the settings of a workspace, beneath its root.
+pub const SETTINGS_FILE: &str = "hinagata.toml";
+
+/// The directory of the user's prompts and packs, beneath the root.
+const USER_DATA: &str = "user_data";
+
+/// The root of a workspace, and what led to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspaceRoot {
+    /// The directory, absolute where the current directory is.
+    pub path: PathBuf,
+    /// What led to it.
+    pub found: RootFound,
+}
+
+/// What led to a workspace root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RootFound {
+    /// The caller named it.
+    Flag,
+    /// `HINAGATA_ROOT` names it.
+    Environment,
+    /// It holds `hinagata.toml`, and is the nearest that holds that or `user_data`.
+    Settings,
+    /// It holds `user_data`, and is the nearest that holds that or `hinagata.toml`.
+    UserData,
+    /// Nothing: it is the current directory.
+    Current,
+}
+
+impl RootFound {
+    /// The name for machines.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::Settings => "settings",
+            Self::UserData => "user_data",
+            Self::Current => "current",
+        }
+    }
+}
+
+impl fmt::Display for RootFound {
+    /// For people, to stand behind the path.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Flag => "named by --root",
+            Self::Environment => "named by HINAGATA_ROOT",
+            Self::Settings => "holds hinagata.toml",
+            Self::UserData => "holds user_data",
+            Self::Current => "the current directory; no parent holds hinagata.toml or user_data",
+        })
+    }
+}
+
+impl WorkspaceRoot {
+    /// The root that `flag` names, else `environment` (what `HINAGATA_ROOT` holds), else the nearest directory from
+    /// `current` upwards that holds `hinagata.toml` or `user_data`, else `current`.
+    ///
+    /// A variable that is empty counts as none. Relative names start at `current`.
+    #[must_use]
+    pub fn find(flag: Option<&Path>, environment: Option<&OsStr>, current: &Path) -> Self {
+        if let Some(flag) = flag {
+            return Self { path: current.join(flag), found: RootFound::Flag };
+        }
+        if let Some(named) = environment.filter(|named| !named.is_empty()) {
+            return Self { path: current.join(named), found: RootFound::Environment };
+        }
+        let marked = current.ancestors().find_map(|path| Some((path, mark(path)?)));
+        let (path, found) = marked.unwrap_or((current, RootFound::Current));
+        Self { path: path.to_owned(), found }
+    }
+
+    /// The root, when it is a directory.
+    ///
+    /// # Errors
+    /// Code `not_found` for a name that leads to no directory: an empty workspace in its place would hide the slip.
+    pub fn existing(self) -> Result<Self> {
+        if self.path.is_dir() {
+            return Ok(self);
+        }
+        let path = self.path.display();
+        Err(Error::new(Code::NotFound, format!("the workspace root `{path}` is no directory"))
+            .with("root", path.to_string())
+            .with("reason", "root")
+            .with_hint(format!("it is {}; `hina init --root {path}` makes a workspace there", self.found)))
+    }
+}
+
+/// What makes `path` a workspace root.
+fn mark(path: &Path) -> Option<RootFound> {
+    if path.join(SETTINGS_FILE).is_file() {
+        return Some(RootFound::Settings);
+    }
+    path.join(USER_DATA).is_dir().then_some(RootFound::UserData)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// `settings/deep/er` beneath a `hinagata.toml`, `data/deep` beneath a `user_data`, `plain` beneath neither.
+    fn place() -> tempfile::TempDir {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for directory in ["settings/deep/er", "data/deep", "data/user_data", "plain"] {
+            fs::create_dir_all(place.path().join(directory)).expect("made");
+        }
+        fs::write(place.path().join("settings/hinagata.toml"), "").expect("written");
+        place
+    }
+
+    fn found(
+        place: &Path,
+        flag: Option<&str>,
+        environment: Option<&str>,
+        current: &str,
+    ) -> (String, RootFound) {
+        let root =
+            WorkspaceRoot::find(flag.map(Path::new), environment.map(OsStr::new), &place.join(current));
+        let path = root.path.strip_prefix(place).expect("is beneath").to_string_lossy().into_owned();
+        (path, root.found)
+    }
+
+    #[test]
+    fn the_flag_beats_the_environment_and_both_beat_the_directory() {
+        let place = place();
+        let both = found(place.path(), Some("a"), Some("b"), "settings");
+        assert_eq!(both, ("settings/a".into(), RootFound::Flag));
+        let one = found(place.path(), None, Some("b"), "settings");
+        assert_eq!(one, ("settings/b".into(), RootFound::Environment));
+        let empty = found(place.path(), None, Some(""), "settings");
+        assert_eq!(empty, ("settings".into(), RootFound::Settings));
+    }
+
+    #[test]
+    fn the_nearest_marked_parent_is_the_root() {
+        let place = place();
+        let at = |current: &str| found(place.path(), None, None, current);
+        assert_eq!(at("settings/deep/er"), ("settings".into(), RootFound::Settings));
+        assert_eq!(at("data/deep"), ("data".into(), RootFound::UserData));
+        fs::create_dir(place.path().join("settings/deep/user_data")).expect("made");
+        assert_eq!(at("settings/deep/er"), ("settings/deep".into(), RootFound::UserData));
+    }
+
+    #[test]
+    fn without_a_mark_the_current_directory_is_the_root() {
+        let place = place();
+        // A file that is called as the directory, and a directory that is called as the file, mark nothing.
+        fs::write(place.path().join("plain/user_data"), "").expect("written");
+        fs::create_dir(place.path().join("plain/hinagata.toml")).expect("made");
+        assert_eq!(found(place.path(), None, None, "plain"), ("plain".into(), RootFound::Current));
+    }
+
+    #[test]
+    fn a_root_that_is_not_there_is_told() {
+        let place = place();
+        let root = WorkspaceRoot::find(Some(Path::new("none")), None, place.path());
+        let error = root.existing().expect_err("is not there");
+        assert_eq!((error.code(), error.reason()), (Code::NotFound, Some("root")));
+        assert!(error.hint().is_some_and(|hint| hint.contains("named by --root")), "{error:?}");
+    }
+}
