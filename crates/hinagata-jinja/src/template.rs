@@ -1,6 +1,7 @@
 //! Compiled templates, and where a render finds them.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     sync::{
         Arc,
@@ -86,14 +87,25 @@ fn check_names(tree: &ast::Template, source: &Source) -> Result<()> {
 
 /// Where a render finds the templates it includes, extends and imports.
 pub trait Loader {
-    /// The template called `name`; `None` when there is none.
+    /// The template called `name`; `None` when there is none. It must be compiled under that name.
     ///
     /// # Errors
     /// When there is one, but it cannot be read or compiled.
     fn load(&self, name: &str) -> Result<Option<Arc<Template>>>;
 
-    /// Whether there is a template called `name`, without compiling it.
-    fn contains(&self, name: &str) -> bool;
+    /// The name under which the template is kept that the template `from` calls `name`; `name` itself
+    /// when there is none.
+    ///
+    /// What a name means may depend on where it is written: `from` is the template that the statement
+    /// stands in, also when a block or macro of it runs on behalf of another. Everything else in a run
+    /// (looking up, places of errors, sites) uses the joined name.
+    ///
+    /// # Errors
+    /// When it cannot be told which template is meant.
+    fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
+        let _ = from;
+        Ok(Cow::Borrowed(name))
+    }
 
     /// The names there are, for advice when one is not found.
     fn names(&self) -> Vec<String> {
@@ -109,20 +121,12 @@ impl Loader for NoTemplates {
     fn load(&self, _name: &str) -> Result<Option<Arc<Template>>> {
         Ok(None)
     }
-
-    fn contains(&self, _name: &str) -> bool {
-        false
-    }
 }
 
 /// Templates compiled beforehand.
 impl Loader for HashMap<String, Arc<Template>> {
     fn load(&self, name: &str) -> Result<Option<Arc<Template>>> {
         Ok(self.get(name).cloned())
-    }
-
-    fn contains(&self, name: &str) -> bool {
-        self.contains_key(name)
     }
 
     fn names(&self) -> Vec<String> {
@@ -160,10 +164,6 @@ impl Loader for Sources {
         let template = Arc::new(Template::compile(name, source, &self.options, &self.limits)?);
         compiled.insert(name.to_owned(), template.clone());
         Ok(Some(template))
-    }
-
-    fn contains(&self, name: &str) -> bool {
-        self.sources.contains_key(name)
     }
 
     fn names(&self) -> Vec<String> {

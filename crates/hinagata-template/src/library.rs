@@ -1,6 +1,7 @@
 //! The templates of one render: each name is looked up once and compiled when it is needed.
 
 use std::{
+    borrow::Cow,
     cell::{Cell, OnceCell, RefCell},
     collections::HashMap,
     fmt,
@@ -23,9 +24,33 @@ pub(crate) struct Library<'r> {
     limits: &'r Limits,
     entries: Keep<Entry>,
     by_name: RefCell<HashMap<Box<str>, usize>>,
+    joined: RefCell<Joined>,
     /// The Jinja templates by their number, the one that is rendered not counted: its number is 0.
     jinja: Keep<Arc<hinagata_jinja::Template>>,
     next_go: Cell<u32>,
+}
+
+/// Names that were joined: by the template they stand in, then as they are written.
+///
+/// Joining may mean looking at files, and an include in a loop asks each time.
+#[derive(Debug, Default)]
+struct Joined {
+    names: HashMap<Box<str>, HashMap<Box<str>, Box<str>>>,
+    len: usize,
+}
+
+impl Joined {
+    fn get(&self, from: &str, name: &str) -> Option<&str> {
+        if self.len == 0 {
+            return None;
+        }
+        Some(self.names.get(from)?.get(name)?)
+    }
+
+    fn insert(&mut self, from: &str, name: &str, joined: &str) {
+        self.names.entry(from.into()).or_default().insert(name.into(), joined.into());
+        self.len += 1;
+    }
 }
 
 /// A template that a render found.
@@ -68,6 +93,7 @@ impl<'r> Library<'r> {
             limits,
             entries: Keep::new(),
             by_name: RefCell::default(),
+            joined: RefCell::default(),
             jinja: Keep::new(),
             next_go: Cell::new(FIRST_GO + root_size),
         }
@@ -83,8 +109,25 @@ impl<'r> Library<'r> {
         self.sources.names()
     }
 
+    /// The name under which the template is kept that `from` calls `name`.
+    pub(crate) fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
+        if let Some(joined) = self.joined.borrow().get(from, name) {
+            return Ok(Cow::Owned(joined.to_owned()));
+        }
+        let joined = self.sources.join(from, name)?;
+        let mut known = self.joined.borrow_mut();
+        // One template may have many names: that they are kept must not be a way around the limits.
+        if matches!(joined, Cow::Owned(_)) && known.len < self.limits.templates {
+            known.insert(from, name, &joined);
+        }
+        Ok(joined)
+    }
+
     /// The language of the template called `name`; `None` when there is none.
     pub(crate) fn engine(&self, name: &str) -> Result<Option<Engine>> {
+        if name == self.root.name() {
+            return Ok(Some(self.root.engine()));
+        }
         Ok(self.find(name)?.map(|entry| entry.source.engine()))
     }
 
@@ -158,7 +201,7 @@ impl hinagata_jinja::Loader for Library<'_> {
             Some(Engine::Go) => Err(Error::runtime(format!(
                 "'{name}' is a Go template: it can be included, but not extended or imported"
             ))
-            .with_hint(format!("use {{% include \"{name}\" %}}"))),
+            .with_hint("use {% include %} for it")),
             Some(Engine::Jinja) => Ok(self.load(name)?.and_then(|compiled| match compiled {
                 Compiled::Jinja(template) => match template.body() {
                     Body::Jinja(jinja) => Some(jinja.clone()),
@@ -169,8 +212,8 @@ impl hinagata_jinja::Loader for Library<'_> {
         }
     }
 
-    fn contains(&self, name: &str) -> bool {
-        matches!(self.engine(name), Ok(Some(_)))
+    fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
+        self.join(from, name)
     }
 
     fn names(&self) -> Vec<String> {

@@ -4,7 +4,7 @@
 //! both: whatever one of them cannot find itself is looked up here and run by the engine it is written
 //! for, on the same heap, budget and calls.
 
-use std::cell::RefCell;
+use std::{borrow::Cow, cell::RefCell};
 
 use hinagata_gotemplate::{Context, Data as GoData, Templates};
 use hinagata_jinja::{Data as JinjaData, Outside, Printed, Run};
@@ -202,6 +202,10 @@ impl<'a> Outside<'a> for Session<'_, 'a> {
 
 /// For Go, everything that its own source does not define is outside.
 impl<'a, P: Provenance> Templates<'a, P> for Session<'_, 'a> {
+    fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
+        self.library.join(from, name).map_err(own_place)
+    }
+
     fn contains(&self, name: &str) -> bool {
         // What cannot be read is there: reading it again tells why.
         !matches!(self.library.engine(name), Ok(None))

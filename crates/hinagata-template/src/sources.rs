@@ -1,6 +1,7 @@
 //! Where the sources of templates come from.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
@@ -14,12 +15,56 @@ use crate::Engine;
 ///
 /// Whoever implements it decides what a name is: a file beneath a directory, a row of a catalog. A
 /// render asks for a name once and keeps the answer, so it sees one state of it from start to end.
+///
+/// Where a name means different templates in different places, [`Sources::join`] tells which:
+///
+/// ```
+/// use std::borrow::Cow;
+/// use hinagata_template::{Engine, MemorySources, Options, Render, SourceText, Sources, Template};
+/// use hinagata_value::{Limits, Result};
+///
+/// /// Names are looked up beside the template that they are written in.
+/// struct Beside(MemorySources);
+///
+/// impl Sources for Beside {
+///     fn source(&self, name: &str) -> Result<Option<SourceText>> {
+///         self.0.source(name)
+///     }
+///
+///     fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
+///         let Some((folder, _)) = from.rsplit_once('/') else { return Ok(Cow::Borrowed(name)) };
+///         let beside = format!("{folder}/{name}");
+///         Ok(if self.0.source(&beside)?.is_some() { Cow::Owned(beside) } else { Cow::Borrowed(name) })
+///     }
+/// }
+///
+/// let sources = Beside(MemorySources::from_iter([("a/main.md", ""), ("a/part.md", "A"), ("part.md", "?")]));
+/// let (options, limits) = (Options::default(), Limits::default());
+/// let main = Template::compile(Engine::Jinja, "a/main.md", "{% include 'part.md' %}", &options, &limits)?;
+/// assert_eq!(Render::new().sources(&sources).text(&main, &serde_json::json!({}))?, "A");
+/// # Ok::<(), hinagata_value::Error>(())
+/// ```
 pub trait Sources {
-    /// The source of the template called `name`; `None` when there is none.
+    /// The source of the template called `name`; `None` when there is none. `name` is a joined one.
     ///
     /// # Errors
     /// When there is one that cannot be read.
     fn source(&self, name: &str) -> Result<Option<SourceText>>;
+
+    /// The name under which the template is kept that the template `from` calls `name`; `name` itself
+    /// when there is none.
+    ///
+    /// `from` is a joined name too: that of the template which the use stands in, also when a block or
+    /// macro of it runs on behalf of another. A render and an analysis use joined names for everything:
+    /// looking up, the cache, circles, places of errors, origins. Only an error about a template that
+    /// does not exist tells the name as it is written.
+    ///
+    /// # Errors
+    /// When it cannot be told which template is meant.
+    fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
+        let _ = from;
+        Ok(Cow::Borrowed(name))
+    }
 
     /// The names there are, for advice when one is not found.
     fn names(&self) -> Vec<String> {

@@ -15,7 +15,7 @@ mod print;
 mod quick;
 mod range;
 
-use std::{cell::OnceCell, rc::Weak, sync::Arc};
+use std::{borrow::Cow, cell::OnceCell, rc::Weak, sync::Arc};
 
 use hinagata_value::{
     Budget, Calls, EngineRef, Error, ErrorKind, Function, Functions, Heap, List, Output, Provenance, Result,
@@ -65,6 +65,16 @@ impl std::fmt::Debug for Data<'_> {
 
 /// Templates from outside the set, found when a call needs one.
 pub trait Templates<'a, P: Provenance> {
+    /// The name under which the template is kept that the source `from` calls `name`; `name` itself when
+    /// there is none. The other methods get joined names.
+    ///
+    /// # Errors
+    /// When it cannot be told which template is meant.
+    fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
+        let _ = from;
+        Ok(Cow::Borrowed(name))
+    }
+
     /// Whether there is a template of that name.
     fn contains(&self, name: &str) -> bool;
 
@@ -139,6 +149,14 @@ impl<'a> Val<'a> {
     fn unboxed(self) -> Self {
         if self.value.is_none() { Self::INVALID } else { Self { boxed: false, ..self } }
     }
+}
+
+/// A template that is called.
+enum Target<'n> {
+    /// One of the set, by its number.
+    Own(u32),
+    /// One from outside, by its joined name.
+    Outside(Cow<'n, str>),
 }
 
 /// How a body ended.
@@ -410,11 +428,10 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn template(&mut self, index: u32, node: &'a TemplateNode, dot: &Val<'a>) -> Result<()> {
         self.at = At::node(index);
         let site = self.at;
-        let name = &*self.tree.calls[node.call as usize];
-        let target = self.set.target(self.tree_number, node.call);
-        if target.is_none() && !self.context.templates.contains(name) {
-            return Err(self.not_defined(name));
-        }
+        let target = match self.set.target(self.tree_number, node.call) {
+            Some(number) => Target::Own(number),
+            None => self.find_outside(&self.tree.calls[node.call as usize])?,
+        };
         if self.depth == MOST_CALLS {
             let depth = Part::Int(i64::from(MOST_CALLS));
             return Err(self.fail("exceeded maximum template depth (%d)", &[depth]));
@@ -424,7 +441,10 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             None => Val::INVALID,
         };
         let _level = self.budget.call()?;
-        let Some(target) = target else { return self.outside(site, name, dot.value) };
+        let target = match target {
+            Target::Own(number) => number,
+            Target::Outside(name) => return self.outside(site, &name, dot.value),
+        };
         let caller = (self.tree, self.tree_number, self.base);
         let caller_root = std::mem::replace(&mut self.root, dot.clone());
         (self.tree, self.tree_number) = (self.set.tree(target), target);
@@ -451,7 +471,29 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         let outside = self.context.templates.names();
         let known = self.set.names().into_iter().chain(outside.iter().map(String::as_str));
         let near = near_names(name, known);
-        self.fail("template %q not defined", &[Part::Text(name)]).with_near(near)
+        let error = self.fail("template %q not defined", &[Part::Text(name)]);
+        error.with_kind(ErrorKind::NotFound).with_near(near).about(name)
+    }
+
+    /// The template that the source calls `name`, which the set does not define.
+    #[cold]
+    fn find_outside(&self, name: &'a str) -> Result<Target<'a>> {
+        let source = &*self.tree.source.name;
+        let joined = self.context.templates.join(source, name).map_err(|error| match error.place() {
+            Some(_) => error.via(self.tree.place(self.at)),
+            None => error,
+        })?;
+        if *joined == *source {
+            // The source itself, called by another name than its own.
+            if let Some(number) = self.set.number(source) {
+                return Ok(Target::Own(number));
+            }
+        }
+        if self.context.templates.contains(&joined) {
+            Ok(Target::Outside(joined))
+        } else {
+            Err(self.not_defined(name))
+        }
     }
 
     /// Renders a template that the set does not have.

@@ -2,14 +2,12 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use hinagata_value::{Error, ErrorKind, Off, Output, Provenance, Result, Value, near_names};
+use hinagata_value::{Error, ErrorKind, Off, Output, Provenance, Result, Value};
 
-use super::{Vm, names::BlockList, objects::Object};
+use super::{Vm, load::Found, names::BlockList, objects::Object};
 use crate::{
-    Template,
     ast::Span,
     code::{BlockCall, Expr, FromImport, Import, Include},
-    library::ops,
 };
 
 impl<'a> Vm<'_, 'a> {
@@ -124,7 +122,7 @@ impl<'a> Vm<'_, 'a> {
         if self.parent.is_some() {
             return Err(Error::runtime("a template can extend one other template only"));
         }
-        let parent = self.load_at(&name, span)?;
+        let parent = self.load_at(&name, span, Self::load_named)?;
         self.add_blocks(self.context, parent)?;
         self.parent = Some(parent);
         Ok(())
@@ -215,28 +213,9 @@ impl<'a> Vm<'_, 'a> {
         out: &mut Output<'a, P>,
     ) -> Result<()> {
         let name = self.eval(&include.template)?;
-        if let Some(name) = self.outside_name(&name)? {
-            let scope = match include.with_context {
-                true => self.scope(&include.visible)?,
-                false => self.heap.map()?.finish(),
-            };
-            let budget = self.budget;
-            let _level = budget.call()?;
-            let printed = self.inputs.outside.render(&name, scope, P::ON);
-            // Without a place it did not come to running the template.
-            let printed = printed.map_err(|error| match error.place() {
-                Some(_) => self.via(error, span),
-                None => self.locate(error, span),
-            })?;
-            let offset = out.text().len();
-            out.provenance().take_over(offset, &printed.record);
-            return match &printed.text {
-                Value::Safe(text) if !printed.ends_with_value => out.write_literal(text, self.site(span)),
-                text => self.print_value(text, self.site(span), out),
-            };
-        }
-        let template = match self.load_at(&name, span) {
-            Ok(template) => template,
+        let template = match self.load_at(&name, span, Self::find_named) {
+            Ok(Found::Ours(template)) => template,
+            Ok(Found::Outside(name)) => return self.include_outside(&name, include, span, out),
             // A template that cannot be read is an error all the same; only a missing one is ignored.
             Err(error) if error.kind() == ErrorKind::NotFound && include.ignore_missing => return Ok(()),
             Err(error) => return Err(error),
@@ -245,22 +224,32 @@ impl<'a> Vm<'_, 'a> {
         self.run_root(template, context, out).map_err(|error| self.via(error, span))
     }
 
-    /// The name of a template of another language, if that is what an include asks for.
-    fn outside_name(&self, name: &Value<'a>) -> Result<Option<String>> {
-        let is_outside = |name: &str| self.inputs.outside.contains(name);
-        if let Some(name) = name.as_str() {
-            return Ok(is_outside(name).then(|| name.to_owned()));
+    /// Prints what a template of another language gives.
+    fn include_outside<P: Provenance>(
+        &mut self,
+        name: &str,
+        include: &'a Include,
+        span: Span,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        let scope = match include.with_context {
+            true => self.scope(&include.visible)?,
+            false => self.heap.map()?.finish(),
+        };
+        let budget = self.budget;
+        let _level = budget.call()?;
+        let printed = self.inputs.outside.render(name, scope, P::ON);
+        // Without a place it did not come to running the template.
+        let printed = printed.map_err(|error| match error.place() {
+            Some(_) => self.via(error, span),
+            None => self.locate(error, span),
+        })?;
+        let offset = out.text().len();
+        out.provenance().take_over(offset, &printed.record);
+        match &printed.text {
+            Value::Safe(text) if !printed.ends_with_value => out.write_literal(text, self.site(span)),
+            text => self.print_value(text, self.site(span), out),
         }
-        // Of a list the first that exists counts, in whichever language.
-        for item in self.heap.iter(name).into_iter().flatten() {
-            self.budget.step(1)?;
-            match item.as_str() {
-                Some(name) if is_outside(name) => return Ok(Some(name.to_owned())),
-                Some(name) if self.inputs.loader.contains(name) => return Ok(None),
-                _ => {}
-            }
-        }
-        Ok(None)
     }
 
     fn context_of(&mut self, with_context: bool, visible: &'a [crate::code::Visible]) -> Result<usize> {
@@ -272,7 +261,7 @@ impl<'a> Vm<'_, 'a> {
 
     pub(super) fn exec_import(&mut self, import: &'a Import, span: Span) -> Result<()> {
         let name = self.eval(&import.template)?;
-        let template = self.load_at(&name, span)?;
+        let template = self.load_at(&name, span, Self::load_named)?;
         let context = self.context_of(import.with_context, &import.visible)?;
         let module = self.module(template, context, span)?;
         self.assign(&import.target, module)
@@ -280,7 +269,7 @@ impl<'a> Vm<'_, 'a> {
 
     pub(super) fn exec_from_import(&mut self, import: &'a FromImport, span: Span) -> Result<()> {
         let name = self.eval(&import.template)?;
-        let template = self.load_at(&name, span)?;
+        let template = self.load_at(&name, span, Self::load_named)?;
         let context = self.context_of(import.with_context, &import.visible)?;
         let module = self.module(template, context, span)?;
         for (name, target) in &import.names {
@@ -315,83 +304,6 @@ impl<'a> Vm<'_, 'a> {
         self.floor = self.slots.len();
         let body = out.into_value(self.autoescape)?;
         self.objects.add(Object::Module { exports, body })
-    }
-
-    /// As [`Vm::load`]; a template that does not compile has its own place, and this is the way to it.
-    fn load_at(&mut self, name: &Value<'a>, span: Span) -> Result<u32> {
-        self.load(name).map_err(|error| if error.is_settled() { self.via(error, span) } else { error })
-    }
-
-    /// The template with this name, or the first of these names that exists.
-    fn load(&mut self, name: &Value<'a>) -> Result<u32> {
-        if let Some(name) = name.as_str() {
-            return self.load_named(name)?.ok_or_else(|| self.not_found(&[name]));
-        }
-        self.cx().require_defined(name)?;
-        if name.is_none() {
-            return Err(Error::new(ErrorKind::NotFound, "the name of the template is none"));
-        }
-        let mut tried = Vec::new();
-        for item in ops::iterate(&self.cx(), name)? {
-            self.budget.step(1)?;
-            self.cx().require_defined(&item)?;
-            let Some(candidate) = item.as_str() else {
-                return Err(Error::runtime("the name of a template must be a string"));
-            };
-            if let Some(template) = self.load_named(candidate)? {
-                return Ok(template);
-            }
-            tried.push(candidate.to_owned());
-        }
-        Err(self.not_found(&tried.iter().map(String::as_str).collect::<Vec<_>>()))
-    }
-
-    fn load_named(&mut self, name: &str) -> Result<Option<u32>> {
-        self.budget.step(1)?;
-        if let Some(known) = self.templates.iter().position(|template| template.name() == name) {
-            return Ok(Some(known as u32));
-        }
-        if let Some((place, template)) =
-            self.inputs.loaded.iter().enumerate().find(|(_, template)| template.name() == name)
-        {
-            return Ok(Some(self.add_template(template, place)));
-        }
-        if self.inputs.loaded.len() >= self.budget.limits().templates.saturating_sub(1) {
-            return Err(Error::limit_reached(
-                hinagata_value::LimitKind::Templates,
-                format!("the render loads more than {} templates", self.budget.limits().templates),
-            ));
-        }
-        // A template that does not compile has its own place.
-        let Some(template) = self.inputs.loader.load(name).map_err(|error| match error.place().cloned() {
-            Some(place) => error.settle(|_| place),
-            None => error,
-        })?
-        else {
-            return Ok(None);
-        };
-        let template: &'a Template = self.inputs.loaded.push(template);
-        Ok(Some(self.add_template(template, self.inputs.loaded.len() - 1)))
-    }
-
-    /// Adds the template at `place` of those that the render loaded.
-    fn add_template(&mut self, template: &'a Template, place: usize) -> u32 {
-        self.templates.push(template);
-        self.numbers.push(place as u32 + 1);
-        self.templates.len() as u32 - 1
-    }
-
-    #[cold]
-    fn not_found(&self, names: &[&str]) -> Error {
-        let names_known = self.inputs.loader.names();
-        let near =
-            names.iter().flat_map(|name| near_names(name, names_known.iter().map(String::as_str))).collect();
-        let message = match names {
-            [name] => format!("there is no template '{name}'"),
-            [] => "there is no template to choose from".to_owned(),
-            names => format!("there is no template of these names: {}", names.join(", ")),
-        };
-        Error::new(ErrorKind::NotFound, message).with_near(near)
     }
 }
 

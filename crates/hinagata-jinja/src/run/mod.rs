@@ -3,8 +3,8 @@
 //! A [`Vm`] walks the code of [`crate::code`]. One lifetime `'a` covers the data, the templates and
 //! everything that is borrowed from them; what is loaded during the run goes into a [`Keep`] that was
 //! made before. The files are its parts: `exec` statements, `eval` expressions, `call` and `args` calls,
-//! `macros`, `loops`, `inherit` blocks, includes and imports, `names` where names are found, `objects`
-//! what only the engine knows.
+//! `macros`, `loops`, `inherit` blocks, includes and imports, `load` where templates are found, `names`
+//! where names are found, `objects` what only the engine knows.
 
 mod args;
 mod call;
@@ -12,6 +12,7 @@ mod eval;
 mod exec;
 mod few;
 mod inherit;
+mod load;
 mod loops;
 mod macros;
 mod names;
@@ -52,6 +53,8 @@ pub enum Data<'a> {
 }
 
 /// Templates that are not Jinja: an include of such a name is rendered by whoever knows it.
+///
+/// Names are joined before they come here: see [`Loader::join`].
 pub trait Outside<'a> {
     /// Whether there is a template of that name.
     fn contains(&self, name: &str) -> bool;
@@ -316,7 +319,9 @@ impl<'r, 'a> Vm<'r, 'a> {
 
     /// Names that the author may have meant, for an error about a name that is not there.
     fn with_near_names(&self, error: Error) -> Error {
-        let Some(subject) = error.subject().filter(|_| error.near().is_empty()) else { return error };
+        // The names near to that of a template are templates, and known where it was looked for.
+        let about_name = error.near().is_empty() && error.kind() != ErrorKind::NotFound;
+        let Some(subject) = error.subject().filter(|_| about_name) else { return error };
         let template = self.current();
         let entries = match &self.data {
             Data::Variables(_) => Vec::new(),

@@ -17,7 +17,8 @@ const MAX_VARIABLES: usize = 20_000;
 /// A template and everything that it uses, as far as the names are written down.
 #[derive(Debug, Default)]
 pub struct Graph {
-    /// The analysis of each template, the first one first, the others in the order they are met.
+    /// The analysis of each template, the first one first, the others in the order they are met. Names
+    /// are joined, as everywhere here; those in a use of a template are as they are written.
     pub templates: Vec<(String, Analysis)>,
     /// The variables that come from outside all of the templates, by template and source order.
     ///
@@ -29,7 +30,8 @@ pub struct Graph {
     pub dynamic: Vec<GraphUse>,
     /// Circles of templates, each from one template to the last that leads back to it.
     pub cycles: Vec<Vec<String>>,
-    /// Templates that cannot be read or compiled, and why.
+    /// Templates that cannot be read or compiled, and why; also names of which it cannot be told what
+    /// they mean, as they are written.
     pub broken: Vec<(String, Error)>,
 }
 
@@ -71,9 +73,10 @@ pub fn analyze_graph(
         limits,
         budget: &budget,
         found: BTreeMap::new(),
+        links: Vec::new(),
         graph: Graph::default(),
     };
-    walk.load(entry)?;
+    walk.load(&entry.into())?;
     if !walk.is_loaded(entry) && walk.graph.broken.is_empty() {
         let known = sources.names();
         let near = hinagata_value::near_names(entry, known.iter().map(String::as_str));
@@ -93,9 +96,14 @@ struct Walk<'w> {
     limits: &'w Limits,
     budget: &'w Budget,
     /// What is known of each name; the number is that in the graph.
-    found: BTreeMap<String, Found>,
+    found: BTreeMap<Arc<str>, Found>,
+    /// For each template of the graph, the joined names of its uses.
+    links: Vec<Vec<Links>>,
     graph: Graph,
 }
+
+/// The joined names of one use; `None` for one that cannot be joined.
+type Links = Vec<Option<Arc<str>>>;
 
 enum Found {
     Missing,
@@ -120,7 +128,7 @@ impl Walk<'_> {
     }
 
     /// Finds and analyses one template, unless that was done.
-    fn load(&mut self, name: &str) -> Result<()> {
+    fn load(&mut self, name: &Arc<str>) -> Result<()> {
         self.budget.step(1)?;
         if self.found.contains_key(name) {
             return Ok(());
@@ -134,15 +142,15 @@ impl Walk<'_> {
         let found = match self.analyze(name) {
             Ok(None) => Found::Missing,
             Ok(Some((analysis, scopes))) => {
-                self.graph.templates.push((name.to_owned(), analysis));
+                self.graph.templates.push((name.to_string(), analysis));
                 Found::Loaded(self.graph.templates.len() - 1, scopes)
             }
             Err(error) => {
-                self.graph.broken.push((name.to_owned(), error));
+                self.graph.broken.push((name.to_string(), error));
                 Found::Broken
             }
         };
-        self.found.insert(name.to_owned(), found);
+        self.found.insert(name.clone(), found);
         Ok(())
     }
 
@@ -160,15 +168,53 @@ impl Walk<'_> {
 
     /// Loads everything that is used by name.
     fn load_all(&mut self) -> Result<()> {
-        let mut next = 0;
-        while let Some((_, analysis)) = self.graph.templates.get(next) {
-            let names: Vec<String> = analysis.templates.iter().flat_map(|used| used.names.clone()).collect();
-            for name in names {
-                self.load(&name)?;
+        while let Some((from, analysis)) = self.graph.templates.get(self.links.len()) {
+            let names = |used: &TemplateUse| used.names.clone();
+            let (from, uses) = (from.clone(), analysis.templates.iter().map(names).collect::<Vec<_>>());
+            let mut joined = HashMap::new();
+            let mut links = Vec::with_capacity(uses.len());
+            for names in uses {
+                links.push(self.join_all(&from, names, &mut joined)?);
             }
-            next += 1;
+            for name in links.iter().flatten().flatten() {
+                self.load(name)?;
+            }
+            self.links.push(links);
         }
         Ok(())
+    }
+
+    /// The joined names of one use in the template `from`; `known` are those of its other uses.
+    fn join_all(
+        &mut self,
+        from: &str,
+        names: Vec<String>,
+        known: &mut HashMap<String, Option<Arc<str>>>,
+    ) -> Result<Links> {
+        let mut links = Vec::with_capacity(names.len());
+        for name in names {
+            self.budget.step(1)?;
+            let link = match known.get(&name) {
+                Some(link) => link.clone(),
+                None => {
+                    let link = self.join(from, &name);
+                    known.insert(name, link.clone());
+                    link
+                }
+            };
+            links.push(link);
+        }
+        Ok(links)
+    }
+
+    fn join(&mut self, from: &str, name: &str) -> Option<Arc<str>> {
+        match self.sources.join(from, name) {
+            Ok(joined) => Some(joined.into()),
+            Err(error) => {
+                self.graph.broken.push((name.to_owned(), error));
+                None
+            }
+        }
     }
 
     /// Collects the variables of `entry` and finds circles, depth first and with a stack of its own:
@@ -220,15 +266,18 @@ impl Walk<'_> {
         Some(open)
     }
 
-    /// The next use of a template by name, and the name.
-    fn next_use(&self, open: &mut Open) -> Option<(TemplateUse, String)> {
+    /// The next use of a template by name, and the joined name.
+    fn next_use(&self, open: &mut Open) -> Option<(TemplateUse, Arc<str>)> {
         loop {
             let used = self.graph.templates[open.number].1.templates.get(open.next.0)?;
-            if let Some(name) = used.names.get(open.next.1) {
-                open.next.1 += 1;
+            let Some(link) = self.links[open.number][open.next.0].get(open.next.1) else {
+                open.next = (open.next.0 + 1, 0);
+                continue;
+            };
+            open.next.1 += 1;
+            if let Some(name) = link {
                 return Some((used.clone(), name.clone()));
             }
-            open.next = (open.next.0 + 1, 0);
         }
     }
 
@@ -261,13 +310,17 @@ impl Walk<'_> {
 
     /// Lists what is missing and what only the run knows.
     fn report(&mut self) {
-        for (name, analysis) in &self.graph.templates {
-            for used in &analysis.templates {
+        for ((name, analysis), links) in self.graph.templates.iter().zip(&self.links) {
+            for (used, links) in analysis.templates.iter().zip(links) {
                 let listed = || GraphUse { template: name.clone(), used: used.clone() };
-                let exists = |name: &String| !matches!(self.found.get(name), Some(Found::Missing) | None);
+                // What cannot be joined is reported as that.
+                let exists = |link: &Option<Arc<str>>| match link {
+                    Some(name) => !matches!(self.found.get(name), Some(Found::Missing) | None),
+                    None => true,
+                };
                 if used.dynamic {
                     self.graph.dynamic.push(listed());
-                } else if !used.names.iter().any(exists) {
+                } else if !links.iter().any(exists) {
                     self.graph.missing.push(listed());
                 }
             }
