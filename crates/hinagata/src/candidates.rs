@@ -9,6 +9,7 @@ use crate::{
     definition::{Definition, Inherited, inherit},
     resolution,
     source::{Entry, RootKind},
+    write,
 };
 
 /// One of the directories that share an id.
@@ -225,7 +226,8 @@ impl Catalog {
             candidates: entries.iter().map(|entry| entry.source().to_owned()).collect(),
             unknown,
         };
-        resolution::record(&self.root().join(SHARED_PROMPTS), &id, Some(&choice), now)?;
+        let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
+        resolution::record(&directory, &id, Some(&choice), now)?;
         Ok(self.reload())
     }
 

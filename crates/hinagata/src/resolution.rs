@@ -1,24 +1,21 @@
 //! `resolution.json`: the user's recorded choices between candidates.
 //!
-//! Several processes may write one workspace. A writer takes a lock beside the file, reads the file again,
-//! changes one entry and puts the new file in the place of the old one by renaming, so that a reader and a
-//! crash see the old state or the new one. Decisions that are replaced go to `resolution.history.jsonl`.
+//! Several processes may write one workspace: under the lock the file is read again, one entry is changed, and the
+//! new file takes the place of the old one. Decisions that are replaced go to `resolution.history.jsonl`.
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::Path,
-    sync::atomic::{AtomicU64, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Code, Diagnostic, Error, PromptId, Result,
+    Diagnostic, Error, PromptId, Result,
     definition::{json, node::Node},
     place::Place,
+    write::{Readers, Writer},
 };
 
 /// The name of the file.
@@ -130,25 +127,9 @@ pub fn record(
     resolution: Option<&Resolution>,
     now: SystemTime,
 ) -> Result<()> {
-    let failed = |error: io::Error| {
-        Error::new(
-            Code::Store,
-            format!("the decision on `{id}` cannot be written to {}", directory.join(FILE).display()),
-        )
-        .with("prompt_id", id.as_str())
-        .with_hint("check that the directory can be written and that the disk is not full")
-        .with_source(error)
-    };
-    fs::create_dir_all(directory).map_err(failed)?;
-    let lock = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(directory.join(LOCK))
-        .map_err(failed)?;
-    // Freed when the file is closed, also when the process dies.
-    lock.lock().map_err(failed)?;
-    let mut all = read_for_change(directory)?;
+    let told = |error: Error| error.with_default("prompt_id", id.as_str());
+    let writer = Writer::lock(directory, LOCK, Readers::AsUsual).map_err(told)?;
+    let mut all = read_for_change(&writer)?;
     let key = all.keys().find(|key| PromptId::new(key).is_ok_and(|known| known == *id)).cloned();
     let previous = key.as_ref().and_then(|key| all.get(key).cloned());
     match resolution {
@@ -160,72 +141,20 @@ pub fn record(
         }
     }
     if let Some(previous) = previous {
-        append_history(directory, id, &previous, now).map_err(failed)?;
+        let line = json!({"prompt_id": id.as_str(), "replaced_at": utc(now), "resolution": previous});
+        writer.append_line(HISTORY, &line.to_string()).map_err(told)?;
     }
-    replace_file(directory, FILE, &Value::Object(all)).map_err(failed)
+    writer.replace_json(FILE, &all).map_err(told)
 }
 
-fn read_for_change(directory: &Path) -> Result<Map<String, Value>> {
-    let path = directory.join(FILE);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
-        Err(error) => {
-            return Err(
-                Error::new(Code::Store, format!("{} cannot be read", path.display())).with_source(error)
-            );
-        }
-    };
+fn read_for_change(writer: &Writer) -> Result<Map<String, Value>> {
+    let Some(text) = writer.read(FILE, LARGEST)? else { return Ok(Map::new()) };
     let node = json::parse(FILE, &text)?;
     match node.to_value() {
         Value::Object(all) => Ok(all),
         _ => Err(Error::definition("type", format!("{FILE} holds {}, not a map", node.kind()))
             .with_hint("correct or remove it, then decide again")),
     }
-}
-
-fn append_history(directory: &Path, id: &PromptId, previous: &Value, now: SystemTime) -> io::Result<()> {
-    let line = json!({"prompt_id": id.as_str(), "replaced_at": utc(now), "resolution": previous});
-    let mut file =
-        File::options().create(true).truncate(false).read(true).write(true).open(directory.join(HISTORY))?;
-    // A line that a crash cut short must not swallow the next one.
-    let mut bytes = Vec::new();
-    if file.seek(SeekFrom::End(0))? > 0 {
-        file.seek(SeekFrom::End(-1))?;
-        let mut last = [0];
-        file.read_exact(&mut last)?;
-        if last != *b"\n" {
-            bytes.push(b'\n');
-        }
-    }
-    bytes.extend_from_slice(line.to_string().as_bytes());
-    bytes.push(b'\n');
-    file.write_all(&bytes)?;
-    file.sync_data()
-}
-
-/// Writes a new file and puts it in the place of the old one.
-fn replace_file(directory: &Path, name: &str, value: &Value) -> io::Result<()> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let temporary = directory.join(format!(".{name}.{}.{number}", std::process::id()));
-    let written = write_new(&temporary, value).and_then(|()| fs::rename(&temporary, directory.join(name)));
-    if written.is_err() {
-        // Nothing more can be done about what is left behind.
-        let _ = fs::remove_file(&temporary);
-    }
-    written?;
-    #[cfg(unix)]
-    File::open(directory)?.sync_all()?;
-    Ok(())
-}
-
-fn write_new(path: &Path, value: &Value) -> io::Result<()> {
-    let mut text = serde_json::to_string_pretty(value)?;
-    text.push('\n');
-    let mut file = File::options().write(true).create(true).truncate(true).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 /// `time` as `2026-02-14T10:00:00Z`.
@@ -248,7 +177,7 @@ pub fn utc(time: SystemTime) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{fs, time::Duration};
 
     use super::*;
 

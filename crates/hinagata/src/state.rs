@@ -1,0 +1,130 @@
+//! The user's state directory: what the user decided about workspaces.
+//!
+//! Decisions live here and never in a workspace, so that nothing that is cloned or copied can bring its own approval.
+//!
+//! ```text
+//! trust.json                             workspaces whose settings count
+//! ```
+
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use serde::de::DeserializeOwned;
+
+use crate::{Code, Error, Result, digest::Digest, write};
+
+/// The directory that holds the user's decisions. Nothing is read or made before it is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateDir(PathBuf);
+
+impl StateDir {
+    /// The environment variable that names the directory.
+    pub const VARIABLE: &'static str = "HINAGATA_STATE";
+
+    /// The state directory of the user that runs this process.
+    ///
+    /// # Errors
+    /// Code `store` when nothing tells where it is.
+    pub fn of_user() -> Result<Self> {
+        Self::find(|name| env::var_os(name), env::home_dir())
+    }
+
+    /// The directory that `variable` names: `HINAGATA_STATE`, else `hinagata` in `XDG_STATE_HOME`, else in
+    /// `.local/state` of the home directory; on Windows in `LOCALAPPDATA`.
+    ///
+    /// # Errors
+    /// Code `store` when none of them is known.
+    pub fn find(variable: impl Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Result<Self> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(path) = set(Self::VARIABLE) {
+            return Ok(Self::at(path));
+        }
+        let common = match cfg!(windows) {
+            true => set("LOCALAPPDATA"),
+            // A relative path counts for nothing there.
+            false => set("XDG_STATE_HOME").filter(|path| path.is_absolute()),
+        };
+        let home = home.filter(|home| !home.as_os_str().is_empty());
+        let common = common.or_else(|| home.map(|home| home.join(".local/state")));
+        common.map(|path| Self::at(path.join("hinagata"))).ok_or_else(|| {
+            Error::new(Code::Store, "there is no place to remember decisions in: no home directory is known")
+                .with("reason", "no_state")
+                .with_hint(format!("set {} to a directory", Self::VARIABLE))
+        })
+    }
+
+    /// The state directory at `path`.
+    #[must_use]
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self(std::path::absolute(&path).unwrap_or(path))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// The name under which something is kept that may be called anything.
+pub(crate) fn key(bytes: &[u8]) -> String {
+    Digest::of(bytes).to_string()
+}
+
+/// The path without links; as it is written where it leads nowhere.
+pub(crate) fn real_path(path: &Path) -> PathBuf {
+    let written = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.canonicalize().unwrap_or_else(|_| written())
+}
+
+/// The data in the file at `path`, of at most `largest` bytes; `None` when there is none.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, largest: u64) -> Result<Option<T>> {
+    let Some(text) = write::read_text(path, largest)? else { return Ok(None) };
+    serde_json::from_str(&text).map(Some).map_err(|error| {
+        Error::new(Code::Store, format!("{} is broken", path.display()))
+            .with("reason", "broken")
+            .with("path", path.display().to_string())
+            .with_hint("remove it, then decide again")
+            .with_source(error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(variables: &[(&str, &str)], home: Option<&str>) -> Option<String> {
+        let variable =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        let state = StateDir::find(variable, home.map(PathBuf::from)).ok()?;
+        Some(state.path().to_str().expect("is text").to_owned())
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_directory_is_named_or_by_convention() {
+        let named = ("HINAGATA_STATE", "/own/place");
+        let xdg = ("XDG_STATE_HOME", "/xdg");
+        assert_eq!(found(&[named, xdg], Some("/home/u")).as_deref(), Some("/own/place"));
+        assert_eq!(found(&[xdg], Some("/home/u")).as_deref(), Some("/xdg/hinagata"));
+        assert_eq!(
+            found(&[("HINAGATA_STATE", ""), ("XDG_STATE_HOME", "not/absolute")], Some("/home/u")).as_deref(),
+            Some("/home/u/.local/state/hinagata")
+        );
+        assert_eq!((found(&[], Some("")), found(&[], None)), (None, None));
+    }
+
+    #[test]
+    fn a_broken_file_is_told_with_its_path() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = place.path().join("x.json");
+        assert_eq!(read_json::<Vec<u8>>(&path, 100).expect("is not there"), None);
+        std::fs::write(&path, "[1").expect("written");
+        let error = read_json::<Vec<u8>>(&path, 100).expect_err("is broken");
+        assert_eq!((error.code(), error.reason()), (Code::Store, Some("broken")));
+    }
+}

@@ -1,0 +1,190 @@
+//! Which workspaces the user trusts: their settings may widen what a render can do.
+//!
+//! A cloned repository must not be able to run anything, so trust is remembered in the user's state directory, for the
+//! settings as they were read. Settings that changed since are not trusted until the user looks at them again.
+
+use std::{collections::BTreeMap, path::Path, time::SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Result, StateDir,
+    digest::Digest,
+    resolution::utc,
+    state::{self, real_path},
+    write::{Readers, Writer},
+};
+
+const FILE: &str = "trust.json";
+const LOCK: &str = ".trust.lock";
+const LARGEST: u64 = 16 << 20;
+
+/// Trusted workspaces.
+#[derive(Clone, Debug)]
+pub struct Trust {
+    state: StateDir,
+}
+
+/// Whether the settings of a workspace may widen power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(tag = "state", rename_all = "lowercase")]
+pub enum TrustState {
+    /// They may.
+    Trusted,
+    /// They may not.
+    Untrusted {
+        /// Why not.
+        reason: Distrust,
+    },
+}
+
+impl TrustState {
+    /// Whether it is trusted.
+    #[must_use]
+    pub fn is_trusted(self) -> bool {
+        self == Self::Trusted
+    }
+}
+
+/// Why a workspace is not trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Distrust {
+    /// The user never said so.
+    Never,
+    /// Its settings have changed since the user said so.
+    Changed,
+}
+
+/// A workspace that the user trusts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustedWorkspace {
+    /// Where it is, for people: what of it is no text is replaced.
+    pub path: String,
+    /// The SHA-256 of its `hinagata.toml`; `None` when it had none.
+    pub settings: Option<Digest>,
+    /// When the user said so, in UTC.
+    pub trusted_at: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Records {
+    /// By the key of the path, because a path need not be text.
+    workspaces: BTreeMap<String, TrustedWorkspace>,
+}
+
+impl Trust {
+    /// What is remembered in `state`.
+    #[must_use]
+    pub fn new(state: &StateDir) -> Self {
+        Self { state: state.clone() }
+    }
+
+    /// Whether the workspace at `root` is trusted with these settings, the content of its `hinagata.toml`.
+    ///
+    /// # Errors
+    /// Code `store` when the records cannot be read. Whoever asks then trusts nothing.
+    pub fn state(&self, root: &Path, settings: Option<&str>) -> Result<TrustState> {
+        let found = self.read()?.workspaces.remove(&key(root));
+        Ok(match found {
+            Some(found) if found.settings == digest(settings) => TrustState::Trusted,
+            Some(_) => TrustState::Untrusted { reason: Distrust::Changed },
+            None => TrustState::Untrusted { reason: Distrust::Never },
+        })
+    }
+
+    /// Remembers that the workspace at `root` is trusted with these settings.
+    ///
+    /// # Errors
+    /// Code `store` when it cannot be written.
+    pub fn record(&self, root: &Path, settings: Option<&str>, now: SystemTime) -> Result<()> {
+        self.change(|records| {
+            let workspace = TrustedWorkspace {
+                path: real_path(root).to_string_lossy().into_owned(),
+                settings: digest(settings),
+                trusted_at: utc(now),
+            };
+            records.workspaces.insert(key(root), workspace);
+        })
+    }
+
+    /// Forgets that the workspace at `root` is trusted; whether it was.
+    ///
+    /// # Errors
+    /// Code `store` when it cannot be written.
+    pub fn revoke(&self, root: &Path) -> Result<bool> {
+        self.change(|records| records.workspaces.remove(&key(root)).is_some())
+    }
+
+    /// All workspaces that were trusted, by path.
+    ///
+    /// # Errors
+    /// Code `store` when the records cannot be read.
+    pub fn list(&self) -> Result<Vec<TrustedWorkspace>> {
+        let mut all: Vec<TrustedWorkspace> = self.read()?.workspaces.into_values().collect();
+        all.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(all)
+    }
+
+    fn read(&self) -> Result<Records> {
+        Ok(state::read_json(&self.state.path().join(FILE), LARGEST)?.unwrap_or_default())
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Records) -> T) -> Result<T> {
+        let writer = Writer::lock(self.state.path(), LOCK, Readers::Owner)?;
+        let mut records = self.read()?;
+        let answer = change(&mut records);
+        writer.replace_json(FILE, &records)?;
+        Ok(answer)
+    }
+}
+
+fn key(root: &Path) -> String {
+    state::key(real_path(root).as_os_str().as_encoded_bytes())
+}
+
+fn digest(settings: Option<&str>) -> Option<Digest> {
+    settings.map(|text| Digest::of(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, time::UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn trust_is_for_one_place_and_for_the_settings_that_were_seen() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let root = place.path().join("workspace");
+        fs::create_dir(&root).expect("made");
+        let trust = Trust::new(&StateDir::at(place.path().join("state")));
+        let state = |settings| trust.state(&root, settings).expect("reads");
+        let (never, changed) = (Distrust::Never, Distrust::Changed);
+        assert_eq!(state(Some("a = 1")), TrustState::Untrusted { reason: never });
+        trust.record(&root, Some("a = 1"), UNIX_EPOCH).expect("writes");
+        assert!(state(Some("a = 1")).is_trusted());
+        for other in [Some("a = 2"), Some(""), None] {
+            assert_eq!(state(other), TrustState::Untrusted { reason: changed }, "{other:?}");
+        }
+        let elsewhere = trust.state(place.path(), Some("a = 1")).expect("reads");
+        assert_eq!(elsewhere, TrustState::Untrusted { reason: never });
+        trust.record(&root, None, UNIX_EPOCH).expect("writes");
+        assert!(state(None).is_trusted() && !state(Some("")).is_trusted());
+        let listed = trust.list().expect("reads");
+        assert_eq!((listed.len(), listed[0].settings), (1, None));
+        assert_eq!(listed[0].trusted_at, "1970-01-01T00:00:00Z");
+        assert!(trust.revoke(&root).expect("writes") && !trust.revoke(&root).expect("writes"));
+        assert_eq!(state(None), TrustState::Untrusted { reason: never });
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_trust() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let trust = Trust::new(&StateDir::at(place.path()));
+        fs::write(place.path().join(FILE), r#"{"workspaces": {"#).expect("written");
+        assert_eq!(trust.state(place.path(), None).expect_err("is broken").reason(), Some("broken"));
+        assert!(trust.record(place.path(), None, UNIX_EPOCH).is_err() && trust.list().is_err());
+        assert_eq!(fs::read_to_string(place.path().join(FILE)).expect("is there"), r#"{"workspaces": {"#);
+    }
+}

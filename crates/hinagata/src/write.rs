@@ -1,0 +1,365 @@
+//! Writing files that other processes read and write too.
+//!
+//! A [`Writer`] holds the lock of a directory. While it lives nobody else changes the files that are written under
+//! that lock, so reading, changing and writing is one step. A file is written beside its place, brought to the
+//! disk and then renamed, so that a reader, a crash and a `kill -9` see the old state or the new one. Directories of
+//! a workspace come from strangers: a link that waits where a file is to be written is never followed.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    path::{Component, Path, PathBuf},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use serde::Serialize;
+
+use crate::{Code, Error, Result};
+
+/// How long another process may hold the lock. Work under it takes milliseconds; who holds it longer is stopped or
+/// stuck, and waiting for it would stop us too.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Who may read what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Whoever the user lets read new files.
+    AsUsual,
+    /// The user alone.
+    Owner,
+}
+
+/// The right to change the files of a directory. It ends when this is dropped, or the process dies.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    directory: PathBuf,
+    readers: Readers,
+    _lock: File,
+}
+
+impl Writer {
+    /// Waits for the lock `name` of `directory`, which is made if it is not there.
+    pub(crate) fn lock(directory: &Path, name: &str, readers: Readers) -> Result<Self> {
+        let path = directory.join(name);
+        let file = make_directory(directory, readers).and_then(|()| open_lock(&path, readers));
+        let lock = file.and_then(wait_for_lock).map_err(|error| failed("locked", &path, error))?;
+        Ok(Self { directory: directory.to_owned(), readers, _lock: lock })
+    }
+
+    /// The text of the file `name`, of at most `largest` bytes; `None` when there is none.
+    pub(crate) fn read(&self, name: &str, largest: u64) -> Result<Option<String>> {
+        read_text(&self.directory.join(name), largest)
+    }
+
+    /// Puts a file with `bytes` in the place of the file `name`.
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let place = self.directory.join(name);
+        // Only the holder of the lock writes it: what is there was left behind by one that was killed.
+        let beside = self.directory.join(format!(".{name}.new"));
+        let written = self
+            .write_new(&beside, &place, bytes)
+            .and_then(|()| fs::rename(&beside, &place))
+            .and_then(|()| sync_directory(&self.directory));
+        if written.is_err() {
+            // Nothing more can be done about what is left behind.
+            let _ = fs::remove_file(&beside);
+        }
+        written.map_err(|error| failed("written", &place, error))
+    }
+
+    fn write_new(&self, beside: &Path, place: &Path, bytes: &[u8]) -> io::Result<()> {
+        missing_is_fine(fs::remove_file(beside))?;
+        let mut file = no_link(OpenOptions::new().write(true).create_new(true), self.readers).open(beside)?;
+        // A file that a team shares stays shared.
+        if let (Readers::AsUsual, Ok(before)) = (self.readers, fs::symlink_metadata(place))
+            && before.is_file()
+        {
+            file.set_permissions(before.permissions())?;
+        }
+        file.write_all(bytes)?;
+        file.sync_all()
+    }
+
+    /// Puts `value` as JSON for people in the place of the file `name`.
+    pub(crate) fn replace_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
+        let place = self.directory.join(name);
+        let mut text = serde_json::to_string_pretty(value)
+            .map_err(|error| failed("written", &place, io::Error::other(error)))?;
+        text.push('\n');
+        self.replace(name, text.as_bytes())
+    }
+
+    /// Adds a line at the end of the file `name`.
+    pub(crate) fn append_line(&self, name: &str, line: &str) -> Result<()> {
+        let place = self.directory.join(name);
+        self.append(&place, line).map_err(|error| failed("written", &place, error))
+    }
+
+    fn append(&self, place: &Path, line: &str) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        let mut file = no_link(&mut options, self.readers).open(place)?;
+        let mut bytes = Vec::with_capacity(line.len() + 2);
+        // A line that a crash cut short must not swallow the next one.
+        if file.seek(SeekFrom::End(0))? > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            let mut last = [0];
+            file.read_exact(&mut last)?;
+            if last != *b"\n" {
+                bytes.push(b'\n');
+            }
+        }
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.push(b'\n');
+        file.write_all(&bytes)?;
+        file.sync_data()
+    }
+}
+
+/// The text of the file at `path`, of at most `largest` bytes; `None` when there is none.
+pub(crate) fn read_text(path: &Path, largest: u64) -> Result<Option<String>> {
+    let read = || {
+        let mut text = String::new();
+        File::open(path)?.take(largest + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > largest {
+            return Err(io::Error::other(format!("it has more than {} KiB", largest >> 10)));
+        }
+        Ok(text)
+    };
+    match read() {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed("read", path, error)),
+    }
+}
+
+/// The directory `name` beneath `root`, made if it is not there. A link that leads out of `root` is refused.
+pub(crate) fn directory_beneath(root: &Path, name: &str) -> Result<PathBuf> {
+    let made = || -> io::Result<PathBuf> {
+        fs::create_dir_all(root)?;
+        let real = root.canonicalize()?;
+        let mut path = root.to_owned();
+        for part in Path::new(name).components() {
+            let Component::Normal(part) = part else { return Err(io::ErrorKind::InvalidInput.into()) };
+            path.push(part);
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+            if !path.canonicalize()?.starts_with(&real) {
+                return Err(io::Error::other(format!("{} is a link out of the workspace", path.display())));
+            }
+        }
+        Ok(path)
+    };
+    made().map_err(|error| failed("written", &root.join(name), error))
+}
+
+/// Makes `directory` and what is missing above it.
+pub(crate) fn make_directory(directory: &Path, readers: Readers) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    if readers == Readers::Owner {
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    }
+    #[cfg(not(unix))]
+    let _ = readers;
+    builder.create(directory)
+}
+
+/// Brings the names of `directory` to the disk, where the system can do that.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(directory)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = directory;
+    Ok(())
+}
+
+/// Options that follow no link at the end of the path and give a new file its readers.
+pub(crate) fn no_link(options: &mut OpenOptions, readers: Readers) -> &mut OpenOptions {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+        if readers == Readers::Owner {
+            options.mode(0o600);
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = readers;
+    options
+}
+
+fn open_lock(path: &Path, readers: Readers) -> io::Result<File> {
+    no_link(OpenOptions::new().create(true).truncate(false).write(true), readers).open(path)
+}
+
+fn wait_for_lock(file: File) -> io::Result<File> {
+    match file.try_lock() {
+        Ok(()) => return Ok(file),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    // The system queues those who wait, but for ever: the waiting is left to a thread. If it gets the lock too late,
+    // nobody takes it from the channel and it is free again.
+    let (sender, receiver) = mpsc::sync_channel(1);
+    thread::Builder::new().name("lock".into()).spawn(move || {
+        let locked = file.lock().map(|()| file);
+        let _ = sender.send(locked);
+    })?;
+    receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// The error for a file that cannot be `done` (read, written, …).
+pub(crate) fn failed(done: &str, path: &Path, error: io::Error) -> Error {
+    use io::ErrorKind as Kind;
+    let (reason, hint) = match error.kind() {
+        Kind::PermissionDenied => {
+            ("permission", "change the permissions of the file and its directory, or run as their owner")
+        }
+        Kind::ReadOnlyFilesystem => ("read_only", "the file system is read-only: mount it writable"),
+        Kind::StorageFull | Kind::QuotaExceeded => ("full", "the disk is full: free some space"),
+        Kind::TimedOut => ("locked", "another process holds the lock: wait until it is done, or end it"),
+        Kind::NotADirectory => ("io", "something that is no directory is in the way: move it"),
+        _ => ("io", "check that the directory can be written and that the disk is not full"),
+    };
+    Error::new(Code::Store, format!("{} cannot be {done}", path.display()))
+        .with("reason", reason)
+        .with("path", path.display().to_string())
+        .with_hint(hint)
+        .with_source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> tempfile::TempDir {
+        tempfile::tempdir().expect("a temporary directory")
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .expect("is there")
+            .map(|entry| entry.expect("readable").file_name().into_string().expect("is text"))
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_in_nobodys_way() {
+        let place = place();
+        fs::write(place.path().join(".a.json.new"), "half").expect("written");
+        let writer = Writer::lock(place.path(), ".lock", Readers::AsUsual).expect("locks");
+        writer.replace("a.json", b"whole").expect("writes");
+        assert_eq!(writer.read("a.json", 5).expect("reads").as_deref(), Some("whole"));
+        assert_eq!(writer.read("a.json", 4).expect_err("is too large").code(), Code::Store);
+        assert_eq!(names(place.path()), [".lock", "a.json"]);
+    }
+
+    #[test]
+    fn a_line_cut_short_does_not_swallow_the_next() {
+        let place = place();
+        let writer = Writer::lock(place.path(), ".lock", Readers::AsUsual).expect("locks");
+        fs::write(place.path().join("log"), "one\ntw").expect("written");
+        writer.append_line("log", "three").expect("writes");
+        writer.append_line("log", "four").expect("writes");
+        assert_eq!(fs::read_to_string(place.path().join("log")).expect("is there"), "one\ntw\nthree\nfour\n");
+    }
+
+    #[test]
+    fn one_at_a_time() {
+        let place = place();
+        let first = Writer::lock(place.path(), ".lock", Readers::AsUsual).expect("locks");
+        let path = place.path().to_owned();
+        let (sender, receiver) = mpsc::channel();
+        let second = thread::spawn(move || {
+            let writer = Writer::lock(&path, ".lock", Readers::AsUsual).expect("locks");
+            sender.send("second").expect("is heard");
+            drop(writer);
+        });
+        assert!(receiver.try_recv().is_err());
+        drop(first);
+        assert_eq!(receiver.recv(), Ok("second"));
+        second.join().expect("ends");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_not_written_through() {
+        use std::os::unix::fs::symlink;
+        let (place, other) = (place(), place());
+        let victim = other.path().join("victim");
+        fs::write(&victim, "mine").expect("written");
+        for name in [".lock-link", ".a.json.new", "a.json", "log"] {
+            symlink(&victim, place.path().join(name)).expect("linked");
+        }
+        assert!(Writer::lock(place.path(), ".lock-link", Readers::AsUsual).is_err());
+        let writer = Writer::lock(place.path(), ".lock", Readers::AsUsual).expect("locks");
+        writer.replace("a.json", b"ours").expect("replaces the link");
+        assert_eq!(writer.append_line("log", "x").expect_err("is a link").code(), Code::Store);
+        assert_eq!(fs::read_to_string(&victim).expect("is there"), "mine");
+        symlink(other.path(), place.path().join("out")).expect("linked");
+        assert!(directory_beneath(place.path(), "out/inner").is_err());
+        assert!(directory_beneath(place.path(), "../x").is_err());
+        assert!(!other.path().join("inner").exists());
+        assert!(directory_beneath(place.path(), "in/inner").expect("is made").is_dir());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_for_the_owner_is_for_nobody_else_and_shared_files_stay_shared() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let place = place();
+        let directory = place.path().join("state/inner");
+        let mode = |path: &Path| fs::metadata(path).expect("is there").permissions().mode() & 0o777;
+        let writer = Writer::lock(&directory, ".lock", Readers::Owner).expect("locks");
+        writer.replace("a.json", b"x").expect("writes");
+        writer.append_line("log", "x").expect("writes");
+        for (name, wanted) in
+            [("a.json", 0o600), ("log", 0o600), (".lock", 0o600), (".", 0o700), ("..", 0o700)]
+        {
+            assert_eq!(mode(&directory.join(name)), wanted, "{name}");
+        }
+        let writer = Writer::lock(place.path(), ".lock", Readers::AsUsual).expect("locks");
+        fs::write(place.path().join("shared"), "x").expect("written");
+        fs::set_permissions(place.path().join("shared"), fs::Permissions::from_mode(0o664)).expect("changed");
+        writer.replace("shared", b"y").expect("writes");
+        assert_eq!(mode(&place.path().join("shared")), 0o664);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_with_the_path_and_the_old_file_stays() {
+        let place = place();
+        let writer = Writer::lock(place.path(), ".lock", Readers::AsUsual).expect("locks");
+        fs::create_dir(place.path().join("a.json")).expect("made");
+        let error = writer.replace("a.json", b"x").expect_err("is a directory");
+        assert_eq!(error.code(), Code::Store);
+        assert!(error.details()["path"].as_str().is_some_and(|path| path.ends_with("a.json")));
+        assert!(error.hint().is_some() && std::error::Error::source(&error).is_some());
+        assert_eq!(names(place.path()), [".lock", "a.json"]);
+        fs::write(place.path().join("file"), "x").expect("written");
+        let error = Writer::lock(&place.path().join("file/dir"), ".lock", Readers::AsUsual).expect_err("no");
+        assert_eq!(error.code(), Code::Store);
+        for (kind, reason) in [
+            (io::ErrorKind::PermissionDenied, "permission"),
+            (io::ErrorKind::StorageFull, "full"),
+            (io::ErrorKind::ReadOnlyFilesystem, "read_only"),
+            (io::ErrorKind::TimedOut, "locked"),
+        ] {
+            assert_eq!(failed("written", Path::new("x"), kind.into()).reason(), Some(reason));
+        }
+    }
+}
