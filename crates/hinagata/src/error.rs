@@ -227,6 +227,15 @@ impl Error {
         }
     }
 
+    /// The exit code of a command that ends with this error: wrong settings are the user's, as wrong flags are.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self.0.code {
+            Code::Definition if self.reason() == Some("settings") => 2,
+            code => code.exit_code(),
+        }
+    }
+
     /// The sentence.
     #[must_use]
     pub fn message(&self) -> &str {

@@ -1,0 +1,211 @@
+//! What a setting can hold: how it is read from a file or a word, and how it is shown.
+
+use hinagata_value::near_names;
+use serde_json::{Number, Value};
+
+use super::amount::{bytes, bytes_text, count, grouped, sane_seconds, seconds, seconds_text};
+use crate::definition::node::{Data, Node};
+
+/// The type of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A text that is not empty.
+    Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A list of texts. A word gives it with commas: `a,b`.
+    Texts,
+    /// A whole number, at most this one.
+    Count(u64),
+    /// A number of bytes, with or without a unit: `65536`, `"64KiB"`.
+    Bytes,
+    /// A time: a number of seconds, or `"500ms"`, `"2s"`. Kept as seconds.
+    Time,
+    /// Anything, for whoever uses it to read.
+    Any,
+}
+
+/// Why something is no value of a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub(super) message: String,
+    pub(super) near: Vec<String>,
+    pub(super) hint: Option<String>,
+}
+
+impl Wrong {
+    fn new(message: String) -> Self {
+        Self { message, near: Vec::new(), hint: None }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl Kind {
+    /// The type for people, as in `a whole number`.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Text => "a text",
+            Self::Word(_) => "a word",
+            Self::Texts => "a list of texts",
+            Self::Count(_) => "a whole number",
+            Self::Bytes => "a number of bytes",
+            Self::Time => "a time",
+            Self::Any => "anything",
+        }
+    }
+
+    /// The value that a file holds.
+    pub(super) fn of_node(self, node: &Node) -> Result<Value, Wrong> {
+        match (self, &node.data) {
+            (Self::Any, _) => Ok(node.to_value()),
+            (Self::Texts, Data::List(items)) => items.iter().map(|item| self.item(item)).collect(),
+            (Self::Texts, Data::String(text)) => Ok(Value::Array(vec![text.as_str().into()])),
+            (_, Data::String(text)) => self.of_text(text),
+            (Self::Count(_) | Self::Bytes | Self::Time, Data::Number(number)) => self.of_number(number),
+            _ => Err(self.other(node)),
+        }
+    }
+
+    fn item(self, item: &Node) -> Result<Value, Wrong> {
+        match &item.data {
+            Data::String(text) if !text.is_empty() => Ok(text.as_str().into()),
+            Data::String(_) => Err(Wrong::new("must hold no empty text".to_owned())),
+            _ => Err(Wrong::new(format!("must be {}, but holds {}", self.describe(), item.kind()))),
+        }
+    }
+
+    fn other(self, node: &Node) -> Wrong {
+        Wrong::new(format!("must be {}, not {}", self.describe(), node.kind()))
+    }
+
+    fn of_number(self, number: &Number) -> Result<Value, Wrong> {
+        let whole = number.as_u64();
+        let fits = match self {
+            Self::Count(most) => whole.is_some_and(|whole| whole <= most),
+            Self::Bytes => whole.is_some_and(|whole| isize::try_from(whole).is_ok()),
+            _ => number.as_f64().and_then(sane_seconds).is_some(),
+        };
+        if fits { Ok(number.clone().into()) } else { Err(self.no(&number.to_string())) }
+    }
+
+    /// The value that a word of the command line or the environment gives.
+    pub(super) fn of_text(self, text: &str) -> Result<Value, Wrong> {
+        let text = text.trim();
+        match self {
+            Self::Text if text.is_empty() => Err(Wrong::new("must not be empty".to_owned())),
+            Self::Text => Ok(text.into()),
+            Self::Word(words) => match words.contains(&text) {
+                true => Ok(text.into()),
+                false => Err(Wrong {
+                    near: near_names(text, words.iter().copied()),
+                    ..Wrong::new(format!("cannot be `{text}`"))
+                        .hint(format!("use one of {}", words.join(", ")))
+                }),
+            },
+            Self::Texts => Ok(text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()),
+            Self::Count(most) => {
+                count(text).filter(|count| *count <= most).map(Value::from).ok_or_else(|| self.no(text))
+            }
+            Self::Bytes => bytes(text).map(Value::from).ok_or_else(|| self.no(text)),
+            Self::Time => seconds(text).map(seconds_value).ok_or_else(|| self.no(text)),
+            Self::Any => Ok(super::document::value(text).unwrap_or_else(|| text.into())),
+        }
+    }
+
+    fn no(self, text: &str) -> Wrong {
+        let wrong = Wrong::new(format!("must be {}, not `{text}`", self.describe()));
+        match self {
+            Self::Count(most) => wrong.hint(format!("write a number from 0 to {most}")),
+            Self::Bytes => wrong.hint("write 65536, 64KiB, 1MiB or 1GiB"),
+            _ => wrong.hint("write 500ms, 2s or 2"),
+        }
+    }
+
+    /// A value of this type for people; `-` for none.
+    #[must_use]
+    pub fn text(self, value: &Value) -> String {
+        match (self, value) {
+            (_, Value::Null) => "-".to_owned(),
+            (Self::Count(_), Value::Number(number)) => {
+                number.as_u64().map_or_else(|| number.to_string(), grouped)
+            }
+            (Self::Bytes, Value::Number(number)) => bytes_text(number.as_u64().unwrap_or_default()),
+            (Self::Time, Value::Number(number)) => seconds_text(number.as_f64().unwrap_or_default()),
+            (Self::Texts, Value::Array(items)) => {
+                items.iter().map(|item| item.as_str().unwrap_or_default()).collect::<Vec<_>>().join(", ")
+            }
+            (_, Value::String(text)) => text.clone(),
+            (_, other) => other.to_string(),
+        }
+    }
+}
+
+/// Whole seconds as a whole number.
+fn seconds_value(seconds: f64) -> Value {
+    if seconds.fract() == 0.0 { Value::from(seconds as u64) } else { Value::from(seconds) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const COUNT: Kind = Kind::Count(u32::MAX as u64);
+    const WORD: Kind = Kind::Word(&["enforce", "off"]);
+
+    fn node(value: &Value) -> Node {
+        Node::from_value(value)
+    }
+
+    #[test]
+    fn files_and_words_give_the_same_values() {
+        let cases = [
+            (Kind::Text, json!("ja"), "ja", json!("ja")),
+            (WORD, json!("off"), " off", json!("off")),
+            (Kind::Texts, json!(["a", "b"]), "a, b", json!(["a", "b"])),
+            (Kind::Texts, json!("a"), "a", json!(["a"])),
+            (COUNT, json!(7), "7", json!(7)),
+            (Kind::Bytes, json!("1KiB"), "1024", json!(1024)),
+            (Kind::Time, json!(2.5), "2500ms", json!(2.5)),
+            (Kind::Time, json!("5s"), "5", json!(5)),
+            (Kind::Any, json!({"a": [1]}), "{a = [1]}", json!({"a": [1]})),
+            (Kind::Any, json!("gpt-5"), "gpt-5", json!("gpt-5")),
+        ];
+        for (kind, file, word, value) in cases {
+            assert_eq!(kind.of_node(&node(&file)), Ok(value.clone()), "{kind:?} {file}");
+            assert_eq!(kind.of_text(word), Ok(value), "{kind:?} {word}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_value_says_why() {
+        let message = |kind: Kind, value: Value| kind.of_node(&node(&value)).expect_err("is wrong").message;
+        assert_eq!(message(COUNT, json!([])), "must be a whole number, not a list");
+        assert_eq!(message(COUNT, json!(4_294_967_296_u64)), "must be a whole number, not `4294967296`");
+        assert_eq!(message(COUNT, json!(-1)), "must be a whole number, not `-1`");
+        assert_eq!(message(Kind::Bytes, json!("many")), "must be a number of bytes, not `many`");
+        assert_eq!(message(Kind::Time, json!(0)), "must be a time, not `0`");
+        assert_eq!(message(Kind::Text, json!("")), "must not be empty");
+        assert_eq!(message(Kind::Text, json!(5)), "must be a text, not a number");
+        assert_eq!(message(Kind::Texts, json!(["a", 5])), "must be a list of texts, but holds a number");
+        let word = WORD.of_text("of").expect_err("is no word");
+        assert_eq!(
+            (word.near, word.hint),
+            (vec!["off".to_owned()], Some("use one of enforce, off".to_owned()))
+        );
+    }
+
+    #[test]
+    fn values_are_shown_with_their_units() {
+        assert_eq!(Kind::Bytes.text(&json!(1 << 20)), "1 MiB");
+        assert_eq!(COUNT.text(&json!(20_000)), "20 000");
+        assert_eq!(Kind::Time.text(&json!(0.5)), "500 ms");
+        assert_eq!(Kind::Texts.text(&json!(["a", "b"])), "a, b");
+        assert_eq!(Kind::Text.text(&Value::Null), "-");
+    }
+}

@@ -1,0 +1,277 @@
+//! From files, environment and flags to a list of values, the lowest layer first.
+
+use std::ffi::OsStr;
+
+use hinagata_value::near_names;
+use serde_json::{Value, json};
+
+use super::{Origin, SETTINGS, Setting, SettingsFile, SettingsSources, document, kind::Wrong, setting};
+use crate::{
+    Diagnostic, Error, Place, Result,
+    definition::node::{Data, Node},
+};
+
+const PREFIX: &str = "HINAGATA_";
+
+/// A value that a layer gives to a setting.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    pub(super) name: String,
+    pub(super) setting: &'static Setting,
+    pub(super) value: Value,
+    pub(super) origin: Origin,
+}
+
+/// All values that `sources` give, the lowest layer first.
+pub(super) fn layers(sources: &SettingsSources, problems: &mut Problems) -> Vec<Given> {
+    let mut given = Vec::new();
+    if let Some(file) = &sources.user {
+        Reader { file, origin: Origin::User, given: &mut given, problems }.read();
+    }
+    if let Some(file) = &sources.workspace {
+        Reader { file, origin: Origin::Workspace, given: &mut given, problems }.read();
+    }
+    environment(sources, &mut given, problems);
+    for flag in &sources.flags {
+        given.extend(self::flag(flag, problems));
+    }
+    given
+}
+
+/// Reads one file.
+struct Reader<'a> {
+    file: &'a SettingsFile,
+    origin: fn(Place) -> Origin,
+    given: &'a mut Vec<Given>,
+    problems: &'a mut Problems,
+}
+
+impl Reader<'_> {
+    fn read(mut self) {
+        match document::parse(&self.file.name, &self.file.text) {
+            Ok(node) => self.section("", &node),
+            Err(errors) => {
+                for (message, place) in errors {
+                    self.problems.syntax(&self.file.name, message, place);
+                }
+            }
+        }
+    }
+
+    fn section(&mut self, path: &str, node: &Node) {
+        for (key, value) in node.as_map().unwrap_or_default() {
+            let name = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            self.entry(&name, value);
+        }
+    }
+
+    fn entry(&mut self, name: &str, node: &Node) {
+        match setting(name) {
+            Some(setting) => self.value(name, setting, node),
+            None if is_section(name) && node.as_map().is_some() => self.section(name, node),
+            None if is_section(name) => {
+                let wrong = Wrong {
+                    message: format!("must be a section, not {}", node.kind()),
+                    near: Vec::new(),
+                    hint: Some(format!("write [{name}] on a line of its own, and its settings below")),
+                };
+                self.problems.wrong(name, wrong, Some(self.place(node)), &self.file.name);
+            }
+            None => {
+                let error = unknown(name).at(self.place(node));
+                self.problems.warnings.push(Diagnostic::warning(&self.file.name, error));
+            }
+        }
+    }
+
+    fn value(&mut self, name: &str, setting: &'static Setting, node: &Node) {
+        let none = setting.optional && matches!(&node.data, Data::String(text) if text.trim() == "-");
+        let read = if none { Ok(Value::Null) } else { setting.kind.of_node(node) };
+        match read {
+            Ok(value) => {
+                let origin = (self.origin)(self.place(node));
+                self.given.push(Given { name: name.to_owned(), setting, value, origin });
+            }
+            Err(wrong) => self.problems.wrong(name, wrong, Some(self.place(node)), &self.file.name),
+        }
+    }
+
+    fn place(&self, node: &Node) -> Place {
+        Place::at_line(&self.file.name, &self.file.text, node.at.line, node.at.column)
+    }
+}
+
+/// Whether `name` is a part of names of settings.
+fn is_section(name: &str) -> bool {
+    SETTINGS.iter().any(|setting| setting.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
+
+fn environment(sources: &SettingsSources, given: &mut Vec<Given>, problems: &mut Problems) {
+    let mut ours: Vec<_> = sources.environment.iter().collect();
+    ours.sort_unstable();
+    // Names that others gave too lie below our own.
+    for setting in SETTINGS {
+        let Some(variable) = setting.variable else { continue };
+        if let Some((_, value)) = ours.iter().find(|(name, value)| name == variable && !value.is_empty()) {
+            word(
+                setting.name.to_owned(),
+                setting,
+                value,
+                Origin::Environment(variable.to_owned()),
+                given,
+                problems,
+            );
+        }
+    }
+    for (variable, value) in ours {
+        let Some(variable) = variable.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
+        let origin = Origin::Environment(variable.to_owned());
+        match of_variable(variable) {
+            Some((name, setting)) => word(name, setting, value, origin, given, problems),
+            None if is_near_section(variable) => {
+                let error = unknown_variable(variable);
+                problems.warnings.push(Diagnostic::warning(variable, error));
+            }
+            None => {}
+        }
+    }
+}
+
+/// The setting that a variable of the environment names.
+fn of_variable(variable: &str) -> Option<(String, &'static Setting)> {
+    let own = |setting: &&Setting| !setting.is_section() && setting.own_variable() == variable;
+    if let Some(setting) = SETTINGS.iter().find(own) {
+        return Some((setting.name.to_owned(), setting));
+    }
+    SETTINGS.iter().filter(|setting| setting.is_section()).find_map(|setting| {
+        let key = variable.strip_prefix(&setting.own_variable()).filter(|key| !key.is_empty())?;
+        Some((format!("{}.{}", setting.stem(), key.to_lowercase()), setting))
+    })
+}
+
+/// Whether the variable starts as those of a section do: others of ours, such as `HINAGATA_ROOT`, do not.
+fn is_near_section(variable: &str) -> bool {
+    SETTINGS.iter().filter_map(|setting| setting.name.split_once('.')).any(|(section, _)| {
+        variable[PREFIX.len()..]
+            .strip_prefix(&section.to_uppercase())
+            .is_some_and(|rest| rest.starts_with('_'))
+    })
+}
+
+fn unknown_variable(variable: &str) -> Error {
+    let known: Vec<String> = SETTINGS.iter().map(Setting::own_variable).collect();
+    let near = near_names(variable, known.iter().map(String::as_str));
+    Error::definition("settings", format!("`{variable}` names no setting")).with_near(near).with_hint(LISTED)
+}
+
+const LISTED: &str = "`hina config` lists the settings";
+
+fn word(
+    name: String,
+    setting: &'static Setting,
+    value: &OsStr,
+    origin: Origin,
+    given: &mut Vec<Given>,
+    problems: &mut Problems,
+) {
+    let read = match value.to_str() {
+        Some(text) => setting.read_text(text),
+        None => Err(Wrong { message: "must be UTF-8 text".to_owned(), near: Vec::new(), hint: None }),
+    };
+    match read {
+        Ok(value) => given.push(Given { name, setting, value, origin }),
+        Err(wrong) => problems.wrong(&name, wrong, None, &origin.to_string()),
+    }
+}
+
+fn flag(flag: &str, problems: &mut Problems) -> Option<Given> {
+    let Some((name, text)) = flag.split_once('=') else {
+        problems.push(
+            Error::definition("settings", format!("`--set {flag}` gives no setting a value"))
+                .with_hint("write --set section.key=value"),
+        );
+        return None;
+    };
+    let Some(setting) = setting(name) else {
+        problems.push(unknown(name));
+        return None;
+    };
+    match setting.read_text(text) {
+        Ok(value) => Some(Given { name: name.to_owned(), setting, value, origin: Origin::Flag }),
+        Err(wrong) => {
+            problems.wrong(name, wrong, None, "--set");
+            None
+        }
+    }
+}
+
+/// The error about a name that is no setting, with names that may have been meant.
+#[must_use]
+pub fn unknown(name: &str) -> Error {
+    let names = SETTINGS.iter().map(Setting::stem);
+    let mut near = near_names(name, names);
+    if near.is_empty() && !name.contains('.') {
+        near = near_names(name, SETTINGS.iter().filter_map(|setting| Some(setting.name.split_once('.')?.0)));
+        near.dedup();
+    }
+    Error::definition("settings", format!("there is no setting `{name}`"))
+        .with("setting", name)
+        .with_near(near)
+        .with_hint(LISTED)
+}
+
+/// What is wrong with the sources.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    /// What keeps the settings from being used.
+    errors: Vec<Error>,
+    /// What does not.
+    warnings: Vec<Diagnostic>,
+}
+
+impl Problems {
+    fn push(&mut self, error: Error) {
+        self.errors.push(error);
+    }
+
+    fn syntax(&mut self, file: &str, message: String, place: Option<Place>) {
+        let error = Error::definition("settings", message).with("file", file);
+        self.push(place.into_iter().fold(error, Error::at));
+    }
+
+    /// `source` is what the user wrote it in.
+    fn wrong(&mut self, name: &str, wrong: Wrong, place: Option<Place>, source: &str) {
+        let Wrong { message, near, hint } = wrong;
+        let sentence = match place {
+            Some(_) => format!("`{name}` {message}"),
+            None => format!("`{name}` {message} ({source})"),
+        };
+        let error = Error::definition("settings", sentence).with("setting", name).with_near(near);
+        let error = place.into_iter().fold(error, Error::at);
+        self.push(hint.into_iter().fold(error, Error::with_hint));
+    }
+
+    /// Tells that a value of a workspace does not count.
+    pub(super) fn ignored(&mut self, given: &Given, message: String) {
+        let error = Error::definition("untrusted", message)
+            .with("setting", given.name.as_str())
+            .with_hint("look at it, then run `hina trust`; or set it in your own settings");
+        let error = given.origin.place().cloned().into_iter().fold(error, Error::at);
+        self.warnings.push(Diagnostic::warning(crate::SETTINGS_FILE, error));
+    }
+
+    /// The warnings, or one error that tells all errors, with the place of the first.
+    pub(super) fn finish(self) -> Result<Vec<Diagnostic>> {
+        let Some(first) = self.errors.first().cloned() else { return Ok(self.warnings) };
+        let problem = |error: &Error| {
+            json!({
+                "setting": error.details().get("setting"), "message": error.message(), "hint": error.hint(),
+                "file": error.place().map(|place| &place.file),
+                "line": error.place().map(|place| place.line),
+                "column": error.place().map(|place| place.column),
+            })
+        };
+        let problems: Vec<Value> = self.errors.iter().map(problem).collect();
+        Err(first.with("problems", problems))
+    }
+}

@@ -1,0 +1,183 @@
+//! Settings: what holds for a workspace unless a prompt or a call says otherwise, each value with its origin.
+//!
+//! | layer, later wins | |
+//! |---|---|
+//! | default | the [registry](SETTINGS) |
+//! | user | the user's own file, see [`UserConfig`] |
+//! | workspace | `hinagata.toml` at the workspace root |
+//! | environment | `HINAGATA_SECTION_KEY` |
+//! | flag | `section.key=value` of a call |
+//!
+//! The workspace lies above the user: what a project says about itself is meant for everybody who works in it, so its
+//! prompts are found and render alike for all, while the user's file says what holds where nobody knows better. Whoever
+//! wants it otherwise for once has the environment and flags. The price would be that a cloned project could take over, so
+//! everything that lets something run, connect or leave counts from a workspace only when the user trusts it; see
+//! [`Power`].
+
+mod amount;
+mod document;
+mod files;
+mod kind;
+mod layers;
+mod origin;
+mod registry;
+mod typed;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+pub use amount::grouped;
+pub use files::{CONFIG_VARIABLE, SettingsFile, SettingsSources, UserConfig};
+pub use kind::Kind;
+pub use layers::unknown;
+pub use origin::Origin;
+pub use registry::{Power, SETTINGS, Setting, setting};
+
+use crate::{Diagnostic, Result};
+use layers::{Given, Problems, layers};
+
+/// The value of a setting, where it comes from, and what it won over.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The setting.
+    pub setting: &'static Setting,
+    /// The value; `null` for none.
+    pub value: Value,
+    /// Where it was written.
+    pub origin: Origin,
+    /// The values of lower layers, the highest first.
+    pub lost: Vec<(Value, Origin)>,
+}
+
+/// All settings of a call.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    values: BTreeMap<String, Resolved>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Default for Settings {
+    /// The defaults.
+    fn default() -> Self {
+        let entry = |setting: &'static Setting| {
+            let value = setting.default_value();
+            let resolved = Resolved { setting, value, origin: Origin::Default, lost: Vec::new() };
+            (setting.name.to_owned(), resolved)
+        };
+        let own = registry::SETTINGS.iter().filter(|setting| !setting.is_section());
+        Self { values: own.map(entry).collect(), diagnostics: Vec::new() }
+    }
+}
+
+impl Settings {
+    /// The settings that `sources` give; `trusted` says whether the user trusts the workspace.
+    ///
+    /// # Errors
+    /// Code `definition`, reason `settings`: everything that is no TOML, of a wrong type, or a flag that names no
+    /// setting, at once.
+    pub fn resolve(sources: &SettingsSources, trusted: bool) -> Result<Self> {
+        let mut settings = Self::default();
+        let mut problems = Problems::default();
+        for given in layers(sources, &mut problems) {
+            settings.put(given, trusted, &mut problems);
+        }
+        settings.diagnostics = problems.finish()?;
+        Ok(settings)
+    }
+
+    /// Puts a value over those of lower layers, if it counts.
+    fn put(&mut self, given: Given, trusted: bool, problems: &mut Problems) {
+        let untrusted = !trusted && matches!(given.origin, Origin::Workspace(_));
+        let value = match untrusted {
+            true => self.allowed(&given, problems),
+            false => Some(given.value.clone()),
+        };
+        let Some(value) = value else { return };
+        let Given { name, setting, origin, .. } = given;
+        match self.values.get_mut(&name) {
+            Some(resolved) => {
+                let lost = std::mem::replace(&mut resolved.value, value);
+                let from = std::mem::replace(&mut resolved.origin, origin);
+                resolved.lost.insert(0, (lost, from));
+            }
+            None => {
+                self.values.insert(name, Resolved { setting, value, origin, lost: Vec::new() });
+            }
+        }
+    }
+
+    /// As much of a value as a workspace that is not trusted may set.
+    fn allowed(&self, given: &Given, problems: &mut Problems) -> Option<Value> {
+        let name = &given.name;
+        match given.setting.power {
+            Power::Harmless => Some(given.value.clone()),
+            Power::Widening => {
+                problems.ignored(
+                    given,
+                    format!("`{name}` of this workspace is ignored: the workspace is not trusted"),
+                );
+                None
+            }
+            Power::Raising => {
+                let now = self.values.get(name).map_or(&Value::Null, |resolved| &resolved.value);
+                if is_above(&given.value, now) {
+                    let now = given.setting.kind.text(now);
+                    let message =
+                        format!("`{name}` stays {now}: a workspace that is not trusted cannot raise it");
+                    problems.ignored(given, message);
+                    return None;
+                }
+                Some(given.value.clone())
+            }
+            Power::Reaching => {
+                let (outside, inside): (Vec<_>, Vec<_>) =
+                    given.value.as_array().cloned().unwrap_or_default().into_iter().partition(leads_out);
+                for path in outside {
+                    let path = path.as_str().unwrap_or_default();
+                    let message = format!(
+                        "`{path}` of `{name}` is ignored: it is outside of this workspace, which is not trusted"
+                    );
+                    problems.ignored(given, message);
+                }
+                Some(inside.into())
+            }
+        }
+    }
+
+    /// The setting called `name`; `None` for a name that is none, and for an entry of a section that nobody set.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Resolved> {
+        self.values.get(name)
+    }
+
+    /// All settings by name, entries of sections among them.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Resolved)> {
+        self.values.iter().map(|(name, resolved)| (name.as_str(), resolved))
+    }
+
+    /// What was ignored, and names that nobody knows.
+    #[must_use]
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+}
+
+/// Whether the limit `value` lets more through than `now`; none lets everything through.
+fn is_above(value: &Value, now: &Value) -> bool {
+    match (value.as_f64(), now.as_f64()) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some(value), Some(now)) => value > now,
+    }
+}
+
+/// Whether a path of a workspace leads out of it as it is written; links are checked where it is opened.
+fn leads_out(path: &Value) -> bool {
+    use std::path::{Component, Path};
+    let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    !path.as_str().is_some_and(|path| Path::new(path).components().all(inside))
+}
+
+#[cfg(test)]
+mod tests;

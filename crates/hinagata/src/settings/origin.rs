@@ -1,0 +1,54 @@
+//! Where the value of a setting was written.
+
+use std::fmt;
+
+use crate::Place;
+
+/// The layer that a value comes from, with its place there. Later ones win.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Built in.
+    Default,
+    /// The user's own file.
+    User(Place),
+    /// `hinagata.toml` of the workspace.
+    Workspace(Place),
+    /// A variable of the environment.
+    Environment(String),
+    /// A flag of the call.
+    Flag,
+}
+
+impl Origin {
+    /// The layer, for machines.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::User(_) => "user",
+            Self::Workspace(_) => "workspace",
+            Self::Environment(_) => "environment",
+            Self::Flag => "flag",
+        }
+    }
+
+    /// The place in a file.
+    #[must_use]
+    pub const fn place(&self) -> Option<&Place> {
+        match self {
+            Self::User(place) | Self::Workspace(place) => Some(place),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::User(place) | Self::Workspace(place) => place.fmt(f),
+            Self::Environment(variable) => f.write_str(variable),
+            Self::Flag => f.write_str("--set"),
+        }
+    }
+}

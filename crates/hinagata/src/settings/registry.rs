@@ -1,0 +1,238 @@
+//! Every setting there is: name, type, default, meaning, and what it could do in the hands of a stranger.
+//!
+//! This table is the only place that lists them. Files, environment and flags are read by it, `hina config` prints it,
+//! the page `docs/settings.md` is compared with it.
+
+use serde_json::Value;
+
+use super::Kind;
+
+/// One setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The name, as `section.key`. A `*` for the key stands for any name: each entry of the section is a setting.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it can hold nothing, written `-`.
+    pub optional: bool,
+    /// The default, written as a word; empty for a section.
+    pub default: &'static str,
+    /// What it is for, in one line.
+    pub meaning: &'static str,
+    /// What it could do in the hands of a stranger.
+    pub power: Power,
+    /// A variable of the environment that gives it too, below its own.
+    pub variable: Option<&'static str>,
+}
+
+/// What a setting of a workspace that the user does not trust may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Power {
+    /// It counts.
+    Harmless,
+    /// Its paths count as far as they stay beneath the workspace root.
+    Reaching,
+    /// It counts as far as it does not raise the limit.
+    Raising,
+    /// It does not count: it lets something run, connect or leave.
+    Widening,
+}
+
+impl Setting {
+    /// The default value; `null` for none.
+    #[must_use]
+    pub fn default_value(&self) -> Value {
+        self.read_text(self.default).unwrap_or_default()
+    }
+
+    /// The value that the word `text` gives.
+    pub(super) fn read_text(&self, text: &str) -> Result<Value, super::kind::Wrong> {
+        if self.optional && text.trim() == "-" {
+            return Ok(Value::Null);
+        }
+        self.kind.of_text(text)
+    }
+
+    /// Whether it is a section whose entries are settings.
+    #[must_use]
+    pub fn is_section(&self) -> bool {
+        self.name.ends_with(".*")
+    }
+
+    /// The name without the `*`.
+    pub(super) fn stem(&self) -> &'static str {
+        self.name.trim_end_matches(".*")
+    }
+
+    /// The variable of the environment that gives it; of a section, how those of its entries start.
+    #[must_use]
+    pub fn own_variable(&self) -> String {
+        format!("HINAGATA_{}", self.name.trim_end_matches('*').replace('.', "_").to_uppercase())
+    }
+
+    const fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+
+    const fn power(mut self, power: Power) -> Self {
+        self.power = power;
+        self
+    }
+
+    const fn variable(mut self, variable: &'static str) -> Self {
+        self.variable = Some(variable);
+        self
+    }
+}
+
+/// The setting that `name` names: by its own name, or as an entry of a section.
+#[must_use]
+pub fn setting(name: &str) -> Option<&'static Setting> {
+    let entry_of = |setting: &&Setting| {
+        let rest = name.strip_prefix(setting.stem()).and_then(|rest| rest.strip_prefix('.'));
+        setting.is_section() && rest.is_some_and(|rest| !rest.is_empty() && !rest.contains('.'))
+    };
+    SETTINGS.iter().find(|setting| setting.name == name).or_else(|| SETTINGS.iter().find(entry_of))
+}
+
+const fn setting_of(name: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Setting {
+    Setting { name, kind, optional: false, default, meaning, power: Power::Harmless, variable: None }
+}
+
+/// A limit of templates.
+const fn limit(name: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Setting {
+    setting_of(name, kind, default, meaning).power(Power::Raising)
+}
+
+const fn power(name: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Setting {
+    setting_of(name, kind, default, meaning).power(Power::Widening)
+}
+
+const MANY: Kind = Kind::Count(i64::MAX as u64);
+const SOME: Kind = Kind::Count(u32::MAX as u64);
+
+/// All settings, by section.
+pub static SETTINGS: &[Setting] = &[
+    setting_of("catalog.paths", Kind::Texts, "", "more directories with prompts, from the workspace root")
+        .power(Power::Reaching),
+    setting_of("render.language", Kind::Text, "-", "`system.language`; - takes it from the locale")
+        .optional(),
+    setting_of(
+        "render.timezone",
+        Kind::Text,
+        "-",
+        "zone of `system.datetime`, as Asia/Tokyo; - takes the machine's",
+    )
+    .optional(),
+    setting_of(
+        "render.undefined",
+        Kind::Word(&["empty", "jinja", "error", "debug"]),
+        "empty",
+        "what a variable that is not there gives, unless the prompt says",
+    ),
+    limit("limits.steps", MANY, "20_000_000", "operations, and every 64 bytes or item produced"),
+    limit("limits.bytes", Kind::Bytes, "64MiB", "bytes alive in produced values and captures"),
+    limit("limits.output", MANY, "-", "characters of a bare template; - leaves it to the bytes").optional(),
+    limit("limits.calls", SOME, "200", "calls and includes inside each other"),
+    limit("limits.nesting", SOME, "200", "expressions and blocks inside each other"),
+    limit("limits.value_depth", SOME, "1_000", "lists and maps inside each other when printed or compared"),
+    limit("limits.stack", Kind::Bytes, "1MiB", "stack of a run"),
+    limit("limits.range_items", MANY, "100_000", "items of one range"),
+    limit("limits.fill", Kind::Bytes, "1MiB", "bytes added by one repeat, pad or indent"),
+    limit("limits.source", Kind::Bytes, "256KiB", "size of one template source"),
+    limit("limits.templates", SOME, "500", "templates loaded in one render"),
+    limit("limits.passes", SOME, "32", "passes of one render that waits for calls"),
+    limit("limits.requests", SOME, "1_000", "calls to the outside in one render"),
+    limit("limits.deadline", Kind::Time, "-", "time of the rendering itself; - sets none").optional(),
+    // Prompts and `defaults.json` say these themselves, as high as the caps allow.
+    setting_of(
+        "limits.max_output_size",
+        MANY,
+        "-",
+        "characters of a prompt that sets none; - is 50 000, for agents and modules 2 000 000",
+    )
+    .optional(),
+    setting_of(
+        "limits.max_execution_time",
+        Kind::Time,
+        "5s",
+        "time of all Python of a render that sets none",
+    ),
+    limit("caps.max_output_size", MANY, "-", "most that a prompt can set for itself; - sets none").optional(),
+    limit("caps.max_execution_time", Kind::Time, "-", "most that a prompt can set for itself; - sets none")
+        .optional(),
+    setting_of("cache.templates", SOME, "100", "compiled templates that are kept"),
+    power(
+        "hooks.isolation",
+        Kind::Word(&["call", "prompt", "spawn"]),
+        "call",
+        "what one Python process serves",
+    ),
+    power(
+        "hooks.sandbox",
+        Kind::Word(&["enforce", "best-effort", "off"]),
+        "enforce",
+        "what happens where the system cannot confine Python",
+    ),
+    power("hooks.python", Kind::Text, "-", "the Python interpreter; - finds python3").optional(),
+    power("hooks.allowed_hosts", Kind::Texts, "", "hosts that `http_request` of a hook may reach"),
+    power("hooks.timeout", Kind::Time, "10s", "time of one `http_request` of a hook"),
+    power("store.url", Kind::Text, "embedded", "where shared variables live: embedded, or redis://…")
+        .variable("REDIS_URL"),
+    power("tools.*", Kind::Any, "", "addresses and allowed hosts of tools"),
+    power("mcp_servers.*", Kind::Any, "", "MCP servers whose tools can be called"),
+    power("llm.*", Kind::Any, "", "models, providers and their addresses"),
+    power("keys", Kind::Any, "-", "keys of the daemon, each with hash, name and scopes").optional(),
+    power("compat", Kind::Text, "-", "whose habits to follow, as eddie; - follows ours").optional(),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_value_of_its_type() {
+        for setting in SETTINGS.iter().filter(|setting| !setting.is_section()) {
+            assert!(setting.read_text(setting.default).is_ok(), "{}", setting.name);
+        }
+    }
+
+    #[test]
+    fn every_name_is_there_once_and_found() {
+        for (place, setting_here) in SETTINGS.iter().enumerate() {
+            assert!(
+                !SETTINGS[..place].iter().any(|other| other.name == setting_here.name),
+                "{}",
+                setting_here.name
+            );
+            let name = setting_here.name.replace('*', "x");
+            assert_eq!(setting(&name).map(|found| found.name), Some(setting_here.name));
+        }
+        assert!(setting("limits").is_none() && setting("llm.").is_none() && setting("llm").is_none());
+        assert!(setting("mcp_servers.a.b").is_none(), "an entry is set whole");
+    }
+
+    #[test]
+    fn what_the_specification_calls_powerful_is() {
+        for name in [
+            "hooks.sandbox",
+            "hooks.allowed_hosts",
+            "mcp_servers.x",
+            "tools.x",
+            "llm.x",
+            "store.url",
+            "keys",
+            "compat",
+        ] {
+            assert_eq!(setting(name).map(|found| found.power), Some(Power::Widening), "{name}");
+        }
+        assert!(
+            SETTINGS
+                .iter()
+                .filter(|setting| setting.name.starts_with("hooks."))
+                .all(|setting| setting.power == Power::Widening)
+        );
+    }
+}

@@ -1,0 +1,238 @@
+use serde_json::json;
+
+use super::*;
+use crate::{Code, definition::UndefinedMode};
+
+fn file(name: &str, text: &str) -> Option<SettingsFile> {
+    Some(SettingsFile { name: name.to_owned(), text: text.to_owned() })
+}
+
+/// Sources with the workspace's file.
+fn workspace(text: &str) -> SettingsSources {
+    SettingsSources { workspace: file("hinagata.toml", text), ..SettingsSources::default() }
+}
+
+fn trusted(sources: &SettingsSources) -> Settings {
+    Settings::resolve(sources, true).expect("is fine")
+}
+
+fn messages(settings: &Settings) -> Vec<String> {
+    settings.diagnostics().iter().map(|diagnostic| diagnostic.error.message().to_owned()).collect()
+}
+
+#[test]
+fn without_any_source_the_defaults_hold() {
+    let settings = Settings::default();
+    assert_eq!(settings.limits(), hinagata_value::Limits::default());
+    assert_eq!((settings.undefined(), settings.template_cache()), (UndefinedMode::Empty, 100));
+    assert_eq!(settings.catalog_paths(), [] as [&str; 0]);
+    assert_eq!((settings.language(), settings.timezone()), (None, None));
+    let limits = settings.prompt_limits();
+    assert_eq!((limits.max_execution_time, limits.max_output_size), (Some(5.into()), None));
+    assert_eq!(settings.caps(), crate::definition::OwnLimits::default());
+    assert_eq!(settings.time("hooks.timeout"), Some(std::time::Duration::from_secs(10)));
+}
+
+#[test]
+fn later_layers_win_and_the_losers_are_remembered() {
+    let sources = SettingsSources {
+        user: file("config.toml", "[render]\nlanguage = \"de\"\n"),
+        workspace: file("hinagata.toml", "[render]\nlanguage = \"ja\"\n"),
+        environment: vec![("HINAGATA_RENDER_LANGUAGE".into(), "fr".into())],
+        flags: vec!["render.language=zh".into()],
+    };
+    let settings = trusted(&sources);
+    let language = settings.get("render.language").expect("is a setting");
+    let lost: Vec<_> =
+        language.lost.iter().map(|(value, origin)| (value.clone(), origin.to_string())).collect();
+    assert_eq!((language.value.clone(), language.origin.to_string()), (json!("zh"), "--set".to_owned()));
+    assert_eq!(
+        lost,
+        [
+            (json!("fr"), "HINAGATA_RENDER_LANGUAGE".to_owned()),
+            (json!("ja"), "hinagata.toml:2:12".to_owned()),
+            (json!("de"), "config.toml:2:12".to_owned()),
+            (json!(null), "default".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn the_workspace_beats_the_users_file() {
+    let sources = SettingsSources {
+        user: file("config.toml", "catalog.paths = [\"mine\"]"),
+        ..workspace("[catalog]\npaths = [\"prompts\"]")
+    };
+    assert_eq!(Settings::resolve(&sources, false).expect("is fine").catalog_paths(), ["prompts"]);
+}
+
+#[test]
+fn a_workspace_that_is_not_trusted_has_no_power() {
+    let text = "
+        compat = 'eddie'
+        [hooks]
+        sandbox = 'off'
+        [mcp_servers.files]
+        command = 'rm'
+        [store]
+        url = 'redis://evil'
+        [render]
+        language = 'ja'
+    ";
+    let settings = Settings::resolve(&workspace(text), false).expect("is fine");
+    assert_eq!(settings.text("hooks.sandbox"), Some("enforce"));
+    assert_eq!((settings.text("compat"), settings.text("store.url")), (None, Some("embedded")));
+    assert!(settings.section("mcp_servers").is_empty());
+    assert_eq!(settings.language(), Some("ja"), "what is harmless counts");
+    assert_eq!(settings.diagnostics().len(), 4, "{:?}", messages(&settings));
+    let first = &settings.diagnostics()[0].error;
+    assert_eq!(first.reason(), Some("untrusted"));
+    assert!(first.hint().is_some_and(|hint| hint.contains("hina trust")) && first.place().is_some());
+
+    let settings = trusted(&workspace(text));
+    assert_eq!((settings.text("hooks.sandbox"), settings.text("compat")), (Some("off"), Some("eddie")));
+    assert_eq!(settings.section("mcp_servers")["files"], json!({"command": "rm"}));
+    assert!(settings.diagnostics().is_empty());
+}
+
+#[test]
+fn power_from_the_user_counts_everywhere() {
+    let sources = SettingsSources {
+        user: file("config.toml", "hooks.sandbox = 'best-effort'"),
+        environment: vec![
+            ("HINAGATA_STORE_URL".into(), "redis://ours".into()),
+            ("HINAGATA_LLM_MODEL".into(), "gpt-5".into()),
+            ("HINAGATA_MCP_SERVERS_FILES".into(), "{command = 'x'}".into()),
+        ],
+        flags: vec!["hooks.isolation=spawn".into()],
+        workspace: None,
+    };
+    let settings = Settings::resolve(&sources, false).expect("is fine");
+    assert_eq!(settings.text("hooks.sandbox"), Some("best-effort"));
+    assert_eq!(settings.text("hooks.isolation"), Some("spawn"));
+    assert_eq!(settings.text("store.url"), Some("redis://ours"));
+    assert_eq!(settings.section("llm")["model"], json!("gpt-5"));
+    assert_eq!(settings.section("mcp_servers")["files"], json!({"command": "x"}));
+}
+
+#[test]
+fn a_workspace_that_is_not_trusted_lowers_limits_and_does_not_raise_them() {
+    let sources = SettingsSources {
+        user: file("config.toml", "limits.steps = 1000\ncaps.max_output_size = 500"),
+        ..workspace("[limits]\nsteps = 5000\ncalls = 10\ndeadline = '2s'\n[caps]\nmax_output_size = '-'\n")
+    };
+    let settings = Settings::resolve(&sources, false).expect("is fine");
+    let limits = settings.limits();
+    assert_eq!((limits.steps, limits.calls), (1000, 10));
+    assert_eq!(limits.deadline, Some(std::time::Duration::from_secs(2)), "none was set before");
+    assert_eq!(settings.caps().max_output_size, Some(500));
+    assert_eq!(
+        messages(&settings),
+        [
+            "`caps.max_output_size` stays 500: a workspace that is not trusted cannot raise it",
+            "`limits.steps` stays 1 000: a workspace that is not trusted cannot raise it"
+        ]
+    );
+    assert_eq!(trusted(&sources).limits().steps, 5000);
+}
+
+#[test]
+fn a_workspace_that_is_not_trusted_reaches_nothing_outside() {
+    let sources = workspace("catalog.paths = ['prompts', '/etc', '../other', './more']");
+    let settings = Settings::resolve(&sources, false).expect("is fine");
+    assert_eq!(settings.catalog_paths(), ["prompts", "./more"]);
+    assert_eq!(settings.diagnostics().len(), 2);
+    assert_eq!(trusted(&sources).catalog_paths().len(), 4);
+}
+
+#[test]
+fn names_that_nobody_knows_are_warnings_with_near_ones() {
+    let mut sources = workspace("[limts]\nsteps = 1\n[render]\nlangauge = 'ja'\n[my_tool]\nx = 1\n");
+    sources.environment = vec![
+        ("HINAGATA_RENDER_LANGAUGE".into(), "x".into()),
+        ("HINAGATA_ROOT".into(), "x".into()),
+        ("HINAGATA_CACHE".into(), "x".into()),
+        ("RENDER_LANGUAGE".into(), "x".into()),
+    ];
+    let settings = trusted(&sources);
+    let near: Vec<_> =
+        settings.diagnostics().iter().map(|found| found.error.near().first().map(String::as_str)).collect();
+    assert_eq!(near, [Some("limits"), None, Some("render.language"), Some("HINAGATA_RENDER_LANGUAGE")]);
+    assert_eq!(settings.diagnostics()[2].error.place().map(|place| place.line), Some(4));
+    assert_eq!(settings.limits().steps, 20_000_000);
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let sources = SettingsSources {
+        user: file("config.toml", "limits.bytes = true\nrender = 5"),
+        workspace: file("hinagata.toml", "[hooks]\nsandbox = 'of'\nallowed_hosts = [1]"),
+        environment: vec![("HINAGATA_LIMITS_STEPS".into(), "many".into())],
+        flags: vec!["limits.calls=-1".into(), "render.langauge=ja".into(), "render.language".into()],
+    };
+    let error = Settings::resolve(&sources, true).expect_err("is wrong");
+    assert_eq!((error.code(), error.reason(), error.exit_code()), (Code::Definition, Some("settings"), 2));
+    let problems = error.details()["problems"].as_array().expect("a list");
+    let told: Vec<_> =
+        problems.iter().map(|problem| problem["message"].as_str().unwrap_or_default()).collect();
+    assert_eq!(
+        told,
+        [
+            "`limits.bytes` must be a number of bytes, not a boolean",
+            "`render` must be a section, not a number",
+            "`hooks.allowed_hosts` must be a list of texts, but holds a number",
+            "`hooks.sandbox` cannot be `of`",
+            "`limits.steps` must be a whole number, not `many` (HINAGATA_LIMITS_STEPS)",
+            "`limits.calls` must be a whole number, not `-1` (--set)",
+            "there is no setting `render.langauge`",
+            "`--set render.language` gives no setting a value",
+        ]
+    );
+    assert_eq!(problems[3]["line"], 2);
+    assert_eq!(error.place().map(ToString::to_string).as_deref(), Some("config.toml:1:16"));
+}
+
+#[test]
+fn what_is_no_toml_is_told_with_its_place() {
+    let error = Settings::resolve(&workspace("[render\nlanguage = 'ja'"), true).expect_err("is no TOML");
+    assert_eq!(error.place().map(|place| (place.file.as_str(), place.line)), Some(("hinagata.toml", 1)));
+}
+
+#[test]
+fn others_variables_lie_below_ours() {
+    let mut sources = SettingsSources {
+        environment: vec![("REDIS_URL".into(), "redis://theirs".into())],
+        ..SettingsSources::default()
+    };
+    assert_eq!(trusted(&sources).text("store.url"), Some("redis://theirs"));
+    sources.environment.push(("HINAGATA_STORE_URL".into(), "embedded".into()));
+    assert_eq!(trusted(&sources).text("store.url"), Some("embedded"));
+}
+
+#[test]
+fn nothing_can_be_set_where_something_is_by_default() {
+    let sources = SettingsSources {
+        user: file("config.toml", "limits.deadline = '1s'\nkeys = [{name = 'a'}]"),
+        flags: vec!["limits.deadline=-".into()],
+        ..SettingsSources::default()
+    };
+    let settings = trusted(&sources);
+    assert_eq!(settings.limits().deadline, None);
+    assert_eq!(settings.get("keys").map(|keys| keys.value.clone()), Some(json!([{"name": "a"}])));
+    let wrong = SettingsSources { flags: vec!["limits.steps=-".into()], ..SettingsSources::default() };
+    assert!(Settings::resolve(&wrong, true).is_err(), "steps are always bounded");
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_settings_panic(text in ".{0,80}", toml in "[\\[\\]a-z._=\"'{},0-9\\n -]{0,80}", flag in ".{0,40}") {
+        for file_text in [&text, &toml] {
+            let sources = SettingsSources {
+                environment: vec![("HINAGATA_LIMITS_BYTES".into(), (&text).into()), (format!("HINAGATA_{toml}").into(), "".into())],
+                flags: vec![flag.clone(), format!("limits.deadline={flag}"), format!("llm.x={toml}")],
+                ..workspace(file_text)
+            };
+            let _ = Settings::resolve(&sources, false);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Settings as the engine uses them.
+
+use std::time::Duration;
+
+use hinagata_value::Limits;
+use serde_json::{Map, Number, Value};
+
+use super::Settings;
+use crate::definition::{OwnLimits, UndefinedMode};
+
+impl Settings {
+    fn value(&self, name: &str) -> &Value {
+        &self.get(name).expect("the registry has every name that is asked for here").value
+    }
+
+    /// The text of the setting `name`; `None` where it holds none.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.value.as_str()
+    }
+
+    /// The texts of the setting `name`.
+    #[must_use]
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        let items = self.get(name).and_then(|found| found.value.as_array());
+        items.into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    }
+
+    /// The time of the setting `name`; `None` where it holds none.
+    #[must_use]
+    pub fn time(&self, name: &str) -> Option<Duration> {
+        Duration::try_from_secs_f64(self.get(name)?.value.as_f64()?).ok()
+    }
+
+    /// The count or the number of bytes of the setting `name`; `None` where it holds none.
+    #[must_use]
+    pub fn count(&self, name: &str) -> Option<u64> {
+        self.get(name)?.value.as_u64()
+    }
+
+    /// The entries of the section `name`, such as `mcp_servers`.
+    #[must_use]
+    pub fn section(&self, name: &str) -> Map<String, Value> {
+        let entry = |(full, resolved): (&str, &super::Resolved)| {
+            let key = full.strip_prefix(name)?.strip_prefix('.')?;
+            Some((key.to_owned(), resolved.value.clone()))
+        };
+        self.iter().filter_map(entry).collect()
+    }
+
+    /// More directories with prompts, from the workspace root.
+    #[must_use]
+    pub fn catalog_paths(&self) -> Vec<String> {
+        self.texts("catalog.paths")
+    }
+
+    /// What a variable that is not there gives, unless the prompt says.
+    #[must_use]
+    pub fn undefined(&self) -> UndefinedMode {
+        self.text("render.undefined").and_then(UndefinedMode::named).unwrap_or(UndefinedMode::Empty)
+    }
+
+    /// The language of `system.language`, when it is set.
+    #[must_use]
+    pub fn language(&self) -> Option<&str> {
+        self.text("render.language")
+    }
+
+    /// The zone of `system.datetime`, when it is set.
+    #[must_use]
+    pub fn timezone(&self) -> Option<&str> {
+        self.text("render.timezone")
+    }
+
+    /// The limits of templates.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        let count = |key: &str| self.count(&format!("limits.{key}"));
+        let whole = |key: &str| count(key).unwrap_or_default();
+        let size = |key: &str| usize::try_from(whole(key)).unwrap_or(usize::MAX);
+        let small = |key: &str| u32::try_from(whole(key)).unwrap_or(u32::MAX);
+        Limits {
+            steps: whole("steps"),
+            bytes: size("bytes"),
+            output: count("output").map(|output| usize::try_from(output).unwrap_or(usize::MAX)),
+            calls: small("calls"),
+            nesting: small("nesting"),
+            value_depth: size("value_depth"),
+            stack: size("stack"),
+            range_items: whole("range_items"),
+            fill: size("fill"),
+            source: size("source"),
+            templates: size("templates"),
+            passes: small("passes"),
+            requests: size("requests"),
+            deadline: self.time("limits.deadline"),
+        }
+    }
+
+    /// What holds for prompts that set no limits of their own; `None` leaves it to the kind of prompt.
+    #[must_use]
+    pub fn prompt_limits(&self) -> OwnLimits {
+        self.own_limits("limits")
+    }
+
+    /// What no prompt can go beyond.
+    #[must_use]
+    pub fn caps(&self) -> OwnLimits {
+        self.own_limits("caps")
+    }
+
+    fn own_limits(&self, section: &str) -> OwnLimits {
+        let time: Option<Number> = match self.value(&format!("{section}.max_execution_time")) {
+            Value::Number(number) => Some(number.clone()),
+            _ => None,
+        };
+        let size = self.count(&format!("{section}.max_output_size"));
+        OwnLimits { max_execution_time: time, max_output_size: size, other: Map::new() }
+    }
+
+    /// Compiled templates that are kept.
+    #[must_use]
+    pub fn template_cache(&self) -> usize {
+        usize::try_from(self.count("cache.templates").unwrap_or_default()).unwrap_or(usize::MAX)
+    }
+}
