@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use hinagata_value::{Limits, Result};
 
-use crate::{Template, template::Body};
+use crate::{Template, structure::NAMES, template::Body};
 
 /// The root of the path of all variables together: what a Go template reads as `.`.
 const WHOLE: &str = ".";
@@ -135,6 +135,15 @@ pub(crate) struct Nodes {
     pub(crate) prints: BTreeMap<u32, u32>,
     /// Loops over the data at a path, by where they start; those over anything else are not here.
     pub(crate) loops: HashMap<u32, Path>,
+}
+
+impl Analysis {
+    /// Whether messages can come out of the template: it starts one, or puts in a picture or a resource,
+    /// by the names that these functions have.
+    #[must_use]
+    pub fn has_structure(&self) -> bool {
+        !self.roles.is_empty() || self.functions.iter().any(|used| NAMES.contains(&used.name.as_str()))
+    }
 }
 
 impl Template {

@@ -3,7 +3,7 @@
 //! | part | what it is for |
 //! |---|---|
 //! | [`Template`], [`Engine`], [`Options`] | a compiled template of either language |
-//! | [`Render`] | renders to text, messages, or text with its origins |
+//! | [`Render`], [`Meter`] | renders to text, messages, or text with its origins; several renders on one budget |
 //! | [`Sources`], [`Cache`], [`Pool`] | where templates come from; compiled templates and buffers, kept |
 //! | [`Message`], [`structure_functions`] | conversations: `role`, `media`, `resource` |
 //! | [`SourceMap`] | from a piece of the output back to template, line, column and variable |
@@ -33,6 +33,7 @@ mod cache;
 mod engine;
 mod library;
 mod messages;
+mod meter;
 mod options;
 mod pool;
 mod render;
@@ -49,6 +50,7 @@ pub use analysis::{
 pub use cache::Cache;
 pub use engine::Engine;
 pub use messages::{Content, Message};
+pub use meter::{Meter, Used};
 pub use options::Options;
 pub use pool::{Pool, PooledText};
 pub use render::{Render, Traced};

@@ -28,6 +28,8 @@ pub(crate) struct Library<'r> {
     /// The Jinja templates by their number, the one that is rendered not counted: its number is 0.
     jinja: Keep<Arc<hinagata_jinja::Template>>,
     next_go: Cell<u32>,
+    /// Templates of renders before that count too.
+    before: usize,
 }
 
 /// Names that were joined: by the template they stand in, then as they are written.
@@ -96,7 +98,19 @@ impl<'r> Library<'r> {
             joined: RefCell::default(),
             jinja: Keep::new(),
             next_go: Cell::new(FIRST_GO + root_size),
+            before: 0,
         }
+    }
+
+    /// The same behind renders that used `before` templates and share the limit.
+    pub(crate) fn after(mut self, before: usize) -> Result<Self> {
+        self.before = before;
+        if self.len() + before > self.limits.templates { Err(self.too_many()) } else { Ok(self) }
+    }
+
+    /// How many templates were found; the one that is rendered counts too.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len() + 1
     }
 
     /// Where Jinja keeps what it loads.
@@ -165,15 +179,19 @@ impl<'r> Library<'r> {
             return Ok(self.entries.get(place));
         }
         let Some(source) = self.sources.source(name)? else { return Ok(None) };
-        // The template that is rendered counts too.
-        if self.entries.len() + 1 >= self.limits.templates {
-            return Err(Error::limit_reached(
-                LimitKind::Templates,
-                format!("the render loads more than {} templates", self.limits.templates),
-            ));
+        if self.len() + self.before >= self.limits.templates {
+            return Err(self.too_many());
         }
         self.by_name.borrow_mut().insert(name.into(), self.entries.len());
         Ok(Some(self.entries.push(Entry { source, compiled: OnceCell::new() })))
+    }
+
+    #[cold]
+    fn too_many(&self) -> Error {
+        Error::limit_reached(
+            LimitKind::Templates,
+            format!("the render loads more than {} templates", self.limits.templates),
+        )
     }
 
     /// The templates that the render used beside its own, with their numbers.

@@ -13,7 +13,7 @@
 use hinagata_value::{Error, ErrorKind, Mark, MarkKind, Part, Result, Written};
 use serde_json::Value as Json;
 
-use crate::structure::{ROLE, ROLE_END};
+use crate::structure::{ROLE, ROLE_END, refuse_roles};
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,12 @@ pub enum Content {
         /// Its content: `url` or `data`, and `type`; `uri`.
         content: Json,
     },
+}
+
+impl Content {
+    fn of(part: &Part) -> Self {
+        Self::Part { kind: part.kind.clone(), content: part.content.clone() }
+    }
 }
 
 impl Message {
@@ -61,11 +67,48 @@ pub(crate) fn messages<P>(written: &Written<P>, default_role: &str) -> Result<Ve
         let text = written.text.get(from..mark.offset).unwrap_or_default();
         from = mark.offset;
         cutter.text(text, mark.after_value);
-        cutter.mark(mark)?;
+        cutter.part(part_of(mark)?);
     }
     cutter.text(written.text.get(from..).unwrap_or_default(), written.ends_with_value);
     cutter.close();
     Ok(cutter.messages)
+}
+
+/// Cuts an output into text and parts that are the content of one message; all whitespace stays.
+///
+/// # Errors
+/// As [`messages`]; and when a message starts in it.
+pub(crate) fn content<P>(written: &Written<P>) -> Result<Vec<Content>> {
+    let mut content = Vec::new();
+    let text = |from: usize, to: usize, content: &mut Vec<Content>| {
+        let text = written.text.get(from..to).unwrap_or_default();
+        if !text.is_empty() {
+            content.push(Content::Text(text.to_owned()));
+        }
+    };
+    let mut from = 0;
+    for mark in &written.marks {
+        let part = part_of(mark)?;
+        refuse_roles(part)?;
+        text(from, mark.offset, &mut content);
+        from = mark.offset;
+        content.push(Content::of(part));
+    }
+    text(from, written.text.len(), &mut content);
+    Ok(content)
+}
+
+/// The part that a mark stands for.
+///
+/// # Errors
+/// When it stands for bytes that are not UTF-8, or a call that is still under way.
+fn part_of(mark: &Mark) -> Result<&Part> {
+    match &mark.kind {
+        MarkKind::Pending(_) => Err(Error::suspended()),
+        MarkKind::Bytes(_) => Err(Error::new(ErrorKind::Runtime, "the output is not valid UTF-8")
+            .with_hint("a string was cut inside a character")),
+        MarkKind::Part(part) => Ok(part),
+    }
 }
 
 struct Cutter<'r> {
@@ -98,18 +141,6 @@ impl Cutter<'_> {
         }
     }
 
-    fn mark(&mut self, mark: &Mark) -> Result<()> {
-        match &mark.kind {
-            MarkKind::Pending(_) => Err(Error::suspended()),
-            MarkKind::Bytes(_) => Err(Error::new(ErrorKind::Runtime, "the output is not valid UTF-8")
-                .with_hint("a string was cut inside a character")),
-            MarkKind::Part(part) => {
-                self.part(part);
-                Ok(())
-            }
-        }
-    }
-
     fn part(&mut self, part: &Part) {
         match (part.kind.as_str(), &part.content) {
             (ROLE, Json::String(role)) => {
@@ -117,9 +148,7 @@ impl Cutter<'_> {
                 self.open.role = Some(role.clone());
             }
             (ROLE_END, _) => self.close(),
-            (kind, content) => {
-                self.open.content.push(Content::Part { kind: kind.to_owned(), content: content.clone() });
-            }
+            _ => self.open.content.push(Content::of(part)),
         }
     }
 

@@ -1,16 +1,18 @@
 //! Rendering: text, messages, or text with its origins; in one go or with calls to the outside.
 
+mod run;
+
 use std::fmt;
 
 use hinagata_value::{
-    Budget, Call, Calls, Cancel, Functions, Heap, Limits, Off, Output, Pass, Provenance, Result, Segments,
-    Variables, Written,
+    Call, Calls, Cancel, Functions, Limits, Off, Pass, Result, Segments, Variables, Written,
 };
 use serde_json::Value as Json;
 
 use crate::{
-    Cache, Message, NoSources, Pool, PooledText, SourceMap, Sources, Template, library::Library,
-    messages::messages, session::Session, structure::default_functions,
+    Cache, Content, Message, Meter, NoSources, Pool, PooledText, SourceMap, Sources, Template,
+    messages::{content, messages},
+    structure::default_functions,
 };
 
 /// The role of what stands outside of all messages.
@@ -39,6 +41,8 @@ pub struct Render<'r> {
     cache: Option<&'r Cache>,
     cancel: Option<Cancel>,
     default_role: &'r str,
+    meter: Option<&'r Meter>,
+    one_message: bool,
 }
 
 /// A text, and where each piece of it came from.
@@ -67,6 +71,8 @@ impl<'r> Render<'r> {
             cache: None,
             cancel: None,
             default_role: DEFAULT_ROLE,
+            meter: None,
+            one_message: false,
         }
     }
 
@@ -113,6 +119,22 @@ impl<'r> Render<'r> {
         self
     }
 
+    /// The same, sharing the budget of `meter` with other renders.
+    #[must_use]
+    pub fn meter(mut self, meter: &'r Meter) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    /// The same for the content of one message: `role` and `{% message %}` are errors at their place.
+    ///
+    /// What a pass wrote is cut by [`Render::pieces`] then.
+    #[must_use]
+    pub fn one_message(mut self) -> Self {
+        self.one_message = true;
+        self
+    }
+
     /// Renders to text. Parts are left out: a role, a picture or a resource leaves nothing behind.
     ///
     /// # Errors
@@ -127,9 +149,8 @@ impl<'r> Render<'r> {
     /// # Errors
     /// As [`Render::text`].
     pub fn pooled(&self, template: &Template, variables: &dyn Variables, pool: &Pool) -> Result<PooledText> {
-        let (written, ()) =
-            self.one_pass::<Off, _>(template, variables, &Calls::new(), Some(pool), |_| ())?;
-        Ok(pool.text(written.into_text()?))
+        let ran = self.one_pass::<Off, _>(template, variables, &Calls::new(), Some(pool), |_| ())?;
+        Ok(pool.text(self.finished(ran).0.into_text()?))
     }
 
     /// Renders to messages; see [`crate::Message`].
@@ -140,12 +161,23 @@ impl<'r> Render<'r> {
         self.cut(&self.written(template, variables)?)
     }
 
+    /// Renders to the content of one message, whose role is decided elsewhere: text and parts.
+    ///
+    /// Whitespace stays as it is, and an empty text is left out: a template without parts gives what
+    /// [`Render::text`] gives.
+    ///
+    /// # Errors
+    /// As [`Render::text`]; and where the template starts a message of its own.
+    pub fn content(&self, template: &Template, variables: &dyn Variables) -> Result<Vec<Content>> {
+        self.pieces(&self.clone().one_message().written(template, variables)?)
+    }
+
     /// Renders to text and a record of where each piece came from.
     ///
     /// # Errors
     /// As [`Render::text`].
     pub fn traced(&self, template: &Template, variables: &dyn Variables) -> Result<Traced> {
-        self.one_traced(template, variables, &Calls::new())
+        Ok(self.finished_traced(self.one_traced(template, variables, &Calls::new())?))
     }
 
     /// Cuts what a pass wrote into messages.
@@ -154,6 +186,14 @@ impl<'r> Render<'r> {
     /// When it holds bytes that are not UTF-8.
     pub fn cut<P>(&self, written: &Written<P>) -> Result<Vec<Message>> {
         messages(written, self.default_role)
+    }
+
+    /// The content of one message that a pass wrote; see [`Render::content`].
+    ///
+    /// # Errors
+    /// When it holds bytes that are not UTF-8, or starts a message.
+    pub fn pieces<P>(&self, written: &Written<P>) -> Result<Vec<Content>> {
+        content(written)
     }
 
     /// Makes one pass of a render whose functions may need the outside.
@@ -170,8 +210,11 @@ impl<'r> Render<'r> {
         calls: &'c Calls,
     ) -> Result<Pass<'c, Written>> {
         calls.begin_pass(&self.limits)?;
-        let result = self.one_pass::<Off, _>(template, variables, calls, None, |_| ());
-        calls.end_pass(result.map(|(written, ())| written))
+        let ran = calls.end_pass(self.one_pass::<Off, _>(template, variables, calls, None, |_| ()))?;
+        Ok(match ran {
+            Pass::Done(ran) => Pass::Done(self.finished(ran).0),
+            Pass::Wait(waiting) => Pass::Wait(waiting),
+        })
     }
 
     /// As [`Render::pass`], with a record of where each piece came from.
@@ -185,7 +228,10 @@ impl<'r> Render<'r> {
         calls: &'c Calls,
     ) -> Result<Pass<'c, Traced>> {
         calls.begin_pass(&self.limits)?;
-        calls.end_pass(self.one_traced(template, variables, calls))
+        Ok(match calls.end_pass(self.one_traced(template, variables, calls))? {
+            Pass::Done(ran) => Pass::Done(self.finished_traced(ran)),
+            Pass::Wait(waiting) => Pass::Wait(waiting),
+        })
     }
 
     /// Renders with calls to the outside that `resolve` answers, one after the other in the order they
@@ -238,60 +284,17 @@ impl<'r> Render<'r> {
         self.cut(&self.written_with(template, variables, resolve)?)
     }
 
-    fn written(&self, template: &Template, variables: &dyn Variables) -> Result<Written> {
-        Ok(self.one_pass(template, variables, &Calls::new(), None, |_| ())?.0)
-    }
-
-    fn one_traced(&self, template: &Template, variables: &dyn Variables, calls: &Calls) -> Result<Traced> {
-        let (written, map) = self.one_pass::<Segments, _>(template, variables, calls, None, SourceMap::of)?;
-        Ok(Traced { written, map })
-    }
-
-    /// One pass over the template; `look` may look at the templates that it used.
-    fn one_pass<P: Provenance, M>(
+    /// As [`Render::written_with`], to the content of one message.
+    ///
+    /// # Errors
+    /// As [`Render::written_with`] and [`Render::content`].
+    pub fn content_with(
         &self,
         template: &Template,
         variables: &dyn Variables,
-        calls: &Calls,
-        pool: Option<&Pool>,
-        look: impl FnOnce(&Library<'_>) -> M,
-    ) -> Result<(Written<P>, M)> {
-        let mut budget = Budget::new(self.limits.clone());
-        if let Some(cancel) = &self.cancel {
-            budget = budget.with_cancel(cancel.clone());
-        }
-        let library = Library::new(template, self.sources, self.cache, &self.limits);
-        let heap = Heap::new(&budget);
-        let session = Session::new(&heap, &library, self.functions, calls);
-        let mut out = match pool {
-            Some(pool) => Output::<P>::with_buffer(&budget, self.buffer(pool))?,
-            None => Output::with_capacity(&budget, self.room(template))?,
-        };
-        let result = session.render(variables, &mut out);
-        let written = out.finish();
-        if let Err(error) = result {
-            if let Some(pool) = pool {
-                pool.give(written.text);
-            }
-            return Err(error);
-        }
-        template.remember_size(written.text.len());
-        let seen = look(&library);
-        Ok((written, seen))
-    }
-
-    /// A buffer that leaves most of the byte budget to the template.
-    fn buffer(&self, pool: &Pool) -> String {
-        let buffer = pool.take();
-        if buffer.capacity() <= self.limits.bytes / 8 {
-            return buffer;
-        }
-        pool.give(buffer);
-        String::new()
-    }
-
-    fn room(&self, template: &Template) -> usize {
-        template.expected_size().min(self.limits.bytes / 8)
+        resolve: impl FnMut(&Call) -> Result<Json, String>,
+    ) -> Result<Vec<Content>> {
+        self.pieces(&self.clone().one_message().written_with(template, variables, resolve)?)
     }
 }
 

@@ -75,6 +75,18 @@ fn resource<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Va
     part(host, "resource", object([("uri", Some(uri))]))
 }
 
+/// Refuses what starts a message, in an output that is the content of one.
+pub(crate) fn refuse_roles(part: &Part) -> Result<()> {
+    match (part.kind.as_str(), &part.content) {
+        (ROLE, Json::String(role)) => Err(Error::runtime(format!(
+            "a message of the role '{role}' starts inside of another one: the messages of this prompt are \
+             declared in its list"
+        ))
+        .with_hint("add a message to the list, or write the whole prompt as one template")),
+        _ => Ok(()),
+    }
+}
+
 /// The arguments by their names, each a string where it is given and not none.
 fn named<'r, const N: usize>(
     arguments: &Arguments<'r, '_>,

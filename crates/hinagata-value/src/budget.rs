@@ -12,7 +12,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use crate::{Error, ErrorKind, LimitKind, Limits, Result};
@@ -84,6 +84,17 @@ impl Budget {
     #[must_use]
     pub fn with_cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = Some(cancel);
+        self
+    }
+
+    /// The same budget, of which `steps` and `time` are used already: by runs before that share its limits.
+    #[must_use]
+    pub fn after(mut self, steps: u64, time: Duration) -> Self {
+        let left = self.limits.steps.saturating_sub(steps);
+        let chunk = left.min(CHUNK as u64);
+        self.chunk.set(chunk as i64);
+        self.reserve.set(left - chunk);
+        self.started = self.started.map(|now| now.checked_sub(time).unwrap_or(now));
         self
     }
 
@@ -168,6 +179,12 @@ impl Budget {
             ));
         }
         Ok(())
+    }
+
+    /// Time since it was made, and what was used before; nothing where there is no deadline.
+    #[must_use]
+    pub fn time_used(&self) -> Duration {
+        self.started.map_or(Duration::ZERO, |started| started.elapsed())
     }
 
     /// Steps charged so far.
@@ -389,6 +406,25 @@ mod tests {
     }
 
     #[test]
+    fn what_runs_before_used_is_not_there_any_more() {
+        for (total, before) in [(10_000, 4_000), (10_000, 9_999), (5_000, 5_000), (5_000, 6_000)] {
+            let budget = steps(total).after(before, Duration::ZERO);
+            for _ in before..total {
+                budget.step(1).expect("within the limit");
+            }
+            let error = budget.step(1).expect_err("one more");
+            assert!(
+                error.message().ends_with(&format!("{total} steps")),
+                "the whole limit is named: {error}"
+            );
+            assert_eq!(budget.steps_used(), total);
+        }
+        let limits = Limits { deadline: Some(Duration::from_secs(3_600)), ..Limits::default() };
+        let budget = Budget::new(limits).after(0, Duration::from_secs(3_600));
+        assert_eq!(budget.check_outside().expect_err("used up").kind(), ErrorKind::Deadline);
+    }
+
+    #[test]
     fn a_huge_step_is_refused_and_so_is_everything_after_it() {
         let budget = steps(1_000_000);
         assert!(budget.step(u64::MAX).is_err());
@@ -417,7 +453,7 @@ mod tests {
 
     #[test]
     fn a_passed_deadline_stops_a_run() {
-        let budget = Budget::new(Limits { deadline: Some(std::time::Duration::ZERO), ..Limits::default() });
+        let budget = Budget::new(Limits { deadline: Some(Duration::ZERO), ..Limits::default() });
         let error = (0..10_000).find_map(|_| budget.step(1).err()).expect("stops soon");
         assert_eq!(error.kind(), ErrorKind::Deadline);
     }

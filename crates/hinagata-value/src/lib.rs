@@ -79,7 +79,7 @@ pub use map::Map;
 pub use metered::{Extent, Metered};
 pub use near::near_names;
 pub use number::{Digits, write_float_repr};
-pub use output::{Mark, MarkKind, Output, Part, Pieces, Written};
+pub use output::{Mark, MarkKind, Output, Part, PartCheck, Pieces, Written};
 pub use provenance::{Off, Provenance, Segment, Segments, Site, Turn, TurnId};
 pub use range::Range;
 pub use text::Text;

@@ -91,6 +91,13 @@ impl Pieces<'_> {
         &self.marks
     }
 
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.marks.iter().filter_map(|mark| match &mark.kind {
+            MarkKind::Part(part) => Some(&**part),
+            MarkKind::Pending(_) | MarkKind::Bytes(_) => None,
+        })
+    }
+
     /// Whether a call in it is still under way.
     #[must_use]
     pub fn is_pending(&self) -> bool {
@@ -116,7 +123,12 @@ pub struct Output<'a, P: Provenance = Off> {
     provenance: P,
     /// Whether a value was printed since the last mark.
     value: bool,
+    /// Refuses parts that have no place in this output.
+    check: Option<PartCheck>,
 }
+
+/// Says whether a part may stand in an output.
+pub type PartCheck = fn(&Part) -> Result<()>;
 
 /// The marks of an output in progress, charged until it ends.
 struct Marks<'a> {
@@ -206,7 +218,23 @@ impl<'a, P: Provenance> Output<'a, P> {
 
     fn of(text: Text<'a>) -> Self {
         let marks = Marks { budget: text.budget(), list: Vec::new(), held: 0, recorded: 0 };
-        Self { text, marks, provenance: P::default(), value: false }
+        Self { text, marks, provenance: P::default(), value: false, check: None }
+    }
+
+    /// The same output, refusing the parts that `check` refuses.
+    #[must_use]
+    pub fn checked(mut self, check: PartCheck) -> Self {
+        self.check = Some(check);
+        self
+    }
+
+    /// The same output behind others that have `characters` together and share its limit.
+    ///
+    /// # Errors
+    /// When those alone are over the limit.
+    pub fn after(mut self, characters: usize) -> Result<Self> {
+        self.text.count_raw(characters)?;
+        Ok(self)
     }
 
     /// Writes `text`, which is the value of something at `site`.
@@ -280,8 +308,11 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// Puts a piece of structure here.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// When a limit is reached, or the part has no place in this output.
     pub fn write_part(&mut self, part: Arc<Part>) -> Result<()> {
+        if let Some(check) = self.check {
+            check(&part)?;
+        }
         let kind = MarkKind::Part(part);
         self.mark(kind.extent(), 0, || kind)
     }
@@ -310,8 +341,11 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// Writes a capture with its marks.
     ///
     /// # Errors
-    /// When a limit is reached; nothing is written then.
+    /// When a limit is reached, or a part in it has no place in this output; nothing is written then.
     pub fn write_pieces(&mut self, pieces: &Pieces<'_>, site: Site) -> Result<()> {
+        if let Some(check) = self.check {
+            pieces.parts().try_for_each(check)?;
+        }
         let offset = self.text.len();
         let extent = pieces.marks.iter().map(|mark| mark.kind.extent()).sum();
         let characters = pieces.marks.iter().map(|mark| mark.kind.characters()).sum();
@@ -382,7 +416,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// What the render wrote.
     #[must_use]
     pub fn finish(self) -> Written<P> {
-        let Self { text, mut marks, mut provenance, value: ends_with_value } = self;
+        let Self { text, mut marks, mut provenance, value: ends_with_value, .. } = self;
         if P::ON {
             // A record that was taken over for a text that never came goes.
             provenance.wrote(text.len(), Site::default());
@@ -414,6 +448,14 @@ pub struct Written<P = Off> {
 }
 
 impl<P> Written<P> {
+    /// The characters that count against the limit `output`: those of the text, and each byte that is
+    /// not UTF-8.
+    #[must_use]
+    pub fn characters(&self) -> usize {
+        let beside: usize = self.marks.iter().map(|mark| mark.kind.characters()).sum();
+        self.text.chars().count() + beside
+    }
+
     /// The text alone.
     ///
     /// # Errors

@@ -35,6 +35,15 @@ pub struct Graph {
     pub broken: Vec<(String, Error)>,
 }
 
+impl Graph {
+    /// Whether messages can come out of the templates, see [`Analysis::has_structure`]; what only the run
+    /// loads ([`Graph::dynamic`]) is not looked at.
+    #[must_use]
+    pub fn has_structure(&self) -> bool {
+        self.templates.iter().any(|(_, analysis)| analysis.has_structure())
+    }
+}
+
 /// A variable with the template that reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphVariable {

@@ -1,0 +1,143 @@
+//! One pass over a template, under the limits of its render.
+
+use hinagata_value::{
+    Budget, Calls, ErrorKind, Heap, Off, Output, Provenance, Result, Segments, Variables, Written,
+};
+
+use super::{Render, Traced};
+use crate::{
+    Meter, Pool, SourceMap, Template, Used, library::Library, session::Session, structure::refuse_roles,
+};
+
+/// A pass that came to its end.
+pub(super) struct Ran<P, M> {
+    written: Written<P>,
+    seen: M,
+    /// What it used, its time left out; nothing without a meter.
+    used: Used,
+}
+
+impl Render<'_> {
+    pub(super) fn written(&self, template: &Template, variables: &dyn Variables) -> Result<Written> {
+        let ran = self.one_pass::<Off, _>(template, variables, &Calls::new(), None, |_| ())?;
+        Ok(self.finished(ran).0)
+    }
+
+    pub(super) fn one_traced(
+        &self,
+        template: &Template,
+        variables: &dyn Variables,
+        calls: &Calls,
+    ) -> Result<Ran<Segments, SourceMap>> {
+        self.one_pass(template, variables, calls, None, SourceMap::of)
+    }
+
+    /// The result of the last pass of a render, which is counted now.
+    pub(super) fn finished<P, M>(&self, ran: Ran<P, M>) -> (Written<P>, M) {
+        if let Some(meter) = self.meter {
+            meter.add(ran.used);
+        }
+        (ran.written, ran.seen)
+    }
+
+    pub(super) fn finished_traced(&self, ran: Ran<Segments, SourceMap>) -> Traced {
+        let (written, map) = self.finished(ran);
+        Traced { written, map }
+    }
+
+    /// One pass over the template; `look` may look at the templates that it used.
+    pub(super) fn one_pass<P: Provenance, M>(
+        &self,
+        template: &Template,
+        variables: &dyn Variables,
+        calls: &Calls,
+        pool: Option<&Pool>,
+        look: impl FnOnce(&Library<'_>) -> M,
+    ) -> Result<Ran<P, M>> {
+        let before = self.meter.map_or_else(Used::default, Meter::used);
+        let budget = self.budget(before);
+        let library =
+            Library::new(template, self.sources, self.cache, budget.limits()).after(before.templates)?;
+        let heap = Heap::new(&budget);
+        let session = Session::new(&heap, &library, self.functions, calls);
+        let mut out = self.output::<P>(template, &budget, pool, before)?;
+        let result = session.render(variables, &mut out);
+        let written = out.finish();
+        let used = self.count(&result, &written, &budget, &library, before);
+        if let Err(error) = result {
+            if let Some(pool) = pool {
+                pool.give(written.text);
+            }
+            return Err(error);
+        }
+        template.remember_size(written.text.len());
+        let seen = look(&library);
+        Ok(Ran { written, seen, used })
+    }
+
+    /// The budget of a pass: what is left when so much was used `before`.
+    fn budget(&self, before: Used) -> Budget {
+        let budget = match self.meter {
+            None => Budget::new(self.limits.clone()),
+            Some(meter) => Budget::new(meter.limits(&self.limits, before)).after(before.steps, before.time),
+        };
+        match &self.cancel {
+            None => budget,
+            Some(cancel) => budget.with_cancel(cancel.clone()),
+        }
+    }
+
+    fn output<'b, P: Provenance>(
+        &self,
+        template: &Template,
+        budget: &'b Budget,
+        pool: Option<&Pool>,
+        before: Used,
+    ) -> Result<Output<'b, P>> {
+        let out = match pool {
+            Some(pool) => Output::with_buffer(budget, self.buffer(pool))?,
+            None => Output::with_capacity(budget, self.room(template))?,
+        };
+        let out = if self.one_message { out.checked(refuse_roles) } else { out };
+        out.after(before.output)
+    }
+
+    /// What a pass used, to be counted if it was the last one. Counts what it used in any case: its time,
+    /// and the work of one that failed, which is not done again.
+    fn count<P>(
+        &self,
+        result: &Result<()>,
+        written: &Written<P>,
+        budget: &Budget,
+        library: &Library<'_>,
+        before: Used,
+    ) -> Used {
+        let Some(meter) = self.meter else { return Used::default() };
+        let time = budget.time_used().saturating_sub(before.time);
+        meter.add(Used { time, ..Used::default() });
+        let steps = budget.steps_used().saturating_sub(before.steps);
+        let work = Used { steps, templates: library.len(), ..Used::default() };
+        match result {
+            Ok(()) => Used { output: written.characters(), ..work },
+            Err(error) if error.kind() == ErrorKind::Suspended => Used::default(),
+            Err(_) => {
+                meter.add(work);
+                Used::default()
+            }
+        }
+    }
+
+    /// A buffer that leaves most of the byte budget to the template.
+    fn buffer(&self, pool: &Pool) -> String {
+        let buffer = pool.take();
+        if buffer.capacity() <= self.limits.bytes / 8 {
+            return buffer;
+        }
+        pool.give(buffer);
+        String::new()
+    }
+
+    fn room(&self, template: &Template) -> usize {
+        template.expected_size().min(self.limits.bytes / 8)
+    }
+}
