@@ -111,17 +111,22 @@ impl Catalog {
     }
 
     fn candidate(&self, entry: &Entry) -> Candidate {
-        let own = entry.definition().ok().filter(|definition| definition.metadata.has_version);
-        let own = own.map(|definition| definition.metadata.version.clone());
-        let of_pack = || Some(self.manifest(entry.pack()?).ok()??.version.clone());
         Candidate {
             source: entry.source().to_owned(),
             pack_id: entry.pack().cloned(),
-            version: own.or_else(of_pack).unwrap_or_else(|| "1.0.0".to_owned()),
+            version: self.version_of(entry),
             has_prompt_py: entry.has_prompt_py(),
             has_template: entry.has_template(),
             approved: self.is_usable(entry),
         }
+    }
+
+    /// The version of a prompt: its own, else that of its pack.
+    pub(crate) fn version_of(&self, entry: &Entry) -> String {
+        let own = entry.definition().ok().filter(|definition| definition.metadata.has_version);
+        let own = own.map(|definition| definition.metadata.version.clone());
+        let of_pack = || Some(self.manifest(entry.pack()?).ok()??.version.clone());
+        own.or_else(of_pack).unwrap_or_else(|| "1.0.0".to_owned())
     }
 
     /// The one prompt that `name` stands for.

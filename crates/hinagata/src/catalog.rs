@@ -205,6 +205,12 @@ impl Catalog {
         self.pack(id).map(|pack| pack.manifest()).transpose()
     }
 
+    /// The text of a file of a pack; `None` when there is none.
+    pub(crate) fn pack_file(&self, id: &PackId, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        let Some(pack) = self.pack(id) else { return Ok(None) };
+        Ok(pack.directory.read(name, largest)?.map(|file| file.text))
+    }
+
     /// What the user said about a pack.
     #[must_use]
     pub fn approval(&self, id: &PackId) -> Approval {

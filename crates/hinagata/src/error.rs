@@ -142,6 +142,8 @@ struct Inner {
     message: String,
     details: Map<String, Value>,
     place: Option<Place>,
+    /// The includes, imports and calls around the place, innermost first.
+    chain: Vec<Place>,
     near: Vec<String>,
     hint: Option<String>,
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
@@ -156,6 +158,7 @@ impl Error {
             message: message.into(),
             details: Map::new(),
             place: None,
+            chain: Vec::new(),
             near: Vec::new(),
             hint: None,
             source: None,
@@ -180,6 +183,37 @@ impl Error {
     pub fn with_default(mut self, key: &str, value: impl Into<Value>) -> Self {
         if !self.0.details.contains_key(key) {
             self.0.details.insert(key.to_owned(), value.into());
+        }
+        self
+    }
+
+    /// The same error with another code.
+    #[must_use]
+    pub(crate) fn with_code(mut self, code: Code) -> Self {
+        self.0.code = code;
+        self
+    }
+
+    /// The same error with the way to its place, innermost first.
+    #[must_use]
+    pub fn with_chain(mut self, chain: Vec<Place>) -> Self {
+        self.0.chain = chain;
+        self
+    }
+
+    /// The same error with all its texts as `change` makes them; what caused it is left out, as its texts cannot
+    /// be changed.
+    #[must_use]
+    pub(crate) fn map_texts(mut self, change: impl Fn(&str) -> String) -> Self {
+        let inner = &mut *self.0;
+        inner.message = change(&inner.message);
+        inner.hint = inner.hint.as_deref().map(&change);
+        inner.source = None;
+        for value in inner.details.values_mut() {
+            change_texts(value, &change);
+        }
+        for near in &mut inner.near {
+            *near = change(near);
         }
         self
     }
@@ -260,6 +294,12 @@ impl Error {
         self.0.place.as_ref()
     }
 
+    /// The includes, imports and calls around the place, innermost first.
+    #[must_use]
+    pub fn chain(&self) -> &[Place] {
+        &self.0.chain
+    }
+
     /// Names that may have been meant, the nearest first.
     #[must_use]
     pub fn near(&self) -> &[String] {
@@ -270,6 +310,15 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
+    }
+}
+
+fn change_texts(value: &mut Value, change: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| change_texts(item, change)),
+        Value::Object(map) => map.values_mut().for_each(|value| change_texts(value, change)),
+        _ => {}
     }
 }
 
@@ -316,15 +365,17 @@ impl From<hinagata_value::Error> for Error {
             Kind::Deadline | Kind::Cancelled => (Code::Deadline, "deadline"),
             _ => (Code::RenderRuntime, "runtime"),
         };
+        let placed = |place: &hinagata_value::Place| Place {
+            file: place.template.clone(),
+            line: place.line,
+            column: place.column,
+            excerpt: place.excerpt.clone(),
+        };
         let mut ours = Self::new(code, error.message()).with("reason", reason);
         if let Some(place) = error.place() {
-            ours = ours.with("line", place.line).at(Place {
-                file: place.template.clone(),
-                line: place.line,
-                column: place.column,
-                excerpt: place.excerpt.clone(),
-            });
+            ours = ours.with("line", place.line).at(placed(place));
         }
+        ours.0.chain = error.chain().iter().map(placed).collect();
         if let (Code::RenderTemplateNotFound, Some(subject)) = (code, error.subject()) {
             ours = ours.with("template", subject);
         }

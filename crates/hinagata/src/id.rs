@@ -1,6 +1,6 @@
 //! Names of prompts: every spelling of a name leads to one normal form.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization as _;
@@ -26,9 +26,8 @@ pub const PARTIALS: &str = "partials";
 /// assert!(PromptId::new("../secrets").is_err());
 /// # Ok::<(), hinagata::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct PromptId(Box<str>);
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PromptId(Arc<str>);
 
 impl PromptId {
     /// The id that `name` stands for, however it is spelled.
@@ -61,6 +60,12 @@ impl PromptId {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl Serialize for PromptId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

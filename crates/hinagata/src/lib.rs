@@ -24,11 +24,13 @@ mod defaults;
 pub mod definition;
 mod diagnostic;
 mod digest;
+mod engine;
 mod error;
 mod id;
 mod lookup;
 mod pack;
 mod place;
+pub mod ports;
 mod resolution;
 pub mod settings;
 pub mod source;
@@ -44,6 +46,11 @@ pub use catalog::{Catalog, CatalogOptions, SHARED_PROMPTS};
 pub use defaults::{Defaults, RenderLimits};
 pub use diagnostic::{Diagnostic, Severity};
 pub use digest::{Digest, NoDigest};
+pub use engine::{
+    Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, HIDDEN, Layer, Lost, Message, ReadAt,
+    Rendered, RenderedBody, Request, SchemaProblem, Size, Times, Trace, TracedCall, TracedTemplate,
+    TracedUse, TracedVariable, TypeProblem, Validation, Warning, from_text,
+};
 pub use error::{Code, Error, Result};
 pub use id::{PARTIALS, PromptId, normal_form};
 pub use lookup::FoundTemplate;

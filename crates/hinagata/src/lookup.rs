@@ -39,6 +39,24 @@ impl Catalog {
         self.template_of_place(from, name)
     }
 
+    /// The names that an `include` could use, in order: files of prompts and shared parts.
+    #[must_use]
+    pub fn template_names(&self) -> Vec<String> {
+        let usable = || self.roots().iter().filter(|index| self.may_read(index));
+        let own = usable().flat_map(Index::iter).filter(|entry| entry.has_template());
+        let mut names: Vec<String> = own.map(|entry| format!("{}/template.md", entry.id())).collect();
+        names.extend(usable().flat_map(|index| index.root.tree.partials()));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The search place that the prompt at `source` is in.
+    pub(crate) fn root_of(&self, source: &str) -> Option<RootKind> {
+        let found = self.roots().iter().find(|index| index.at(source).is_some());
+        found.map(|index| index.root.kind.clone())
+    }
+
     fn template_of_place(&self, from: &RootKind, name: &str) -> Result<Option<FoundTemplate>> {
         let is_path = |kind: &RootKind| matches!(kind, RootKind::Path(_));
         let steps: [&dyn Fn(&RootKind) -> bool; 4] =

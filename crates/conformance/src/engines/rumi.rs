@@ -1,7 +1,15 @@
 //! The product's prompt engine, answering recorded calls.
 
+use std::sync::Arc;
+use std::time::SystemTime;
+
 use hinagata::definition::{Class, Inherited};
-use hinagata::{Approval, Catalog, CatalogOptions, Code, Error, Result};
+use hinagata::ports::Clock;
+use hinagata::{
+    Approval, Approvals, Catalog, Code, Context, Engine as PromptEngine, EngineOptions, Error, RenderedBody,
+    Request, Result,
+};
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::rumi::{Call, Engine, Operation, Outcome};
@@ -17,16 +25,17 @@ impl Rumi {
 
 impl Engine for Rumi {
     fn answer(&self, call: &Call) -> Outcome {
-        let catalog = open(call);
+        let engine = open(call);
+        let catalog = engine.catalog();
+        let name = call.prompt_id.as_str();
         let answer = match call.operation {
-            Operation::ResolveId => catalog.resolve_id(&call.prompt_id).map(|id| json!({"prompt_id": id})),
+            Operation::ResolveId => catalog.resolve_id(name).map(|id| json!({"prompt_id": id})),
             Operation::Candidates => {
-                catalog.candidates(&call.prompt_id).map(|candidates| json!({"candidates": candidates}))
+                catalog.candidates(name).map(|candidates| json!({"candidates": candidates}))
             }
-            Operation::Definition => definition(&catalog, &call.prompt_id),
-            Operation::Render | Operation::Validate => {
-                return Outcome::Unavailable("this build has no pipeline".into());
-            }
+            Operation::Definition => definition(&catalog, name),
+            Operation::Render => render(&engine, call),
+            Operation::Validate => validate(&engine, call),
         };
         match answer {
             Ok(Value::Object(answer)) => Outcome::Answer(answer),
@@ -36,7 +45,31 @@ impl Engine for Rumi {
     }
 }
 
-fn open(call: &Call) -> Catalog {
+/// The time that the cases were recorded at.
+struct Fixed(SystemTime);
+
+impl Clock for Fixed {
+    fn now(&self) -> SystemTime {
+        self.0
+    }
+}
+
+fn open(call: &Call) -> PromptEngine {
+    let host = |key: &str| call.host.get(key).and_then(Value::as_str).map(str::to_owned);
+    let options = EngineOptions {
+        timezone: host("timezone"),
+        os: host("os"),
+        language: host("language"),
+        ..EngineOptions::default()
+    };
+    let mut builder = PromptEngine::builder(&call.root).options(options).approvals(approvals(call));
+    if let Some(now) = host("clock").and_then(|clock| clock.parse::<Timestamp>().ok()) {
+        builder = builder.clock(Arc::new(Fixed(now.into())));
+    }
+    builder.open()
+}
+
+fn approvals(call: &Call) -> Approvals {
     let state = |(name, state): (&String, &String)| {
         let state = match state.as_str() {
             "approved" => Approval::Approved,
@@ -45,8 +78,32 @@ fn open(call: &Call) -> Catalog {
         };
         (name.clone(), state)
     };
-    let approvals = call.approvals.iter().map(state).collect();
-    Catalog::open(CatalogOptions { approvals, ..CatalogOptions::new(&call.root) })
+    call.approvals.iter().map(state).collect()
+}
+
+fn context(call: &Call) -> Context {
+    let mut context = Context::from_map(&call.context);
+    if let Some(Value::Object(state)) = call.host.get("session_state") {
+        context.session_state = state.clone();
+    }
+    context
+}
+
+fn render(engine: &PromptEngine, call: &Call) -> Result<Value> {
+    let context = context(call);
+    let request = Request::new(&call.prompt_id).variable_map(&call.variables).context(&context);
+    let rendered = engine.render_blocking(&request)?;
+    let body = match &rendered.body {
+        RenderedBody::Text(_) => "text",
+        RenderedBody::Messages(_) => "messages",
+    };
+    Ok(json!({body: rendered.body.to_json(), "warnings": rendered.warnings.len()}))
+}
+
+fn validate(engine: &PromptEngine, call: &Call) -> Result<Value> {
+    let context = context(call);
+    let request = Request::new(&call.prompt_id).variable_map(&call.variables).context(&context);
+    Ok(serde_json::to_value(engine.validate(&request)?).unwrap_or_default())
 }
 
 fn definition(catalog: &Catalog, name: &str) -> Result<Value> {

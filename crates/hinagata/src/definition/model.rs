@@ -252,6 +252,17 @@ impl UndefinedMode {
     }
 }
 
+impl From<UndefinedMode> for hinagata_template::UndefinedMode {
+    fn from(mode: UndefinedMode) -> Self {
+        match mode {
+            UndefinedMode::Empty => Self::Empty,
+            UndefinedMode::Jinja => Self::Jinja,
+            UndefinedMode::Error => Self::Error,
+            UndefinedMode::Debug => Self::Debug,
+        }
+    }
+}
+
 /// Keys of a prompt that others use, as they are written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {

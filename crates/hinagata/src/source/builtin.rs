@@ -31,6 +31,12 @@ pub(crate) fn file(path: &str) -> Option<&'static str> {
     FILES.iter().find(|(known, _)| *known == path).map(|(_, text)| *text)
 }
 
+/// The names of the shared parts, in order.
+pub(crate) fn partials() -> Vec<&'static str> {
+    let of = |path: &'static str| path.strip_prefix(crate::PARTIALS)?.strip_prefix('/');
+    FILES.iter().filter_map(|(path, _)| of(path)).collect()
+}
+
 /// The names of the directories, in order.
 pub(crate) fn directories() -> Vec<&'static str> {
     let mut names: Vec<&str> = FILES.iter().filter_map(|(path, _)| Some(path.split_once('/')?.0)).collect();

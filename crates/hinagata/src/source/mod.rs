@@ -67,6 +67,21 @@ impl Tree {
         })
     }
 
+    /// The names of the files in the directory of shared parts, with its name.
+    pub(crate) fn partials(&self) -> Vec<String> {
+        let named = |name: String| format!("{}/{name}", crate::PARTIALS);
+        match self {
+            Self::Directory(directory) => {
+                let listed =
+                    directory.directory(crate::PARTIALS).ok().flatten().and_then(|found| found.list().ok());
+                let files = listed.unwrap_or_default().into_iter().filter(|listed| !listed.directory);
+                files.map(|listed| named(listed.name)).collect()
+            }
+            Self::Compiled => builtin::partials().into_iter().map(|name| named(name.to_owned())).collect(),
+            Self::Missing => Vec::new(),
+        }
+    }
+
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Directory(ours), Self::Directory(theirs)) => ours.is_same(theirs),

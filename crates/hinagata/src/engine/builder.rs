@@ -1,0 +1,128 @@
+//! Opening an engine.
+
+use std::{path::PathBuf, sync::Arc};
+
+use hinagata_value::Limits;
+
+use super::Engine;
+use crate::{
+    Approvals, Catalog, CatalogOptions,
+    definition::UndefinedMode,
+    ports::{Clock, Hooks, Model, Ports, Store, Tools},
+};
+
+/// Plans and compiled templates that are kept, unless set otherwise.
+const CACHED: usize = 100;
+
+/// Settings of an engine.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// More directories with prompts, relative to the root.
+    pub paths: Vec<String>,
+    /// The zone that times are told in; that of the machine unless given.
+    pub timezone: Option<String>,
+    /// The operating system that prompts are told; that of the machine unless given.
+    pub os: Option<String>,
+    /// The language that prompts are told; that of the environment unless given.
+    pub language: Option<String>,
+    /// What variables that are not there do, for prompts that do not say.
+    pub undefined: Option<UndefinedMode>,
+    /// What a template may use. Its `output` is not looked at: prompts have `max_output_size`.
+    pub limits: Limits,
+    /// Prompts that are kept ready.
+    pub cached_templates: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            paths: Vec::new(),
+            timezone: None,
+            os: None,
+            language: None,
+            undefined: None,
+            limits: Limits::default(),
+            cached_templates: CACHED,
+        }
+    }
+}
+
+/// Opens an [`Engine`].
+#[derive(Clone)]
+pub struct EngineBuilder {
+    root: PathBuf,
+    options: EngineOptions,
+    approvals: Approvals,
+    ports: Ports,
+}
+
+impl EngineBuilder {
+    pub(super) fn new(root: PathBuf) -> Self {
+        Self {
+            root,
+            options: EngineOptions::default(),
+            approvals: Approvals::default(),
+            ports: Ports::default(),
+        }
+    }
+
+    /// The same with these settings.
+    #[must_use]
+    pub fn options(mut self, options: EngineOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The same with what the user said about packs.
+    #[must_use]
+    pub fn approvals(mut self, approvals: Approvals) -> Self {
+        self.approvals = approvals;
+        self
+    }
+
+    /// The same with another clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.ports.clock = clock;
+        self
+    }
+
+    /// The same with something that runs Python.
+    #[must_use]
+    pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
+        self.ports.hooks = Some(hooks);
+        self
+    }
+
+    /// The same with tools.
+    #[must_use]
+    pub fn tools(mut self, tools: Arc<dyn Tools>) -> Self {
+        self.ports.tools = Some(tools);
+        self
+    }
+
+    /// The same with a store.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.ports.store = Some(store);
+        self
+    }
+
+    /// The same with a model.
+    #[must_use]
+    pub fn model(mut self, model: Arc<dyn Model>) -> Self {
+        self.ports.model = Some(model);
+        self
+    }
+
+    /// Opens the engine.
+    #[must_use]
+    pub fn open(self) -> Engine {
+        let catalog = Catalog::open(CatalogOptions {
+            paths: self.options.paths.clone(),
+            approvals: self.approvals,
+            ..CatalogOptions::new(self.root)
+        });
+        Engine::new(catalog, self.options, self.ports)
+    }
+}

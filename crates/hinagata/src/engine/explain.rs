@@ -1,0 +1,350 @@
+//! Why a prompt looks as it does: the trace of one render, made only when somebody asks.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use hinagata_template::{Content, Graph, PathPart, TemplateUse, TemplateUseKind, Usage, VariableUse};
+use serde_json::Value;
+
+use super::{
+    pipeline::Call,
+    rendered::RenderedBody,
+    scope::{Layer, Scope},
+    trace::{
+        Chosen, HIDDEN, Lost, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
+        TracedVariable,
+    },
+    validate::RESERVED,
+};
+use crate::{
+    Agent, Error,
+    definition::{Class, Parameter, Parameters},
+};
+
+/// Notes what a render does.
+pub(super) struct Tracer {
+    since: Instant,
+    times: Times,
+    calls: Vec<TracedCall>,
+}
+
+impl Tracer {
+    pub(super) fn start() -> Self {
+        Self { since: Instant::now(), times: Times::default(), calls: Vec::new() }
+    }
+
+    /// Adds the time since the last lap to a step.
+    pub(super) fn lap(&mut self, step: impl FnOnce(&mut Times) -> &mut Duration) {
+        *step(&mut self.times) += self.since.elapsed();
+        self.since = Instant::now();
+    }
+
+    pub(super) fn call(&mut self, kind: &'static str, name: &str, time: Duration, error: Option<&Error>) {
+        let error = error.map(|error| error.message().to_owned());
+        self.calls.push(TracedCall { kind, name: name.to_owned(), time, error });
+    }
+
+    pub(super) fn finish(
+        self,
+        call: &Call<'_>,
+        scope: &Scope<'_>,
+        agent: Option<&Agent>,
+        body: &RenderedBody,
+    ) -> Trace {
+        Trace {
+            chosen: chosen(call),
+            variables: variables(call, scope, agent),
+            templates: templates(call),
+            calls: self.calls,
+            sizes: sizes(body),
+            times: self.times,
+        }
+    }
+}
+
+fn chosen(call: &Call<'_>) -> Chosen {
+    let choice = &call.plan.choice;
+    let recorded = call.snapshot.catalog.resolutions().get(&choice.id);
+    let reason = match recorded {
+        _ if choice.entry.id() != &choice.id => "replacement",
+        Some(recorded) if recorded.source == choice.entry.source() => "resolution",
+        _ => "only",
+    };
+    Chosen {
+        asked: call.request.prompt.to_owned(),
+        prompt_id: choice.id.as_str().to_owned(),
+        source: choice.entry.source().to_owned(),
+        reason,
+        extends: call.plan.inherited.chain().into_iter().map(str::to_owned).collect(),
+    }
+}
+
+fn sizes(body: &RenderedBody) -> Vec<Size> {
+    let size = |role: Option<String>, texts: Vec<&str>| Size {
+        role,
+        characters: texts.iter().map(|text| text.chars().count()).sum(),
+        bytes: texts.iter().map(|text| text.len()).sum(),
+    };
+    match body {
+        RenderedBody::Text(text) => vec![size(None, vec![text])],
+        RenderedBody::Messages(messages) => messages
+            .iter()
+            .map(|message| {
+                let texts = message.content.iter().filter_map(|content| match content {
+                    Content::Text(text) => Some(text.as_str()),
+                    Content::Part { .. } => None,
+                });
+                size(Some(message.role.clone()), texts.collect())
+            })
+            .collect(),
+    }
+}
+
+fn templates(call: &Call<'_>) -> Vec<TracedTemplate> {
+    let plan = call.plan;
+    let mut all: Vec<TracedTemplate> = Vec::new();
+    for (first_line, graph) in &plan.reads.graphs {
+        for (name, analysis) in &graph.templates {
+            if all.iter().any(|known| known.file == *name) {
+                continue;
+            }
+            let shift = plan.known.file(name).map_or(*first_line, |file| file.first_line) - 1;
+            let uses = analysis.templates.iter().flat_map(|used| traced_uses(call, name, used, shift));
+            let engine = plan.known.file(name).map_or("jinja", |file| file.source.engine().as_str());
+            all.push(TracedTemplate { file: name.clone(), engine, uses: uses.collect() });
+        }
+    }
+    all
+}
+
+fn traced_uses(call: &Call<'_>, from: &str, used: &TemplateUse, shift: u32) -> Vec<TracedUse> {
+    let how = match used.kind {
+        TemplateUseKind::Extends => "extends",
+        TemplateUseKind::Include => "include",
+        TemplateUseKind::Import => "import",
+        TemplateUseKind::Call => "template",
+    };
+    let one = |name: &str| TracedUse {
+        how,
+        name: name.to_owned(),
+        file: call.plan.known.joined(from, name).map(str::to_owned),
+        line: used.position.line + shift,
+    };
+    match used.names.as_slice() {
+        [] => vec![one("")],
+        names => names.iter().map(|name| one(name)).collect(),
+    }
+}
+
+/// Every variable that the templates can reach, with where its value comes from.
+fn variables(call: &Call<'_>, scope: &Scope<'_>, agent: Option<&Agent>) -> Vec<TracedVariable> {
+    let mut order: Vec<String> = Vec::new();
+    let mut found: HashMap<String, TracedVariable> = HashMap::new();
+    for (file_line, graph) in graphs(call) {
+        for item in &graph.variables {
+            let name = shown_name(&item.variable);
+            let entry = found.entry(name.clone()).or_insert_with(|| {
+                order.push(name.clone());
+                traced(call, scope, agent, &name)
+            });
+            entry.condition_only &= item.variable.usage == Usage::Condition;
+            let place = read_at(call, file_line, &item.template, &item.variable);
+            if !entry.read_at.contains(&place) {
+                entry.read_at.push(place);
+            }
+        }
+    }
+    order.into_iter().filter_map(|name| found.remove(&name)).collect()
+}
+
+fn graphs<'a>(call: &Call<'a>) -> impl Iterator<Item = (u32, &'a Graph)> {
+    call.plan.reads.graphs.iter().map(|(line, graph)| (*line, graph))
+}
+
+fn read_at(call: &Call<'_>, first_line: u32, template: &str, variable: &VariableUse) -> ReadAt {
+    let first = call.plan.known.file(template).map_or(first_line, |file| file.first_line);
+    ReadAt {
+        file: template.to_owned(),
+        line: variable.position.line + first.saturating_sub(1),
+        column: variable.position.column,
+    }
+}
+
+/// The name that a trace tells: with one more step where the root alone says nothing.
+fn shown_name(variable: &VariableUse) -> String {
+    let root = &variable.path.root;
+    match variable.path.parts.first() {
+        Some(PathPart::Key(key)) if RESERVED.contains(&&**root) => format!("{root}.{key}"),
+        _ => root.to_string(),
+    }
+}
+
+fn traced(call: &Call<'_>, scope: &Scope<'_>, agent: Option<&Agent>, name: &str) -> TracedVariable {
+    let root = name.split('.').next().unwrap_or(name);
+    let parameter = call.plan.inherited.parameters.get(root);
+    let secret = parameter.is_some_and(|parameter| parameter.secret);
+    let shown = |value: &Value| if secret { Value::from(HIDDEN) } else { value.clone() };
+    let mut layers: Vec<(Layer, String, Value)> = layers(call, scope, agent, name)
+        .into_iter()
+        .map(|(layer, origin, value)| (layer, origin, shown(&value)))
+        .collect();
+    let winner = if layers.is_empty() { None } else { Some(layers.remove(0)) };
+    let (layer, origin, value) = match winner {
+        Some((layer, origin, value)) => (Some(layer), Some(origin), Some(value)),
+        None => (None, None, None),
+    };
+    let lost = layers.into_iter().map(|(layer, origin, value)| Lost { layer, origin, value }).collect();
+    TracedVariable {
+        name: name.to_owned(),
+        layer,
+        origin,
+        value,
+        lost,
+        read_at: Vec::new(),
+        condition_only: true,
+    }
+}
+
+/// All values of a name, the one that wins first.
+fn layers(
+    call: &Call<'_>,
+    scope: &Scope<'_>,
+    agent: Option<&Agent>,
+    name: &str,
+) -> Vec<(Layer, String, Value)> {
+    let mut all = Vec::new();
+    if let Some((root, _)) = name.split_once('.') {
+        let layer = match root {
+            "system" => Layer::System,
+            "environs" => Layer::Environ,
+            _ => Layer::Call,
+        };
+        all.extend(scope.at_path(name).map(|value| (layer, root.to_owned(), value.clone())));
+        return all;
+    }
+    if let Some(value) = scope.replaced.as_ref().and_then(|replaced| replaced.get(name)) {
+        let before = scope
+            .call
+            .and_then(|call| call.get(name))
+            .or_else(|| scope.agent.and_then(|agent| agent.get(name)));
+        if before != Some(value) {
+            let file = format!("{}/prompt.py", call.plan.inherited.definition.source);
+            all.push((Layer::Hook, file, value.clone()));
+        }
+    }
+    if let Some(value) = scope.call.and_then(|call| call.get(name)) {
+        let (origin, value) = match scope.over.get(name) {
+            // The caller named a file: its content is the value.
+            Some(content) => (format!("file {}", value.as_str().unwrap_or_default()), content),
+            None => ("call".to_owned(), value),
+        };
+        all.push((Layer::Call, origin, value.clone()));
+    }
+    if let (Some(value), Some(agent)) = (scope.agent.and_then(|variables| variables.get(name)), agent) {
+        all.push((Layer::Agent, agent.source.clone(), value.clone()));
+    }
+    for (layer, known, value) in scope.fetched.iter().filter(|(_, known, _)| known == name) {
+        all.push((*layer, fetched_origin(call, *layer, known), value.clone()));
+    }
+    all.extend(declared(call, name));
+    all
+}
+
+fn fetched_origin(call: &Call<'_>, layer: Layer, name: &str) -> String {
+    let from = |list: &[(String, String)]| {
+        list.iter().find(|(known, _)| known == name).map_or_else(|| name.to_owned(), |(_, from)| from.clone())
+    };
+    match layer {
+        Layer::System => format!("system.{}", from(&call.plan.system)),
+        Layer::Environ => format!("environs.{}", from(&call.plan.environ)),
+        _ => {
+            let providers = call.plan.providers.as_deref().unwrap_or_default();
+            let found = providers.iter().find(|planned| planned.provider.namespace == name);
+            found.map_or_else(String::new, |planned| {
+                format!("user_data/packs/{}/{}", planned.pack, planned.provider.file)
+            })
+        }
+    }
+}
+
+/// Defaults of declarations, the one that counts first, then those of parents and of the workspace.
+fn declared(call: &Call<'_>, name: &str) -> Vec<(Layer, String, Value)> {
+    let inherited = &call.plan.inherited;
+    let of = |parameters: &Parameters, workspace: bool| {
+        let parameter = parameters.get(name)?;
+        let default = parameter.default.clone().filter(|_| parameter.class != Class::Required)?;
+        Some((layer_of(parameter, workspace), origin_of(parameter), default))
+    };
+    let definitions = std::iter::once(&inherited.definition).chain(&inherited.parents);
+    definitions
+        .filter_map(|definition| of(&definition.parameters, false))
+        .chain(of(&call.snapshot.catalog.defaults().parameters, true))
+        .collect()
+}
+
+fn layer_of(parameter: &Parameter, workspace: bool) -> Layer {
+    match parameter.class {
+        _ if workspace => Layer::Defaults,
+        Class::Custom => Layer::Custom,
+        Class::Required | Class::Optional => Layer::Optional,
+    }
+}
+
+fn origin_of(parameter: &Parameter) -> String {
+    parameter.place.as_ref().map_or_else(String::new, ToString::to_string)
+}
+
+/// A variable that is read and not there.
+pub(super) struct Missing {
+    pub(super) name: String,
+    pub(super) read_at: Vec<ReadAt>,
+}
+
+/// Every path that a template needs the value of and that leads nowhere.
+pub(super) fn missing(call: &Call<'_>, scope: &Scope<'_>) -> Vec<Missing> {
+    let mut all: Vec<Missing> = Vec::new();
+    for (first_line, graph) in graphs(call) {
+        for item in graph.variables.iter().filter(|item| item.variable.usage == Usage::Value) {
+            let Some(name) = dead_end(scope, &item.variable) else { continue };
+            if call.is_function(&name) {
+                continue;
+            }
+            let place = read_at(call, first_line, &item.template, &item.variable);
+            match all.iter_mut().find(|known| known.name == name) {
+                Some(known) => known.read_at.push(place),
+                None => all.push(Missing { name, read_at: vec![place] }),
+            }
+        }
+    }
+    all
+}
+
+/// How far a path leads when it ends in nothing; `None` when it leads to a value, or only a run can tell.
+fn dead_end(scope: &Scope<'_>, variable: &VariableUse) -> Option<String> {
+    let root: &Arc<str> = &variable.path.root;
+    if &**root == "." {
+        return None;
+    }
+    let mut name = root.to_string();
+    let Some(mut value) = scope.get(root) else { return Some(name) };
+    for part in variable.path.parts.iter() {
+        let PathPart::Key(key) = part else { return None };
+        // Methods and attributes of texts and lists are not data.
+        let Value::Object(map) = value else { return None };
+        name = format!("{name}.{key}");
+        match map.get(&**key) {
+            Some(next) => value = next,
+            None => return Some(name),
+        }
+    }
+    None
+}
+
+impl Call<'_> {
+    fn is_function(&self, name: &str) -> bool {
+        self.plan.functions.as_ref().is_some_and(|functions| functions.get(name).is_some())
+    }
+}

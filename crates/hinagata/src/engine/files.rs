@@ -1,0 +1,59 @@
+//! Files that the author of a prompt lets a caller name: parameters of the type `file`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{pipeline::Call, scope::Scope};
+use crate::{Code, Error, Result, source::Directory};
+
+/// Largest file that a parameter can name, in bytes.
+const LARGEST: u64 = 1 << 20;
+
+impl Call<'_> {
+    /// Puts the content of the file that the parameter `name` names into its place.
+    pub(super) fn file_parameter(&self, scope: &mut Scope<'_>, name: &str) -> Result<()> {
+        let Some(Value::String(path)) = scope.get(name) else { return Ok(()) };
+        let text = self.read_beneath(path).map_err(|error| error.with("parameter", name))?;
+        scope.over.insert(name.to_owned(), Value::String(text));
+        Ok(())
+    }
+
+    /// The text of a file beneath the workspace path, or else the prompt's own directory.
+    pub(super) fn read_beneath(&self, path: &str) -> Result<String> {
+        let mut refused = None;
+        for root in self.readable() {
+            let Some(directory) = Directory::open(&root)? else { continue };
+            match directory.read(relative(&root, path), LARGEST) {
+                Ok(Some(file)) => return Ok(file.text.to_string()),
+                Ok(None) => {}
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        let reason = match &refused {
+            Some(error) => error.message().to_owned(),
+            None => format!("there is no file `{path}`"),
+        };
+        let error = Error::new(Code::Validation, reason)
+            .with("reason", "file")
+            .with("file", path)
+            .with_hint("name a file beneath the workspace path or the prompt's directory");
+        Err(match refused {
+            Some(cause) => error.with_source(cause),
+            None => error,
+        })
+    }
+
+    fn readable(&self) -> Vec<PathBuf> {
+        let root = self.snapshot.catalog.root();
+        let workspace =
+            self.request.context.workspace_path.as_ref().map_or_else(|| root.to_owned(), PathBuf::from);
+        vec![workspace, root.join(&*self.plan.source)]
+    }
+}
+
+/// A path as one from `root`; an absolute one that is not beneath stays as it is, and is refused.
+fn relative<'p>(root: &Path, path: &'p str) -> &'p str {
+    let inner = Path::new(path).strip_prefix(root).ok().and_then(Path::to_str);
+    inner.unwrap_or(path).trim_start_matches("./")
+}

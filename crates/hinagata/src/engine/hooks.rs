@@ -1,0 +1,235 @@
+//! Python in the way of a call: providers, `pre_render`, `post_render`, and what they may ask the engine for.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use hinagata_template::Render;
+use serde_json::{Map, Value};
+
+use super::{
+    explain::Tracer,
+    pipeline::{Call, PythonTime},
+    places::with_places,
+    plan::PlannedProvider,
+    scope::Scope,
+    sources::PromptSources,
+};
+use crate::{
+    Code, Error, Result,
+    ports::{Capabilities, Job, ModelRequest, Stage, Waiting},
+};
+
+/// Largest Python file of a pack, in bytes.
+const LARGEST: u64 = 256 << 10;
+/// What a provider may use unless its pack says otherwise.
+const PROVIDER_PERMISSIONS: [&str; 2] = ["read_file", "subprocess"];
+
+impl Call<'_> {
+    /// Runs a hook of the prompt.
+    pub(super) async fn hook(
+        &self,
+        stage: Stage<'_>,
+        scope: &Scope<'_>,
+        python: &mut PythonTime,
+        tracer: &mut Option<Tracer>,
+    ) -> Result<Value> {
+        let name = stage.as_str();
+        let definition = &self.plan.inherited.definition;
+        let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python(name))?;
+        let permissions: Vec<&str> = definition.permissions.granted().collect();
+        let file = format!("{}/prompt.py", definition.source);
+        let abilities = Abilities::new(self, Some(scope));
+        let job = Job {
+            stage,
+            file: &file,
+            source: definition.hooks.source.as_deref().unwrap_or_default(),
+            context: self.plain_context(permissions.contains(&"session_state")),
+            permissions,
+            own_directory: Some(self.snapshot.catalog.root().join(&definition.source)),
+            time: python.left(),
+            capabilities: &abilities,
+        };
+        let started = Instant::now();
+        let result = hooks.run(job).await;
+        if let Some(tracer) = tracer {
+            tracer.call("hook", name, started.elapsed(), result.as_ref().err());
+        }
+        let limit = self.snapshot.catalog.defaults().limits(&definition.limits).max_execution_time;
+        result.map_err(|error| {
+            let error = error.with_default("stage", name);
+            if error.code() == Code::HookTimeout { error.with_default("limit", limit) } else { error }
+        })
+    }
+
+    /// Runs a provider, and tells how long it took.
+    pub(super) fn provider<'s>(
+        &'s self,
+        planned: &'s PlannedProvider,
+        time: Duration,
+    ) -> Waiting<'s, (Result<Value>, Duration)> {
+        Box::pin(async move {
+            let started = Instant::now();
+            let result = self.run_provider(planned, time).await;
+            (result, started.elapsed())
+        })
+    }
+
+    async fn run_provider(&self, planned: &PlannedProvider, time: Duration) -> Result<Value> {
+        let PlannedProvider { pack, provider } = planned;
+        let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python("provide"))?;
+        let catalog = &self.snapshot.catalog;
+        let Some(source) = catalog.pack_file(pack, &provider.file, LARGEST)? else {
+            return Err(Error::new(Code::Hook, format!("the pack `{pack}` has no file `{}`", provider.file)));
+        };
+        let file = format!("user_data/packs/{pack}/{}", provider.file);
+        let abilities = Abilities::new(self, None);
+        let job = Job {
+            stage: Stage::Provide,
+            file: &file,
+            source: &source,
+            permissions: provider_permissions(&provider.unknown),
+            context: self.plain_context(false),
+            own_directory: Some(catalog.root().join(format!("user_data/packs/{pack}"))),
+            time,
+            capabilities: &abilities,
+        };
+        match hooks.run(job).await? {
+            Value::Object(map) => Ok(Value::Object(map)),
+            other => Err(Error::new(
+                Code::Hook,
+                format!("`provide` must return a dict, not {}", super::validate::type_name(&other)),
+            )
+            .with("exception", "TypeError")),
+        }
+    }
+
+    fn plain_context(&self, session_state: bool) -> Map<String, Value> {
+        let context = self.request.context;
+        let workspace = context.workspace_path.clone().map_or(Value::Null, Value::String);
+        let mut all = Map::new();
+        all.insert("workspace_path".to_owned(), workspace);
+        all.insert("session".to_owned(), Value::Object(context.session.clone()));
+        if session_state {
+            all.insert("session_state".to_owned(), Value::Object(context.session_state.clone()));
+        }
+        all
+    }
+}
+
+fn provider_permissions(declared: &Map<String, Value>) -> Vec<&str> {
+    let Some(Value::Object(permissions)) = declared.get("permissions") else {
+        return PROVIDER_PERMISSIONS.to_vec();
+    };
+    let says = |name: &str| permissions.get(name).and_then(Value::as_bool);
+    let usual = PROVIDER_PERMISSIONS.into_iter().filter(|name| says(name) != Some(false));
+    let more = permissions.iter().filter(|(name, allowed)| {
+        **allowed == Value::Bool(true) && !PROVIDER_PERMISSIONS.contains(&name.as_str())
+    });
+    usual.chain(more.map(|(name, _)| name.as_str())).collect()
+}
+
+fn no_python(stage: &str) -> Error {
+    Error::new(Code::Hook, format!("`{stage}` cannot run: there is no Python here"))
+        .with("reason", "unavailable")
+        .with("stage", stage)
+}
+
+/// What the Python of one call may ask for.
+struct Abilities<'a, 'c> {
+    call: &'a Call<'c>,
+    /// The variables; a provider has none.
+    scope: Option<&'a Scope<'a>>,
+    /// Values of providers that were asked for by name.
+    provided: Mutex<HashMap<String, Value>>,
+}
+
+impl<'a, 'c> Abilities<'a, 'c> {
+    fn new(call: &'a Call<'c>, scope: Option<&'a Scope<'a>>) -> Self {
+        Self { call, scope, provided: Mutex::default() }
+    }
+
+    fn render(&self, name: &str, variables: &Map<String, Value>) -> Result<String> {
+        let Call { engine, snapshot, plan, .. } = *self.call;
+        let sources = PromptSources::new(&snapshot.catalog, &plan.known);
+        let placed = |error| with_places(error, &sources);
+        // Names mean what they would in the prompt's own files.
+        let own = format!("{}/prompt.py", plan.inherited.definition.source);
+        let from = plan.known.file(&own).map_or_else(|| plan.main_file().to_owned(), |_| own);
+        let joined = hinagata_template::Sources::join(&sources, &from, name).map_err(placed)?;
+        let Some(file) = sources.file(&joined) else {
+            return Err(Error::new(Code::RenderTemplateNotFound, format!("there is no template `{name}`"))
+                .with("reason", "template_not_found")
+                .with("template", name));
+        };
+        let limits = self.call.limits();
+        let template = engine.0.cache.get(&joined, &file.source, &plan.options, &limits).map_err(placed)?;
+        let mut all = self.scope.map(Scope::flat).unwrap_or_default();
+        all.extend(variables.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let render = Render::new().limits(limits).sources(&sources).cache(&engine.0.cache);
+        render.text(&template, &all).map_err(placed)
+    }
+
+    async fn variable(&self, path: &str) -> Result<Option<Value>> {
+        if let Some(value) = self.scope.and_then(|scope| scope.at_path(path)) {
+            return Ok(Some(value.clone()));
+        }
+        let (namespace, rest) = path.split_once('.').unwrap_or((path, ""));
+        let below = |value: &Value| {
+            let mut keys = rest.split('.').filter(|key| !key.is_empty());
+            keys.try_fold(value, |value, key| value.get(key)).cloned()
+        };
+        let known = self.provided.lock().unwrap_or_else(PoisonError::into_inner).get(namespace).cloned();
+        if let Some(value) = known {
+            return Ok(below(&value));
+        }
+        let Some(planned) = self.call.any_provider(namespace) else { return Ok(None) };
+        let time = Duration::from_secs_f64(self.call.plan.max_execution_time.clamp(0.0, 86_400.0));
+        let value = self.call.run_provider(&planned, time).await?;
+        let found = below(&value);
+        self.provided.lock().unwrap_or_else(PoisonError::into_inner).insert(namespace.to_owned(), value);
+        Ok(found)
+    }
+}
+
+impl Call<'_> {
+    /// The provider of a namespace, whether templates reach it or not.
+    fn any_provider(&self, namespace: &str) -> Option<PlannedProvider> {
+        let catalog = &self.snapshot.catalog;
+        let active = catalog.packs().filter(|pack| catalog.is_active(pack));
+        active.into_iter().find_map(|pack| {
+            let manifest = catalog.manifest(pack).ok()??;
+            let provider = manifest.providers.iter().find(|provider| provider.namespace == namespace)?;
+            Some(PlannedProvider { pack: pack.clone(), provider: provider.clone() })
+        })
+    }
+}
+
+impl Capabilities for Abilities<'_, '_> {
+    fn render_template<'a>(
+        &'a self,
+        name: &'a str,
+        variables: &'a Map<String, Value>,
+    ) -> Waiting<'a, Result<String>> {
+        Box::pin(async move { self.render(name, variables) })
+    }
+
+    fn get_variable<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+        Box::pin(self.variable(path))
+    }
+
+    fn read_file<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String>> {
+        Box::pin(async move { self.call.read_beneath(path) })
+    }
+
+    fn llm_call<'a>(&'a self, request: ModelRequest) -> Waiting<'a, Result<String>> {
+        match &self.call.engine.0.ports.model {
+            Some(model) => model.call(request),
+            None => Box::pin(async {
+                Err(Error::new(Code::Model, "no model is configured").with_hint("name one in the settings"))
+            }),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The engine: from a call to a rendered prompt.
+//!
+//! id → candidates → choice → definition and inheritance → validation → scope → `pre_render` → template →
+//! `post_render` → result. What does not depend on the call is a [`plan::Plan`], made once per prompt and state of
+//! the workspace; what does is in [`pipeline`].
+
+mod builder;
+mod explain;
+mod files;
+mod hooks;
+mod pipeline;
+mod places;
+mod plan;
+mod rendered;
+mod request;
+mod run;
+mod schema;
+mod scope;
+mod secrets;
+mod snapshot;
+mod sources;
+mod system;
+mod tools;
+mod trace;
+mod validate;
+mod wait;
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use hinagata_template::Cache;
+use serde_json::{Map, Value};
+
+pub use builder::{EngineBuilder, EngineOptions};
+pub use hinagata_template::{Content, Message};
+pub use rendered::{Rendered, RenderedBody, Warning};
+pub use request::{Context, Request};
+pub use scope::Layer;
+pub use trace::{
+    Chosen, HIDDEN, Lost, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse, TracedVariable,
+};
+pub use validate::{SchemaProblem, TypeProblem, Validation, from_text};
+
+use self::{
+    plan::{Plan, Planning},
+    snapshot::Snapshot,
+    system::Host,
+};
+use crate::{Catalog, Code, Error, Result, definition::Inherited, ports::Ports};
+
+/// Finds prompts, fills them and hands them over. Cheap to clone, shared between threads.
+///
+/// ```
+/// use hinagata::{Engine, Request};
+/// use serde_json::json;
+///
+/// // The built-in prompts need no workspace.
+/// let engine = Engine::open("no/such/workspace");
+/// let variables = json!({"agent_name": "Rumi"});
+/// let rendered = engine.render_blocking(&Request::new("general_system").variables(&variables))?;
+/// assert!(rendered.text().starts_with("You are Rumi"));
+///
+/// let error = engine.render_blocking(&Request::new("general_system")).expect_err("a variable is missing");
+/// assert_eq!(error.code().as_str(), "validation");
+/// # Ok::<(), hinagata::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    options: EngineOptions,
+    ports: Ports,
+    host: Host,
+    cache: Cache,
+    current: ArcSwap<Snapshot>,
+    /// Held while a new snapshot is made, so that an older state never follows a newer one.
+    changing: Mutex<()>,
+}
+
+impl Engine {
+    /// The engine of the workspace at `root`, with default settings and without any ports.
+    ///
+    /// It never fails: what is wrong with the workspace is told by [`Catalog::diagnostics`].
+    #[must_use]
+    pub fn open(root: impl Into<PathBuf>) -> Self {
+        Self::builder(root).open()
+    }
+
+    /// Opens an engine with settings and ports.
+    #[must_use]
+    pub fn builder(root: impl Into<PathBuf>) -> EngineBuilder {
+        EngineBuilder::new(root.into())
+    }
+
+    fn new(catalog: Catalog, options: EngineOptions, ports: Ports) -> Self {
+        let host = Host::new(options.timezone.as_deref(), options.os.as_deref(), options.language.as_deref());
+        let cache = Cache::new(options.cached_templates.saturating_mul(4));
+        let current = ArcSwap::from_pointee(Snapshot::new(catalog, options.cached_templates));
+        Self(Arc::new(Inner { options, ports, host, cache, current, changing: Mutex::new(()) }))
+    }
+
+    /// The workspace root.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.catalog().root().to_owned()
+    }
+
+    /// The current state of the workspace.
+    #[must_use]
+    pub fn catalog(&self) -> Catalog {
+        self.0.current.load().catalog.clone()
+    }
+
+    /// Looks at the workspace again; renders that are under way go on with the state they started on.
+    pub fn reload(&self) -> Catalog {
+        self.change(|catalog| Ok(catalog.reload())).unwrap_or_else(|_| self.catalog())
+    }
+
+    /// Puts the catalog that `change` makes of the current one in its place.
+    ///
+    /// # Errors
+    /// Those of `change`, which leave everything as it is.
+    pub fn change(&self, change: impl FnOnce(&Catalog) -> Result<Catalog>) -> Result<Catalog> {
+        let _one_at_a_time = self.0.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let catalog = change(&self.0.current.load().catalog)?;
+        let snapshot = Snapshot::new(catalog.clone(), self.0.options.cached_templates);
+        self.0.current.store(Arc::new(snapshot));
+        Ok(catalog)
+    }
+
+    /// Records that `source` answers for `prompt` from now on.
+    ///
+    /// # Errors
+    /// Those of [`Catalog::set_resolution`].
+    pub fn set_resolution(&self, prompt: &str, source: &str) -> Result<Catalog> {
+        let now = self.0.ports.clock.now();
+        self.change(|catalog| catalog.set_resolution(prompt, source, now))
+    }
+
+    /// What the prompt declares, with what it inherits.
+    ///
+    /// # Errors
+    /// Those of [`Catalog::definition`].
+    pub fn definition(&self, prompt: &str) -> Result<Inherited> {
+        self.catalog().definition(prompt)
+    }
+
+    /// The preferred word for `word` in `namespace`, such as `tool`.
+    #[must_use]
+    pub fn vocab(&self, namespace: &str, word: &str) -> Option<String> {
+        self.0.current.load().catalog.vocab(namespace, word).map(str::to_owned)
+    }
+
+    /// Variables of a door that only carries text, converted by the declared types.
+    ///
+    /// # Errors
+    /// Those of [`Engine::definition`]; code `validation` with every text that is no value of its type.
+    pub fn variables_from_text<'t>(
+        &self,
+        prompt: &str,
+        pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
+    ) -> Result<Map<String, Value>> {
+        let parameters = self.definition(prompt)?.parameters;
+        let (mut variables, mut problems) = (Map::new(), Validation::default());
+        for (name, text) in pairs {
+            let value = match parameters.get(name) {
+                Some(parameter) => from_text(parameter, text),
+                None => Ok(Value::String(text.to_owned())),
+            };
+            match value {
+                Ok(value) => {
+                    variables.insert(name.to_owned(), value);
+                }
+                Err(problem) => problems.type_errors.push(problem),
+            }
+        }
+        if problems.type_errors.is_empty() {
+            return Ok(variables);
+        }
+        let id = self.catalog().resolve_id(prompt)?;
+        Err(problems
+            .into_error(&id, &parameters)
+            .unwrap_or_else(|| Error::new(Code::Validation, "wrong types")))
+    }
+
+    /// The plan of a prompt in a state of the workspace.
+    fn plan(&self, snapshot: &Snapshot, name: &str) -> Result<Arc<Plan>> {
+        let tools = self.0.ports.tools.as_ref().map(|tools| tools.tools());
+        if let Some(plan) = snapshot.plans.get(name) {
+            let same = match (&plan.tools, &tools) {
+                (None, None) => true,
+                (Some(known), Some(now)) => Arc::ptr_eq(known, now),
+                _ => false,
+            };
+            if same {
+                return Ok(plan);
+            }
+        }
+        let choice = snapshot.catalog.choose(name)?;
+        let planning = Planning {
+            catalog: &snapshot.catalog,
+            cache: &self.0.cache,
+            limits: &self.0.options.limits,
+            undefined: self.0.options.undefined,
+            tools,
+        };
+        let plan = Arc::new(Plan::make(choice, &planning)?);
+        snapshot.plans.insert(name.into(), Arc::clone(&plan));
+        Ok(plan)
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("root", &self.root()).finish_non_exhaustive()
+    }
+}

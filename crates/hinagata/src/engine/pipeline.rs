@@ -1,0 +1,462 @@
+//! The way of a call through the engine.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use hinagata_value::Limits;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Engine,
+    explain::Tracer,
+    plan::{Plan, PlannedProvider},
+    rendered::{Rendered, RenderedBody, Warning},
+    request::Request,
+    run::{Run, Step, Waiting, Wanted},
+    scope::{Layer, Scope},
+    secrets::Secrets,
+    snapshot::Snapshot,
+    system::System,
+    validate::{Validation, has_origin},
+    wait::{block_on, join_all},
+};
+use crate::{
+    Agent, Code, Error, Result,
+    definition::{FileRead, UndefinedMode},
+    ports::Stage,
+};
+
+impl Engine {
+    /// Renders a prompt.
+    ///
+    /// # Errors
+    /// Every [`Code`]; each error has `prompt_id` in its details.
+    pub async fn render(&self, request: &Request<'_>) -> Result<Rendered> {
+        self.pipeline(request, None).await
+    }
+
+    /// As [`Engine::render`], waiting on this thread.
+    ///
+    /// # Errors
+    /// As [`Engine::render`].
+    pub fn render_blocking(&self, request: &Request<'_>) -> Result<Rendered> {
+        block_on(self.render(request))
+    }
+
+    /// Renders a prompt and tells in [`Rendered::trace`] why it looks as it does.
+    ///
+    /// # Errors
+    /// As [`Engine::render`].
+    pub async fn explain(&self, request: &Request<'_>) -> Result<Rendered> {
+        self.pipeline(request, Some(Tracer::start())).await
+    }
+
+    /// As [`Engine::explain`], waiting on this thread.
+    ///
+    /// # Errors
+    /// As [`Engine::render`].
+    pub fn explain_blocking(&self, request: &Request<'_>) -> Result<Rendered> {
+        block_on(self.explain(request))
+    }
+
+    /// Whether the variables are what the prompt declares. Nothing is rendered and nothing is run.
+    ///
+    /// # Errors
+    /// Those of finding and reading the prompt.
+    pub fn validate(&self, request: &Request<'_>) -> Result<Validation> {
+        let snapshot = self.0.current.load_full();
+        let plan = self.plan(&snapshot, request.prompt)?;
+        let agent = agent(&snapshot, request)?;
+        let own = agent.as_deref().and_then(|agent| variables_of(&snapshot, &plan, agent));
+        Ok(validation(&plan, request, own))
+    }
+
+    async fn pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
+        let snapshot = self.0.current.load_full();
+        let plan = self.plan(&snapshot, request.prompt)?;
+        let call = Call { engine: self, snapshot: &snapshot, plan: &plan, request };
+        let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
+        call.run(tracer).await.map_err(named)
+    }
+}
+
+/// The agent that asks; `None` when nobody does or there is no such agent.
+fn agent(snapshot: &Snapshot, request: &Request<'_>) -> Result<Option<Arc<Agent>>> {
+    request.context.agent().map_or(Ok(None), |id| snapshot.agent(id))
+}
+
+/// The variables that an agent sets for the prompt of a plan.
+fn variables_of<'a>(snapshot: &Snapshot, plan: &Plan, agent: &'a Agent) -> Option<&'a Map<String, Value>> {
+    let own = snapshot.catalog.resolve_id(agent.prompt_id.as_deref()?).ok()?;
+    (own == plan.choice.id).then_some(&agent.prompt_variables)
+}
+
+fn validation(plan: &Plan, request: &Request<'_>, agent: Option<&Map<String, Value>>) -> Validation {
+    Validation::of(&plan.inherited.parameters, request.variables, agent, &plan.schemas, has_origin)
+}
+
+/// One call under way.
+pub(super) struct Call<'c> {
+    pub(super) engine: &'c Engine,
+    pub(super) snapshot: &'c Snapshot,
+    pub(super) plan: &'c Plan,
+    pub(super) request: &'c Request<'c>,
+}
+
+/// The time that all Python of a render shares; it starts with the first that runs.
+pub(super) struct PythonTime {
+    limit: Duration,
+    started: Option<Instant>,
+}
+
+impl PythonTime {
+    fn new(plan: &Plan) -> Self {
+        let seconds = plan.max_execution_time.clamp(0.0, 86_400.0);
+        Self { limit: Duration::from_secs_f64(seconds), started: None }
+    }
+
+    pub(super) fn left(&mut self) -> Duration {
+        let started = *self.started.get_or_insert_with(Instant::now);
+        self.limit.saturating_sub(started.elapsed())
+    }
+}
+
+impl Call<'_> {
+    async fn run(&self, mut tracer: Option<Tracer>) -> Result<Rendered> {
+        let Self { snapshot, plan, request, .. } = *self;
+        lap(&mut tracer, |times| &mut times.prepare);
+        let mut warnings = Vec::new();
+        let agent = agent(snapshot, request)?;
+        if let (Some(id), None) = (request.context.agent(), &agent) {
+            let error = Error::new(Code::NotFound, format!("there is no agent `{id}`"));
+            warnings.push(Warning::new(format!("agent {id}"), error));
+        }
+        let own = agent.as_deref().and_then(|agent| variables_of(snapshot, plan, agent));
+        self.check(own, &mut warnings)?;
+        let mut scope = Scope { agent: own, ..Scope::new(Some(request.variables), &plan.defaults) };
+        let mut python = PythonTime::new(plan);
+        self.fill(&mut scope, agent.as_deref(), &mut python, &mut warnings, &mut tracer).await?;
+        lap(&mut tracer, |times| &mut times.scope);
+        let result = self.body(&mut scope, &mut python, &mut tracer).await;
+        let body = result.map_err(|error| Secrets::of(plan, &scope).redacted(self.with_limit(error)))?;
+        let trace = tracer.map(|tracer| Box::new(tracer.finish(self, &scope, agent.as_deref(), &body)));
+        Ok(Rendered {
+            prompt_id: plan.choice.id.clone(),
+            source: Arc::clone(&plan.source),
+            version: Arc::clone(&plan.version),
+            body,
+            warnings,
+            trace,
+            definition_hash: Arc::clone(&plan.definition_hash),
+            files: Arc::clone(&plan.read) as Arc<[FileRead]>,
+        })
+    }
+
+    fn check(&self, agent: Option<&Map<String, Value>>, warnings: &mut Vec<Warning>) -> Result<()> {
+        let parameters = &self.plan.inherited.parameters;
+        let found = validation(self.plan, self.request, agent);
+        for problem in &found.type_warnings {
+            let message =
+                format!("`{}` should be {}, not {}", problem.name, problem.expected, problem.actual);
+            warnings.push(Warning::new(problem.name.clone(), Error::new(Code::Validation, message)));
+        }
+        found.into_error(&self.plan.choice.id, parameters).map_or(Ok(()), Err)
+    }
+
+    /// Collects what the templates can reach and nobody gave.
+    async fn fill(
+        &self,
+        scope: &mut Scope<'_>,
+        agent: Option<&Agent>,
+        python: &mut PythonTime,
+        warnings: &mut Vec<Warning>,
+        tracer: &mut Option<Tracer>,
+    ) -> Result<()> {
+        let Self { engine, plan, request, .. } = *self;
+        let reaches = |name: &str| plan.reads.can_reach(name) || plan.inherited.definition.hooks.any();
+        let is_given = |scope: &Scope<'_>, name: &str| {
+            request.variables.contains_key(name) || scope.agent.is_some_and(|agent| agent.contains_key(name))
+        };
+        if !plan.system.is_empty() || reaches("system") {
+            let system = System::new(&engine.0.host, engine.0.ports.clock.now(), request.context, agent);
+            for (name, from) in plan.system.iter().filter(|(name, _)| reaches(name)) {
+                if let (false, Some(value)) = (is_given(scope, name), system.get(from)) {
+                    scope.fetch(Layer::System, name, value);
+                }
+            }
+            if reaches("system") {
+                scope.over.insert("system".to_owned(), system.all());
+            }
+        }
+        for name in ["variables", "args"].into_iter().filter(|name| plan.reads.can_reach(name)) {
+            scope.over.insert(name.to_owned(), Value::Object(request.variables.clone()));
+        }
+        self.environs(scope, reaches);
+        for name in &plan.files {
+            self.file_parameter(scope, name)?;
+        }
+        self.provide(scope, python, warnings, tracer).await
+    }
+
+    fn environs(&self, scope: &mut Scope<'_>, reaches: impl Fn(&str) -> bool) {
+        let plan = self.plan;
+        let declared = plan.environ.iter().any(|(name, _)| reaches(name));
+        let Some(store) = self.engine.0.ports.store.as_ref().filter(|_| declared || reaches("environs"))
+        else {
+            return;
+        };
+        let snapshot = store.snapshot();
+        for (name, path) in plan.environ.iter().filter(|(name, _)| reaches(name)) {
+            if let Some(value) = path.split('.').try_fold(&snapshot.environs, |value, key| value.get(key)) {
+                scope.fetch(Layer::Environ, name, value.clone());
+            }
+        }
+        if reaches("environs") {
+            scope.over.insert("environs".to_owned(), snapshot.environs.clone());
+        }
+    }
+
+    /// Runs the providers that are reached and not given, at the same time.
+    async fn provide(
+        &self,
+        scope: &mut Scope<'_>,
+        python: &mut PythonTime,
+        warnings: &mut Vec<Warning>,
+        tracer: &mut Option<Tracer>,
+    ) -> Result<()> {
+        // A namespace in dispute is an error only where it would be used.
+        let all = match &self.plan.providers {
+            Ok(all) => all,
+            Err(error) => {
+                let namespace = error.details().get("namespace").and_then(Value::as_str).unwrap_or_default();
+                return if scope.get(namespace).is_some() { Ok(()) } else { Err(error.clone()) };
+            }
+        };
+        let wanted: Vec<&PlannedProvider> =
+            all.iter().filter(|planned| scope.get(&planned.provider.namespace).is_none()).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let time = python.left();
+        let jobs = wanted.iter().map(|planned| self.provider(planned, time));
+        for (planned, (result, took)) in wanted.iter().zip(join_all(jobs.collect()).await) {
+            let namespace = &planned.provider.namespace;
+            if let Some(tracer) = tracer {
+                tracer.call("provider", namespace, took, result.as_ref().err());
+            }
+            let value = result.unwrap_or_else(|error| {
+                warnings.push(Warning::new(format!("provider {namespace}"), error));
+                json!({"available": false})
+            });
+            scope.fetch(Layer::Provider, namespace, value);
+        }
+        Ok(())
+    }
+
+    async fn body(
+        &self,
+        scope: &mut Scope<'_>,
+        python: &mut PythonTime,
+        tracer: &mut Option<Tracer>,
+    ) -> Result<RenderedBody> {
+        let definition = &self.plan.inherited.definition;
+        if definition.hooks.pre_render.is_some() {
+            let before = scope.flat();
+            let stage = Stage::PreRender { variables: &before };
+            let after = self.hook(stage, scope, python, tracer).await?;
+            match after {
+                Value::Object(variables) => scope.replaced = Some(variables),
+                other => return Err(wrong_result("pre_render", "a dict", &other)),
+            }
+        }
+        lap(tracer, |times| &mut times.hooks);
+        let mode = self.request.undefined.unwrap_or(self.plan.undefined);
+        if mode == UndefinedMode::Error {
+            self.refuse_missing(scope)?;
+        }
+        let mut body = self.templates(scope, mode, tracer).await?;
+        lap(tracer, |times| &mut times.render);
+        if definition.hooks.post_render.is_some() {
+            body = self.post_render(body, scope, python, tracer).await?;
+            lap(tracer, |times| &mut times.hooks);
+        }
+        self.within_limit(body)
+    }
+
+    async fn post_render(
+        &self,
+        body: RenderedBody,
+        scope: &Scope<'_>,
+        python: &mut PythonTime,
+        tracer: &mut Option<Tracer>,
+    ) -> Result<RenderedBody> {
+        let RenderedBody::Text(text) = body else {
+            return Err(Error::definition(
+                "post_render",
+                "the prompt has messages, and `post_render` works on one text",
+            )
+            .with_hint("remove `post_render`, or write the prompt as one text"));
+        };
+        let variables = scope.flat();
+        let stage = Stage::PostRender { text: &text, variables: &variables };
+        match self.hook(stage, scope, python, tracer).await? {
+            Value::String(text) => Ok(RenderedBody::Text(text)),
+            other => Err(wrong_result("post_render", "a string", &other)),
+        }
+    }
+
+    /// Runs the templates until no tool is waited for.
+    async fn templates(
+        &self,
+        scope: &Scope<'_>,
+        mode: UndefinedMode,
+        tracer: &mut Option<Tracer>,
+    ) -> Result<RenderedBody> {
+        let (engine, plan) = (self.engine, self.plan);
+        let limits = self.limits();
+        let other_mode =
+            (mode != plan.undefined).then(|| Arc::new((*plan.options).clone().undefined(mode.into())));
+        let run = || Run {
+            plan,
+            catalog: &self.snapshot.catalog,
+            cache: &engine.0.cache,
+            limits: &limits,
+            options: other_mode.clone(),
+            cancel: self.request.cancel.clone(),
+        };
+        if plan.functions.is_none() {
+            return run().at_once(scope);
+        }
+        let mut waiting = Waiting::default();
+        loop {
+            let wanted = match run().pass(scope, &mut waiting)? {
+                Step::Done(body) => return Ok(body),
+                Step::Wait(wanted) => wanted,
+            };
+            for (place, result) in self.call_tools(wanted, tracer).await {
+                waiting.resolve(place, result);
+            }
+        }
+    }
+
+    /// Makes calls: pure ones at the same time, the others beside them one after the other.
+    async fn call_tools(
+        &self,
+        wanted: Vec<Wanted>,
+        tracer: &mut Option<Tracer>,
+    ) -> Vec<((usize, hinagata_value::CallId), Result<Value, String>)> {
+        let Some(tools) = &self.engine.0.ports.tools else { return Vec::new() };
+        let one = |wanted: Wanted| {
+            Box::pin(async move {
+                let started = Instant::now();
+                let result = tools.call(&wanted.function, wanted.arguments).await;
+                (wanted.place, wanted.function, result, started.elapsed())
+            })
+        };
+        let (pure, ordered): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|wanted| wanted.pure);
+        let mut groups: Vec<crate::ports::Waiting<'_, Vec<_>>> = Vec::new();
+        for wanted in pure {
+            let call = one(wanted);
+            groups.push(Box::pin(async move { vec![call.await] }));
+        }
+        groups.push(Box::pin(async move {
+            let mut results = Vec::new();
+            for wanted in ordered {
+                results.push(one(wanted).await);
+            }
+            results
+        }));
+        let mut all = Vec::new();
+        for (place, function, result, took) in join_all(groups).await.into_iter().flatten() {
+            if let Some(tracer) = tracer {
+                tracer.call("tool", &function, took, result.as_ref().err());
+            }
+            all.push((place, result.map_err(|error| error.message().to_owned())));
+        }
+        all
+    }
+
+    /// The limits of the templates: beyond a prompt's own size by so much that the real size can be told.
+    pub(super) fn limits(&self) -> Limits {
+        let size = usize::try_from(self.plan.max_output_size).unwrap_or(usize::MAX);
+        let output = size.saturating_mul(4).saturating_add(1_000_000);
+        Limits { output: Some(output), ..self.engine.0.options.limits.clone() }
+    }
+
+    /// An output that was stopped long before its end is too long for the prompt as well.
+    fn with_limit(&self, error: Error) -> Error {
+        match error.code() {
+            Code::OutputLimit => error.with_default("limit", self.plan.max_output_size),
+            _ => error,
+        }
+    }
+
+    fn within_limit(&self, body: RenderedBody) -> Result<RenderedBody> {
+        let limit = self.plan.max_output_size;
+        // Bytes prove it for nearly every text.
+        let fits = matches!(&body, RenderedBody::Text(text) if text.len() as u64 <= limit);
+        let actual = if fits { 0 } else { body.characters() as u64 };
+        if actual <= limit {
+            return Ok(body);
+        }
+        Err(Error::new(
+            Code::OutputLimit,
+            format!("the result has {actual} characters, and {limit} are allowed"),
+        )
+        .with("limit", limit)
+        .with("actual", actual)
+        .with_hint("raise `max_output_size` in the prompt's limits or in defaults.json, or render less"))
+    }
+
+    /// Under `error`, tells all variables at once that a template reads and nobody gives.
+    fn refuse_missing(&self, scope: &Scope<'_>) -> Result<()> {
+        let missing = super::explain::missing(self, scope);
+        let Some(first) = missing.first() else { return Ok(()) };
+        let names: Vec<String> = missing.iter().map(|found| found.name.clone()).collect();
+        let listed = format!("`{}`", names.join("`, `"));
+        let message = match names.len() {
+            1 => format!("the variable {listed} is not there"),
+            _ => format!("the variables {listed} are not there"),
+        };
+        let details: Vec<Value> =
+            missing.iter().map(|found| json!({"name": found.name, "read_at": found.read_at})).collect();
+        let known = hinagata_value::Variables::names(scope);
+        let near = hinagata_value::near_names(&first.name, known);
+        let mut error = Error::new(Code::RenderUndefined, message)
+            .with("reason", "undefined")
+            .with("missing", names)
+            .with("missing_details", details)
+            .with_near(near)
+            .with_hint("pass them, give them defaults, or render without `error` for what is undefined");
+        if let Some(place) = first.read_at.first() {
+            error = error.at(crate::Place {
+                file: place.file.clone(),
+                line: place.line,
+                column: place.column,
+                excerpt: self.excerpt(&place.file, place.line),
+            });
+        }
+        Err(error)
+    }
+
+    /// A line of one of the files that the prompt was read from.
+    fn excerpt(&self, file: &str, line: u32) -> Option<String> {
+        let read = self.plan.read.iter().find(|read| read.file == file)?;
+        crate::Place::at_line(file, &read.text, line, 1).excerpt
+    }
+}
+
+fn wrong_result(stage: &'static str, wanted: &str, found: &Value) -> Error {
+    let kind = super::validate::type_name(found);
+    Error::new(Code::Hook, format!("`{stage}` must return {wanted}, not {kind}"))
+        .with("stage", stage)
+        .with("exception", "TypeError")
+}
+
+pub(super) fn lap(tracer: &mut Option<Tracer>, step: impl FnOnce(&mut super::trace::Times) -> &mut Duration) {
+    if let Some(tracer) = tracer {
+        tracer.lap(step);
+    }
+}

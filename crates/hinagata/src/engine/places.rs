@@ -1,0 +1,33 @@
+//! Errors of templates, told in the files that their authors know.
+
+use hinagata_value::{Error as TemplateError, LimitKind};
+
+use super::sources::PromptSources;
+use crate::{Code, Error, Place};
+
+/// An error of a template as one of the engine.
+///
+/// A template may start below the first line of its file, and what the catalog had to say about a name says more
+/// than the template engine can.
+pub(super) fn with_places(error: TemplateError, sources: &PromptSources<'_>) -> Error {
+    let placed = |place: &hinagata_value::Place| Place {
+        file: place.template.clone(),
+        line: place.line.saturating_add(sources.first_line(&place.template).saturating_sub(1)),
+        column: place.column,
+        excerpt: place.excerpt.clone(),
+    };
+    let place = error.place().map(placed);
+    let chain: Vec<Place> = error.chain().iter().map(placed).collect();
+    let is_output = error.limit() == Some(LimitKind::Output);
+    let mut ours = match sources.failure() {
+        Some(failure) => failure,
+        None => Error::from(error),
+    };
+    if is_output {
+        ours = ours.with_code(Code::OutputLimit);
+    }
+    if let Some(place) = place.filter(|_| ours.place().is_none() || ours.code() != Code::Definition) {
+        ours = ours.with("line", place.line).at(place);
+    }
+    ours.with_chain(chain)
+}

@@ -1,0 +1,394 @@
+//! What is known of a prompt before anybody calls it: found, read, compiled and analysed once.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::{Arc, OnceLock},
+};
+
+use hinagata_template::{Cache, Engine as Language, Graph, Options, SourceText, Template, analyze_graph};
+use hinagata_value::{Functions, Limits};
+use serde_json::{Map, Value};
+
+use super::{
+    places::with_places,
+    schema::Schemas,
+    sources::{Known, PromptSources, TemplateFile},
+    tools::{ToolSet, functions},
+};
+use crate::{
+    Catalog, Choice, Error, PackId, Provider, Result,
+    definition::{
+        Body, Class, Definition, FileRead, Inherited, Message, Origin, Parameter, Part, Role, TemplateText,
+        Type, UndefinedMode,
+    },
+    source::RootKind,
+};
+
+/// The root of the path of all variables together, as a Go template reads it.
+const WHOLE: &str = ".";
+
+/// What a plan is made with.
+pub(super) struct Planning<'p> {
+    pub(super) catalog: &'p Catalog,
+    pub(super) cache: &'p Cache,
+    pub(super) limits: &'p Limits,
+    pub(super) undefined: Option<UndefinedMode>,
+    pub(super) tools: Option<Arc<ToolSet>>,
+}
+
+/// Everything about a prompt that does not depend on a call.
+pub(super) struct Plan {
+    pub(super) choice: Choice,
+    pub(super) inherited: Inherited,
+    pub(super) body: Planned,
+    pub(super) known: Known,
+    pub(super) reads: Reads,
+    /// Defaults of declarations by name.
+    pub(super) defaults: Map<String, Value>,
+    pub(super) schemas: Schemas,
+    /// Parameters whose value is a system variable, with its name there.
+    pub(super) system: Vec<(String, String)>,
+    /// Parameters whose value is a shared variable, with its path there.
+    pub(super) environ: Vec<(String, String)>,
+    /// Parameters whose value is the name of a file.
+    pub(super) files: Vec<String>,
+    /// Providers whose namespace a template can reach.
+    pub(super) providers: Result<Vec<PlannedProvider>>,
+    pub(super) undefined: UndefinedMode,
+    pub(super) max_output_size: u64,
+    pub(super) max_execution_time: f64,
+    pub(super) tools: Option<Arc<ToolSet>>,
+    /// The functions of its templates; `None` for the usual ones.
+    pub(super) functions: Option<Arc<Functions>>,
+    pub(super) options: Arc<Options>,
+    pub(super) source: Arc<str>,
+    pub(super) version: Arc<str>,
+    pub(super) read: Arc<[FileRead]>,
+    pub(super) definition_hash: Arc<OnceLock<String>>,
+}
+
+/// The body, compiled.
+pub(super) enum Planned {
+    /// One template; messages when it has structure.
+    Text { template: PlannedTemplate, structured: bool },
+    /// Declared messages.
+    Messages(Vec<PlannedMessage>),
+}
+
+/// A compiled template of the prompt's own.
+#[derive(Clone)]
+pub(super) struct PlannedTemplate {
+    pub(super) template: Template,
+    pub(super) source: SourceText,
+    pub(super) first_line: u32,
+}
+
+pub(super) struct PlannedMessage {
+    pub(super) role: PlannedRole,
+    pub(super) parts: Vec<PlannedPart>,
+}
+
+pub(super) enum PlannedRole {
+    Fixed(&'static str),
+    Bound(PlannedTemplate),
+}
+
+pub(super) enum PlannedPart {
+    Text(PlannedTemplate),
+    /// A part of another kind: its strings are templates too.
+    Other {
+        kind: String,
+        fields: PlannedValue,
+    },
+}
+
+/// A value of a part, with the templates in it.
+pub(super) enum PlannedValue {
+    Fixed(Value),
+    Text(PlannedTemplate),
+    List(Vec<Self>),
+    Map(Vec<(String, Self)>),
+}
+
+/// What the templates of a prompt can read.
+#[derive(Default)]
+pub(super) struct Reads {
+    pub(super) roots: HashSet<Arc<str>>,
+    /// Whether names of templates or variables are only known in a run: then anything can be read.
+    pub(super) anything: bool,
+    pub(super) graphs: Vec<(u32, Graph)>,
+}
+
+impl Reads {
+    /// Whether a template can read the variable called `name`.
+    pub(super) fn can_reach(&self, name: &str) -> bool {
+        self.anything || self.roots.contains(name)
+    }
+
+    fn add(&mut self, first_line: u32, graph: Graph) {
+        for item in &graph.variables {
+            self.anything |= &*item.variable.path.root == WHOLE;
+            self.roots.insert(Arc::clone(&item.variable.path.root));
+        }
+        self.anything |= !graph.dynamic.is_empty();
+        self.graphs.push((first_line, graph));
+    }
+}
+
+/// A provider of an active pack.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedProvider {
+    pub(super) pack: PackId,
+    pub(super) provider: Provider,
+}
+
+impl Plan {
+    pub(super) fn make(choice: Choice, with: &Planning<'_>) -> Result<Self> {
+        let inherited = with.catalog.inherited(&choice)?;
+        let owner = Arc::clone(inherited.with_body()?);
+        let definition = &inherited.definition;
+        let undefined = definition.undefined.or(with.undefined).unwrap_or_else(|| default_mode(definition));
+        let functions = with.tools.as_ref().map(|tools| Arc::new(functions(tools)));
+        let mut options = Options::default().undefined(undefined.into());
+        if let Some(functions) = &functions {
+            options = options.functions(functions);
+        }
+        let root = with.catalog.root_of(&owner.source).unwrap_or(RootKind::Shared);
+        let mut builder = Builder {
+            with,
+            options: Arc::new(options),
+            root,
+            known: Known::default(),
+            reads: Reads::default(),
+        };
+        let body = builder.body(&owner)?;
+        let Builder { options, known, reads, .. } = builder;
+        let limits = with.catalog.defaults().limits(&definition.limits);
+        let providers = providers(with.catalog, &reads, &inherited);
+        let named = |origin: Origin| {
+            let of = move |parameter: &&Parameter| parameter.origin == origin;
+            let pair = |found: &Parameter| {
+                (found.name.clone(), found.from.clone().unwrap_or_else(|| found.name.clone()))
+            };
+            inherited.parameters.iter().filter(of).map(pair).collect::<Vec<_>>()
+        };
+        let read = files_read(&inherited, &known);
+        Ok(Self {
+            defaults: defaults(&inherited),
+            schemas: Schemas::compile(&inherited.parameters)?,
+            system: named(Origin::System),
+            environ: named(Origin::Environ),
+            files: inherited
+                .parameters
+                .iter()
+                .filter(|parameter| parameter.kind == Type::File)
+                .map(|parameter| parameter.name.clone())
+                .collect(),
+            providers,
+            undefined,
+            max_output_size: limits.max_output_size,
+            max_execution_time: limits.max_execution_time.as_f64().unwrap_or(0.0),
+            tools: with.tools.clone(),
+            functions,
+            options,
+            source: choice.entry.source().into(),
+            version: with.catalog.version_of(&choice.entry).into(),
+            read: read.into(),
+            definition_hash: Arc::default(),
+            choice,
+            body,
+            known,
+            reads,
+            inherited,
+        })
+    }
+
+    /// The file of the first template that is the prompt's own.
+    pub(super) fn main_file(&self) -> &str {
+        let first = self.reads.graphs.first().and_then(|(_, graph)| graph.templates.first());
+        first.map_or(&self.source, |(name, _)| name)
+    }
+
+    /// The names of the secret parameters.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.inherited.parameters.iter().filter(|parameter| parameter.secret).map(|found| found.name.as_str())
+    }
+}
+
+fn default_mode(definition: &Definition) -> UndefinedMode {
+    if definition.source.starts_with("store:") { UndefinedMode::Error } else { UndefinedMode::Empty }
+}
+
+/// The defaults of declarations; a required variable has none.
+fn defaults(inherited: &Inherited) -> Map<String, Value> {
+    let of = |parameter: &Parameter| {
+        let default = parameter.default.clone().filter(|_| parameter.class != Class::Required)?;
+        Some((parameter.name.clone(), default))
+    };
+    inherited.parameters.iter().filter_map(of).collect()
+}
+
+fn files_read(inherited: &Inherited, known: &Known) -> Vec<FileRead> {
+    let definitions = std::iter::once(&inherited.definition).chain(&inherited.parents);
+    let mut all: Vec<FileRead> = definitions.flat_map(|definition| definition.files.clone()).collect();
+    let listed: BTreeSet<String> = all.iter().map(|file| file.file.clone()).collect();
+    all.extend(known.texts().into_iter().filter(|file| !listed.contains(&file.file)));
+    all
+}
+
+/// The providers that a template can reach and that the prompt does not declare itself.
+///
+/// Two active packs with one namespace are a conflict where it is used.
+fn providers(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Result<Vec<PlannedProvider>> {
+    let mut found: Vec<PlannedProvider> = Vec::new();
+    for pack in catalog.packs().filter(|pack| catalog.is_active(pack)) {
+        let Ok(Some(manifest)) = catalog.manifest(pack) else { continue };
+        for provider in &manifest.providers {
+            let namespace = provider.namespace.as_str();
+            if !reads.can_reach(namespace) || inherited.parameters.get(namespace).is_some() {
+                continue;
+            }
+            if let Some(other) = found.iter().find(|other| other.provider.namespace == namespace) {
+                return Err(namespace_conflict(namespace, &other.pack, pack));
+            }
+            found.push(PlannedProvider { pack: pack.clone(), provider: provider.clone() });
+        }
+    }
+    Ok(found)
+}
+
+fn namespace_conflict(namespace: &str, first: &PackId, second: &PackId) -> Error {
+    Error::new(
+        crate::Code::Conflict,
+        format!("the packs `{first}` and `{second}` both provide `{namespace}`"),
+    )
+    .with("reason", "namespace")
+    .with("namespace", namespace)
+    .with("candidates", vec![first.as_str(), second.as_str()])
+    .with_hint(format!("reject one of the packs, or pass `{namespace}` with the call"))
+}
+
+struct Builder<'b> {
+    with: &'b Planning<'b>,
+    options: Arc<Options>,
+    root: RootKind,
+    known: Known,
+    reads: Reads,
+}
+
+impl Builder<'_> {
+    fn body(&mut self, owner: &Definition) -> Result<Planned> {
+        Ok(match &owner.body {
+            Body::Text(text) => {
+                let template = self.template(text)?;
+                let structured = self.reads.graphs.iter().any(|(_, graph)| graph.has_structure());
+                Planned::Text { template, structured }
+            }
+            Body::Messages(messages) => {
+                let planned: Result<Vec<_>> =
+                    messages.iter().map(|message| self.message(owner, message)).collect();
+                Planned::Messages(planned?)
+            }
+            Body::Module(_) => {
+                return Err(Error::definition(
+                    "module",
+                    format!("`{}` is a module, which cannot be rendered yet", owner.id),
+                )
+                .with("prompt_id", owner.id.as_str()));
+            }
+            Body::NeedsLoading => return Err(needs_loading(owner)),
+            Body::Inherited => {
+                return Err(Error::definition("no_body", format!("`{}` has no template", owner.id)));
+            }
+        })
+    }
+
+    /// Compiles and analyses a template and everything that it names.
+    fn template(&mut self, text: &TemplateText) -> Result<PlannedTemplate> {
+        let file = TemplateFile::new(text, self.root.clone());
+        let (source, first_line) = (file.source.clone(), file.first_line);
+        let known = Known::with_entry(&text.file, file);
+        let sources = PromptSources::new(self.with.catalog, &known);
+        let place = |error| with_places(error, &sources);
+        let template =
+            self.with.cache.get(&text.file, &source, &self.options, self.with.limits).map_err(place)?;
+        let graph = analyze_graph(&text.file, &sources, &self.options, self.with.limits).map_err(place)?;
+        self.known.merge(&known);
+        self.known.merge(&sources.into_found());
+        self.reads.add(first_line, graph);
+        Ok(PlannedTemplate { template, source, first_line })
+    }
+
+    fn message(&mut self, owner: &Definition, message: &Message) -> Result<PlannedMessage> {
+        let role = match &message.role {
+            Role::System => PlannedRole::Fixed("system"),
+            Role::Developer => PlannedRole::Fixed("developer"),
+            Role::User => PlannedRole::Fixed("user"),
+            Role::Assistant => PlannedRole::Fixed("assistant"),
+            Role::Tool => PlannedRole::Fixed("tool"),
+            Role::Template(text) => PlannedRole::Bound(self.template(text)?),
+        };
+        let parts: Result<Vec<_>> = message.parts.iter().map(|part| self.part(owner, part)).collect();
+        Ok(PlannedMessage { role, parts: parts? })
+    }
+
+    fn part(&mut self, owner: &Definition, part: &Part) -> Result<PlannedPart> {
+        Ok(match part {
+            Part::Text(text) => PlannedPart::Text(self.template(text)?),
+            Part::Other { kind, fields } => {
+                let language = language_of(owner);
+                let fields = self.value(owner, language, &Value::Object(fields.clone()))?;
+                PlannedPart::Other { kind: kind.clone(), fields }
+            }
+        })
+    }
+
+    /// The strings of a part that have template syntax in them are templates.
+    fn value(&mut self, owner: &Definition, language: Language, value: &Value) -> Result<PlannedValue> {
+        Ok(match value {
+            Value::String(text) if text.contains("{{") || text.contains("{%") => {
+                let file = owner.files.first().map_or_else(|| owner.source.clone(), |read| read.file.clone());
+                let text = TemplateText { engine: language, text: text.as_str().into(), file, first_line: 1 };
+                PlannedValue::Text(self.template(&text)?)
+            }
+            Value::Array(items) => {
+                let items: Result<Vec<_>> =
+                    items.iter().map(|item| self.value(owner, language, item)).collect();
+                PlannedValue::List(items?)
+            }
+            Value::Object(map) => {
+                let entry =
+                    |(key, value): (&String, &Value)| Ok((key.clone(), self.value(owner, language, value)?));
+                PlannedValue::Map(map.iter().map(entry).collect::<Result<Vec<_>>>()?)
+            }
+            other => PlannedValue::Fixed(other.clone()),
+        })
+    }
+}
+
+/// The language of the texts of a list of messages.
+fn language_of(owner: &Definition) -> Language {
+    let Body::Messages(messages) = &owner.body else { return Language::Jinja };
+    let texts = messages.iter().flat_map(|message| &message.parts).find_map(|part| match part {
+        Part::Text(text) => Some(text.engine),
+        Part::Other { .. } => None,
+    });
+    texts.unwrap_or(Language::Jinja)
+}
+
+fn needs_loading(owner: &Definition) -> Error {
+    let error = Error::new(
+        crate::Code::Hook,
+        format!(
+            "only running the prompt.py of `{}` can tell what it declares, and there is no Python here",
+            owner.id
+        ),
+    )
+    .with("prompt_id", owner.id.as_str())
+    .with("reason", "unavailable")
+    .with_hint("write METADATA, VARIABLES and TEMPLATE as plain literals");
+    match owner.hooks.needs_loading.first() {
+        Some((_, place)) => error.at(place.clone()),
+        None => error,
+    }
+}

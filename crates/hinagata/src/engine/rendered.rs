@@ -1,0 +1,225 @@
+//! What a render gives.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use hinagata_template::{Content, Message};
+use serde_json::{Value, json};
+
+use super::trace::Trace;
+use crate::{Digest, Error, PromptId};
+
+/// A rendered prompt.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    /// The id that the name stands for.
+    pub prompt_id: PromptId,
+    /// The prompt that answered, as a path from the workspace root or `store:KEY`.
+    pub source: Arc<str>,
+    /// Its version.
+    pub version: Arc<str>,
+    /// The result.
+    pub body: RenderedBody,
+    /// What did not work as it should and did not stop the render.
+    pub warnings: Vec<Warning>,
+    /// What the render did, when it was asked for.
+    pub trace: Option<Box<Trace>>,
+    pub(super) definition_hash: Arc<std::sync::OnceLock<String>>,
+    pub(super) files: Arc<[crate::definition::FileRead]>,
+}
+
+/// The result of a render.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RenderedBody {
+    /// One text.
+    Text(String),
+    /// A conversation.
+    Messages(Vec<Message>),
+}
+
+/// Something that did not work as it should.
+#[derive(Clone, Debug)]
+pub struct Warning {
+    /// What it is about: a variable, a provider, a setting.
+    pub about: String,
+    /// What is wrong.
+    pub error: Error,
+}
+
+impl Warning {
+    pub(super) fn new(about: impl Into<String>, error: Error) -> Self {
+        Self { about: about.into(), error }
+    }
+}
+
+impl Rendered {
+    /// The text; of several messages, their texts one below the other.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match &self.body {
+            RenderedBody::Text(text) => text.clone(),
+            RenderedBody::Messages(messages) => {
+                messages.iter().map(Message::text).collect::<Vec<_>>().join("\n\n")
+            }
+        }
+    }
+
+    /// The text, without a copy where it is one.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        match self.body {
+            RenderedBody::Text(text) => text,
+            RenderedBody::Messages(_) => self.text(),
+        }
+    }
+
+    /// The result as messages: a text alone is one of the user.
+    #[must_use]
+    pub fn messages(&self) -> Vec<Message> {
+        match &self.body {
+            RenderedBody::Messages(messages) => messages.clone(),
+            RenderedBody::Text(text) => {
+                vec![Message { role: "user".to_owned(), content: vec![Content::Text(text.clone())] }]
+            }
+        }
+    }
+
+    /// Characters of all texts.
+    #[must_use]
+    pub fn characters(&self) -> usize {
+        self.body.characters()
+    }
+
+    /// The SHA-256 of the result: equal results have equal hashes, on every machine.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut text = String::new();
+        canonical(&self.body.to_json(), &mut text);
+        Digest::of(text.as_bytes()).to_string()
+    }
+
+    /// The SHA-256 of all files that the prompt was read from.
+    #[must_use]
+    pub fn definition_hash(&self) -> &str {
+        self.definition_hash.get_or_init(|| {
+            let mut all = String::new();
+            for file in self.files.iter() {
+                // Names and lengths keep files apart.
+                let _ = writeln!(all, "{} {}", file.file, file.text.len());
+                all.push_str(&file.text);
+            }
+            Digest::of(all.as_bytes()).to_string()
+        })
+    }
+
+    /// The result for machines, as every door prints it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let warnings: Vec<Value> = self
+            .warnings
+            .iter()
+            .map(|warning| {
+                json!({"about": warning.about, "code": warning.error.code().as_str(), "message": warning.error.message()})
+            })
+            .collect();
+        let mut all = json!({
+            "prompt_id": self.prompt_id, "source": &*self.source, "version": &*self.version,
+            "body": self.body.to_json(), "warnings": warnings,
+            "hash": self.hash(), "definition_hash": self.definition_hash(),
+        });
+        if let Some(trace) = &self.trace {
+            all["trace"] = serde_json::to_value(trace).unwrap_or_default();
+        }
+        all
+    }
+}
+
+impl RenderedBody {
+    /// Characters of all texts.
+    pub(super) fn characters(&self) -> usize {
+        match self {
+            Self::Text(text) => count(text),
+            Self::Messages(messages) => messages
+                .iter()
+                .flat_map(|message| &message.content)
+                .map(|content| match content {
+                    Content::Text(text) => count(text),
+                    Content::Part { .. } => 0,
+                })
+                .sum(),
+        }
+    }
+
+    /// A text as a string; messages as a list of `{role, content}`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Text(text) => Value::String(text.clone()),
+            Self::Messages(messages) => messages.iter().map(message_json).collect(),
+        }
+    }
+}
+
+fn count(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().count() }
+}
+
+/// A message with one text has it as its content, others have a list of parts.
+fn message_json(message: &Message) -> Value {
+    let content = match message.content.as_slice() {
+        [] => Value::String(String::new()),
+        [Content::Text(text)] => Value::String(text.clone()),
+        parts => parts.iter().map(part_json).collect(),
+    };
+    json!({"role": message.role, "content": content})
+}
+
+fn part_json(content: &Content) -> Value {
+    match content {
+        Content::Text(text) => json!({"type": "text", "text": text}),
+        Content::Part { kind, content } => match content {
+            Value::Object(fields) => {
+                let mut all = serde_json::Map::new();
+                all.insert("type".to_owned(), kind.clone().into());
+                for (key, value) in fields {
+                    // A picture has a type of its own.
+                    let key = if key == "type" { "media_type" } else { key };
+                    all.insert(key.to_owned(), value.clone());
+                }
+                Value::Object(all)
+            }
+            other => json!({"type": kind, "content": other}),
+        },
+    }
+}
+
+/// JSON with sorted keys and without spaces.
+fn canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by(|a, b| a.0.encode_utf16().cmp(b.0.encode_utf16()));
+            text.push('{');
+            for (index, (key, value)) in entries.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                let _ = write!(text, "{}:", Value::String(key.clone()));
+                canonical(value, text);
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                canonical(item, text);
+            }
+            text.push(']');
+        }
+        other => {
+            let _ = write!(text, "{other}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Running the templates of a plan: passes over them until no call is waited for.
+
+use std::sync::Arc;
+
+use hinagata_template::{Cache, Content, Message, Meter, Options, Render, Template};
+use hinagata_value::{Call, CallId, Calls, Cancel, Limits, Pass};
+use serde_json::{Map, Value};
+
+use super::{
+    places::with_places,
+    plan::{Plan, Planned, PlannedMessage, PlannedPart, PlannedRole, PlannedTemplate, PlannedValue},
+    rendered::RenderedBody,
+    scope::Scope,
+    sources::PromptSources,
+};
+use crate::{Catalog, Code, Error, Result};
+
+/// Roles that data may choose.
+const ROLES_OF_DATA: [&str; 3] = ["user", "assistant", "tool"];
+
+/// What the templates of one render run with.
+pub(super) struct Run<'r> {
+    pub(super) plan: &'r Plan,
+    pub(super) catalog: &'r Catalog,
+    pub(super) cache: &'r Cache,
+    pub(super) limits: &'r Limits,
+    /// Other options than those of the plan.
+    pub(super) options: Option<Arc<Options>>,
+    pub(super) cancel: Option<Cancel>,
+}
+
+/// The calls of one render over all passes: each template of it has calls of its own.
+#[derive(Default)]
+pub(super) struct Waiting {
+    calls: Vec<Calls>,
+}
+
+/// A call that is to be made.
+pub(super) struct Wanted {
+    /// Which template, and which of its calls.
+    pub(super) place: (usize, CallId),
+    pub(super) function: String,
+    pub(super) arguments: Value,
+    pub(super) pure: bool,
+}
+
+/// How a pass over all templates ended.
+pub(super) enum Step {
+    Done(RenderedBody),
+    Wait(Vec<Wanted>),
+}
+
+impl Waiting {
+    /// Hands in the result of a call.
+    pub(super) fn resolve(&self, place: (usize, CallId), result: Result<Value, String>) {
+        if let Some(calls) = self.calls.get(place.0) {
+            calls.resolve(place.1, result);
+        }
+    }
+
+    fn of(&mut self, template: usize) -> &Calls {
+        while self.calls.len() <= template {
+            self.calls.push(Calls::new());
+        }
+        &self.calls[template]
+    }
+}
+
+/// One pass: templates are counted in the order they run, so that each finds its calls again.
+struct Passing<'p, 'r> {
+    run: &'p Run<'r>,
+    scope: &'p Scope<'p>,
+    waiting: &'p mut Waiting,
+    meter: Meter,
+    next: usize,
+    wanted: Vec<Wanted>,
+}
+
+impl Run<'_> {
+    /// Runs a prompt whose functions need nothing from the outside, to the end.
+    pub(super) fn at_once(&self, scope: &Scope<'_>) -> Result<RenderedBody> {
+        match &self.plan.body {
+            Planned::Text { template, structured } => {
+                let sources = self.sources(template);
+                let render = self.render(&sources);
+                let compiled = self.compiled(template)?;
+                match structured {
+                    false => render.text(&compiled, scope).map(RenderedBody::Text),
+                    true => render.messages(&compiled, scope).map(RenderedBody::Messages),
+                }
+                .map_err(|error| with_places(error, &sources))
+            }
+            Planned::Messages(_) => match self.pass(scope, &mut Waiting::default())? {
+                Step::Done(body) => Ok(body),
+                Step::Wait(_) => {
+                    Err(Error::new(Code::RenderRuntime, "a call is waited for that nobody makes"))
+                }
+            },
+        }
+    }
+
+    /// One pass over all templates.
+    pub(super) fn pass(&self, scope: &Scope<'_>, waiting: &mut Waiting) -> Result<Step> {
+        let meter = Meter::new(self.limits);
+        let mut passing = Passing { run: self, scope, waiting, meter, next: 0, wanted: Vec::new() };
+        let body = match &self.plan.body {
+            Planned::Text { template, structured: false } => {
+                passing.template(template, |_, written| written.into_text())?.map(RenderedBody::Text)
+            }
+            Planned::Text { template, structured: true } => passing
+                .template(template, |render, written| render.cut(&written))?
+                .map(RenderedBody::Messages),
+            Planned::Messages(messages) => passing.messages(messages)?.map(RenderedBody::Messages),
+        };
+        Ok(match body {
+            Some(body) if passing.wanted.is_empty() => Step::Done(body),
+            _ => Step::Wait(passing.wanted),
+        })
+    }
+
+    fn sources<'s>(&'s self, template: &'s PlannedTemplate) -> PromptSources<'s> {
+        PromptSources::new(self.catalog, &self.plan.known).starting_at(template)
+    }
+
+    fn render<'s>(&'s self, sources: &'s PromptSources<'_>) -> Render<'s> {
+        let mut render = Render::new().limits(self.limits.clone()).sources(sources).cache(self.cache);
+        if let Some(functions) = &self.plan.functions {
+            render = render.functions(functions);
+        }
+        if let Some(cancel) = &self.cancel {
+            render = render.cancel(cancel.clone());
+        }
+        render
+    }
+
+    fn compiled(&self, template: &PlannedTemplate) -> Result<Template> {
+        match &self.options {
+            None => Ok(template.template.clone()),
+            Some(options) => {
+                let found = self.cache.get(template.template.name(), &template.source, options, self.limits);
+                found.map_err(|error| with_places(error, &self.sources(template)))
+            }
+        }
+    }
+}
+
+type Written = hinagata_value::Written;
+
+impl Passing<'_, '_> {
+    /// Runs one template; `None` when it has to wait for calls.
+    fn template<T>(
+        &mut self,
+        template: &PlannedTemplate,
+        finish: impl FnOnce(&Render<'_>, Written) -> hinagata_value::Result<T>,
+    ) -> Result<Option<T>> {
+        self.one(template, false, finish)
+    }
+
+    /// Runs a template inside of a declared message, where no message can start.
+    fn inner<T>(
+        &mut self,
+        template: &PlannedTemplate,
+        finish: impl FnOnce(&Render<'_>, Written) -> hinagata_value::Result<T>,
+    ) -> Result<Option<T>> {
+        self.one(template, true, finish)
+    }
+
+    fn one<T>(
+        &mut self,
+        template: &PlannedTemplate,
+        inner: bool,
+        finish: impl FnOnce(&Render<'_>, Written) -> hinagata_value::Result<T>,
+    ) -> Result<Option<T>> {
+        let number = self.next;
+        self.next += 1;
+        let sources = self.run.sources(template);
+        let mut render = self.run.render(&sources).meter(&self.meter);
+        if inner {
+            render = render.one_message();
+        }
+        let compiled = self.run.compiled(template)?;
+        let calls = self.waiting.of(number);
+        let placed = |error| with_places(error, &sources);
+        match render.pass(&compiled, self.scope, calls).map_err(placed)? {
+            Pass::Done(written) => finish(&render, written).map(Some).map_err(placed),
+            Pass::Wait(waiting) => {
+                self.wanted.extend(waiting.into_iter().map(|call| wanted(number, call)));
+                Ok(None)
+            }
+        }
+    }
+
+    fn text(&mut self, template: &PlannedTemplate) -> Result<Option<String>> {
+        self.inner(template, |_, written| written.into_text())
+    }
+
+    fn messages(&mut self, messages: &[PlannedMessage]) -> Result<Option<Vec<Message>>> {
+        let mut all = Vec::with_capacity(messages.len());
+        for message in messages {
+            let role = self.role(&message.role)?;
+            let mut content = Vec::new();
+            for part in &message.parts {
+                content.extend(self.part(part)?.unwrap_or_default());
+            }
+            all.push(Message { role: role.unwrap_or_default(), content });
+        }
+        Ok(self.wanted.is_empty().then_some(all))
+    }
+
+    fn role(&mut self, role: &PlannedRole) -> Result<Option<String>> {
+        match role {
+            PlannedRole::Fixed(name) => Ok(Some((*name).to_owned())),
+            PlannedRole::Bound(template) => {
+                let Some(name) = self.text(template)? else { return Ok(None) };
+                let name = name.trim().to_owned();
+                if ROLES_OF_DATA.contains(&name.as_str()) {
+                    return Ok(Some(name));
+                }
+                let shown: String = name.chars().take(40).collect();
+                Err(Error::new(
+                    Code::RenderSecurity,
+                    format!("a role from data must be user, assistant or tool, not `{shown}`"),
+                )
+                .with("reason", "security")
+                .with_hint("write the role into the prompt to use another one"))
+            }
+        }
+    }
+
+    fn part(&mut self, part: &PlannedPart) -> Result<Option<Vec<Content>>> {
+        match part {
+            PlannedPart::Text(template) => self.inner(template, |render, written| render.pieces(&written)),
+            PlannedPart::Other { kind, fields } => {
+                Ok(self.value(fields)?.map(|content| vec![Content::Part { kind: kind.clone(), content }]))
+            }
+        }
+    }
+
+    fn value(&mut self, value: &PlannedValue) -> Result<Option<Value>> {
+        Ok(match value {
+            PlannedValue::Fixed(value) => Some(value.clone()),
+            PlannedValue::Text(template) => self.text(template)?.map(Value::String),
+            PlannedValue::List(items) => {
+                let items: Result<Vec<_>> = items.iter().map(|item| self.value(item)).collect();
+                items?.into_iter().collect::<Option<Vec<_>>>().map(Value::Array)
+            }
+            PlannedValue::Map(entries) => {
+                let mut all = Map::new();
+                for (key, value) in entries {
+                    all.insert(key.clone(), self.value(value)?.unwrap_or_default());
+                }
+                Some(Value::Object(all))
+            }
+        })
+    }
+}
+
+fn wanted(template: usize, call: &Call) -> Wanted {
+    Wanted {
+        place: (template, call.id),
+        function: call.request.function.clone(),
+        arguments: call.request.arguments.clone(),
+        pure: call.request.pure,
+    }
+}

@@ -1,0 +1,199 @@
+//! The variables of one render, each with the layer it came from.
+//!
+//! Nothing is merged: a name is looked up layer by layer, and only what a template can reach is fetched at all.
+
+use hinagata_value::{Key, Variables};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Where a value comes from; later ones win.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// `defaults.json` of the workspace.
+    Defaults,
+    /// The default of a custom variable.
+    Custom,
+    /// The default of an optional variable.
+    Optional,
+    /// The engine itself.
+    System,
+    /// A shared variable of the store.
+    Environ,
+    /// Python of a pack.
+    Provider,
+    /// `agent.json`.
+    Agent,
+    /// The caller.
+    Call,
+    /// `pre_render` of the prompt.
+    Hook,
+}
+
+impl Layer {
+    /// The name in traces.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Defaults => "defaults",
+            Self::Custom => "custom",
+            Self::Optional => "optional",
+            Self::System => "system",
+            Self::Environ => "environ",
+            Self::Provider => "provider",
+            Self::Agent => "agent",
+            Self::Call => "call",
+            Self::Hook => "hook",
+        }
+    }
+}
+
+/// The variables of one render.
+#[derive(Debug)]
+pub(super) struct Scope<'a> {
+    /// Reserved names, and contents of files that the caller named: they stand in the place of what was given.
+    pub(super) over: Map<String, Value>,
+    pub(super) call: Option<&'a Map<String, Value>>,
+    pub(super) agent: Option<&'a Map<String, Value>>,
+    /// What the engine fetched, each with its layer; a name once.
+    pub(super) fetched: Vec<(Layer, String, Value)>,
+    /// Defaults of declarations.
+    pub(super) defaults: &'a Map<String, Value>,
+    /// All variables after `pre_render`, in the place of everything else but the reserved names.
+    pub(super) replaced: Option<Map<String, Value>>,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(call: Option<&'a Map<String, Value>>, defaults: &'a Map<String, Value>) -> Self {
+        Self { over: Map::new(), call, agent: None, fetched: Vec::new(), defaults, replaced: None }
+    }
+
+    /// The value called `name`.
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        if let Some(value) = self.over.get(name) {
+            return Some(value);
+        }
+        if let Some(all) = &self.replaced {
+            return all.get(name);
+        }
+        let given = self.call.and_then(|call| call.get(name));
+        given
+            .or_else(|| self.agent.and_then(|agent| agent.get(name)))
+            .or_else(|| self.fetched.iter().find(|(_, known, _)| known == name).map(|(_, _, value)| value))
+            .or_else(|| self.defaults.get(name))
+    }
+
+    /// Adds a value that the engine fetched.
+    pub(super) fn fetch(&mut self, layer: Layer, name: &str, value: Value) {
+        self.fetched.retain(|(known, other, _)| other != name || *known > layer);
+        if !self.fetched.iter().any(|(_, other, _)| other == name) {
+            self.fetched.push((layer, name.to_owned(), value));
+        }
+    }
+
+    /// All variables as one map, for Python.
+    pub(super) fn flat(&self) -> Map<String, Value> {
+        if let Some(all) = &self.replaced {
+            return all.clone();
+        }
+        let mut all = self.defaults.clone();
+        for (_, name, value) in &self.fetched {
+            all.insert(name.clone(), value.clone());
+        }
+        for layer in self.agent.into_iter().chain(self.call) {
+            all.extend(layer.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        all.extend(self.over.iter().map(|(name, value)| (name.clone(), value.clone())));
+        all
+    }
+
+    /// The value at a dotted path.
+    pub(super) fn at_path(&self, path: &str) -> Option<&Value> {
+        let mut parts = path.split('.');
+        let first = self.get(parts.next()?)?;
+        parts.try_fold(first, |value, part| match value {
+            Value::Object(map) => map.get(part),
+            Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+}
+
+impl Variables for Scope<'_> {
+    fn find(&self, key: &Key) -> Option<&Value> {
+        if !self.over.is_empty()
+            && let Some(value) = key.find(&self.over)
+        {
+            return Some(value);
+        }
+        if let Some(all) = &self.replaced {
+            return key.find(all);
+        }
+        if let Some(value) = self.call.and_then(|call| key.find(call)) {
+            return Some(value);
+        }
+        if let Some(value) = self.agent.and_then(|agent| key.find(agent)) {
+            return Some(value);
+        }
+        let name = key.name();
+        if let Some((_, _, value)) = self.fetched.iter().find(|(_, known, _)| *known == *name) {
+            return Some(value);
+        }
+        self.defaults.get(name)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let maps = [Some(&self.over), self.replaced.as_ref(), self.call, self.agent, Some(self.defaults)];
+        let mut names: Vec<&str> =
+            maps.into_iter().flatten().flat_map(|map| map.keys().map(String::as_str)).collect();
+        names.extend(self.fetched.iter().map(|(_, name, _)| name.as_str()));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(value: &Value) -> Map<String, Value> {
+        value.as_object().cloned().expect("is a map")
+    }
+
+    #[test]
+    fn later_layers_win_and_values_are_replaced_whole() {
+        let (call, agent) = (map(&json!({"a": "call"})), map(&json!({"a": "agent", "b": {"x": 1}})));
+        let defaults = map(&json!({"a": "default", "b": {"x": 0, "y": 0}, "c": "default", "d": "default"}));
+        let mut scope = Scope { agent: Some(&agent), ..Scope::new(Some(&call), &defaults) };
+        scope.fetch(Layer::Provider, "c", json!("provider"));
+        scope.fetch(Layer::System, "c", json!("system"));
+        scope.fetch(Layer::System, "e", json!("system"));
+        scope.fetch(Layer::Environ, "e", json!("environ"));
+        let got = |name: &str| scope.get(name).cloned();
+        assert_eq!((got("a"), got("b")), (Some(json!("call")), Some(json!({"x": 1}))));
+        assert_eq!(
+            (got("c"), got("d"), got("e")),
+            (Some(json!("provider")), Some(json!("default")), Some(json!("environ")))
+        );
+        for name in ["a", "b", "c", "d", "e", "none"] {
+            assert_eq!(scope.find(&Key::new(name)), scope.get(name), "{name}");
+            assert_eq!(scope.flat().get(name), scope.get(name), "{name}");
+        }
+        assert_eq!(scope.names(), ["a", "b", "c", "d", "e"]);
+        assert_eq!(scope.at_path("b.x"), Some(&json!(1)));
+        assert_eq!(scope.at_path("b.y"), None);
+    }
+
+    #[test]
+    fn what_pre_render_returns_stands_in_the_place_of_everything() {
+        let (call, defaults) = (map(&json!({"a": 1})), map(&json!({"b": 1})));
+        let mut scope = Scope::new(Some(&call), &defaults);
+        scope.over.insert("system".to_owned(), json!({}));
+        scope.replaced = Some(map(&json!({"c": 3})));
+        assert_eq!((scope.get("a"), scope.get("b"), scope.get("c")), (None, None, Some(&json!(3))));
+        assert!(scope.find(&Key::new("system")).is_some() && scope.find(&Key::new("a")).is_none());
+    }
+}

@@ -1,0 +1,168 @@
+//! Templates by name for one prompt: what its own templates name is found once and kept with its plan.
+
+use std::{borrow::Cow, cell::RefCell, collections::HashMap, sync::Arc};
+
+use hinagata_template::{SourceText, Sources};
+
+use super::plan::PlannedTemplate;
+use crate::{
+    Catalog, Error,
+    definition::{FileRead, TemplateText},
+    source::RootKind,
+};
+
+/// A template file, ready for the engines.
+#[derive(Clone, Debug)]
+pub(super) struct TemplateFile {
+    pub(super) source: SourceText,
+    pub(super) first_line: u32,
+    /// Where names in it are looked up.
+    pub(super) root: RootKind,
+    text: Arc<str>,
+}
+
+impl TemplateFile {
+    pub(super) fn new(text: &TemplateText, root: RootKind) -> Self {
+        Self {
+            source: SourceText::new(text.engine, Arc::clone(&text.text)),
+            first_line: text.first_line,
+            root,
+            text: Arc::clone(&text.text),
+        }
+    }
+}
+
+/// The files that names led to, and which name led where.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    files: HashMap<Box<str>, Arc<TemplateFile>>,
+    /// By the file that names, then by the name.
+    joins: HashMap<Box<str>, HashMap<Box<str>, Box<str>>>,
+}
+
+impl Known {
+    pub(super) fn with_entry(name: &str, file: TemplateFile) -> Self {
+        Self { files: HashMap::from([(name.into(), Arc::new(file))]), joins: HashMap::new() }
+    }
+
+    pub(super) fn file(&self, name: &str) -> Option<&Arc<TemplateFile>> {
+        self.files.get(name)
+    }
+
+    /// What `name` in the file `from` led to.
+    pub(super) fn joined(&self, from: &str, name: &str) -> Option<&str> {
+        Some(self.joins.get(from)?.get(name)?)
+    }
+
+    /// Every file with its text, in the order of their names.
+    pub(super) fn texts(&self) -> Vec<FileRead> {
+        let mut all: Vec<FileRead> = self
+            .files
+            .iter()
+            .map(|(name, file)| FileRead { file: name.to_string(), text: Arc::clone(&file.text) })
+            .collect();
+        all.sort_by(|a, b| a.file.cmp(&b.file));
+        all
+    }
+
+    /// Takes over what `other` knows.
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (name, file) in &other.files {
+            self.files.entry(name.clone()).or_insert_with(|| Arc::clone(file));
+        }
+        for (from, names) in &other.joins {
+            let known = self.joins.entry(from.clone()).or_default();
+            known.extend(names.iter().map(|(name, led_to)| (name.clone(), led_to.clone())));
+        }
+    }
+
+    fn add(&mut self, from: &str, name: &str, led_to: &str, file: Arc<TemplateFile>) {
+        self.files.entry(led_to.into()).or_insert(file);
+        self.joins.entry(from.into()).or_default().insert(name.into(), led_to.into());
+    }
+}
+
+/// The templates of one prompt: known ones first, then those of the catalog.
+pub(super) struct PromptSources<'p> {
+    catalog: &'p Catalog,
+    known: &'p Known,
+    /// What was found on the way: names that only a run knows, or everything while a plan is made.
+    found: RefCell<Known>,
+    /// The template that runs, and the line of its file on which it starts: a file can hold several.
+    entry: Option<(&'p str, u32)>,
+    /// The first error of the catalog: it tells more than a template error can.
+    failure: RefCell<Option<Error>>,
+}
+
+impl<'p> PromptSources<'p> {
+    pub(super) fn new(catalog: &'p Catalog, known: &'p Known) -> Self {
+        Self { catalog, known, found: RefCell::default(), entry: None, failure: RefCell::default() }
+    }
+
+    /// The same for a template of the prompt's own.
+    pub(super) fn starting_at(mut self, template: &'p PlannedTemplate) -> Self {
+        self.entry = Some((template.template.name(), template.first_line));
+        self
+    }
+
+    /// What was found beside the known.
+    pub(super) fn into_found(self) -> Known {
+        self.found.into_inner()
+    }
+
+    /// Why the catalog could not answer, if it could not.
+    pub(super) fn failure(&self) -> Option<Error> {
+        self.failure.borrow().clone()
+    }
+
+    pub(super) fn file(&self, name: &str) -> Option<Arc<TemplateFile>> {
+        self.known.file(name).cloned().or_else(|| self.found.borrow().file(name).cloned())
+    }
+
+    /// The line of a file on which a template starts; 1 for what is not known.
+    pub(super) fn first_line(&self, name: &str) -> u32 {
+        match self.entry {
+            Some((entry, line)) if entry == name => line,
+            _ => self.file(name).map_or(1, |file| file.first_line),
+        }
+    }
+
+    fn refuse(&self, error: Error) -> hinagata_value::Error {
+        let message = error.message().to_owned();
+        self.failure.borrow_mut().get_or_insert(error);
+        hinagata_value::Error::runtime(message)
+    }
+}
+
+impl Sources for PromptSources<'_> {
+    fn join<'n>(&self, from: &str, name: &'n str) -> hinagata_value::Result<Cow<'n, str>> {
+        if let Some(led_to) = self.known.joined(from, name) {
+            return Ok(Cow::Owned(led_to.to_owned()));
+        }
+        if let Some(led_to) = self.found.borrow().joined(from, name) {
+            return Ok(Cow::Owned(led_to.to_owned()));
+        }
+        let root = self.file(from).map_or(RootKind::Shared, |file| file.root.clone());
+        match self.catalog.template(&root, name) {
+            Ok(None) => Ok(Cow::Borrowed(name)),
+            Err(error) => Err(self.refuse(error)),
+            Ok(Some(template)) => {
+                let led_to = template.text.file.clone();
+                // A file that is known stays as it is known: a render sees one state of it.
+                let file = self
+                    .file(&led_to)
+                    .unwrap_or_else(|| Arc::new(TemplateFile::new(&template.text, template.root)));
+                self.found.borrow_mut().add(from, name, &led_to, file);
+                Ok(Cow::Owned(led_to))
+            }
+        }
+    }
+
+    fn source(&self, name: &str) -> hinagata_value::Result<Option<SourceText>> {
+        Ok(self.file(name).map(|file| file.source.clone()))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.catalog.template_names()
+    }
+}

@@ -1,0 +1,159 @@
+//! `system.*`: what the engine knows by itself.
+
+use std::time::SystemTime;
+
+use jiff::{Timestamp, Zoned, tz::TimeZone};
+use serde_json::{Map, Value};
+
+use super::request::Context;
+use crate::Agent;
+
+/// The names of the system variables.
+pub(crate) const NAMES: [&str; 12] = [
+    "datetime",
+    "date",
+    "time",
+    "timezone",
+    "os",
+    "os_info",
+    "agent_id",
+    "agent_name",
+    "model",
+    "session_id",
+    "workspace_path",
+    "language",
+];
+
+/// What does not change from call to call.
+#[derive(Clone, Debug)]
+pub(super) struct Host {
+    pub(super) zone: TimeZone,
+    pub(super) os: String,
+    pub(super) language: String,
+}
+
+impl Host {
+    /// The machine, with the configured zone and language where they are given.
+    pub(super) fn new(timezone: Option<&str>, os: Option<&str>, language: Option<&str>) -> Self {
+        Self {
+            zone: timezone.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(TimeZone::system),
+            os: os.unwrap_or(std::env::consts::OS).to_owned(),
+            language: language.map_or_else(locale, str::to_owned),
+        }
+    }
+}
+
+/// The language of the environment: `ja` for `ja_JP.UTF-8`, nothing for `C`.
+fn locale() -> String {
+    let set = |name: &&str| std::env::var(name).is_ok_and(|value| !value.is_empty());
+    let Some(name) = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find(|name| set(name)) else {
+        return String::new();
+    };
+    let value = std::env::var(name).unwrap_or_default();
+    let language = value.split(['_', '.', '@']).next().unwrap_or_default();
+    if matches!(language, "C" | "POSIX") { String::new() } else { language.to_owned() }
+}
+
+/// The system variables of one call. The time is one and the same in all of them.
+#[derive(Debug)]
+pub(super) struct System<'a> {
+    host: &'a Host,
+    now: SystemTime,
+    context: &'a Context,
+    agent: Option<&'a Agent>,
+}
+
+impl<'a> System<'a> {
+    pub(super) fn new(
+        host: &'a Host,
+        now: SystemTime,
+        context: &'a Context,
+        agent: Option<&'a Agent>,
+    ) -> Self {
+        Self { host, now, context, agent }
+    }
+
+    /// The value called `name`; `None` for names there are not.
+    pub(super) fn get(&self, name: &str) -> Option<Value> {
+        let agent = |field: fn(&Agent) -> Option<&str>| self.agent.and_then(field);
+        let text = match name {
+            "datetime" => self.formatted("%Y-%m-%dT%H:%M:%S%:z"),
+            "date" => self.formatted("%Y-%m-%d"),
+            "time" => self.formatted("%H:%M:%S"),
+            "timezone" => self.timezone(),
+            "os" | "os_info" => self.host.os.clone(),
+            "agent_id" => self.context.agent().unwrap_or_default().to_owned(),
+            "agent_name" => agent(|agent| agent.name.as_deref()).unwrap_or_default().to_owned(),
+            "model" => {
+                let named = self.context.named_model();
+                named.or_else(|| agent(|agent| agent.model.as_deref())).unwrap_or_default().to_owned()
+            }
+            "session_id" => self.context.session_id().unwrap_or_default().to_owned(),
+            "workspace_path" => self.context.workspace_path.clone().unwrap_or_default(),
+            "language" => self.context.language.clone().unwrap_or_else(|| self.host.language.clone()),
+            _ => return None,
+        };
+        Some(Value::String(text))
+    }
+
+    /// All of them, as a map.
+    pub(super) fn all(&self) -> Value {
+        let entries = NAMES.into_iter().filter_map(|name| Some((name.to_owned(), self.get(name)?)));
+        Value::Object(entries.collect::<Map<_, _>>())
+    }
+
+    fn zoned(&self) -> Zoned {
+        Timestamp::try_from(self.now).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(self.host.zone.clone())
+    }
+
+    fn formatted(&self, format: &str) -> String {
+        self.zoned().strftime(format).to_string()
+    }
+
+    /// The name of the zone, or its offset where it has no name.
+    fn timezone(&self) -> String {
+        match self.host.zone.iana_name() {
+            Some(name) => name.to_owned(),
+            None => self.formatted("%:z"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_the_configured_zone() {
+        let host = Host::new(Some("Asia/Tokyo"), Some("linux"), Some("ja"));
+        let context = Context { workspace_path: Some("/w".into()), ..Context::default() };
+        let system = System::new(&host, UNIX_EPOCH + Duration::from_secs(1_771_569_000), &context, None);
+        let get = |name| system.get(name).and_then(|value| value.as_str().map(str::to_owned));
+        assert_eq!(get("datetime").as_deref(), Some("2026-02-20T15:30:00+09:00"));
+        assert_eq!((get("date").as_deref(), get("time").as_deref()), (Some("2026-02-20"), Some("15:30:00")));
+        assert_eq!(
+            (get("timezone").as_deref(), get("os_info").as_deref()),
+            (Some("Asia/Tokyo"), Some("linux"))
+        );
+        assert_eq!((get("agent_name").as_deref(), get("workspace_path").as_deref()), (Some(""), Some("/w")));
+        assert_eq!(get("nothing"), None);
+        assert_eq!(system.all().as_object().map(Map::len), Some(NAMES.len()));
+    }
+
+    #[test]
+    fn the_context_decides_on_model_and_language() {
+        let host = Host::new(Some("UTC"), None, Some("ja"));
+        let agent = Agent::parse("a", "agent.json", r#"{"name": "Ann", "model": "own"}"#).expect("reads");
+        let context = Context { language: Some("en".into()), ..Context::default() };
+        let system = System::new(&host, UNIX_EPOCH, &context, Some(&agent));
+        assert_eq!(system.get("model"), Some("own".into()));
+        assert_eq!(
+            (system.get("language"), system.get("agent_name")),
+            (Some("en".into()), Some("Ann".into()))
+        );
+        let given = Context { model: Some("given".into()), ..Context::default() };
+        assert_eq!(System::new(&host, UNIX_EPOCH, &given, Some(&agent)).get("model"), Some("given".into()));
+    }
+}

@@ -1,0 +1,305 @@
+//! Whether values are what a prompt declares; everything that is wrong is told at once.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::schema::Schemas;
+use crate::{
+    Code, Error, PromptId,
+    definition::{Class, Origin, Parameter, Parameters, Type},
+};
+
+/// Names that templates have for something else, which no caller can give.
+pub(crate) const RESERVED: [&str; 4] = ["variables", "args", "system", "environs"];
+
+/// What is wrong with the variables of a call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Validation {
+    /// Whether the prompt can be rendered with them.
+    pub valid: bool,
+    /// Required variables that nobody gives.
+    pub missing: Vec<String>,
+    /// Required variables of the wrong type.
+    pub type_errors: Vec<TypeProblem>,
+    /// Other variables of the wrong type: the render goes on with them.
+    pub type_warnings: Vec<TypeProblem>,
+    /// Variables that do not follow their schema.
+    pub schema_errors: Vec<SchemaProblem>,
+    /// Variables that have a reserved name.
+    pub reserved: Vec<String>,
+}
+
+/// A variable of the wrong type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TypeProblem {
+    /// The variable.
+    pub name: String,
+    /// The declared type.
+    pub expected: &'static str,
+    /// The type of what was given.
+    pub actual: &'static str,
+}
+
+/// A variable that does not follow its schema.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SchemaProblem {
+    /// The variable.
+    pub name: String,
+    /// Where in its value, as a JSON pointer; empty for the value itself.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Validation {
+    /// Checks what the caller and the agent give.
+    pub(super) fn of(
+        parameters: &Parameters,
+        call: &Map<String, Value>,
+        agent: Option<&Map<String, Value>>,
+        schemas: &Schemas,
+        comes_by_itself: impl Fn(&Parameter) -> bool,
+    ) -> Self {
+        let mut found = Self::default();
+        for parameter in parameters {
+            let value = call
+                .get(parameter.name.as_str())
+                .or_else(|| agent.and_then(|agent| agent.get(parameter.name.as_str())));
+            match value {
+                Some(value) => found.check(parameter, value, schemas),
+                None if parameter.class == Class::Required && !comes_by_itself(parameter) => {
+                    found.missing.push(parameter.name.clone());
+                }
+                None => {}
+            }
+        }
+        if !call.is_empty() {
+            found.reserved =
+                RESERVED.into_iter().filter(|name| call.contains_key(*name)).map(str::to_owned).collect();
+        }
+        found.valid = found.missing.is_empty()
+            && found.type_errors.is_empty()
+            && found.schema_errors.is_empty()
+            && found.reserved.is_empty();
+        found
+    }
+
+    fn check(&mut self, parameter: &Parameter, value: &Value, schemas: &Schemas) {
+        if !fits(parameter.kind, value) {
+            let problem = TypeProblem {
+                name: parameter.name.clone(),
+                expected: parameter.kind.as_str(),
+                actual: type_name(value),
+            };
+            match parameter.class {
+                Class::Required => self.type_errors.push(problem),
+                Class::Optional | Class::Custom => self.type_warnings.push(problem),
+            }
+            return;
+        }
+        self.schema_errors.extend(schemas.problems(parameter, value));
+    }
+
+    /// The error that tells everything, when there is something.
+    pub(super) fn into_error(self, id: &PromptId, parameters: &Parameters) -> Option<Error> {
+        if self.valid {
+            return None;
+        }
+        let mut sentences: Vec<String> = Vec::new();
+        let quoted = |names: &[String]| format!("`{}`", names.join("`, `"));
+        match self.missing.as_slice() {
+            [] => {}
+            [one] => sentences.push(format!("the required variable `{one}` is missing")),
+            many => sentences.push(format!("the required variables {} are missing", quoted(many))),
+        }
+        for TypeProblem { name, expected, actual } in &self.type_errors {
+            sentences.push(format!("`{name}` must be {}, not {}", article(expected), article(actual)));
+        }
+        for SchemaProblem { name, path, message } in &self.schema_errors {
+            sentences.push(format!("`{name}{path}`: {message}"));
+        }
+        if !self.reserved.is_empty() {
+            sentences.push(format!("{} cannot be given: the name is reserved", quoted(&self.reserved)));
+        }
+        let first = self.missing.first().or_else(|| self.type_errors.first().map(|problem| &problem.name));
+        let place = first.and_then(|name| parameters.get(name)).and_then(|found| found.place.clone());
+        let mut error = Error::new(Code::Validation, sentences.join("; "))
+            .with("prompt_id", id.as_str())
+            .with("missing", self.missing.clone())
+            .with("type_errors", to_value(&self.type_errors));
+        if !self.schema_errors.is_empty() {
+            error = error.with("schema_errors", to_value(&self.schema_errors));
+        }
+        if !self.reserved.is_empty() {
+            error = error.with("reserved", self.reserved.clone());
+        }
+        if let Some(name) = self.missing.first() {
+            let kind = parameters.get(name).map_or(Type::Any, |found| found.kind);
+            error = error.with_hint(format!("pass it, for example `{}`", example(name, kind)));
+        }
+        Some(match place {
+            Some(place) => error.at(place),
+            None => error,
+        })
+    }
+}
+
+fn to_value(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// How the command line would pass a value of this type.
+fn example(name: &str, kind: Type) -> String {
+    match kind {
+        Type::List => format!("{name}:='[]'"),
+        Type::Dict => format!("{name}:='{{}}'"),
+        Type::Integer | Type::Number => format!("{name}:=1"),
+        Type::Boolean => format!("{name}:=true"),
+        Type::File => format!("{name}=notes.md"),
+        Type::String | Type::Any => format!("{name}=…"),
+    }
+}
+
+fn article(kind: &str) -> String {
+    match kind {
+        "null" => "null".to_owned(),
+        "any" => "anything".to_owned(),
+        "file" => "the name of a file".to_owned(),
+        "integer" => "an integer".to_owned(),
+        other => format!("a {other}"),
+    }
+}
+
+/// Whether a value has a type: true and false are no integers, and 3.0 is none either.
+pub(super) fn fits(kind: Type, value: &Value) -> bool {
+    match kind {
+        Type::Any => true,
+        Type::String | Type::File => value.is_string(),
+        Type::Integer => value.is_i64() || value.is_u64(),
+        Type::Number => value.is_number(),
+        Type::Boolean => value.is_boolean(),
+        Type::List => value.is_array(),
+        Type::Dict => value.is_object(),
+    }
+}
+
+/// The name of a value's type, as declarations spell it.
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "list",
+        Value::Object(_) => "dict",
+    }
+}
+
+/// A value from a door that only carries text, by the declared type.
+///
+/// # Errors
+/// When the text is no value of that type.
+pub fn from_text(parameter: &Parameter, text: &str) -> Result<Value, TypeProblem> {
+    let wrong =
+        || TypeProblem { name: parameter.name.clone(), expected: parameter.kind.as_str(), actual: "string" };
+    let json = || serde_json::from_str::<Value>(text.trim()).ok().filter(|value| fits(parameter.kind, value));
+    match parameter.kind {
+        Type::String | Type::Any | Type::File => Ok(Value::String(text.to_owned())),
+        Type::Boolean => match text.trim().to_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Ok(Value::Bool(true)),
+            "false" | "no" | "off" | "0" => Ok(Value::Bool(false)),
+            _ => Err(wrong()),
+        },
+        Type::Integer | Type::Number | Type::List | Type::Dict => json().ok_or_else(wrong),
+    }
+}
+
+/// Whether the engine finds a value for it without being given one.
+pub(super) fn has_origin(parameter: &Parameter) -> bool {
+    parameter.origin != Origin::Default
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::definition;
+
+    fn parameters(document: &Value) -> Parameters {
+        let id = PromptId::new("p").expect("is an id");
+        let document = json!({"userPrompt": "x", "parameters": document});
+        definition::document(&id, "store:p", &document, definition::Engine::Jinja).expect("reads").parameters
+    }
+
+    fn check(declared: &Value, given: &Value) -> Validation {
+        let call = given.as_object().expect("is a map");
+        let parameters = parameters(declared);
+        let schemas = Schemas::compile(&parameters).expect("compiles");
+        Validation::of(&parameters, call, None, &schemas, has_origin)
+    }
+
+    #[test]
+    fn everything_wrong_is_told_at_once() {
+        let declared = json!([
+            {"name": "a", "type": "string", "required": true}, {"name": "b", "type": "integer", "required": true},
+            {"name": "c", "type": "list"}, {"name": "d", "type": "number", "required": true},
+        ]);
+        let found = check(&declared, &json!({"b": true, "c": "x", "d": null, "system": 1}));
+        assert_eq!((found.missing.as_slice(), found.valid), (["a".to_owned()].as_slice(), false));
+        let names: Vec<_> =
+            found.type_errors.iter().map(|problem| (&*problem.name, problem.actual)).collect();
+        assert_eq!(names, [("b", "boolean"), ("d", "null")]);
+        assert_eq!((found.type_warnings.len(), found.reserved.len()), (1, 1));
+        let error =
+            found.into_error(&PromptId::new("p").expect("is an id"), &parameters(&declared)).expect("fails");
+        assert!(
+            error.message().contains("`a` is missing") && error.message().contains("`b` must be an integer")
+        );
+    }
+
+    #[test]
+    fn types_are_those_of_json() {
+        let cases = [
+            (Type::Integer, json!(3), true),
+            (Type::Integer, json!(3.0), false),
+            (Type::Number, json!(3), true),
+            (Type::Integer, json!(true), false),
+            (Type::Boolean, json!(0), false),
+            (Type::Dict, json!({}), true),
+            (Type::List, json!([]), true),
+            (Type::String, json!(null), false),
+            (Type::Any, json!(null), true),
+        ];
+        for (kind, value, expected) in cases {
+            assert_eq!(fits(kind, &value), expected, "{kind:?} {value}");
+        }
+    }
+
+    #[test]
+    fn text_becomes_what_is_declared() {
+        let all = parameters(&json!([
+            {"name": "i", "type": "integer"}, {"name": "b", "type": "boolean"}, {"name": "l", "type": "list"},
+            {"name": "s", "type": "string"}, {"name": "n", "type": "number"},
+        ]));
+        let convert = |name: &str, text: &str| from_text(all.get(name).expect("is declared"), text).ok();
+        assert_eq!(convert("i", " 42 "), Some(json!(42)));
+        assert_eq!((convert("i", "4.5"), convert("i", "x")), (None, None));
+        assert_eq!((convert("b", "Yes"), convert("b", "off")), (Some(json!(true)), Some(json!(false))));
+        assert_eq!((convert("l", "[1]"), convert("l", "1")), (Some(json!([1])), None));
+        assert_eq!((convert("s", "42"), convert("n", "4.5")), (Some(json!("42")), Some(json!(4.5))));
+    }
+
+    #[cfg(feature = "schema")]
+    #[test]
+    fn a_schema_is_followed() {
+        let declared = json!([{"name": "a", "required": true, "schema": {"type": "integer", "minimum": 3}}]);
+        assert!(check(&declared, &json!({"a": 3})).valid);
+        let found = check(&declared, &json!({"a": 2}));
+        assert_eq!((found.valid, found.schema_errors.len()), (false, 1));
+        let secret = json!([{"name": "a", "secret": true, "schema": {"enum": ["x"]}}]);
+        let found = check(&secret, &json!({"a": "hunter2"}));
+        assert!(!found.schema_errors[0].message.contains("hunter2"), "{found:?}");
+    }
+}

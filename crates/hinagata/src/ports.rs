@@ -1,0 +1,194 @@
+//! What the engine asks of the outside: Python, tools, the store, models, the clock.
+//!
+//! The engine only knows these traits. Whoever opens an [`crate::Engine`] plugs in what there is; without any of
+//! them everything works that does not need it. Futures are plain ones of the standard library: an implementation
+//! that lives on a runtime of its own hands out futures that any executor can wait for.
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use hinagata_template::Message;
+use serde_json::{Map, Value};
+
+use crate::Result;
+
+/// What an asynchronous port returns.
+pub type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The time.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> SystemTime;
+}
+
+/// The clock of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+/// Runs the Python of prompts and packs.
+pub trait Hooks: Send + Sync {
+    /// Runs one job.
+    ///
+    /// # Errors
+    /// Code `hook` with the details `exception` and, where there are any, `frames`; code `hook_timeout`.
+    fn run<'a>(&'a self, job: Job<'a>) -> Waiting<'a, Result<Value>>;
+}
+
+/// Python to run.
+#[derive(Clone)]
+pub struct Job<'a> {
+    /// What to do with it.
+    pub stage: Stage<'a>,
+    /// The file, as a path from the workspace root.
+    pub file: &'a str,
+    /// The source that runs: exactly this text, whatever the file holds by now.
+    pub source: &'a str,
+    /// What it may use, by name; what is not here is not in its context.
+    pub permissions: Vec<&'a str>,
+    /// Plain entries of its context: `workspace_path`, `session`, and `session_state` where it may be read.
+    pub context: Map<String, Value>,
+    /// Directories that it may read: the prompt's or pack's own.
+    pub own_directory: Option<std::path::PathBuf>,
+    /// Wall-clock time that it may take.
+    pub time: Duration,
+    /// Answers what it asks the engine for.
+    pub capabilities: &'a dyn Capabilities,
+}
+
+/// What a [`Job`] does.
+#[derive(Clone, Copy, Debug)]
+pub enum Stage<'a> {
+    /// `pre_render(variables, context)`; the result is the new variables.
+    PreRender {
+        /// The variables.
+        variables: &'a Map<String, Value>,
+    },
+    /// `post_render(text, variables, context)`; the result is the new text.
+    PostRender {
+        /// What was rendered.
+        text: &'a str,
+        /// The variables.
+        variables: &'a Map<String, Value>,
+    },
+    /// `provide(context)`; the result is the value of its namespace.
+    Provide,
+    /// Runs the file and tells its constants `METADATA`, `VARIABLES`, `PERMISSIONS`, `LIMITS`, `TEMPLATE`.
+    Load,
+}
+
+impl Stage<'_> {
+    /// The name in errors and traces.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::PreRender { .. } => "pre_render",
+            Self::PostRender { .. } => "post_render",
+            Self::Provide => "provide",
+            Self::Load => "load",
+        }
+    }
+}
+
+/// What running Python can ask the engine for.
+pub trait Capabilities: Send + Sync {
+    /// The template called `name`, as `include` would find it, with `variables` over the current ones.
+    fn render_template<'a>(
+        &'a self,
+        name: &'a str,
+        variables: &'a Map<String, Value>,
+    ) -> Waiting<'a, Result<String>>;
+
+    /// The variable at a dotted path; runs the provider of its namespace where that is needed.
+    fn get_variable<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<Option<Value>>>;
+
+    /// The text of a file beneath the workspace path.
+    fn read_file<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String>>;
+
+    /// The answer of a model.
+    fn llm_call<'a>(&'a self, request: ModelRequest) -> Waiting<'a, Result<String>>;
+}
+
+/// Functions that templates can call, served by other programs.
+pub trait Tools: Send + Sync {
+    /// The tools there are now. The answer is one consistent state that does not change.
+    fn tools(&self) -> Arc<BTreeMap<String, Tool>>;
+
+    /// Calls the tool with the function name `name`.
+    ///
+    /// # Errors
+    /// Code `tool`.
+    fn call<'a>(&'a self, name: &'a str, arguments: Value) -> Waiting<'a, Result<Value>>;
+}
+
+/// A tool as templates see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// The id, such as `files.search`.
+    pub id: String,
+    /// What it does.
+    pub description: Option<String>,
+    /// The schema of its arguments: an object schema makes an object of them, anything else a list.
+    pub parameters: Option<Value>,
+    /// Whether equal calls in one render may be one.
+    pub pure: bool,
+}
+
+/// Shared variables.
+pub trait Store: Send + Sync {
+    /// The state of the store now. The answer is one consistent state that does not change.
+    fn snapshot(&self) -> Arc<StoreSnapshot>;
+}
+
+/// One state of the store.
+#[derive(Clone, Debug, Default)]
+pub struct StoreSnapshot {
+    /// Shared variables, nested by the dots of their names; always a map.
+    pub environs: Value,
+}
+
+/// A model that answers.
+pub trait Model: Send + Sync {
+    /// Asks it.
+    ///
+    /// # Errors
+    /// Code `model`.
+    fn call(&self, request: ModelRequest) -> Waiting<'_, Result<String>>;
+}
+
+/// What a model is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelRequest {
+    /// The conversation.
+    pub messages: Vec<Message>,
+    /// The model to ask; the configured one unless given.
+    pub model: Option<String>,
+    /// Most tokens of the answer.
+    pub max_tokens: Option<u64>,
+}
+
+/// The ports of an engine.
+#[derive(Clone)]
+pub(crate) struct Ports {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) hooks: Option<Arc<dyn Hooks>>,
+    pub(crate) tools: Option<Arc<dyn Tools>>,
+    pub(crate) store: Option<Arc<dyn Store>>,
+    pub(crate) model: Option<Arc<dyn Model>>,
+}
+
+impl Default for Ports {
+    fn default() -> Self {
+        Self { clock: Arc::new(SystemClock), hooks: None, tools: None, store: None, model: None }
+    }
+}

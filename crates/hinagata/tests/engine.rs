@@ -1,0 +1,470 @@
+//! The engine as a library user meets it: ports, layers, traces, secrets, changes of the workspace.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use hinagata::{
+    Approval, Approvals, Code, Context, Engine, Error, HIDDEN, Layer, Request, Result,
+    definition::UndefinedMode,
+    ports::{Clock, Hooks, Job, Stage, Store, StoreSnapshot, Tool, Tools, Waiting},
+};
+use serde_json::{Map, Value, json};
+
+const SHARED: &str = "user_data/shared/prompts";
+
+fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    for (name, text) in files {
+        write(place.path(), name, text);
+    }
+    place
+}
+
+fn write(root: &Path, name: &str, text: &str) {
+    let path = root.join(name);
+    fs::create_dir_all(path.parent().expect("has a parent")).expect("made");
+    fs::write(path, text).expect("written");
+}
+
+fn prompt(id: &str, file: &str) -> String {
+    format!("{SHARED}/{id}/{file}")
+}
+
+fn text(engine: &Engine, name: &str, variables: &Value) -> Result<String> {
+    engine.render_blocking(&Request::new(name).variables(variables)).map(hinagata::Rendered::into_text)
+}
+
+#[test]
+fn an_engine_is_shared_between_threads_and_its_future_can_move() {
+    fn sent<T: Send>(value: T) -> T {
+        value
+    }
+    fn shared<T: Send + Sync + Clone>(_: &T) {}
+    let engine = Engine::open("no/such/workspace");
+    shared(&engine);
+    let request = Request::new("general_system");
+    drop(sent(engine.render(&request)));
+    drop(sent(engine.explain(&request)));
+}
+
+#[test]
+fn a_callers_value_is_never_changed() {
+    let place = workspace(&[(&prompt("p", "template.md"), "{% do items.append(3) %}{{ items }}")]);
+    let engine = Engine::open(place.path());
+    let variables = json!({"items": [1, 2]});
+    let before = variables.clone();
+    let rendered = engine.render_blocking(&Request::new("p").variables(&variables)).expect("renders");
+    assert_eq!((rendered.text().as_str(), &variables), ("[1, 2, 3]", &before));
+}
+
+#[test]
+fn equal_results_have_equal_hashes_and_a_changed_file_changes_the_definitions() {
+    let place = workspace(&[
+        (&prompt("p", "template.md"), "{% include 'partials/a.md' %} {{ x }}"),
+        (&format!("{SHARED}/partials/a.md"), "one"),
+    ]);
+    let engine = Engine::open(place.path());
+    let render = |x: &str| {
+        let variables = json!({"x": x});
+        let rendered = engine.render_blocking(&Request::new("p").variables(&variables)).expect("renders");
+        (rendered.hash(), rendered.definition_hash().to_owned())
+    };
+    let (first, again, other) = (render("a"), render("a"), render("b"));
+    assert_eq!(first, again);
+    assert!(first.0 != other.0 && first.1 == other.1 && first.0.len() == 64);
+    write(place.path(), &format!("{SHARED}/partials/a.md"), "two");
+    assert_eq!(render("a"), first, "a snapshot does not change");
+    engine.reload();
+    let after = render("a");
+    assert!(after.0 != first.0 && after.1 != first.1);
+}
+
+#[test]
+fn a_render_goes_on_with_the_state_it_started_on() {
+    let place = workspace(&[(&prompt("p", "template.md"), "old {{ slow() }}{% include which %}")]);
+    write(place.path(), &format!("{SHARED}/partials/w.md"), "part");
+    let tools = Arc::new(FakeTools::new(&[("slow", true)]));
+    let engine = Engine::builder(place.path()).tools(tools.clone()).open();
+    let (root, again) = (place.path().to_owned(), engine.clone());
+    *tools.on_call.lock().expect("is not poisoned") = Some(Box::new(move || {
+        write(&root, &prompt("p", "template.md"), "new");
+        again.reload();
+    }));
+    assert_eq!(text(&engine, "p", &json!({"which": "partials/w.md"})).expect("renders"), "old slow[]part");
+    assert_eq!(text(&engine, "p", &json!({})).expect("renders"), "new");
+}
+
+/// Tools that answer with their name and arguments, and note the order of calls.
+struct FakeTools {
+    tools: Arc<BTreeMap<String, Tool>>,
+    called: Mutex<Vec<String>>,
+    on_call: Mutex<Option<Box<dyn Fn() + Send>>>,
+}
+
+impl FakeTools {
+    fn new(names: &[(&str, bool)]) -> Self {
+        let tool = |(name, pure): &(&str, bool)| {
+            let properties = json!({"type": "object", "properties": {"q": {}, "n": {}}});
+            let parameters = name.starts_with("named").then_some(properties);
+            let tool = Tool { id: format!("test.{name}"), description: None, parameters, pure: *pure };
+            ((*name).to_owned(), tool)
+        };
+        Self {
+            tools: Arc::new(names.iter().map(tool).collect()),
+            called: Mutex::default(),
+            on_call: Mutex::default(),
+        }
+    }
+}
+
+impl Tools for FakeTools {
+    fn tools(&self) -> Arc<BTreeMap<String, Tool>> {
+        Arc::clone(&self.tools)
+    }
+
+    fn call<'a>(&'a self, name: &'a str, arguments: Value) -> Waiting<'a, Result<Value>> {
+        self.called.lock().expect("is not poisoned").push(format!("{name}{arguments}"));
+        if let Some(act) = &*self.on_call.lock().expect("is not poisoned") {
+            act();
+        }
+        Box::pin(async move {
+            match name {
+                "fails" => Err(Error::new(Code::Tool, "no answer")),
+                "list" => Ok(json!([1, 2])),
+                _ => Ok(format!("{name}{arguments}").into()),
+            }
+        })
+    }
+}
+
+#[test]
+fn tools_are_functions_of_both_languages() {
+    let place = workspace(&[
+        (
+            &prompt("j", "template.md"),
+            "{{ named('a', n=2) }} {{ plain(1) }} {% for x in list() %}<{{ x }}>{% endfor %}",
+        ),
+        (&prompt("g", "template.gotmpl"), "{{named \"a\"}} {{range list}}<{{.}}>{{end}}"),
+        (
+            &prompt("m", "prompt.yaml"),
+            "messages:\n  - {role: user, content: \"{{ plain(1) }}\"}\n  - {role: user, content: \"{{ plain(2) }}\"}\n",
+        ),
+    ]);
+    let tools = Arc::new(FakeTools::new(&[("named", true), ("plain", true), ("list", true)]));
+    let engine = Engine::builder(place.path()).tools(tools.clone()).open();
+    assert_eq!(text(&engine, "j", &json!({})).expect("renders"), r#"named{"q":"a","n":2} plain[1] <1><2>"#);
+    assert_eq!(text(&engine, "g", &json!({})).expect("renders"), r#"named{"q":"a"} <1><2>"#);
+    assert_eq!(text(&engine, "m", &json!({})).expect("renders"), "plain[1]\n\nplain[2]");
+}
+
+#[test]
+fn tools_that_are_not_pure_are_called_in_order_and_once_each_time() {
+    let place = workspace(&[(
+        &prompt("p", "template.md"),
+        "{{ b(1) }}{{ a(2) }}{{ b(1) }}{{ pure(1) }}{{ pure(1) }}",
+    )]);
+    let tools = Arc::new(FakeTools::new(&[("a", false), ("b", false), ("pure", true)]));
+    let engine = Engine::builder(place.path()).tools(tools.clone()).open();
+    text(&engine, "p", &json!({})).expect("renders");
+    let called = tools.called.lock().expect("is not poisoned").clone();
+    let ordered: Vec<_> = called.iter().filter(|call| !call.starts_with("pure")).cloned().collect();
+    assert_eq!(ordered, ["b[1]", "a[2]", "b[1]"]);
+    assert_eq!(called.len(), 4);
+}
+
+#[test]
+fn a_failing_tool_fails_where_it_is_called() {
+    let place = workspace(&[(&prompt("p", "template.md"), "---\nname: x\n---\na\n{{ fails() }}")]);
+    let engine = Engine::builder(place.path()).tools(Arc::new(FakeTools::new(&[("fails", true)]))).open();
+    let error = text(&engine, "p", &json!({})).expect_err("fails");
+    assert!(error.message().contains("no answer"), "{error:?}");
+    assert_eq!(error.place().map(|place| place.line), Some(5));
+}
+
+struct FakeStore(Value);
+
+impl Store for FakeStore {
+    fn snapshot(&self) -> Arc<StoreSnapshot> {
+        Arc::new(StoreSnapshot { environs: self.0.clone() })
+    }
+}
+
+#[test]
+fn shared_variables_are_seen_where_they_are_declared_or_under_environs() {
+    let template = "---\ninputs:\n  - {name: team, source: environ, from: org.team, default: none}\n  - {name: city, source: environ, default: nowhere}\n---\n{{ team }} {{ city }} {{ environs.org.size }}[{{ org }}]";
+    let place = workspace(&[(&prompt("p", "template.md"), template)]);
+    let environs = json!({"org": {"team": "Lamp", "size": 5}, "other": 1});
+    let engine = Engine::builder(place.path()).store(Arc::new(FakeStore(environs))).open();
+    assert_eq!(text(&engine, "p", &json!({})).expect("renders"), "Lamp nowhere 5[]");
+    assert_eq!(text(&engine, "p", &json!({"team": "Mine"})).expect("renders"), "Mine nowhere 5[]");
+    assert_eq!(text(&Engine::open(place.path()), "p", &json!({})).expect("renders"), "none nowhere []");
+}
+
+/// Python as a table of answers by stage.
+struct FakeHooks(fn(&Job<'_>) -> Result<Value>);
+
+impl Hooks for FakeHooks {
+    fn run<'a>(&'a self, job: Job<'a>) -> Waiting<'a, Result<Value>> {
+        Box::pin(async move {
+            if job.file.ends_with("asks/prompt.py") && matches!(job.stage, Stage::PreRender { .. }) {
+                let part = job
+                    .capabilities
+                    .render_template("partials/a.md", &Map::from_iter([("x".to_owned(), json!(9))]))
+                    .await?;
+                let branch = job.capabilities.get_variable("git.branch").await?;
+                let file = job.capabilities.read_file("notes.md").await?;
+                let model = job
+                    .capabilities
+                    .llm_call(hinagata::ports::ModelRequest {
+                        messages: Vec::new(),
+                        model: None,
+                        max_tokens: None,
+                    })
+                    .await;
+                return Ok(json!({"part": part, "branch": branch, "file": file, "model": model.is_ok()}));
+            }
+            (self.0)(&job)
+        })
+    }
+}
+
+fn with_hooks(root: &Path, answer: fn(&Job<'_>) -> Result<Value>) -> Engine {
+    let approvals: Approvals = [("kit", Approval::Approved)].into_iter().collect();
+    Engine::builder(root).approvals(approvals).hooks(Arc::new(FakeHooks(answer))).open()
+}
+
+const HOOKED: &str = "METADATA = {}\nPERMISSIONS = {'session_state': True, 'http_request': False}\nTEMPLATE = '{{ a }}-{{ b }}'\ndef pre_render(variables, context):\n    pass\ndef post_render(text, variables, context):\n    pass\n";
+
+#[test]
+fn hooks_change_variables_and_text() {
+    let place = workspace(&[(&prompt("p", "prompt.py"), HOOKED)]);
+    let engine = with_hooks(place.path(), |job| match job.stage {
+        Stage::PreRender { variables } => {
+            assert_eq!(job.permissions, ["session_state"]);
+            assert_eq!(job.context["session_state"], json!({"k": 1}));
+            let mut all = variables.clone();
+            all.insert("b".to_owned(), json!("added"));
+            Ok(Value::Object(all))
+        }
+        Stage::PostRender { text, .. } => Ok(format!("<{text}>").into()),
+        _ => Err(Error::new(Code::Hook, "not asked for")),
+    });
+    let context = Context {
+        session_state: json!({"k": 1}).as_object().cloned().unwrap_or_default(),
+        ..Context::default()
+    };
+    let variables = json!({"a": 1});
+    let rendered =
+        engine.explain_blocking(&Request::new("p").variables(&variables).context(&context)).expect("renders");
+    assert_eq!(rendered.text(), "<1-added>");
+    let trace = rendered.trace.expect("is asked for");
+    let calls: Vec<_> = trace.calls.iter().map(|call| (call.kind, call.name.as_str())).collect();
+    assert_eq!(calls, [("hook", "pre_render"), ("hook", "post_render")]);
+    let b = trace.variables.iter().find(|variable| variable.name == "b").expect("is read");
+    assert_eq!(b.layer, Some(Layer::Hook));
+}
+
+#[test]
+fn what_hooks_return_is_checked() {
+    let place = workspace(&[(&prompt("p", "prompt.py"), HOOKED)]);
+    let error = text(&with_hooks(place.path(), |_| Ok(json!(5))), "p", &json!({})).expect_err("is no dict");
+    assert_eq!((error.code(), error.details()["stage"].as_str()), (Code::Hook, Some("pre_render")));
+    let error = text(&Engine::open(place.path()), "p", &json!({})).expect_err("there is no Python");
+    assert_eq!((error.code(), error.reason()), (Code::Hook, Some("unavailable")));
+}
+
+#[test]
+fn hooks_ask_the_engine() {
+    let place = workspace(&[
+        (
+            &prompt("asks", "prompt.py"),
+            "TEMPLATE = '{{ part }}|{{ branch }}|{{ file }}|{{ model }}'\ndef pre_render(v, c):\n    return v\n",
+        ),
+        (&format!("{SHARED}/partials/a.md"), "part {{ x }} {{ given }}"),
+        (
+            "user_data/packs/kit/pack.json",
+            r#"{"variable_providers": [{"file": "g.py", "namespace": "git"}]}"#,
+        ),
+        ("user_data/packs/kit/g.py", "def provide(context):\n    pass\n"),
+        ("work/notes.md", "notes"),
+    ]);
+    let engine = with_hooks(place.path(), |job| {
+        assert_eq!(job.permissions, ["read_file", "subprocess"]);
+        Ok(json!({"branch": "main"}))
+    });
+    let context = Context {
+        workspace_path: place.path().join("work").to_str().map(str::to_owned),
+        ..Context::default()
+    };
+    let variables = json!({"given": "g"});
+    let rendered = engine
+        .render_blocking(&Request::new("asks").variables(&variables).context(&context))
+        .expect("renders");
+    assert_eq!(rendered.text(), "part 9 g|main|notes|False");
+}
+
+#[test]
+fn a_failing_provider_is_a_warning_and_one_that_is_not_reached_does_not_run() {
+    let place = workspace(&[
+        (&prompt("uses", "template.md"), "{{ git.available }}"),
+        (&prompt("does_not", "template.md"), "x"),
+        (&prompt("declares", "template.md"), "---\ninputs: {'git?': dict}\n---\n[{{ git }}]"),
+        (
+            "user_data/packs/kit/pack.json",
+            r#"{"variable_providers": [{"file": "g.py", "namespace": "git"}]}"#,
+        ),
+        ("user_data/packs/kit/g.py", "def provide(context):\n    pass\n"),
+    ]);
+    let engine = with_hooks(place.path(), |_| Err(Error::new(Code::Hook, "boom")));
+    let rendered = engine.render_blocking(&Request::new("uses")).expect("renders");
+    assert_eq!((rendered.text().as_str(), rendered.warnings.len()), ("False", 1));
+    let never = with_hooks(place.path(), |_| panic!("must not run"));
+    assert_eq!(text(&never, "does_not", &json!({})).expect("renders"), "x");
+    assert_eq!(text(&never, "declares", &json!({})).expect("renders"), "[]");
+    assert_eq!(text(&never, "uses", &json!({"git": {"available": 1}})).expect("renders"), "1");
+}
+
+#[test]
+fn a_trace_tells_winners_losers_and_places() {
+    let place = workspace(&[
+        (
+            &prompt("child", "prompt.py"),
+            "METADATA = {'extends': 'parent', 'template': None}\nVARIABLES = {'custom': [{'name': 'tone', 'default': 'child'}]}\n",
+        ),
+        (
+            &prompt("parent", "prompt.py"),
+            "METADATA = {}\nVARIABLES = {'custom': [{'name': 'tone', 'default': 'parent'}], 'optional': [{'name': 'day', 'source': 'system', 'from': 'date', 'default': 'never'}]}\n",
+        ),
+        (
+            &prompt("parent", "template.md"),
+            "---\nname: P\n---\n{% include 'partials/a.md' %}\n{{ tone }}{{ day }}{{ gone }}{% if maybe %}{% endif %}",
+        ),
+        (&format!("{SHARED}/partials/a.md"), "{{ system.os }}{{ tone }}"),
+        (
+            &format!("{SHARED}/defaults.json"),
+            r#"{"variables": {"optional": [{"name": "tone", "default": "workspace"}]}}"#,
+        ),
+        (
+            "user_data/shared/agents/a/agent.json",
+            r#"{"prompt_id": "child", "prompt_variables": {"tone": "agent"}}"#,
+        ),
+    ]);
+    let engine = Engine::open(place.path());
+    let context = Context { agent_id: Some("a".into()), ..Context::default() };
+    let variables = json!({"tone": "call"});
+    let rendered = engine
+        .explain_blocking(&Request::new("Child").variables(&variables).context(&context))
+        .expect("renders");
+    let trace = rendered.trace.expect("is asked for");
+    let find = |name: &str| trace.variables.iter().find(|variable| variable.name == name).expect(name);
+    let tone = find("tone");
+    assert_eq!((tone.layer, tone.value.as_ref()), (Some(Layer::Call), Some(&json!("call"))));
+    let lost: Vec<_> =
+        tone.lost.iter().map(|lost| (lost.layer, lost.value.as_str().unwrap_or_default())).collect();
+    assert_eq!(
+        lost,
+        [
+            (Layer::Agent, "agent"),
+            (Layer::Custom, "child"),
+            (Layer::Custom, "parent"),
+            (Layer::Defaults, "workspace")
+        ]
+    );
+    let places: Vec<_> = tone.read_at.iter().map(|at| (at.file.as_str(), at.line, at.column)).collect();
+    let own = prompt("parent", "template.md");
+    assert_eq!(places, [(own.as_str(), 5, 4), ("user_data/shared/prompts/partials/a.md", 1, 19)]);
+    assert_eq!(
+        (find("day").layer, find("day").origin.as_deref()),
+        (Some(Layer::System), Some("system.date"))
+    );
+    assert_eq!((find("gone").layer, find("gone").condition_only), (None, false));
+    assert!(find("maybe").condition_only && find("system.os").layer == Some(Layer::System));
+    assert_eq!(trace.templates.len(), 2);
+    assert_eq!(trace.templates[0].uses[0].file.as_deref(), Some("user_data/shared/prompts/partials/a.md"));
+    assert_eq!(trace.chosen.extends, ["child", "parent"]);
+    assert_eq!(trace.chosen.reason, "only");
+}
+
+#[test]
+fn secrets_are_shown_nowhere() {
+    let secret = "hunter2-and-more";
+    let template = "---\nundefined: jinja\ninputs:\n  token: {type: string, secret: true, required: true}\n  pin: {type: integer, secret: true, required: true}\n---\n{{ token }}{{ token + 1 if fail else '' }}";
+    let place = workspace(&[(&prompt("p", "template.md"), template)]);
+    let engine = Engine::open(place.path());
+    let good = json!({"token": secret, "pin": 12345});
+    let rendered = engine.explain_blocking(&Request::new("p").variables(&good)).expect("renders");
+    let trace = serde_json::to_string(&rendered.trace).expect("is JSON");
+    assert!(rendered.text().contains(secret) && trace.contains(HIDDEN));
+    assert!(!trace.contains(secret) && !trace.contains("12345"), "{trace}");
+    for variables in [
+        json!({"token": secret, "pin": 12345, "fail": true}),
+        json!({"token": [secret], "pin": 1}),
+        json!({"token": 1, "pin": secret}),
+    ] {
+        let error = engine.render_blocking(&Request::new("p").variables(&variables)).expect_err("fails");
+        let shown = format!("{error:?} {error}");
+        assert!(!shown.contains(secret), "{shown}");
+        assert!(
+            std::error::Error::source(&error).is_none_or(|source| !format!("{source:?}").contains(secret))
+        );
+    }
+}
+
+#[test]
+fn text_is_converted_by_declared_type() {
+    let template = "---\ninputs:\n  n: integer\n  on: boolean\n  l: list\n---\n{{ n + 1 }} {{ on }} {{ l[0] }} {{ free }}";
+    let place = workspace(&[(&prompt("p", "template.md"), template)]);
+    let engine = Engine::open(place.path());
+    let variables = engine
+        .variables_from_text("P", [("n", "4"), ("on", "no"), ("l", "[7]"), ("free", "5")])
+        .expect("converts");
+    assert_eq!(text(&engine, "p", &Value::Object(variables)).expect("renders"), "5 False 7 5");
+    let error = engine
+        .variables_from_text("p", [("n", "x"), ("on", "perhaps"), ("l", "[1]")])
+        .expect_err("two are wrong");
+    assert_eq!(error.details()["type_errors"].as_array().map(Vec::len), Some(2));
+}
+
+struct At(u64);
+
+impl Clock for At {
+    fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(self.0)
+    }
+}
+
+#[test]
+fn a_choice_is_recorded_and_counts_at_once() {
+    let place = workspace(&[
+        (&prompt("p", "template.md"), "mine"),
+        ("user_data/packs/kit/pack.json", "{}"),
+        ("user_data/packs/kit/prompts/p/template.md", "the kit's"),
+    ]);
+    let approvals: Approvals = [("kit", Approval::Approved)].into_iter().collect();
+    let engine = Engine::builder(place.path()).approvals(approvals).clock(Arc::new(At(0))).open();
+    assert_eq!(text(&engine, "p", &json!({})).expect_err("is a conflict").code(), Code::Conflict);
+    engine.set_resolution("P", "user_data/packs/kit/prompts/p").expect("is recorded");
+    assert_eq!(text(&engine, "p", &json!({})).expect("renders"), "the kit's");
+    let rendered = engine.explain_blocking(&Request::new("p")).expect("renders");
+    assert_eq!(rendered.trace.expect("is asked for").chosen.reason, "resolution");
+    let recorded = fs::read_to_string(place.path().join(SHARED).join("resolution.json")).expect("is there");
+    assert!(recorded.contains("1970-01-01T00:00:00Z"), "{recorded}");
+}
+
+#[test]
+fn the_call_decides_on_undefined_variables() {
+    let place = workspace(&[(&prompt("p", "template.md"), "[{{ a.b }}]")]);
+    let engine = Engine::open(place.path());
+    let with =
+        |mode| engine.render_blocking(&Request::new("p").undefined(mode)).map(hinagata::Rendered::into_text);
+    assert_eq!(with(UndefinedMode::Empty).expect("renders"), "[]");
+    assert_eq!(with(UndefinedMode::Jinja).expect_err("fails").code(), Code::RenderUndefined);
+    let strict = with(UndefinedMode::Error).expect_err("fails");
+    assert_eq!((strict.code(), strict.details()["missing"].clone()), (Code::RenderUndefined, json!(["a"])));
+    assert_eq!(strict.place().map(|place| (place.line, place.column)), Some((1, 5)));
+}
