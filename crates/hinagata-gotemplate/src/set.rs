@@ -30,6 +30,8 @@ pub enum MissingKey {
     Zero,
     /// An error.
     Error,
+    /// An error, except where only whether it is there is asked: in `if`, `with`, `and`, `or` and `not`. Not of Go.
+    Needed,
 }
 
 impl MissingKey {

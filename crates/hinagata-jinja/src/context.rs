@@ -16,6 +16,8 @@ pub enum UndefinedMode {
     Error,
     /// As `Jinja`, but prints the expression that is undefined.
     Debug,
+    /// As `Error`, except where only whether it is there is asked: it is false, and so is every attribute of it.
+    Needed,
 }
 
 /// How a template behaves, whatever its data.
@@ -150,12 +152,13 @@ impl Context<'_, '_> {
     /// What a condition without `else` gives is as lenient as in Jinja2, whatever the mode.
     ///
     /// # Errors
-    /// When `value` is undefined and the mode is `Error`.
+    /// When `value` is undefined and the mode is `Error` or `Needed`.
     #[inline]
     pub(crate) fn check_use(&self, value: &Value<'_>) -> Result<()> {
         match value {
             Value::Undefined(undefined)
-                if self.settings.undefined == UndefinedMode::Error && undefined.owner != Owner::Condition =>
+                if matches!(self.settings.undefined, UndefinedMode::Error | UndefinedMode::Needed)
+                    && undefined.owner != Owner::Condition =>
             {
                 Err(self.undefined_error(*undefined))
             }

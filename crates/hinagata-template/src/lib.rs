@@ -48,8 +48,8 @@ pub use analysis::{
     TemplateUseKind, Usage, VariableUse, analyze_graph,
 };
 pub use cache::Cache;
-pub use hinagata_jinja::UndefinedMode;
 pub use engine::Engine;
+pub use hinagata_jinja::UndefinedMode;
 pub use messages::{Content, Message};
 pub use meter::{Meter, Used};
 pub use options::Options;

@@ -42,6 +42,7 @@ impl Options {
         self.settings.undefined = mode;
         self.go.missing_key = match mode {
             UndefinedMode::Error => MissingKey::Error,
+            UndefinedMode::Needed => MissingKey::Needed,
             UndefinedMode::Empty | UndefinedMode::Jinja | UndefinedMode::Debug => MissingKey::Invalid,
         };
         self

@@ -29,7 +29,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             Builtin::Or => return self.and_or(true, first, args, last, dot),
             Builtin::Call => return self.call_value(first, blamed, args, last, dot),
             Builtin::Not => {
-                let value = self.only(args, last, dot)?;
+                let value = self.asked(true, |exec| exec.only(args, last, dot))?;
                 return Ok(Val::plain(Value::Bool(!self.truth(&value.value)?)));
             }
             Builtin::Len => {
@@ -137,9 +137,10 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
         let mut value = Val::INVALID;
         for arg in args.ids() {
-            value = self.operand(arg, dot)?;
             // The last one is the result whatever it is, so it need not be there yet.
             let is_last = arg + 1 == args.end && last.is_none();
+            let asked = self.asked || !is_last;
+            value = self.asked(asked, |exec| exec.operand(arg, dot))?;
             if is_last || self.truth(&value.value)? == decides {
                 return Ok(value);
             }

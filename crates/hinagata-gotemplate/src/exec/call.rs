@@ -30,8 +30,14 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     ) -> Result<Val<'a>> {
         self.at = At::expr(first);
         match function {
-            FunctionRef::Builtin(builtin) => self.builtin(builtin, first, blamed, args, last, dot),
-            FunctionRef::Host(number) => self.host(number, blamed, args, last, dot),
+            FunctionRef::Builtin(builtin @ (Builtin::And | Builtin::Or | Builtin::Not)) => {
+                self.builtin(builtin, first, blamed, args, last, dot)
+            }
+            // Whatever it is called for, it needs its arguments.
+            FunctionRef::Builtin(builtin) => {
+                self.asked(false, |exec| exec.builtin(builtin, first, blamed, args, last, dot))
+            }
+            FunctionRef::Host(number) => self.asked(false, |exec| exec.host(number, blamed, args, last, dot)),
         }
     }
 

@@ -52,7 +52,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         match known {
             Some(truth) => self.budget.step(1).map(|()| truth),
             None => {
-                let value = self.pipeline(arm.pipe, dot)?;
+                let value = self.asked(true, |exec| exec.pipeline(arm.pipe, dot))?;
                 self.truth(&value.value)
             }
         }

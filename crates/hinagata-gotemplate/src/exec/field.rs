@@ -48,6 +48,9 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             }
             value => match View::of(value, self.integers())? {
                 View::Invalid => return self.field_of_nothing(key),
+                View::Nil if self.asked && self.set.options.missing_key == MissingKey::Needed => {
+                    return Ok(Val::INVALID);
+                }
                 View::Nil => return Err(self.fail_on_nil(key)),
                 View::Map(_) | View::Host(_) => {
                     self.refuse_arguments(key, has_args)?;
@@ -81,7 +84,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         match self.missing_key() {
             MissingKey::Invalid => Ok(Val::INVALID),
             MissingKey::Zero => Ok(Val::boxed(Value::None)),
-            MissingKey::Error => {
+            MissingKey::Error | MissingKey::Needed => {
                 let name = quote::quote(key.name());
                 let error = self.fail("map has no entry for key %s", &[Part::Text(&name)]);
                 Err(Error::undefined(error.message()).at(|| self.tree.place(self.at)))

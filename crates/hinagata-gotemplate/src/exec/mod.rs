@@ -200,6 +200,7 @@ pub(crate) fn execute<'a, P: Provenance>(
         scope_map: OnceCell::new(),
         depth: 0,
         changed: context.heap.has_changes(),
+        asked: false,
     };
     let dot = exec.root.clone();
     exec.enter_frame(&dot).map_err(|error| exec.placed(error))
@@ -232,6 +233,8 @@ struct Exec<'r, 'a, P: Provenance> {
     depth: u32,
     /// Data of the caller has been changed by another engine or a function, so copies stand for it.
     changed: bool,
+    /// Whether only the truth of what is evaluated counts.
+    asked: bool,
 }
 
 /// Tables of a run that are empty in most.
@@ -555,7 +558,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn with(&mut self, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
         let tree = self.tree;
         for arm in &tree.arms[branch.arms.range()] {
-            let value = self.pipeline(arm.pipe, dot)?;
+            let value = self.asked(true, |exec| exec.pipeline(arm.pipe, dot))?;
             if self.truth(&value.value)? {
                 return self.body(arm.body, &value);
             }
@@ -582,7 +585,20 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     }
 
     fn missing_key(&self) -> MissingKey {
-        self.set.options.missing_key
+        match self.set.options.missing_key {
+            MissingKey::Needed if self.asked => MissingKey::Invalid,
+            MissingKey::Needed => MissingKey::Error,
+            other => other,
+        }
+    }
+
+    /// Evaluates something of which only the truth counts, or more than that.
+    #[inline]
+    fn asked<T>(&mut self, asked: bool, evaluate: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let before = std::mem::replace(&mut self.asked, asked);
+        let result = evaluate(self);
+        self.asked = before;
+        result
     }
 }
 

@@ -34,7 +34,7 @@ fn print_other<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>)
 fn print_undefined<'a>(cx: &Context<'_, 'a>, undefined: Undefined<'a>, text: &mut Text<'a>) -> Result<()> {
     match cx.settings.undefined {
         UndefinedMode::Empty | UndefinedMode::Jinja => Ok(()),
-        UndefinedMode::Error => cx.check_use(&Value::Undefined(undefined)),
+        UndefinedMode::Error | UndefinedMode::Needed => cx.check_use(&Value::Undefined(undefined)),
         UndefinedMode::Debug => {
             let owner = match undefined.owner {
                 Owner::Variables => None,

@@ -257,7 +257,8 @@ impl From<UndefinedMode> for hinagata_template::UndefinedMode {
         match mode {
             UndefinedMode::Empty => Self::Empty,
             UndefinedMode::Jinja => Self::Jinja,
-            UndefinedMode::Error => Self::Error,
+            // A condition may ask for what is not there.
+            UndefinedMode::Error => Self::Needed,
             UndefinedMode::Debug => Self::Debug,
         }
     }

@@ -115,7 +115,7 @@ fn kept(constant: Option<&String>) -> Value<'_> {
 #[cold]
 fn chain<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Value<'a>> {
     match cx.settings.undefined {
-        UndefinedMode::Empty => Ok(value.clone()),
+        UndefinedMode::Empty | UndefinedMode::Needed => Ok(value.clone()),
         _ => cx.require_defined(value).map(|()| value.clone()),
     }
 }

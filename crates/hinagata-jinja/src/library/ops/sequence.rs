@@ -6,7 +6,7 @@ use super::super::{
     textual::copied,
     types::{settled, wrong_type},
 };
-use crate::context::Context;
+use crate::context::{Context, UndefinedMode};
 
 /// Whether a value counts as true.
 ///
@@ -28,7 +28,10 @@ pub(crate) fn is_true<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<boo
 #[inline(never)]
 fn is_other_true<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<bool> {
     if value.is_undefined() {
-        return cx.check_use(value).map(|()| false);
+        return match cx.settings.undefined {
+            UndefinedMode::Needed => Ok(false),
+            _ => cx.check_use(value).map(|()| false),
+        };
     }
     settled(value)?;
     Ok(match value {
