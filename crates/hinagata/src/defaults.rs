@@ -66,17 +66,31 @@ impl Defaults {
     /// by the caps.
     #[must_use]
     pub fn limits(&self, own: &OwnLimits) -> RenderLimits {
-        let time = own.max_execution_time.clone().or_else(|| self.limits.max_execution_time.clone());
-        let time = time.unwrap_or_else(|| EXECUTION_TIME.into());
-        let size = own.max_output_size.or(self.limits.max_output_size).unwrap_or(OUTPUT_SIZE);
+        self.limits_within(own, &OwnLimits::default(), &OwnLimits::default())
+    }
+
+    /// As [`Defaults::limits`], with limits below those of the workspace, and caps beside its own.
+    #[must_use]
+    pub fn limits_within(&self, own: &OwnLimits, below: &OwnLimits, caps: &OwnLimits) -> RenderLimits {
+        let layers = [own, &self.limits, below];
+        let time = layers.iter().find_map(|limits| limits.max_execution_time.clone());
+        let size = layers.iter().find_map(|limits| limits.max_output_size);
+        let caps = [&self.caps, caps];
         RenderLimits {
-            max_execution_time: match &self.caps.max_execution_time {
-                Some(cap) if cap.as_f64() < time.as_f64() => cap.clone(),
-                _ => time,
-            },
-            max_output_size: self.caps.max_output_size.map_or(size, |cap| size.min(cap)),
+            max_execution_time: caps
+                .iter()
+                .filter_map(|caps| caps.max_execution_time.clone())
+                .fold(time.unwrap_or_else(|| EXECUTION_TIME.into()), shorter),
+            max_output_size: caps
+                .iter()
+                .filter_map(|caps| caps.max_output_size)
+                .fold(size.unwrap_or(OUTPUT_SIZE), u64::min),
         }
     }
+}
+
+fn shorter(time: Number, cap: Number) -> Number {
+    if cap.as_f64() < time.as_f64() { cap } else { time }
 }
 
 #[cfg(test)]
@@ -99,6 +113,11 @@ mod tests {
         assert_eq!(shown(defaults.limits(&own(None, None))), ("2.5".into(), 200));
         assert_eq!(shown(defaults.limits(&own(Some(60), Some(12)))), ("30".into(), 12));
         assert_eq!(shown(Defaults::default().limits(&own(None, None))), ("5".into(), 50_000));
+        let within = |below: OwnLimits, caps: OwnLimits| {
+            shown(defaults.limits_within(&own(None, None), &below, &caps))
+        };
+        assert_eq!(within(own(Some(9), Some(100)), own(Some(1), None)), ("1".into(), 100));
+        assert_eq!(within(own(None, Some(100)), own(None, Some(50))), ("2.5".into(), 50));
     }
 
     #[test]

@@ -7,8 +7,9 @@ use hinagata_value::Limits;
 use super::Engine;
 use crate::{
     Approvals, Catalog, CatalogOptions,
-    definition::UndefinedMode,
+    definition::{OwnLimits, UndefinedMode},
     ports::{Clock, Hooks, Model, Ports, Store, Tools},
+    settings::Settings,
 };
 
 /// Plans and compiled templates that are kept, unless set otherwise.
@@ -29,6 +30,10 @@ pub struct EngineOptions {
     pub undefined: Option<UndefinedMode>,
     /// What a template may use. Its `output` is not looked at: prompts have `max_output_size`.
     pub limits: Limits,
+    /// Limits of prompts where neither they nor `defaults.json` set any.
+    pub prompt_limits: OwnLimits,
+    /// What no prompt and no `defaults.json` can go beyond.
+    pub caps: OwnLimits,
     /// Prompts that are kept ready.
     pub cached_templates: usize,
 }
@@ -42,7 +47,25 @@ impl Default for EngineOptions {
             language: None,
             undefined: None,
             limits: Limits::default(),
+            prompt_limits: OwnLimits::default(),
+            caps: OwnLimits::default(),
             cached_templates: CACHED,
+        }
+    }
+}
+
+impl From<&Settings> for EngineOptions {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            paths: settings.catalog_paths(),
+            timezone: settings.timezone().map(str::to_owned),
+            os: None,
+            language: settings.language().map(str::to_owned),
+            undefined: settings.undefined(),
+            limits: settings.limits(),
+            prompt_limits: settings.prompt_limits(),
+            caps: settings.caps(),
+            cached_templates: settings.template_cache(),
         }
     }
 }

@@ -57,10 +57,10 @@ impl Call<'_> {
         if let Some(tracer) = tracer {
             tracer.call("hook", name, started.elapsed(), result.as_ref().err());
         }
-        let limit = self.snapshot.catalog.defaults().limits(&definition.limits).max_execution_time;
+        let limit = || Value::Number(self.plan.max_execution_time.clone());
         result.map_err(|error| {
             let error = error.with_default("stage", name);
-            if error.code() == Code::HookTimeout { error.with_default("limit", limit) } else { error }
+            if error.code() == Code::HookTimeout { error.with_default("limit", limit()) } else { error }
         })
     }
 
@@ -186,8 +186,7 @@ impl<'a, 'c> Abilities<'a, 'c> {
             return Ok(below(&value));
         }
         let Some(planned) = self.call.any_provider(namespace) else { return Ok(None) };
-        let time = Duration::from_secs_f64(self.call.plan.max_execution_time.clamp(0.0, 86_400.0));
-        let value = self.call.run_provider(&planned, time).await?;
+        let value = self.call.run_provider(&planned, self.call.plan.python_time()).await?;
         let found = below(&value);
         self.provided.lock().unwrap_or_else(PoisonError::into_inner).insert(namespace.to_owned(), value);
         Ok(found)

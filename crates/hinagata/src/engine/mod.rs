@@ -201,13 +201,8 @@ impl Engine {
             }
         }
         let choice = snapshot.catalog.choose(name)?;
-        let planning = Planning {
-            catalog: &snapshot.catalog,
-            cache: &self.0.cache,
-            limits: &self.0.options.limits,
-            undefined: self.0.options.undefined,
-            tools,
-        };
+        let planning =
+            Planning { catalog: &snapshot.catalog, cache: &self.0.cache, options: &self.0.options, tools };
         let plan = Arc::new(Plan::make(choice, &planning)?);
         snapshot.plans.insert(name.into(), Arc::clone(&plan));
         Ok(plan)

@@ -113,8 +113,7 @@ pub(super) struct PythonTime {
 
 impl PythonTime {
     fn new(plan: &Plan) -> Self {
-        let seconds = plan.max_execution_time.clamp(0.0, 86_400.0);
-        Self { limit: Duration::from_secs_f64(seconds), started: None }
+        Self { limit: plan.python_time(), started: None }
     }
 
     pub(super) fn left(&mut self) -> Duration {

@@ -3,13 +3,15 @@
 use std::{
     collections::{BTreeSet, HashSet},
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use hinagata_template::{Cache, Engine as Language, Graph, Options, SourceText, Template, analyze_graph};
-use hinagata_value::{Functions, Limits};
-use serde_json::{Map, Value};
+use hinagata_value::Functions;
+use serde_json::{Map, Number, Value};
 
 use super::{
+    EngineOptions,
     places::with_places,
     schema::Schemas,
     sources::{Known, PromptSources, TemplateFile},
@@ -31,8 +33,7 @@ const WHOLE: &str = ".";
 pub(super) struct Planning<'p> {
     pub(super) catalog: &'p Catalog,
     pub(super) cache: &'p Cache,
-    pub(super) limits: &'p Limits,
-    pub(super) undefined: Option<UndefinedMode>,
+    pub(super) options: &'p EngineOptions,
     pub(super) tools: Option<Arc<ToolSet>>,
 }
 
@@ -56,7 +57,8 @@ pub(super) struct Plan {
     pub(super) providers: Result<Vec<PlannedProvider>>,
     pub(super) undefined: UndefinedMode,
     pub(super) max_output_size: u64,
-    pub(super) max_execution_time: f64,
+    /// Seconds.
+    pub(super) max_execution_time: Number,
     pub(super) tools: Option<Arc<ToolSet>>,
     /// The functions of its templates; `None` for the usual ones.
     pub(super) functions: Option<Arc<Functions>>,
@@ -147,7 +149,8 @@ impl Plan {
         let inherited = with.catalog.inherited(&choice)?;
         let owner = Arc::clone(inherited.with_body()?);
         let definition = &inherited.definition;
-        let undefined = definition.undefined.or(with.undefined).unwrap_or_else(|| default_mode(definition));
+        let undefined =
+            definition.undefined.or(with.options.undefined).unwrap_or_else(|| default_mode(definition));
         let functions = with.tools.as_ref().map(|tools| Arc::new(functions(tools)));
         let mut options = Options::default().undefined(undefined.into());
         if let Some(functions) = &functions {
@@ -163,7 +166,11 @@ impl Plan {
         };
         let body = builder.body(&owner)?;
         let Builder { options, known, reads, .. } = builder;
-        let limits = with.catalog.defaults().limits(&definition.limits);
+        let limits = with.catalog.defaults().limits_within(
+            &definition.limits,
+            &with.options.prompt_limits,
+            &with.options.caps,
+        );
         let providers = providers(with.catalog, &reads, &inherited);
         let named = |origin: Origin| {
             let of = move |parameter: &&Parameter| parameter.origin == origin;
@@ -187,7 +194,7 @@ impl Plan {
             providers,
             undefined,
             max_output_size: limits.max_output_size,
-            max_execution_time: limits.max_execution_time.as_f64().unwrap_or(0.0),
+            max_execution_time: limits.max_execution_time,
             tools: with.tools.clone(),
             functions,
             options,
@@ -201,6 +208,11 @@ impl Plan {
             reads,
             inherited,
         })
+    }
+
+    /// The time that all Python of a render may take.
+    pub(super) fn python_time(&self) -> Duration {
+        Duration::from_secs_f64(self.max_execution_time.as_f64().unwrap_or(0.0).clamp(0.0, 86_400.0))
     }
 
     /// The file of the first template that is the prompt's own.
@@ -310,9 +322,13 @@ impl Builder<'_> {
         let known = Known::with_entry(&text.file, file);
         let sources = PromptSources::new(self.with.catalog, &known);
         let place = |error| with_places(error, &sources);
-        let template =
-            self.with.cache.get(&text.file, &source, &self.options, self.with.limits).map_err(place)?;
-        let graph = analyze_graph(&text.file, &sources, &self.options, self.with.limits).map_err(place)?;
+        let template = self
+            .with
+            .cache
+            .get(&text.file, &source, &self.options, &self.with.options.limits)
+            .map_err(place)?;
+        let graph =
+            analyze_graph(&text.file, &sources, &self.options, &self.with.options.limits).map_err(place)?;
         self.known.merge(&known);
         self.known.merge(&sources.into_found());
         self.reads.add(first_line, graph);

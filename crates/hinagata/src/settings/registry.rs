@@ -129,9 +129,10 @@ pub static SETTINGS: &[Setting] = &[
     setting_of(
         "render.undefined",
         Kind::Word(&["empty", "jinja", "error", "debug"]),
-        "empty",
-        "what a variable that is not there gives, unless the prompt says",
-    ),
+        "-",
+        "what a variable that is not there gives, unless the prompt says; - is empty, and error for prompts of the store",
+    )
+    .optional(),
     limit("limits.steps", MANY, "20_000_000", "operations, and every 64 bytes or item produced"),
     limit("limits.bytes", Kind::Bytes, "64MiB", "bytes alive in produced values and captures"),
     limit("limits.output", MANY, "-", "characters of a bare template; - leaves it to the bytes").optional(),

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Code, definition::UndefinedMode};
+use crate::Code;
 
 fn file(name: &str, text: &str) -> Option<SettingsFile> {
     Some(SettingsFile { name: name.to_owned(), text: text.to_owned() })
@@ -24,7 +24,7 @@ fn messages(settings: &Settings) -> Vec<String> {
 fn without_any_source_the_defaults_hold() {
     let settings = Settings::default();
     assert_eq!(settings.limits(), hinagata_value::Limits::default());
-    assert_eq!((settings.undefined(), settings.template_cache()), (UndefinedMode::Empty, 100));
+    assert_eq!((settings.undefined(), settings.template_cache()), (None, 100));
     assert_eq!(settings.catalog_paths(), [] as [&str; 0]);
     assert_eq!((settings.language(), settings.timezone()), (None, None));
     let limits = settings.prompt_limits();

@@ -54,10 +54,10 @@ impl Settings {
         self.texts("catalog.paths")
     }
 
-    /// What a variable that is not there gives, unless the prompt says.
+    /// What a variable that is not there gives, unless the prompt says; `None` leaves it to the kind of source.
     #[must_use]
-    pub fn undefined(&self) -> UndefinedMode {
-        self.text("render.undefined").and_then(UndefinedMode::named).unwrap_or(UndefinedMode::Empty)
+    pub fn undefined(&self) -> Option<UndefinedMode> {
+        self.text("render.undefined").and_then(UndefinedMode::named)
     }
 
     /// The language of `system.language`, when it is set.
