@@ -236,6 +236,16 @@ impl Catalog {
         Ok(self.reload())
     }
 
+    /// Takes the recorded choice for `id` back, and returns the new snapshot.
+    ///
+    /// # Errors
+    /// Code `store` when it cannot be written.
+    pub fn unset_resolution(&self, id: &PromptId, now: SystemTime) -> Result<Self> {
+        let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
+        resolution::record(&directory, id, None, now)?;
+        Ok(self.reload())
+    }
+
     /// What the prompt that `name` stands for declares, with what it inherits.
     ///
     /// # Errors

@@ -10,18 +10,20 @@ use std::{
 };
 
 use crate::{
-    Agent, Approval, Approvals, Defaults, Diagnostic, Error, Manifest, PackId, PackKind, PromptId,
-    Resolutions, Result, Vocabulary, agent, defaults,
+    Agent, Approvals, Defaults, Diagnostic, Error, PromptId, Resolutions, Result, Vocabulary, agent,
+    defaults,
     diagnostic::sorted,
-    pack, resolution,
-    source::{Directory, Entry, Index, Root, RootKind, Tree, builtin},
+    pack::{Pack, open_packs},
+    resolution,
+    source::{Directory, Index, PROMPTS, Root, RootKind, Tree, builtin},
     vocab,
 };
 
 /// Path of the user's prompts from the workspace root.
 pub const SHARED_PROMPTS: &str = "user_data/shared/prompts";
 const SHARED: &str = "user_data/shared";
-const PACKS: &str = "user_data/packs";
+/// Path of the packs from the workspace root.
+pub const PACKS: &str = "user_data/packs";
 
 /// What a catalog is opened with.
 #[derive(Clone, Debug, Default)]
@@ -58,38 +60,6 @@ struct Inner {
     defaults: OnceLock<(Defaults, Vec<Diagnostic>)>,
 }
 
-/// A pack directory.
-#[derive(Debug)]
-pub(crate) struct Pack {
-    pub(crate) id: PackId,
-    directory: Directory,
-    manifest: OnceLock<Result<Arc<Manifest>>>,
-}
-
-impl Pack {
-    fn path(&self) -> String {
-        format!("{PACKS}/{}", self.id)
-    }
-
-    /// What its `pack.json` says, read once.
-    pub(crate) fn manifest(&self) -> Result<Arc<Manifest>> {
-        let read = || {
-            let file = format!("{}/pack.json", self.path());
-            let Some(found) = self.directory.read("pack.json", pack::LARGEST)? else {
-                return Err(Error::definition(
-                    "no_manifest",
-                    format!("the pack `{}` has no pack.json", self.id),
-                ));
-            };
-            Manifest::parse(&file, &found.text).map(Arc::new)
-        };
-        self.manifest
-            .get_or_init(read)
-            .clone()
-            .map_err(|error| error.with_default("pack_id", self.id.as_str()))
-    }
-}
-
 impl Catalog {
     /// The catalog of a workspace.
     ///
@@ -117,7 +87,7 @@ impl Catalog {
             opening.push(Diagnostic::error(".", error));
             None
         });
-        let packs = open_packs(workspace.as_ref(), &mut opening);
+        let packs = open_packs(workspace.as_ref(), &options.approvals, &mut opening);
         let mut roots = Vec::new();
         let mut add = |kind: RootKind, prefix: String, tree: Tree| {
             let compiled = matches!(tree, Tree::Compiled);
@@ -152,14 +122,11 @@ impl Catalog {
             add(RootKind::Path(place), prefix, tree);
         }
         for pack in &packs {
-            let prefix = format!("{}/prompts", pack.path());
-            let tree = pack.directory.directory("prompts").map_or_else(
-                |error| {
-                    found.push(Diagnostic::error(&prefix, error));
-                    Tree::Missing
-                },
-                |directory| directory.map_or(Tree::Missing, Tree::Directory),
-            );
+            let prefix = format!("{}/{PROMPTS}", pack.path());
+            let tree = pack.prompts().unwrap_or_else(|error| {
+                found.push(Diagnostic::error(&prefix, error));
+                Tree::Missing
+            });
             add(RootKind::Pack(pack.id.clone()), prefix, tree);
         }
         add(RootKind::Builtin, builtin::PREFIX.to_owned(), open(builtin::PREFIX));
@@ -184,63 +151,16 @@ impl Catalog {
         &self.0.options.root
     }
 
+    pub(crate) fn approvals(&self) -> &Approvals {
+        &self.0.options.approvals
+    }
+
+    pub(crate) fn opened_packs(&self) -> &[Arc<Pack>] {
+        &self.0.packs
+    }
+
     pub(crate) fn roots(&self) -> &[Index] {
         &self.0.roots
-    }
-
-    /// The packs in the order of their names, whatever their state.
-    pub fn packs(&self) -> impl Iterator<Item = &PackId> {
-        self.0.packs.iter().map(|pack| &pack.id)
-    }
-
-    fn pack(&self, id: &PackId) -> Option<&Arc<Pack>> {
-        self.0.packs.iter().find(|pack| pack.id == *id)
-    }
-
-    /// What the `pack.json` of a pack says; `None` when there is no such pack.
-    ///
-    /// # Errors
-    /// Code `definition` when it is missing or broken.
-    pub fn manifest(&self, id: &PackId) -> Result<Option<Arc<Manifest>>> {
-        self.pack(id).map(|pack| pack.manifest()).transpose()
-    }
-
-    /// The text of a file of a pack; `None` when there is none.
-    pub(crate) fn pack_file(&self, id: &PackId, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
-        let Some(pack) = self.pack(id) else { return Ok(None) };
-        Ok(pack.directory.read(name, largest)?.map(|file| file.text))
-    }
-
-    /// What the user said about a pack.
-    #[must_use]
-    pub fn approval(&self, id: &PackId) -> Approval {
-        self.0.options.approvals.state(id)
-    }
-
-    /// Whether what a pack brings is used: it is approved, unchanged, and its `pack.json` can be read.
-    #[must_use]
-    pub fn is_active(&self, id: &PackId) -> bool {
-        self.approval(id) == Approval::Approved && self.pack(id).is_some_and(|pack| pack.manifest().is_ok())
-    }
-
-    /// What a pack mainly brings: as it says, else by what it holds.
-    #[must_use]
-    pub fn pack_kind(&self, id: &PackId) -> Option<PackKind> {
-        let pack = self.pack(id)?;
-        if let Some(kind) = pack.manifest().ok().and_then(|manifest| manifest.kind) {
-            return Some(kind);
-        }
-        let index = self.0.roots.iter().find(|index| index.root.kind == RootKind::Pack(id.clone()))?;
-        if pack.directory.path().join("agents").is_dir() {
-            return Some(PackKind::Agent);
-        }
-        let is_system =
-            |entry: &Arc<Entry>| entry.definition().is_ok_and(|found| found.metadata.kind == "system");
-        Some(match (index.iter().next(), index.iter().any(is_system)) {
-            (None, _) => PackKind::Partial,
-            (_, true) => PackKind::System,
-            _ => PackKind::Utility,
-        })
     }
 
     /// All words: the user's, then those of active packs by name.
@@ -252,24 +172,22 @@ impl Catalog {
     fn read_vocabulary(&self) -> (Vocabulary, Vec<Diagnostic>) {
         let mut vocabulary = Vocabulary::default();
         let mut found = Vec::new();
-        let mut add = |directory: &Directory, prefix: &str| {
+        let mut add = |prefix: &str, read: &dyn Fn(&str) -> Result<Option<Arc<str>>>| {
             for name in ["vocab.json", "vocab.txt"] {
                 let file = format!("{prefix}/{name}");
-                match directory.read(name, vocab::LARGEST) {
-                    Ok(Some(read)) if name == "vocab.json" => {
-                        found.extend(vocabulary.add_json(&file, &read.text));
-                    }
-                    Ok(Some(read)) => found.extend(vocabulary.add_text(&file, &read.text)),
+                match read(name) {
+                    Ok(Some(text)) if name == "vocab.json" => found.extend(vocabulary.add_json(&file, &text)),
+                    Ok(Some(text)) => found.extend(vocabulary.add_text(&file, &text)),
                     Ok(None) => {}
                     Err(error) => found.push(Diagnostic::error(file, error)),
                 }
             }
         };
         if let Some(directory) = &self.0.shared {
-            add(directory, SHARED);
+            add(SHARED, &|name| Ok(directory.read(name, vocab::LARGEST)?.map(|file| file.text)));
         }
-        for pack in self.0.packs.iter().filter(|pack| self.is_active(&pack.id)) {
-            add(&pack.directory, &pack.path());
+        for pack in self.active_packs() {
+            add(&pack.path(), &|name| pack.read(name, vocab::LARGEST));
         }
         (vocabulary, found)
     }
@@ -322,12 +240,18 @@ impl Catalog {
         if id.is_empty() || id.starts_with('.') || id.contains(['/', '\\', '\0']) {
             return Ok(None);
         }
-        let packs = self.0.packs.iter().filter(|pack| self.is_active(&pack.id));
-        let shared = self.0.shared.iter().map(|directory| (directory, SHARED.to_owned()));
-        for (directory, prefix) in shared.chain(packs.map(|pack| (&pack.directory, pack.path()))) {
-            let name = format!("agents/{id}/agent.json");
-            if let Some(file) = directory.read(&name, agent::LARGEST)? {
-                return Agent::parse(id, &format!("{prefix}/{name}"), &file.text).map(Some);
+        let name = format!("agents/{id}/agent.json");
+        if let Some(directory) = &self.0.shared
+            && let Some(file) = directory.read(&name, agent::LARGEST)?
+        {
+            return Agent::parse(id, &format!("{SHARED}/{name}"), &file.text).map(Some);
+        }
+        // A file that is there decides whether its pack has to be looked at.
+        for pack in self.0.packs.iter().filter(|pack| pack.directory().stamp(&name).is_some()) {
+            if self.is_active(&pack.id)
+                && let Some(text) = pack.read(&name, agent::LARGEST)?
+            {
+                return Agent::parse(id, &format!("{}/{name}", pack.path()), &text).map(Some);
             }
         }
         Ok(None)
@@ -342,11 +266,9 @@ impl Catalog {
         all.extend(self.0.resolutions.get().map(|(_, found)| found.clone()).unwrap_or_default());
         all.extend(self.0.defaults.get().map(|(_, found)| found.clone()).unwrap_or_default());
         for pack in &self.0.packs {
-            match pack.manifest() {
-                Err(error) => all.push(Diagnostic::error(pack.path(), error)),
-                Ok(manifest) => all.extend(label_differs(pack, &manifest)),
-            }
+            all.extend(pack.diagnostics());
         }
+        all.extend(self.namespace_conflicts());
         sorted(all)
     }
 
@@ -365,7 +287,9 @@ impl Catalog {
                 all.push(Diagnostic::warning(format!("{}/{name}", index.root.prefix), error));
             }
             for entry in index.iter() {
-                if let Err(error) = entry.definition() {
+                if let Err(error) = entry.definition()
+                    && !is_approval(&error)
+                {
                     all.push(Diagnostic::error(entry.source(), error));
                 }
             }
@@ -374,39 +298,7 @@ impl Catalog {
     }
 }
 
-fn label_differs(pack: &Pack, manifest: &Manifest) -> Option<Diagnostic> {
-    let label = manifest.label.as_deref().filter(|label| *label != pack.id.as_str())?;
-    let error = Error::definition("pack_id", format!("the pack in `{}` calls itself `{label}`", pack.id))
-        .with_hint("the name of the directory counts; make both the same");
-    Some(Diagnostic::warning(pack.path(), error))
-}
-
-fn open_packs(workspace: Option<&Directory>, found: &mut Vec<Diagnostic>) -> Vec<Arc<Pack>> {
-    let directory = match workspace.map_or(Ok(None), |workspace| workspace.directory(PACKS)) {
-        Ok(Some(directory)) => directory,
-        Ok(None) => return Vec::new(),
-        Err(error) => {
-            found.push(Diagnostic::error(PACKS, error));
-            return Vec::new();
-        }
-    };
-    let listed = directory.list().unwrap_or_else(|error| {
-        found.push(Diagnostic::error(PACKS, error));
-        Vec::new()
-    });
-    let mut packs = Vec::new();
-    for listed in listed.into_iter().filter(|listed| listed.directory && !listed.name.starts_with('.')) {
-        match directory.directory(&listed.name) {
-            Ok(Some(directory)) => {
-                packs.push(Arc::new(Pack {
-                    id: PackId::new(&listed.name),
-                    directory,
-                    manifest: OnceLock::new(),
-                }));
-            }
-            Ok(None) => {}
-            Err(error) => found.push(Diagnostic::error(format!("{PACKS}/{}", listed.name), error)),
-        }
-    }
-    packs
+/// Whether somebody told already that the pack has changed.
+fn is_approval(error: &Error) -> bool {
+    error.code() == crate::Code::Approval
 }

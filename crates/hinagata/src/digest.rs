@@ -17,6 +17,20 @@ impl Digest {
     }
 }
 
+/// A digest of bytes that come one piece after the other.
+#[derive(Default)]
+pub(crate) struct Digester(Sha256);
+
+impl Digester {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -79,6 +93,10 @@ mod tests {
     fn digests_are_those_of_the_standard_and_survive_their_text() {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(Digest::of(b"").to_string(), empty);
+        let mut digester = Digester::default();
+        digester.add(b"a");
+        digester.add(b"bc");
+        assert_eq!(digester.finish(), Digest::of(b"abc"));
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!((text.parse(), Digest::of(b"abc").to_string().as_str()), (Ok(Digest::of(b"abc")), text));
         for wrong in ["", "e3", &empty[1..], &format!("{empty}00"), &empty.replace('e', "g"), "é"] {

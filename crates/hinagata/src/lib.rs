@@ -29,6 +29,7 @@ mod error;
 mod id;
 mod lookup;
 mod pack;
+pub mod packs;
 mod place;
 pub mod ports;
 mod resolution;
@@ -42,7 +43,7 @@ mod write;
 
 pub use agent::Agent;
 pub use candidates::{Candidate, Choice, Listing};
-pub use catalog::{Catalog, CatalogOptions, SHARED_PROMPTS};
+pub use catalog::{Catalog, CatalogOptions, PACKS, SHARED_PROMPTS};
 pub use defaults::{Defaults, RenderLimits};
 pub use diagnostic::{Diagnostic, Severity};
 pub use digest::{Digest, NoDigest};
@@ -54,7 +55,7 @@ pub use engine::{
 pub use error::{Code, Error, Result};
 pub use id::{PARTIALS, PromptId, normal_form};
 pub use lookup::FoundTemplate;
-pub use pack::{Approval, Approvals, Manifest, PackId, PackKind, Provider, Replaces};
+pub use pack::{Approval, Approvals, Manifest, PackId, PackKind, PackLimits, Provider, Refused, Replaces};
 pub use place::Place;
 pub use resolution::{Resolution, Resolutions, record as record_resolution, utc};
 pub use settings::Settings;

@@ -83,8 +83,8 @@ impl Catalog {
     fn template_of_packs(&self, name: &str) -> Result<Option<FoundTemplate>> {
         let has = |index: &&Index| {
             matches!(index.root.kind, RootKind::Pack(_))
-                && self.may_read(index)
                 && index.root.tree.stamp(name).is_some()
+                && self.may_read(index)
         };
         let found: Vec<&Index> = self.roots().iter().filter(has).collect();
         match found.as_slice() {

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! trust.json                             workspaces whose settings count
+//! workspaces/<SHA-256 of its path>/      what was decided in one workspace
 //! ```
 
 use std::{
@@ -68,6 +69,22 @@ impl StateDir {
     pub fn path(&self) -> &Path {
         &self.0
     }
+
+    /// The part for the workspace at `root`.
+    pub(crate) fn workspace(&self, root: &Path) -> WorkspaceState {
+        let root = real_path(root);
+        let directory = self.0.join("workspaces").join(key(root.as_os_str().as_encoded_bytes()));
+        WorkspaceState { root, directory }
+    }
+}
+
+/// What was decided in one workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkspaceState {
+    /// The workspace, without links.
+    pub(crate) root: PathBuf,
+    /// Its part of the state directory.
+    pub(crate) directory: PathBuf,
 }
 
 /// The name under which something is kept that may be called anything.
@@ -116,6 +133,18 @@ mod tests {
             Some("/home/u/.local/state/hinagata")
         );
         assert_eq!((found(&[], Some("")), found(&[], None)), (None, None));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_workspace_is_one_whatever_path_leads_to_it() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let (real, link) = (place.path().join("real"), place.path().join("link"));
+        std::fs::create_dir(&real).expect("made");
+        std::os::unix::fs::symlink(&real, &link).expect("linked");
+        let state = StateDir::at(place.path().join("state"));
+        assert_eq!(state.workspace(&real), state.workspace(&link));
+        assert_ne!(state.workspace(&real).directory, state.workspace(place.path()).directory);
     }
 
     #[test]

@@ -48,6 +48,19 @@ impl Writer {
         Ok(Self { directory: directory.to_owned(), readers, _lock: lock })
     }
 
+    /// Takes the lock if nobody holds it.
+    pub(crate) fn try_lock(directory: &Path, name: &str, readers: Readers) -> Option<Self> {
+        make_directory(directory, readers).ok()?;
+        let lock = open_lock(&directory.join(name), readers).ok()?;
+        lock.try_lock().ok()?;
+        Some(Self { directory: directory.to_owned(), readers, _lock: lock })
+    }
+
+    /// The directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// The text of the file `name`, of at most `largest` bytes; `None` when there is none.
     pub(crate) fn read(&self, name: &str, largest: u64) -> Result<Option<String>> {
         read_text(&self.directory.join(name), largest)
@@ -115,6 +128,14 @@ impl Writer {
         bytes.push(b'\n');
         file.write_all(&bytes)?;
         file.sync_data()
+    }
+
+    /// Takes the file `name` away, if it is there.
+    pub(crate) fn remove(&self, name: &str) -> Result<()> {
+        let place = self.directory.join(name);
+        missing_is_fine(fs::remove_file(&place))
+            .and_then(|()| sync_directory(&self.directory))
+            .map_err(|error| failed("removed", &place, error))
     }
 }
 
@@ -267,6 +288,9 @@ mod tests {
         assert_eq!(writer.read("a.json", 5).expect("reads").as_deref(), Some("whole"));
         assert_eq!(writer.read("a.json", 4).expect_err("is too large").code(), Code::Store);
         assert_eq!(names(place.path()), [".lock", "a.json"]);
+        writer.remove("a.json").expect("removes");
+        writer.remove("a.json").expect("is gone already");
+        assert!(writer.read("a.json", 5).expect("no error").is_none());
     }
 
     #[test]
@@ -283,6 +307,7 @@ mod tests {
     fn one_at_a_time() {
         let place = place();
         let first = Writer::lock(place.path(), ".lock", Readers::AsUsual).expect("locks");
+        assert!(Writer::try_lock(place.path(), ".lock", Readers::AsUsual).is_none());
         let path = place.path().to_owned();
         let (sender, receiver) = mpsc::channel();
         let second = thread::spawn(move || {
@@ -294,6 +319,7 @@ mod tests {
         drop(first);
         assert_eq!(receiver.recv(), Ok("second"));
         second.join().expect("ends");
+        assert!(Writer::try_lock(place.path(), ".lock", Readers::AsUsual).is_some());
     }
 
     #[cfg(unix)]

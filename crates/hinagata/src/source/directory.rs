@@ -6,8 +6,9 @@ use std::{
     io::{self, Read as _},
     path::{Component, Path, PathBuf},
     sync::Arc,
-    time::SystemTime,
 };
+
+use serde::{Deserialize, Serialize};
 
 use crate::{Code, Error, Result};
 
@@ -21,20 +22,51 @@ pub struct Directory {
 }
 
 /// What tells two states of a file apart without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
-    length: u64,
-    modified: Option<SystemTime>,
+    size: u64,
+    /// Nanoseconds since 1970, as the next one.
+    mtime: Option<i64>,
+    /// When anything about the file changed, which nobody can set; where there is no such time, when it was made.
+    ctime: Option<i64>,
     inode: u64,
 }
 
 impl Stamp {
-    fn of(metadata: &fs::Metadata) -> Self {
-        #[cfg(unix)]
-        let inode = std::os::unix::fs::MetadataExt::ino(metadata);
-        #[cfg(not(unix))]
-        let inode = 0;
-        Self { length: metadata.len(), modified: metadata.modified().ok(), inode }
+    #[cfg(unix)]
+    pub(crate) fn of(metadata: &fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        let time = |seconds: i64, rest: i64| seconds.checked_mul(1_000_000_000)?.checked_add(rest);
+        Self {
+            size: metadata.len(),
+            mtime: time(metadata.mtime(), metadata.mtime_nsec()),
+            ctime: time(metadata.ctime(), metadata.ctime_nsec()),
+            inode: metadata.ino(),
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn of(metadata: &fs::Metadata) -> Self {
+        let time = |time: io::Result<std::time::SystemTime>| {
+            let since = time.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+            i64::try_from(since.as_nanos()).ok()
+        };
+        Self {
+            size: metadata.len(),
+            mtime: time(metadata.modified()),
+            ctime: time(metadata.created()),
+            inode: 0,
+        }
+    }
+
+    /// The last change, in nanoseconds since 1970.
+    pub(crate) fn last_change(&self) -> Option<i64> {
+        Some(self.mtime?.max(self.ctime?))
+    }
+
+    /// What stays the same while a directory's files come and go.
+    fn of_directory(metadata: &fs::Metadata) -> Self {
+        Self { size: 0, mtime: None, ctime: None, ..Self::of(metadata) }
     }
 }
 
@@ -73,7 +105,7 @@ impl Directory {
         let opened = fs::metadata(path).and_then(|metadata| match metadata.is_dir() {
             true => Ok(Self {
                 path: path.to_owned(),
-                stamp: Stamp { length: 0, modified: None, ..Stamp::of(&metadata) },
+                stamp: Stamp::of_directory(&metadata),
                 #[cfg(target_os = "linux")]
                 handle: linux::directory(path)?,
             }),
@@ -135,36 +167,41 @@ impl Directory {
     /// Code `definition` when it leads out of the directory, is no regular file, is larger than `largest`
     /// bytes, is no UTF-8 or cannot be read.
     pub fn read(&self, name: &str, largest: u64) -> Result<Option<ReadFile>> {
-        let wrong = |reason: &str, message: String| Error::definition(reason, message).with("file", name);
+        let Some((bytes, stamp)) = self.bytes(name, largest)? else { return Ok(None) };
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let offset = error.utf8_error().valid_up_to();
+            let message = format!("`{name}` is no UTF-8 text: byte {offset} is not part of a character");
+            wrong(name, "encoding", message).with_hint("save it as UTF-8")
+        })?;
+        Ok(Some(ReadFile { text: text.into(), stamp }))
+    }
+
+    /// The bytes of the regular file called `name`, and its state before they were read; `None` when there is none.
+    pub(crate) fn bytes(&self, name: &str, largest: u64) -> Result<Option<(Vec<u8>, Stamp)>> {
+        let unreadable =
+            |error| wrong(name, "unreadable", format!("`{name}` cannot be read")).with_source(error);
         let (file, metadata) = match self.file(name) {
             Ok(opened) => opened,
             Err(Refused::Missing) => return Ok(None),
             Err(Refused::Outside) => {
-                return Err(wrong("outside", format!("`{name}` leads out of its directory")));
+                return Err(wrong(name, "outside", format!("`{name}` leads out of its directory")));
             }
-            Err(Refused::NoFile) => return Err(wrong("no_file", format!("`{name}` is no regular file"))),
-            Err(Refused::Unreadable(error)) => {
-                return Err(wrong("unreadable", format!("`{name}` cannot be read")).with_source(error));
+            Err(Refused::NoFile) => {
+                return Err(wrong(name, "no_file", format!("`{name}` is no regular file")));
             }
+            Err(Refused::Unreadable(error)) => return Err(unreadable(error)),
         };
-        let too_large = || wrong("size", format!("`{name}` has more than {} KiB", largest >> 10));
+        let too_large = || wrong(name, "size", format!("`{name}` has more than {} KiB", largest >> 10));
         if metadata.len() > largest {
             return Err(too_large());
         }
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
         // It may have grown since it was looked at.
-        file.take(largest + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| wrong("unreadable", format!("`{name}` cannot be read")).with_source(error))?;
+        file.take(largest + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > largest {
             return Err(too_large());
         }
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let offset = error.utf8_error().valid_up_to();
-            wrong("encoding", format!("`{name}` is no UTF-8 text: byte {offset} is not part of a character"))
-                .with_hint("save it as UTF-8")
-        })?;
-        Ok(Some(ReadFile { text: text.into(), stamp: Stamp::of(&metadata) }))
+        Ok(Some((bytes, Stamp::of(&metadata))))
     }
 
     /// The state of the regular file called `name`; `None` when there is none.
@@ -206,6 +243,10 @@ impl Directory {
     fn open_inside(&self, name: &Path) -> Result<File, Refused> {
         open_checked(&self.path, name)
     }
+}
+
+fn wrong(name: &str, reason: &str, message: String) -> Error {
+    Error::definition(reason, message).with("file", name)
 }
 
 /// Refuses a name that leaves the directory already as it is written.

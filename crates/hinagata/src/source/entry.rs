@@ -7,7 +7,7 @@ use std::{
 
 use super::{Root, RootKind, Stamp};
 use crate::{
-    PackId, PromptId, Result,
+    Code, PackId, PromptId, Result,
     definition::{self, Definition, PromptFiles, TEMPLATE_NAMES},
 };
 
@@ -133,7 +133,11 @@ impl Entry {
         let same = |(name, stamp): &(String, Option<Stamp>)| {
             self.root.tree.stamp(&self.path(name)).flatten() == *stamp
         };
-        marks && self.loaded.get().is_none_or(|loaded| loaded.stamps.iter().all(same))
+        // What was not approved when it was read is read again: it may have been put right between the reading and
+        // the look at its state.
+        let refused =
+            |loaded: &Loaded| loaded.definition.as_ref().is_err_and(|error| error.code() == Code::Approval);
+        marks && self.loaded.get().is_none_or(|loaded| !refused(loaded) && loaded.stamps.iter().all(same))
     }
 
     /// The text of the file called `name` in this directory.

@@ -9,7 +9,10 @@ use std::{collections::BTreeMap, sync::Arc};
 pub use directory::{Directory, ReadFile, Stamp};
 pub use entry::Entry;
 
-use crate::{PackId, PromptId, Result};
+use crate::{PackId, PromptId, Result, pack::Seal};
+
+/// The directory of a pack that holds its prompts.
+pub(crate) const PROMPTS: &str = "prompts";
 
 /// Which of the search places a root is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +31,8 @@ pub enum RootKind {
 #[derive(Debug)]
 pub(crate) enum Tree {
     Directory(Directory),
+    /// The prompts of a pack, with what guards them.
+    Pack(Directory, Arc<Seal>),
     Compiled,
     /// A directory that does not exist.
     Missing,
@@ -40,6 +45,12 @@ impl Tree {
             Self::Directory(directory) => {
                 directory.read(path, largest)?.map(|file| (file.text, Some(file.stamp)))
             }
+            Self::Pack(directory, seal) => {
+                let file = directory.read(path, largest)?;
+                let bytes = file.as_ref().map(|file| file.text.as_bytes());
+                seal.check(&format!("{PROMPTS}/{path}"), bytes)?;
+                file.map(|file| (file.text, Some(file.stamp)))
+            }
             Self::Compiled => builtin::file(path).map(|text| (Arc::from(text), None)),
             Self::Missing => None,
         })
@@ -48,7 +59,7 @@ impl Tree {
     /// Whether there is a regular file at `path`, and its state where it can change.
     pub(crate) fn stamp(&self, path: &str) -> Option<Option<Stamp>> {
         match self {
-            Self::Directory(directory) => directory.stamp(path).map(Some),
+            Self::Directory(directory) | Self::Pack(directory, _) => directory.stamp(path).map(Some),
             Self::Compiled => builtin::file(path).map(|_| None),
             Self::Missing => None,
         }
@@ -56,7 +67,7 @@ impl Tree {
 
     fn directories(&self) -> Result<Vec<String>> {
         Ok(match self {
-            Self::Directory(directory) => directory
+            Self::Directory(directory) | Self::Pack(directory, _) => directory
                 .list()?
                 .into_iter()
                 .filter(|listed| listed.directory)
@@ -71,7 +82,7 @@ impl Tree {
     pub(crate) fn partials(&self) -> Vec<String> {
         let named = |name: String| format!("{}/{name}", crate::PARTIALS);
         match self {
-            Self::Directory(directory) => {
+            Self::Directory(directory) | Self::Pack(directory, _) => {
                 let listed =
                     directory.directory(crate::PARTIALS).ok().flatten().and_then(|found| found.list().ok());
                 let files = listed.unwrap_or_default().into_iter().filter(|listed| !listed.directory);
@@ -85,6 +96,9 @@ impl Tree {
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Directory(ours), Self::Directory(theirs)) => ours.is_same(theirs),
+            (Self::Pack(ours, our_seal), Self::Pack(theirs, their_seal)) => {
+                ours.is_same(theirs) && our_seal.is_same(their_seal)
+            }
             (Self::Compiled, Self::Compiled) => true,
             _ => false,
         }

@@ -1,9 +1,6 @@
-//! Packs: directories with a `pack.json`, which bring prompts and more once the user approved them.
+//! `pack.json`: what a pack says about itself.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt,
-};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -15,66 +12,6 @@ use crate::{
 
 /// Largest `pack.json`, in bytes.
 pub(crate) const LARGEST: u64 = 1 << 20;
-
-/// The name of a pack: that of its directory.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct PackId(Box<str>);
-
-impl PackId {
-    /// The pack whose directory is called `name`.
-    #[must_use]
-    pub fn new(name: &str) -> Self {
-        Self(name.into())
-    }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for PackId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// What the user said about a pack.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Approval {
-    /// It may be used.
-    Approved,
-    /// Nobody said anything.
-    #[default]
-    Pending,
-    /// It was approved and has changed since.
-    Modified,
-}
-
-/// What the user said about packs. A pack that is not named is pending.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Approvals(HashMap<String, Approval>);
-
-impl Approvals {
-    /// The state of `pack`.
-    #[must_use]
-    pub fn state(&self, pack: &PackId) -> Approval {
-        self.0.get(pack.as_str()).copied().unwrap_or_default()
-    }
-
-    /// Sets the state of `pack`.
-    pub fn set(&mut self, pack: impl Into<String>, state: Approval) {
-        self.0.insert(pack.into(), state);
-    }
-}
-
-impl<N: Into<String>> FromIterator<(N, Approval)> for Approvals {
-    fn from_iter<I: IntoIterator<Item = (N, Approval)>>(states: I) -> Self {
-        Self(states.into_iter().map(|(name, state)| (name.into(), state)).collect())
-    }
-}
 
 /// What a pack mainly brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -138,6 +75,22 @@ pub struct Provider {
     pub description: Option<String>,
     /// Other keys, such as permissions.
     pub unknown: Map<String, Value>,
+}
+
+impl Provider {
+    /// What providers may use unless `pack.json` says otherwise: the usual one asks a program about the workspace.
+    const USUAL: [&'static str; 2] = ["read_file", "subprocess"];
+
+    /// What it may use: the usual, without what its `permissions` deny, and with what they grant.
+    #[must_use]
+    pub fn permissions(&self) -> Vec<&str> {
+        let declared = self.unknown.get("permissions").and_then(Value::as_object);
+        let says = |name: &str| declared.and_then(|declared| declared.get(name)?.as_bool());
+        let usual = Self::USUAL.into_iter().filter(|name| says(name) != Some(false));
+        let granted = |name: &&str| says(name) == Some(true) && !Self::USUAL.contains(name);
+        let more = declared.into_iter().flat_map(Map::keys).map(String::as_str).filter(granted);
+        usual.chain(more).collect()
+    }
 }
 
 /// Proposals of a pack: what of others it would take the place of. Without a resolution they do nothing.
@@ -245,7 +198,7 @@ mod tests {
         let manifest = Manifest::parse(
             "pack.json",
             r#"{"pack_id": "p", "version": "2.0.0", "type": "prompt_pack", "prompts": ["a"], "license": "MIT",
-                "variable_providers": [{"file": "v/x.py", "namespace": "x", "permissions": {"subprocess": false}}],
+                "variable_providers": [{"file": "v/x.py", "namespace": "x", "permissions": {"subprocess": false, "http_request": true, "llm_call": 1}}],
                 "replaces": {"prompts": {"old": "a"}, "tools": {"t": "u"}, "flows": {"f": "g"}}}"#,
         )
         .expect("reads");
@@ -256,6 +209,7 @@ mod tests {
             ("u", "g")
         );
         assert_eq!(manifest.providers[0].namespace, "x");
+        assert_eq!(manifest.providers[0].permissions(), ["read_file", "http_request"]);
         assert!(
             manifest.providers[0].unknown.contains_key("permissions")
                 && manifest.unknown.contains_key("license")
@@ -271,16 +225,5 @@ mod tests {
         .expect_err("is wrong");
         assert_eq!(error.details()["problems"].as_array().map(Vec::len), Some(4));
         assert!(Manifest::parse("pack.json", "[]").is_err() && Manifest::parse("pack.json", "{").is_err());
-    }
-
-    #[test]
-    fn what_is_not_approved_is_pending() {
-        let approvals: Approvals =
-            [("a", Approval::Approved), ("b", Approval::Modified)].into_iter().collect();
-        let state = |name| approvals.state(&PackId::new(name));
-        assert_eq!(
-            (state("a"), state("b"), state("c")),
-            (Approval::Approved, Approval::Modified, Approval::Pending)
-        );
     }
 }

@@ -1,0 +1,81 @@
+//! What the user said about packs.
+
+use std::{collections::HashMap, fmt, path::Path};
+
+use serde::Serialize;
+
+use super::{PackId, record::PackState, seal::Seal};
+use crate::{StateDir, state::WorkspaceState};
+
+/// What the user said about a pack, and whether it still holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Approval {
+    /// It may be used.
+    Approved,
+    /// Nobody said anything.
+    #[default]
+    Pending,
+    /// It was approved and has changed since.
+    Modified,
+    /// It may not be used.
+    Rejected,
+}
+
+impl Approval {
+    /// The name that every door uses.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Pending => "pending",
+            Self::Modified => "modified",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+impl fmt::Display for Approval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What the user said about the packs of a workspace. A pack that nobody said anything about is pending.
+///
+/// [`Approvals::load`] takes what the user's state directory remembers, with a hash for every file. A host that
+/// decides for itself sets states by name; what is read is then not compared with anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Approvals {
+    said: HashMap<String, Approval>,
+    remembered: Option<WorkspaceState>,
+}
+
+impl Approvals {
+    /// What `state` remembers about the packs of the workspace at `root`. Nothing is read before a pack is used.
+    #[must_use]
+    pub fn load(state: &StateDir, root: &Path) -> Self {
+        Self { said: HashMap::new(), remembered: Some(state.workspace(root)) }
+    }
+
+    /// Sets the state of `pack`, whatever is remembered.
+    pub fn set(&mut self, pack: impl Into<String>, state: Approval) {
+        self.said.insert(pack.into(), state);
+    }
+
+    /// What guards the pack in one snapshot.
+    pub(crate) fn seal(&self, pack: &PackId) -> Seal {
+        match (self.said.get(pack.as_str()), &self.remembered) {
+            (Some(said), _) => Seal::said(pack, *said),
+            (None, Some(remembered)) => Seal::remembered(PackState::new(remembered, pack)),
+            (None, None) => Seal::said(pack, Approval::default()),
+        }
+    }
+}
+
+impl<N: Into<String>> FromIterator<(N, Approval)> for Approvals {
+    fn from_iter<I: IntoIterator<Item = (N, Approval)>>(states: I) -> Self {
+        let said = states.into_iter().map(|(name, state)| (name.into(), state)).collect();
+        Self { said, remembered: None }
+    }
+}

@@ -1,0 +1,52 @@
+//! Packs: directories with a `pack.json`, which bring prompts and more once the user approved them.
+//!
+//! An approval is a SHA-256 for every file of the pack. What is used of an approved pack is compared with it as it is
+//! read ([`Seal`]), so that nothing is used that the user did not approve, whatever happens between two looks.
+
+mod approval;
+mod changes;
+mod files;
+mod manifest;
+mod opened;
+mod record;
+mod seal;
+
+use std::fmt;
+
+use serde::Serialize;
+
+pub use approval::{Approval, Approvals};
+pub use files::{PackLimits, Refused};
+pub use manifest::{Manifest, PackKind, Provider, Replaces};
+
+pub(crate) use changes::Changes;
+pub(crate) use files::{Walked, walk};
+pub(crate) use manifest::LARGEST;
+pub(crate) use opened::{Pack, open_packs};
+pub(crate) use record::{Decisions, PackState, Record, content_of, refusal};
+pub(crate) use seal::Seal;
+
+/// The name of a pack: that of its directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct PackId(Box<str>);
+
+impl PackId {
+    /// The pack whose directory is called `name`.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self(name.into())
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PackId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,245 @@
+//! The packs of a snapshot.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
+
+use super::{Approval, Approvals, LARGEST, Manifest, PackId, PackKind, Seal};
+use crate::{
+    Catalog, Code, Diagnostic, Error, PACKS, Result,
+    source::{Directory, Entry, Index, PROMPTS, RootKind, Tree},
+};
+
+/// A pack directory.
+#[derive(Debug)]
+pub(crate) struct Pack {
+    pub(crate) id: PackId,
+    directory: Directory,
+    seal: Arc<Seal>,
+    manifest: OnceLock<Result<Arc<Manifest>>>,
+}
+
+impl Pack {
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    pub(crate) fn seal(&self) -> &Arc<Seal> {
+        &self.seal
+    }
+
+    /// The directory with its prompts, if it has one.
+    pub(crate) fn prompts(&self) -> Result<Tree> {
+        let found = self.directory.directory(PROMPTS)?;
+        Ok(found.map_or(Tree::Missing, |found| Tree::Pack(found, Arc::clone(&self.seal))))
+    }
+
+    pub(crate) fn path(&self) -> String {
+        format!("{PACKS}/{}", self.id)
+    }
+
+    pub(crate) fn approval(&self) -> Approval {
+        self.seal.approval(&self.directory)
+    }
+
+    /// The text of a file, a path from the pack, compared with what was approved; `None` when there is none.
+    pub(crate) fn read(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        let found = self.directory.read(name, largest)?.map(|file| file.text);
+        self.seal.check(name, found.as_ref().map(|text| text.as_bytes()))?;
+        Ok(found)
+    }
+
+    /// What its `pack.json` says, read once.
+    pub(crate) fn manifest(&self) -> Result<Arc<Manifest>> {
+        let read = || {
+            let file = format!("{}/pack.json", self.path());
+            let Some(text) = self.read("pack.json", LARGEST)? else {
+                return Err(Error::definition(
+                    "no_manifest",
+                    format!("the pack `{}` has no pack.json", self.id),
+                ));
+            };
+            Manifest::parse(&file, &text).map(Arc::new)
+        };
+        self.manifest
+            .get_or_init(read)
+            .clone()
+            .map_err(|error| error.with_default("pack_id", self.id.as_str()))
+    }
+
+    /// What the user has to do or to know about it.
+    pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut all: Vec<Diagnostic> = self.unused().into_iter().collect();
+        all.extend(self.seal.problem().map(|error| Diagnostic::error(self.path(), error)));
+        match self.manifest() {
+            Err(error) if error.code() == Code::Approval => {}
+            Err(error) => all.push(Diagnostic::error(self.path(), error)),
+            Ok(manifest) => all.extend(self.label_differs(&manifest)),
+        }
+        all
+    }
+
+    /// Why nothing of it is used.
+    fn unused(&self) -> Option<Diagnostic> {
+        let (pack, state) = (&self.id, self.approval());
+        let (message, hint) = match state {
+            Approval::Approved => return None,
+            Approval::Pending => (
+                format!("the pack `{pack}` is not approved: nothing of it is used"),
+                format!("look at it with `hina pack show {pack}`, then `hina pack approve {pack}`"),
+            ),
+            Approval::Modified => (
+                format!("the pack `{pack}` has changed since it was approved: nothing of it is used"),
+                format!("see what changed with `hina pack verify {pack}`, then `hina pack approve {pack}`"),
+            ),
+            Approval::Rejected => (
+                format!("the pack `{pack}` is rejected: nothing of it is used"),
+                format!(
+                    "take it away with `hina pack remove {pack}`, or use it after `hina pack approve {pack}`"
+                ),
+            ),
+        };
+        let error = Error::new(Code::Approval, message)
+            .with("reason", state.as_str())
+            .with("pack_id", pack.as_str())
+            .with_hint(hint);
+        Some(Diagnostic::warning(self.path(), error))
+    }
+
+    /// A finding when it gives itself another name than its directory has.
+    pub(crate) fn label_differs(&self, manifest: &Manifest) -> Option<Diagnostic> {
+        let label = manifest.label.as_deref().filter(|label| *label != self.id.as_str())?;
+        let error = Error::definition("pack_id", format!("the pack in `{}` calls itself `{label}`", self.id))
+            .with_hint("the name of the directory counts; make both the same");
+        Some(Diagnostic::warning(self.path(), error))
+    }
+}
+
+impl Catalog {
+    /// The packs in the order of their names, whatever their state.
+    pub fn packs(&self) -> impl Iterator<Item = &PackId> {
+        self.opened_packs().iter().map(|pack| &pack.id)
+    }
+
+    pub(crate) fn pack(&self, id: &PackId) -> Option<&Arc<Pack>> {
+        self.opened_packs().iter().find(|pack| pack.id == *id)
+    }
+
+    /// What the `pack.json` of a pack says; `None` when there is no such pack.
+    ///
+    /// # Errors
+    /// Code `definition` when it is missing or broken.
+    pub fn manifest(&self, id: &PackId) -> Result<Option<Arc<Manifest>>> {
+        self.pack(id).map(|pack| pack.manifest()).transpose()
+    }
+
+    /// What the user said about a pack, and whether it still holds: looked at on the first call, kept for the
+    /// snapshot.
+    #[must_use]
+    pub fn approval(&self, id: &PackId) -> Approval {
+        self.pack(id).map(|pack| pack.approval()).unwrap_or_default()
+    }
+
+    /// The text of a file of a pack, by its path from the pack, such as a provider's; `None` when there is none.
+    ///
+    /// # Errors
+    /// Code `approval` when it is not what was approved; code `definition` when it cannot be used.
+    pub fn pack_file(&self, id: &PackId, path: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        self.pack(id).map_or(Ok(None), |pack| pack.read(path, largest))
+    }
+
+    /// Whether what a pack brings is used: it is approved, unchanged, and its `pack.json` can be read.
+    #[must_use]
+    pub fn is_active(&self, id: &PackId) -> bool {
+        self.pack(id).is_some_and(|pack| pack.approval() == Approval::Approved && pack.manifest().is_ok())
+    }
+
+    pub(crate) fn active_packs(&self) -> impl Iterator<Item = &Arc<Pack>> {
+        self.opened_packs().iter().filter(|pack| self.is_active(&pack.id))
+    }
+
+    /// What a pack mainly brings: as it says, else by what it holds.
+    #[must_use]
+    pub fn pack_kind(&self, id: &PackId) -> Option<PackKind> {
+        let pack = self.pack(id)?;
+        if let Some(kind) = pack.manifest().ok().and_then(|manifest| manifest.kind) {
+            return Some(kind);
+        }
+        let index = self.roots().iter().find(|index| index.root.kind == RootKind::Pack(id.clone()));
+        Some(PackKind::derived(pack.directory(), index))
+    }
+
+    /// Namespaces of variables that more than one provider of active packs claims.
+    pub(crate) fn namespace_conflicts(&self) -> Vec<Diagnostic> {
+        let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for pack in self.active_packs() {
+            for provider in pack.manifest().iter().flat_map(|manifest| &manifest.providers) {
+                let file = format!("{}/{}", pack.path(), provider.file);
+                files.entry(provider.namespace.clone()).or_default().push(file);
+            }
+        }
+        files.retain(|_, files| files.len() > 1);
+        files.into_iter().map(|(namespace, files)| namespace_conflict(&namespace, files)).collect()
+    }
+}
+
+impl PackKind {
+    /// The kind of a pack that does not say it, by what it holds.
+    pub(crate) fn derived(directory: &Directory, prompts: Option<&Index>) -> Self {
+        let is_system =
+            |entry: &Arc<Entry>| entry.definition().is_ok_and(|found| found.metadata.kind == "system");
+        let mut entries = prompts.into_iter().flat_map(Index::iter).peekable();
+        match (directory.path().join("agents").is_dir(), entries.peek().is_some()) {
+            (true, _) => Self::Agent,
+            (false, false) => Self::Partial,
+            (false, true) if entries.any(is_system) => Self::System,
+            (false, true) => Self::Utility,
+        }
+    }
+}
+
+fn namespace_conflict(namespace: &str, files: Vec<String>) -> Diagnostic {
+    let error = Error::new(
+        Code::Conflict,
+        format!("{} providers give `{namespace}`, and nothing decides between them", files.len()),
+    )
+    .with("reason", "namespace")
+    .with("namespace", namespace)
+    .with("candidates", files)
+    .with_hint(format!("reject all packs but one of them, or pass `{namespace}` with the call"));
+    Diagnostic::error(PACKS, error)
+}
+
+/// Opens every pack directory of `workspace`; what cannot be opened is `found`.
+pub(crate) fn open_packs(
+    workspace: Option<&Directory>,
+    approvals: &Approvals,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Arc<Pack>> {
+    let directory = match workspace.map_or(Ok(None), |workspace| workspace.directory(PACKS)) {
+        Ok(Some(directory)) => directory,
+        Ok(None) => return Vec::new(),
+        Err(error) => {
+            found.push(Diagnostic::error(PACKS, error));
+            return Vec::new();
+        }
+    };
+    let listed = directory.list().unwrap_or_else(|error| {
+        found.push(Diagnostic::error(PACKS, error));
+        Vec::new()
+    });
+    let mut packs = Vec::new();
+    for listed in listed.into_iter().filter(|listed| listed.directory && !listed.name.starts_with('.')) {
+        match directory.directory(&listed.name) {
+            Ok(Some(directory)) => {
+                let id = PackId::new(&listed.name);
+                let seal = Arc::new(approvals.seal(&id));
+                packs.push(Arc::new(Pack { id, directory, seal, manifest: OnceLock::new() }));
+            }
+            Ok(None) => {}
+            Err(error) => found.push(Diagnostic::error(format!("{PACKS}/{}", listed.name), error)),
+        }
+    }
+    packs
+}

@@ -1,0 +1,459 @@
+//! What the user's state directory remembers about one pack of one workspace.
+//!
+//! ```text
+//! packs/<SHA-256 of its name>/approval.json      a SHA-256 for every file
+//!                             stamps.json        states of files that were compared with it
+//!                             decisions.json     a rejection; replacements that were declined
+//!                             copy-<SHA-256>/    the files as they were approved
+//! ```
+//!
+//! `approval.json` is written once and never changed, so that nothing but the user's word makes an approval. A rejection
+//! beats it: a crash between two files leaves a pack out rather than in.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Manifest, PackId,
+    files::{PackLimits, Refused, Walked, walk},
+};
+use crate::{
+    Code, Error, Result,
+    digest::{Digest, Digester},
+    resolution::utc,
+    source::{Directory, Stamp},
+    state::{self, WorkspaceState},
+    write::{self, Readers, Writer, failed},
+};
+
+const APPROVAL: &str = "approval.json";
+const STAMPS: &str = "stamps.json";
+const DECISIONS: &str = "decisions.json";
+const LOCK: &str = ".lock";
+const NEW_COPY: &str = ".copy.new";
+
+/// Largest of these files, in bytes: a line for every file that a pack can have.
+const LARGEST: u64 = 64 << 20;
+
+/// A file that changed less than this before it was read could change again without another time of change: clocks of
+/// file systems have steps.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// An approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// The workspace, for people.
+    workspace: String,
+    pack_id: String,
+    pub(crate) version: String,
+    pub(crate) approved_at: String,
+    /// The SHA-256 of all files together.
+    pub(crate) content: Digest,
+    pub(crate) files: BTreeMap<String, Digest>,
+}
+
+/// States of files that had the approved content.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stamps {
+    /// The approval that they belong to.
+    content: Digest,
+    files: BTreeMap<String, Stamp>,
+}
+
+/// What the user said about a pack besides approving it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Decisions {
+    /// The workspace, for people.
+    #[serde(default)]
+    workspace: String,
+    #[serde(default)]
+    pack_id: String,
+    #[serde(default)]
+    pub(crate) rejected: Option<Rejection>,
+    /// Prompts whose replacement was declined, by version of the pack.
+    #[serde(default)]
+    pub(crate) declined: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// A rejection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Rejection {
+    pub(crate) version: String,
+    pub(crate) rejected_at: String,
+}
+
+/// The place of what is remembered about a pack.
+#[derive(Clone, Debug)]
+pub(crate) struct PackState {
+    workspace: WorkspaceState,
+    pack: PackId,
+    directory: PathBuf,
+}
+
+impl PackState {
+    pub(crate) fn new(workspace: &WorkspaceState, pack: &PackId) -> Self {
+        let directory = workspace.directory.join("packs").join(state::key(pack.as_str().as_bytes()));
+        Self { workspace: workspace.clone(), pack: pack.clone(), directory }
+    }
+
+    pub(crate) fn pack(&self) -> &PackId {
+        &self.pack
+    }
+
+    /// The state of the file with the approval; `None` when there is no approval.
+    pub(super) fn approval_stamp(&self) -> Option<Stamp> {
+        fs::metadata(self.directory.join(APPROVAL)).ok().map(|metadata| Stamp::of(&metadata))
+    }
+
+    /// The approval, if there is one.
+    pub(crate) fn record(&self) -> Result<Option<Record>> {
+        state::read_json(&self.directory.join(APPROVAL), LARGEST)
+    }
+
+    pub(crate) fn decisions(&self) -> Result<Decisions> {
+        Ok(state::read_json(&self.directory.join(DECISIONS), LARGEST)?.unwrap_or_default())
+    }
+
+    /// States of files that had the content of `record` when they were looked at.
+    pub(super) fn stamps(&self, record: &Record) -> BTreeMap<String, Stamp> {
+        // They only save work: whatever is wrong with them, the files are hashed instead.
+        let read = state::read_json::<Stamps>(&self.directory.join(STAMPS), LARGEST).ok().flatten();
+        read.filter(|stamps| stamps.content == record.content).map(|stamps| stamps.files).unwrap_or_default()
+    }
+
+    /// Remembers states of files, if nobody is writing and there is anything new. Nothing depends on it.
+    pub(super) fn keep_stamps(
+        &self,
+        record: &Record,
+        known: &BTreeMap<String, Stamp>,
+        mut stamps: BTreeMap<String, Stamp>,
+        now: SystemTime,
+    ) {
+        let settled = now.checked_sub(SETTLED).map_or(0, nanoseconds);
+        stamps.retain(|_, stamp| stamp.last_change().is_some_and(|time| time < settled));
+        if stamps == *known {
+            return;
+        }
+        let Some(writer) = Writer::try_lock(&self.directory, LOCK, Readers::Owner) else { return };
+        if self.record().is_ok_and(|now| now.is_some_and(|now| now == *record)) {
+            let _ = writer.replace_json(STAMPS, &Stamps { content: record.content, files: stamps });
+        }
+    }
+
+    fn lock(&self) -> Result<Writer> {
+        Writer::lock(&self.directory, LOCK, Readers::Owner)
+    }
+
+    /// Approves the pack as it is in `directory` now; with `expected`, only if that is its content.
+    pub(crate) fn approve(
+        &self,
+        directory: &Directory,
+        expected: Option<&Digest>,
+        now: SystemTime,
+    ) -> Result<Record> {
+        let writer = self.lock()?;
+        let copy = Copy::make(&self.directory.join(NEW_COPY), directory, &self.pack)?;
+        if expected.is_some_and(|expected| *expected != copy.content) {
+            return Err(Error::new(
+                Code::Approval,
+                format!("the pack `{}` is not what was looked at", self.pack),
+            )
+            .with("reason", "modified")
+            .with("pack_id", self.pack.as_str())
+            .with_hint(format!("look at it again with `hina pack show {}`", self.pack)));
+        }
+        let record = Record {
+            workspace: self.workspace.root.to_string_lossy().into_owned(),
+            pack_id: self.pack.as_str().to_owned(),
+            version: copy.manifest.version.clone(),
+            approved_at: utc(now),
+            content: copy.content,
+            files: copy.files,
+        };
+        let place = self.copy_of(&record);
+        put_directory(&self.directory.join(NEW_COPY), &place)
+            .map_err(|error| failed("written", &place, error))?;
+        writer.replace_json(APPROVAL, &record)?;
+        self.change_decisions(&writer, |decisions| decisions.rejected = None)?;
+        self.remove_copies(Some(&place));
+        Ok(record)
+    }
+
+    /// Remembers that the pack may not be used.
+    pub(crate) fn reject(&self, version: &str, now: SystemTime) -> Result<()> {
+        let writer = self.lock()?;
+        let rejected = Some(Rejection { version: version.to_owned(), rejected_at: utc(now) });
+        self.change_decisions(&writer, |decisions| decisions.rejected = rejected)?;
+        self.forget_approval(&writer)
+    }
+
+    /// Remembers whether replacing `prompt` by this version of the pack was declined.
+    pub(crate) fn set_declined(&self, version: &str, prompt: &str, declined: bool) -> Result<()> {
+        self.change_decisions(&self.lock()?, |decisions| {
+            let prompts = decisions.declined.entry(version.to_owned()).or_default();
+            match declined {
+                true => drop(prompts.insert(prompt.to_owned())),
+                false => drop(prompts.remove(prompt)),
+            }
+            decisions.declined.retain(|_, prompts| !prompts.is_empty());
+        })
+    }
+
+    /// Forgets everything about the pack.
+    pub(crate) fn forget(&self) -> Result<()> {
+        // What was never decided about leaves no directory behind.
+        if !self.directory.exists() {
+            return Ok(());
+        }
+        let writer = self.lock()?;
+        self.forget_approval(&writer)?;
+        writer.remove(DECISIONS)
+    }
+
+    fn forget_approval(&self, writer: &Writer) -> Result<()> {
+        writer.remove(APPROVAL)?;
+        writer.remove(STAMPS)?;
+        self.remove_copies(None);
+        Ok(())
+    }
+
+    fn change_decisions(&self, writer: &Writer, change: impl FnOnce(&mut Decisions)) -> Result<()> {
+        let before = self.decisions()?;
+        let mut decisions = before.clone();
+        change(&mut decisions);
+        if decisions == before {
+            return Ok(());
+        }
+        decisions.workspace = self.workspace.root.to_string_lossy().into_owned();
+        decisions.pack_id = self.pack.as_str().to_owned();
+        writer.replace_json(DECISIONS, &decisions)
+    }
+
+    fn copy_of(&self, record: &Record) -> PathBuf {
+        self.directory.join(format!("copy-{}", record.content))
+    }
+
+    /// The files as they were approved; `None` when they are gone.
+    pub(crate) fn copy(&self, record: &Record) -> Option<Directory> {
+        Directory::open(&self.copy_of(record)).ok().flatten()
+    }
+
+    /// Removes copies that no approval needs. What cannot be removed is tried again at the next approval.
+    fn remove_copies(&self, but: Option<&Path>) {
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_copy = name.to_str().is_some_and(|name| name.starts_with("copy-") || name == NEW_COPY);
+            if is_copy && Some(entry.path().as_path()) != but {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}
+
+/// A copy of a pack, and what was copied.
+struct Copy {
+    files: BTreeMap<String, Digest>,
+    content: Digest,
+    manifest: Manifest,
+}
+
+impl Copy {
+    /// Copies `directory` to `place`. What is hashed is what is copied.
+    fn make(place: &Path, directory: &Directory, pack: &PackId) -> Result<Self> {
+        let wrong = |error: io::Error| failed("written", place, error);
+        // What a killed process left is not part of this copy.
+        match fs::remove_dir_all(place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
+            _ => {}
+        }
+        let mut files = BTreeMap::new();
+        let mut manifest = None;
+        for read in read_all(directory, pack)? {
+            let (path, bytes) = read?;
+            write_copy(&place.join(&path), &bytes).map_err(wrong)?;
+            if path == "pack.json" {
+                manifest = Some(read_manifest(pack, &bytes)?);
+            }
+            files.insert(path, Digest::of(&bytes));
+        }
+        let no_manifest = || Error::definition("no_manifest", format!("the pack `{pack}` has no pack.json"));
+        Ok(Self { content: content(&files), files, manifest: manifest.ok_or_else(no_manifest)? })
+    }
+}
+
+fn read_manifest(pack: &PackId, bytes: &[u8]) -> Result<Manifest> {
+    let file = format!("user_data/packs/{pack}/pack.json");
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        Error::definition("encoding", "`pack.json` is no UTF-8 text")
+            .with("file", file.as_str())
+            .with_source(error)
+    })?;
+    Manifest::parse(&file, text)
+}
+
+/// Every file of the pack with its bytes, one after the other.
+fn read_all(directory: &Directory, pack: &PackId) -> Result<impl Iterator<Item = Result<(String, Vec<u8>)>>> {
+    let walked = walk(directory.path(), &PackLimits::DEFAULT);
+    if let Some(refused) = walked.refused.first() {
+        return Err(refusal(pack, refused));
+    }
+    Ok(walked.files.into_keys().map(move |path| {
+        let read = directory.bytes(&path, PackLimits::DEFAULT.file)?;
+        let gone = || Error::new(Code::Store, format!("`{path}` is gone")).with("reason", "io");
+        let (bytes, _) = read.ok_or_else(gone)?;
+        Ok((path, bytes))
+    }))
+}
+
+/// The error for something that no pack can hold.
+pub(crate) fn refusal(pack: &PackId, refused: &Refused) -> Error {
+    let path = &refused.path;
+    let limits = PackLimits::DEFAULT;
+    let (message, hint) = match refused.reason {
+        "link" => (format!("`{path}` is a link"), "replace it by what it leads to".to_owned()),
+        "special" => (format!("`{path}` is no file and no directory"), "remove it".to_owned()),
+        "name" => (format!("a name in `{path}/` is no plain text"), "rename it".to_owned()),
+        "count" => ("it has too many files".to_owned(), format!("at most {} are allowed", limits.entries)),
+        "depth" => {
+            let message = format!("`{path}` has too many directories around it");
+            (message, format!("at most {} are allowed", limits.depth))
+        }
+        "size" => {
+            let hint =
+                format!("a file may have {} MiB, a pack {} MiB", limits.file >> 20, limits.total >> 20);
+            (format!("with `{path}` it is too large"), hint)
+        }
+        _ => (format!("`{path}` cannot be read"), "check its permissions".to_owned()),
+    };
+    Error::new(Code::Approval, format!("the pack `{pack}` cannot be approved: {message}"))
+        .with("reason", refused.reason)
+        .with("pack_id", pack.as_str())
+        .with("file", path.as_str())
+        .with_hint(hint)
+}
+
+/// The SHA-256 of all files that were found in `directory` together; `None` when they cannot be approved.
+pub(crate) fn content_of(directory: &Directory, walked: &Walked) -> Option<Digest> {
+    let digest = |path: &String| {
+        let (bytes, _) = directory.bytes(path, PackLimits::DEFAULT.file).ok()??;
+        Some((path.clone(), Digest::of(&bytes)))
+    };
+    let files: Option<BTreeMap<String, Digest>> = walked.files.keys().map(digest).collect();
+    files.filter(|_| walked.refused.is_empty()).map(|files| content(&files))
+}
+
+/// The SHA-256 of all files together: of the lines `SHA-256 path` in the order of paths.
+fn content(files: &BTreeMap<String, Digest>) -> Digest {
+    let mut digester = Digester::default();
+    for (path, digest) in files {
+        digester.add(format!("{digest} {path}\n").as_bytes());
+    }
+    digester.finish()
+}
+
+fn write_copy(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write::make_directory(path.parent().unwrap_or(path), Readers::Owner)?;
+    let mut file =
+        write::no_link(OpenOptions::new().write(true).create_new(true), Readers::Owner).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_data()
+}
+
+/// Puts the directory `new` in the place of `old`.
+fn put_directory(new: &Path, old: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(old) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::rename(new, old),
+    }
+}
+
+fn nanoseconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{StateDir, pack::changes::compare};
+
+    /// A pack of two files, and where decisions about it are kept.
+    fn pack() -> (tempfile::TempDir, Directory, PackState) {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let root = place.path().join("p");
+        fs::create_dir(&root).expect("made");
+        fs::write(root.join("pack.json"), r#"{"version": "2"}"#).expect("written");
+        fs::write(root.join("a.md"), "a").expect("written");
+        let directory = Directory::open(&root).expect("opens").expect("is there");
+        let state = StateDir::at(place.path().join("state"));
+        let state = PackState::new(&state.workspace(place.path()), &PackId::new("p"));
+        (place, directory, state)
+    }
+
+    #[test]
+    fn a_file_is_hashed_only_where_its_state_differs() {
+        let (_place, directory, state) = pack();
+        let mut record = state.approve(&directory, None, UNIX_EPOCH).expect("approves");
+        let (changes, stamps) = compare(&directory, &record, &BTreeMap::new());
+        assert!(changes.is_empty() && stamps.len() == 2);
+        // Were it hashed, it would be found to be something else.
+        record.files.insert("a.md".into(), Digest::of(b"b"));
+        assert!(compare(&directory, &record, &stamps).0.is_empty());
+        fs::write(directory.path().join("a.md"), "c").expect("written");
+        assert_eq!(compare(&directory, &record, &stamps).0.changed, ["a.md"]);
+        record.files.insert("a.md".into(), Digest::of(b"c"));
+        let (changes, fresh) = compare(&directory, &record, &stamps);
+        assert!(changes.is_empty());
+        assert_ne!(fresh["a.md"], stamps["a.md"]);
+        assert_eq!(fresh["pack.json"], stamps["pack.json"]);
+    }
+
+    #[test]
+    fn only_states_of_files_that_settled_are_kept_and_only_for_their_approval() {
+        let (_place, directory, state) = pack();
+        let record = state.approve(&directory, None, UNIX_EPOCH).expect("approves");
+        let (_, stamps) = compare(&directory, &record, &BTreeMap::new());
+        let later = SystemTime::now() + Duration::from_secs(60);
+        state.keep_stamps(&record, &BTreeMap::new(), stamps.clone(), SystemTime::now());
+        assert!(state.stamps(&record).is_empty(), "they were written just now");
+        state.keep_stamps(&record, &BTreeMap::new(), stamps.clone(), later);
+        assert_eq!(state.stamps(&record), stamps);
+        let other = Record { content: Digest::of(b"other"), ..record.clone() };
+        assert!(state.stamps(&other).is_empty());
+        state.keep_stamps(&other, &BTreeMap::new(), BTreeMap::new(), later);
+        assert_eq!(state.stamps(&record), stamps, "another approval stands there");
+    }
+
+    #[test]
+    fn the_copy_is_what_was_approved_and_only_the_last_one_is_kept() {
+        let (_place, directory, state) = pack();
+        let first = state.approve(&directory, None, UNIX_EPOCH).expect("approves");
+        fs::create_dir(state.directory.join(NEW_COPY)).expect("a killed process left it");
+        fs::write(directory.path().join("a.md"), "b").expect("written");
+        let second = state.approve(&directory, None, UNIX_EPOCH).expect("approves");
+        assert_eq!((second.version.as_str(), second.files.len()), ("2", 2));
+        assert!(first.content != second.content && state.copy(&first).is_none());
+        let copy = state.copy(&second).expect("is there");
+        assert_eq!(&*copy.read("a.md", 10).expect("reads").expect("is there").text, "b");
+        assert!(!state.directory.join(NEW_COPY).exists());
+        state.forget().expect("forgets");
+        assert!(state.copy(&second).is_none() && state.record().expect("reads").is_none());
+    }
+
+    #[test]
+    fn what_is_declined_is_remembered_by_version() {
+        let (_place, _directory, state) = pack();
+        state.set_declined("1", "a", true).expect("writes");
+        state.set_declined("2", "b", true).expect("writes");
+        state.set_declined("1", "a", false).expect("writes");
+        let declined = state.decisions().expect("reads").declined;
+        assert_eq!(declined, BTreeMap::from([("2".to_owned(), BTreeSet::from(["b".to_owned()]))]));
+    }
+}

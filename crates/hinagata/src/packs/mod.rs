@@ -1,0 +1,127 @@
+//! Managing packs: what every door does with them, and the answers that every door prints.
+//!
+//! [`Packs`] works on the packs of one workspace and on what the user's state directory remembers about them. What it
+//! shows is what the files say now, whether the pack is approved or not; what a render uses is decided by the
+//! [`Catalog`] alone.
+
+mod problem;
+mod remove;
+mod replacements;
+mod show;
+mod summary;
+mod verify;
+mod view;
+
+use std::{sync::Arc, time::SystemTime};
+
+pub use problem::Problem;
+pub use remove::Removed;
+pub use replacements::{Replacement, ReplacementKind, ReplacementState};
+pub use show::{
+    PackConflict, PackConflictKind, PackDetails, PackPrompt, PackProvider, PythonFile, PythonRole,
+};
+pub use summary::PackSummary;
+pub use verify::{FileChange, FileDiff, Verification};
+
+use self::view::View;
+use crate::{
+    Approvals, Catalog, Code, Digest, Error, PackId, Result, StateDir,
+    pack::{Pack, PackState},
+};
+
+/// The packs of a workspace.
+///
+/// A change is seen by [`Packs::catalog`] at once; other snapshots see it when they are made anew.
+#[derive(Clone, Debug)]
+pub struct Packs {
+    catalog: Catalog,
+    state: StateDir,
+}
+
+impl Packs {
+    /// The packs of the workspace of `catalog`, with what `state` remembers about them.
+    #[must_use]
+    pub fn new(catalog: &Catalog, state: &StateDir) -> Self {
+        let approvals = Approvals::load(state, catalog.root());
+        let catalog = match *catalog.approvals() == approvals {
+            true => catalog.clone(),
+            false => catalog.with_approvals(approvals),
+        };
+        Self { catalog, state: state.clone() }
+    }
+
+    /// The newest snapshot.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Every pack in the order of names, whatever its state.
+    #[must_use]
+    pub fn list(&self) -> Vec<PackSummary> {
+        let packs = self.catalog.opened_packs().iter();
+        packs.map(|pack| PackSummary::of(&self.catalog, &View::of(pack))).collect()
+    }
+
+    /// Everything that a pack brings.
+    ///
+    /// # Errors
+    /// Code `not_found`.
+    pub fn show(&self, pack: &str) -> Result<PackDetails> {
+        let pack = self.pack(pack)?;
+        Ok(self.details(&View::of(pack)))
+    }
+
+    /// Approves a pack as it is now. With `expected`, the content that [`Packs::show`] told, only if it is still that.
+    ///
+    /// # Errors
+    /// Code `not_found`; code `approval` when it holds what no pack can hold, or is not what was expected; code
+    /// `definition` when its `pack.json` is broken; code `store` when the approval cannot be written.
+    pub fn approve(&mut self, pack: &str, expected: Option<&Digest>, now: SystemTime) -> Result<PackSummary> {
+        let found = Arc::clone(self.pack(pack)?);
+        self.state_of(&found.id).approve(found.directory(), expected, now)?;
+        self.changed(&found.id)
+    }
+
+    /// Remembers that a pack may not be used.
+    ///
+    /// # Errors
+    /// Code `not_found`; code `store` when it cannot be written.
+    pub fn reject(&mut self, pack: &str, now: SystemTime) -> Result<PackSummary> {
+        let found = Arc::clone(self.pack(pack)?);
+        self.state_of(&found.id).reject(&View::of(&found).version(), now)?;
+        self.changed(&found.id)
+    }
+
+    /// What changed since a pack was approved.
+    ///
+    /// # Errors
+    /// Code `not_found`; code `store` when what was approved cannot be read.
+    pub fn verify(&self, pack: &str) -> Result<Verification> {
+        let pack = self.pack(pack)?;
+        Verification::of(pack, &self.state_of(&pack.id))
+    }
+
+    fn changed(&mut self, pack: &PackId) -> Result<PackSummary> {
+        self.catalog = self.catalog.reload();
+        Ok(PackSummary::of(&self.catalog, &View::of(self.pack(pack.as_str())?)))
+    }
+
+    fn state_of(&self, pack: &PackId) -> PackState {
+        PackState::new(&self.state.workspace(self.catalog.root()), pack)
+    }
+
+    fn pack(&self, name: &str) -> Result<&Arc<Pack>> {
+        self.catalog.pack(&PackId::new(name)).ok_or_else(|| {
+            let near = hinagata_value::near_names(name, self.catalog.packs().map(PackId::as_str));
+            let hint = match near.as_slice() {
+                [] => "`hina pack list` shows the packs there are".to_owned(),
+                names => format!("did you mean `{}`?", names.join("` or `")),
+            };
+            Error::new(Code::NotFound, format!("there is no pack `{name}`"))
+                .with("pack_id", name)
+                .with_near(near)
+                .with_hint(hint)
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! Findings, as doors print them.
+
+use serde::Serialize;
+
+use crate::{Diagnostic, Error, Severity};
+
+/// Something that is wrong, as doors print it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Problem {
+    /// `error` or `warning`.
+    pub severity: &'static str,
+    /// What it is about, as a path from the workspace root.
+    pub source: String,
+    /// The stable name of what is wrong.
+    pub code: &'static str,
+    /// The sentence.
+    pub message: String,
+    /// The file, where one is known.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: Option<u32>,
+    /// The column in characters, from 1.
+    pub column: Option<u32>,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn error(source: impl Into<String>, error: &Error) -> Self {
+        let place = error.place();
+        Self {
+            severity: "error",
+            source: source.into(),
+            code: error.code().as_str(),
+            message: error.message().to_owned(),
+            file: place.map(|place| place.file.clone()),
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column).filter(|column| *column > 0),
+            hint: error.hint().map(str::to_owned),
+        }
+    }
+}
+
+impl From<&Diagnostic> for Problem {
+    fn from(diagnostic: &Diagnostic) -> Self {
+        let severity = match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        Self { severity, ..Self::error(diagnostic.source.clone(), &diagnostic.error) }
+    }
+}

@@ -1,0 +1,75 @@
+//! Taking a pack away, with everything that was decided about it.
+
+use std::{fs, io, path::Path, time::SystemTime};
+
+use serde::Serialize;
+
+use super::Packs;
+use crate::{
+    PACKS, PackId, PromptId, Result,
+    write::{Readers, Writer, directory_beneath, failed, sync_directory},
+};
+
+/// The lock of the directory with the packs.
+pub(super) const LOCK: &str = ".packs.lock";
+
+/// Where a pack is on its way out.
+pub(super) const LEAVING: &str = ".leaving";
+
+/// What was taken away.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Removed {
+    /// The pack.
+    pub pack_id: PackId,
+    /// The prompts whose recorded choice named it, which was taken back.
+    pub resolutions: Vec<PromptId>,
+}
+
+impl Packs {
+    /// Removes a pack, its approval, and the recorded choices that name it.
+    ///
+    /// # Errors
+    /// Code `not_found`; code `store` when something cannot be removed.
+    pub fn remove(&mut self, pack: &str, now: SystemTime) -> Result<Removed> {
+        let id = self.pack(pack)?.id.clone();
+        // Whatever stops this half-way, what is left of the pack is not approved.
+        self.state_of(&id).forget()?;
+        let resolutions = self.take_back_choices(&id, now)?;
+        let directory = directory_beneath(self.catalog.root(), PACKS)?;
+        let writer = Writer::lock(&directory, LOCK, Readers::AsUsual)?;
+        let place = directory.join(id.as_str());
+        remove_directory(&writer, &place).map_err(|error| failed("removed", &place, error))?;
+        self.catalog = self.catalog.reload();
+        Ok(Removed { pack_id: id, resolutions })
+    }
+
+    fn take_back_choices(&mut self, pack: &PackId, now: SystemTime) -> Result<Vec<PromptId>> {
+        let prefix = format!("{PACKS}/{pack}/");
+        let of_pack =
+            self.catalog.resolutions().iter().filter(|(_, found)| found.source.starts_with(&prefix));
+        let ids: Vec<PromptId> = of_pack.map(|(id, _)| id.clone()).collect();
+        for id in &ids {
+            self.catalog = self.catalog.unset_resolution(id, now)?;
+        }
+        Ok(ids)
+    }
+}
+
+/// Takes the directory `place` away in one step, then what it holds. A link is taken away, not what it leads to.
+pub(super) fn remove_directory(writer: &Writer, place: &Path) -> io::Result<()> {
+    let leaving = writer.directory().join(LEAVING);
+    clear(&leaving)?;
+    fs::rename(place, &leaving)?;
+    sync_directory(writer.directory())?;
+    clear(&leaving)
+}
+
+/// Removes whatever is at `path`.
+pub(super) fn clear(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,169 @@
+//! What packs propose to take the place of, and what the user said to that.
+
+use std::{sync::Arc, time::SystemTime};
+
+use serde::Serialize;
+
+use super::{Packs, view::View};
+use crate::{
+    Catalog, Code, Error, PACKS, PackId, PromptId, Result,
+    pack::{Decisions, Pack},
+    source::PROMPTS,
+};
+
+/// A proposal of a pack: one of its own in the place of another one's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Replacement {
+    /// What is to be replaced.
+    pub kind: ReplacementKind,
+    /// The one that is to be replaced.
+    pub replaces: String,
+    /// The pack's own.
+    pub by: String,
+    /// What the user said to it.
+    pub state: ReplacementState,
+}
+
+/// What a proposal is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplacementKind {
+    /// A prompt.
+    Prompt,
+    /// A tool.
+    Tool,
+    /// A flow.
+    Flow,
+}
+
+/// What the user said to a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplacementState {
+    /// Nothing yet.
+    Open,
+    /// It holds while the pack is approved.
+    Accepted,
+    /// Not in this version of the pack.
+    Declined,
+}
+
+impl Packs {
+    /// Accepts the proposal of a pack to replace `prompt`, by a recorded choice for that prompt.
+    ///
+    /// # Errors
+    /// Code `not_found` when there is no such pack, prompt or proposal; code `approval` when the pack is not approved;
+    /// code `store` when it cannot be written.
+    pub fn accept_replacement(&mut self, pack: &str, prompt: &str, now: SystemTime) -> Result<Replacement> {
+        let (found, replaced, own) = self.proposal(pack, prompt)?;
+        let source = self.source_of(&found.id, &own)?;
+        self.catalog = self.catalog.set_resolution(replaced.as_str(), &source, now)?;
+        let version = View::of(&found).version();
+        self.state_of(&found.id).set_declined(&version, replaced.as_str(), false)?;
+        self.replacement(&found.id, &replaced)
+    }
+
+    /// Declines the proposal of a pack to replace `prompt`, for this version of the pack. A choice that was recorded for it
+    /// is taken back.
+    ///
+    /// # Errors
+    /// Code `not_found` when there is no such pack or proposal; code `store` when it cannot be written.
+    pub fn decline_replacement(&mut self, pack: &str, prompt: &str, now: SystemTime) -> Result<Replacement> {
+        let (found, replaced, own) = self.proposal(pack, prompt)?;
+        let version = View::of(&found).version();
+        self.state_of(&found.id).set_declined(&version, replaced.as_str(), true)?;
+        if chosen(&self.catalog, &found.id, &replaced, &own) {
+            self.catalog = self.catalog.unset_resolution(&replaced, now)?;
+        }
+        self.replacement(&found.id, &replaced)
+    }
+
+    /// The pack, the prompt that it proposes to replace, and its own prompt.
+    fn proposal(&self, pack: &str, prompt: &str) -> Result<(Arc<Pack>, PromptId, PromptId)> {
+        let found = Arc::clone(self.pack(pack)?);
+        let view = View::of(&found);
+        let manifest = view.manifest.as_ref().map_err(Clone::clone)?;
+        let wanted = PromptId::new(prompt)?;
+        let proposals = &manifest.replaces.prompts;
+        let is_wanted = |old: &str| PromptId::new(old).is_ok_and(|old| old == wanted);
+        let Some((_, own)) = proposals.iter().find(|(old, _)| is_wanted(old)) else {
+            let near = hinagata_value::near_names(wanted.as_str(), proposals.keys().map(String::as_str));
+            return Err(Error::new(
+                Code::NotFound,
+                format!("the pack `{pack}` does not propose to replace `{wanted}`"),
+            )
+            .with("pack_id", pack)
+            .with("prompt_id", wanted.as_str())
+            .with_near(near)
+            .with_hint(format!("`hina pack show {pack}` lists what it proposes")));
+        };
+        let own = PromptId::new(own)?;
+        Ok((found, wanted, own))
+    }
+
+    /// The directory of a pack's own prompt, as a path from the workspace root.
+    fn source_of(&self, pack: &PackId, own: &PromptId) -> Result<String> {
+        let found = View::of(self.pack(pack.as_str())?);
+        let entry = found.prompts.as_ref().and_then(|prompts| prompts.find(own).next());
+        entry.map(|entry| entry.source().to_owned()).ok_or_else(|| {
+            Error::new(Code::NotFound, format!("the pack `{pack}` proposes `{own}`, which it does not have"))
+                .with("pack_id", pack.as_str())
+                .with("prompt_id", own.as_str())
+                .with_hint(format!("decline it: `hina pack show {pack}` lists what it has"))
+        })
+    }
+
+    fn replacement(&self, pack: &PackId, replaced: &PromptId) -> Result<Replacement> {
+        let is_it = |proposal: &Replacement| {
+            proposal.kind == ReplacementKind::Prompt
+                && PromptId::new(&proposal.replaces).is_ok_and(|old| old == *replaced)
+        };
+        let view = View::of(self.pack(pack.as_str())?);
+        let gone = || Error::new(Code::NotFound, format!("the proposal of the pack `{pack}` is gone"));
+        self.replacements(&view).into_iter().find(is_it).ok_or_else(gone)
+    }
+
+    /// Everything that a pack proposes, in order.
+    pub(super) fn replacements(&self, view: &View<'_>) -> Vec<Replacement> {
+        let Ok(manifest) = &view.manifest else { return Vec::new() };
+        let decisions = self.state_of(view.id()).decisions().unwrap_or_default();
+        let declined = |old: &str| is_declined(&decisions, &manifest.version, old);
+        let prompt = |old: &String, own: &String| match (PromptId::new(old), PromptId::new(own)) {
+            (Ok(old), Ok(own)) if chosen(&self.catalog, view.id(), &old, &own) => ReplacementState::Accepted,
+            (Ok(old), _) if declined(old.as_str()) => ReplacementState::Declined,
+            _ => ReplacementState::Open,
+        };
+        let proposals = &manifest.replaces;
+        let all = |kind: ReplacementKind, names: &std::collections::BTreeMap<String, String>| {
+            let proposal = |(old, own): (&String, &String)| Replacement {
+                kind,
+                replaces: old.clone(),
+                by: own.clone(),
+                state: if kind == ReplacementKind::Prompt {
+                    prompt(old, own)
+                } else {
+                    ReplacementState::Open
+                },
+            };
+            names.iter().map(proposal).collect::<Vec<_>>()
+        };
+        [
+            all(ReplacementKind::Prompt, &proposals.prompts),
+            all(ReplacementKind::Tool, &proposals.tools),
+            all(ReplacementKind::Flow, &proposals.flows),
+        ]
+        .concat()
+    }
+}
+
+fn is_declined(decisions: &Decisions, version: &str, prompt: &str) -> bool {
+    decisions.declined.get(version).is_some_and(|prompts| prompts.contains(prompt))
+}
+
+/// Whether a recorded choice puts the pack's `own` prompt in the place of `replaced`.
+fn chosen(catalog: &Catalog, pack: &PackId, replaced: &PromptId, own: &PromptId) -> bool {
+    let Some(recorded) = catalog.resolutions().get(replaced) else { return false };
+    let prefix = format!("{PACKS}/{pack}/{PROMPTS}/");
+    let name = recorded.source.strip_prefix(&prefix).and_then(PromptId::of_directory);
+    name.is_some_and(|name| name == *own)
+}

@@ -1,0 +1,133 @@
+//! What changed since a pack was approved, with the difference.
+
+use serde::Serialize;
+use similar::TextDiff;
+
+use super::view::View;
+use crate::{
+    Approval, PackId, Result,
+    pack::{Changes, Pack, PackState, Record, Refused},
+    source::Directory,
+};
+
+/// Largest file whose difference is shown, in bytes and in lines.
+const LARGEST: u64 = 256 << 10;
+const LINES: usize = 5_000;
+
+/// Most bytes of all differences together.
+const MOST: usize = 1 << 20;
+
+/// Lines around a difference.
+const AROUND: usize = 3;
+
+/// The state of a pack, and what is different from what was approved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verification {
+    /// The pack.
+    pub pack_id: PackId,
+    /// What the user said about it, and whether it still holds.
+    pub state: Approval,
+    /// The version that it has now.
+    pub version: String,
+    /// The version that was approved.
+    pub approved_version: Option<String>,
+    /// When it was approved, in UTC.
+    pub approved_at: Option<String>,
+    /// What is different, in the order of paths.
+    pub files: Vec<FileDiff>,
+    /// What no pack can hold: links, devices and the like.
+    pub refused: Vec<Refused>,
+}
+
+/// A file that is different from what was approved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileDiff {
+    /// The file, as a path from the pack.
+    pub path: String,
+    /// What happened to it.
+    pub change: FileChange,
+    /// The difference in the unified format; `None` when it cannot be shown.
+    pub diff: Option<String>,
+    /// Why it cannot be shown.
+    pub note: Option<&'static str>,
+}
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileChange {
+    /// It was not there.
+    Added,
+    /// It is gone.
+    Removed,
+    /// It has another content.
+    Changed,
+}
+
+impl Verification {
+    pub(super) fn of(pack: &std::sync::Arc<Pack>, state: &PackState) -> Result<Self> {
+        let record = state.record()?;
+        let changes = pack.seal().changes(pack.directory()).unwrap_or_default();
+        let files = record.as_ref().map(|record| files(pack, state, record, &changes)).unwrap_or_default();
+        Ok(Self {
+            pack_id: pack.id.clone(),
+            state: pack.approval(),
+            version: View::of(pack).version(),
+            approved_version: record.as_ref().map(|record| record.version.clone()),
+            approved_at: record.map(|record| record.approved_at),
+            files,
+            refused: changes.refused,
+        })
+    }
+}
+
+fn files(pack: &Pack, state: &PackState, record: &Record, changes: &Changes) -> Vec<FileDiff> {
+    let copy = state.copy(record);
+    let mut room = MOST;
+    let mut all: Vec<(&String, FileChange)> = Vec::new();
+    all.extend(changes.added.iter().map(|path| (path, FileChange::Added)));
+    all.extend(changes.removed.iter().map(|path| (path, FileChange::Removed)));
+    all.extend(changes.changed.iter().map(|path| (path, FileChange::Changed)));
+    all.sort_by_key(|(path, _)| *path);
+    let diff = |(path, change): (&String, FileChange)| {
+        let shown = shown(path, change, copy.as_ref(), pack.directory(), &mut room);
+        FileDiff { path: path.clone(), change, note: shown.as_ref().err().copied(), diff: shown.ok() }
+    };
+    all.into_iter().map(diff).collect()
+}
+
+fn shown(
+    path: &str,
+    change: FileChange,
+    copy: Option<&Directory>,
+    now: &Directory,
+    room: &mut usize,
+) -> Result<String, &'static str> {
+    let (old, new) = match change {
+        FileChange::Added => (String::new(), text(Some(now), path)?),
+        FileChange::Removed => (text(copy, path)?, String::new()),
+        FileChange::Changed => (text(copy, path)?, text(Some(now), path)?),
+    };
+    let diff = TextDiff::from_lines(&old, &new)
+        .unified_diff()
+        .context_radius(AROUND)
+        .header(&format!("approved/{path}"), &format!("now/{path}"))
+        .to_string();
+    *room = room.checked_sub(diff.len()).ok_or("there are too many differences to show")?;
+    Ok(diff)
+}
+
+fn text(directory: Option<&Directory>, path: &str) -> Result<String, &'static str> {
+    let read = directory.ok_or("the approved copy is gone")?.read(path, LARGEST);
+    match read {
+        Ok(Some(file)) if file.text.lines().count() > LINES => Err("it has too many lines to show"),
+        Ok(Some(file)) if file.text.contains('\0') => Err("it is no text"),
+        Ok(Some(file)) => Ok(file.text.to_string()),
+        Ok(None) => Err("it cannot be read"),
+        Err(error) => Err(match error.reason() {
+            Some("encoding") => "it is no text",
+            Some("size") => "it is too large to show",
+            _ => "it cannot be read",
+        }),
+    }
+}

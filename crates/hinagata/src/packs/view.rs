@@ -1,0 +1,64 @@
+//! A pack as its files are now, approved or not.
+//!
+//! What a render uses is compared with the approval as it is read. Here people look at what they have not approved
+//! yet, so the files are read as they are, and nothing that is read here reaches a render.
+
+use std::sync::Arc;
+
+use crate::{
+    Error, Manifest, PackId, PackKind, Result,
+    pack::{self, Pack, PackLimits, Walked, walk},
+    source::{Directory, Index, PROMPTS, Root, RootKind, Tree},
+};
+
+pub(super) struct View<'a> {
+    pub(super) pack: &'a Arc<Pack>,
+    pub(super) manifest: Result<Manifest>,
+    /// Its prompts, if it has any.
+    pub(super) prompts: Option<Index>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(pack: &'a Arc<Pack>) -> Self {
+        Self { pack, manifest: manifest(pack), prompts: prompts(pack).ok().flatten() }
+    }
+
+    pub(super) fn id(&self) -> &'a PackId {
+        &self.pack.id
+    }
+
+    pub(super) fn directory(&self) -> &'a Directory {
+        self.pack.directory()
+    }
+
+    /// The version that its `pack.json` says.
+    pub(super) fn version(&self) -> String {
+        self.manifest.as_ref().map(|manifest| manifest.version.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn kind(&self) -> PackKind {
+        let said = self.manifest.as_ref().ok().and_then(|manifest| manifest.kind);
+        said.unwrap_or_else(|| PackKind::derived(self.directory(), self.prompts.as_ref()))
+    }
+
+    pub(super) fn files(&self) -> Walked {
+        walk(self.directory().path(), &PackLimits::DEFAULT)
+    }
+}
+
+fn manifest(pack: &Pack) -> Result<Manifest> {
+    let file = format!("{}/pack.json", pack.path());
+    let missing = || Error::definition("no_manifest", format!("the pack `{}` has no pack.json", pack.id));
+    let read = pack.directory().read("pack.json", pack::LARGEST)?.ok_or_else(missing)?;
+    Manifest::parse(&file, &read.text)
+}
+
+fn prompts(pack: &Pack) -> Result<Option<Index>> {
+    let Some(directory) = pack.directory().directory(PROMPTS)? else { return Ok(None) };
+    let root = Root {
+        kind: RootKind::Pack(pack.id.clone()),
+        prefix: format!("{}/{PROMPTS}", pack.path()),
+        tree: Tree::Directory(directory),
+    };
+    Index::new(root, None).map(Some)
+}
