@@ -216,9 +216,7 @@ impl Catalog {
                 .with_hint(format!("`hina resolve {id}` shows the candidates")));
         };
         if let Some(pack) = entry.pack().filter(|_| !self.is_usable(entry)) {
-            return Err(Error::new(Code::Approval, format!("the pack `{pack}` is not approved"))
-                .with("pack_id", pack.as_str())
-                .with_hint(format!("approve it first: `hina pack approve {pack}`")));
+            return Err(not_approved(pack));
         }
         let mut unknown = serde_json::Map::new();
         if let Some(pack) = entry.pack().filter(|_| *entry.id() != id) {
@@ -277,4 +275,11 @@ impl Catalog {
         };
         ids.into_iter().map(listing).collect()
     }
+}
+
+/// The error for something that a pack could do if it were approved.
+pub(crate) fn not_approved(pack: &PackId) -> Error {
+    Error::new(Code::Approval, format!("the pack `{pack}` is not approved"))
+        .with("pack_id", pack.as_str())
+        .with_hint(format!("approve it first: `hina pack approve {pack}`"))
 }

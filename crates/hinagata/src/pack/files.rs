@@ -8,7 +8,6 @@ use crate::source::Stamp;
 
 /// How much a pack may hold. Everything of it is hashed, copied and looked at, so everything is bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct PackLimits {
     /// Files and directories.
     pub entries: usize,

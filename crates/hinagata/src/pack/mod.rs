@@ -20,7 +20,7 @@ pub use files::{PackLimits, Refused};
 pub use manifest::{Manifest, PackKind, Provider, Replaces};
 
 pub(crate) use changes::Changes;
-pub(crate) use files::{Walked, walk};
+pub(crate) use files::{LEFT_OUT, Walked, walk};
 pub(crate) use manifest::LARGEST;
 pub(crate) use opened::{Pack, open_packs};
 pub(crate) use record::{Decisions, PackState, Record, content_of, refusal};

@@ -194,6 +194,14 @@ impl PackState {
         self.forget_approval(&writer)
     }
 
+    /// Takes a rejection back: what was rejected is not there any more.
+    pub(crate) fn reconsider(&self) -> Result<()> {
+        if self.decisions()?.rejected.is_none() {
+            return Ok(());
+        }
+        self.change_decisions(&self.lock()?, |decisions| decisions.rejected = None)
+    }
+
     /// Remembers whether replacing `prompt` by this version of the pack was declined.
     pub(crate) fn set_declined(&self, version: &str, prompt: &str, declined: bool) -> Result<()> {
         self.change_decisions(&self.lock()?, |decisions| {

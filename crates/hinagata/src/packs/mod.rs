@@ -4,6 +4,7 @@
 //! shows is what the files say now, whether the pack is approved or not; what a render uses is decided by the
 //! [`Catalog`] alone.
 
+mod install;
 mod problem;
 mod remove;
 mod replacements;
@@ -14,6 +15,7 @@ mod view;
 
 use std::{sync::Arc, time::SystemTime};
 
+pub use install::{InstallOptions, Installed, Replaced};
 pub use problem::Problem;
 pub use remove::Removed;
 pub use replacements::{Replacement, ReplacementKind, ReplacementState};

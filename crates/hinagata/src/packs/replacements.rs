@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{Packs, view::View};
 use crate::{
     Catalog, Code, Error, PACKS, PackId, PromptId, Result,
+    candidates::not_approved,
     pack::{Decisions, Pack},
     source::PROMPTS,
 };
@@ -57,6 +58,9 @@ impl Packs {
     pub fn accept_replacement(&mut self, pack: &str, prompt: &str, now: SystemTime) -> Result<Replacement> {
         let (found, replaced, own) = self.proposal(pack, prompt)?;
         let source = self.source_of(&found.id, &own)?;
+        if !self.catalog.is_active(&found.id) {
+            return Err(not_approved(&found.id));
+        }
         self.catalog = self.catalog.set_resolution(replaced.as_str(), &source, now)?;
         let version = View::of(&found).version();
         self.state_of(&found.id).set_declined(&version, replaced.as_str(), false)?;

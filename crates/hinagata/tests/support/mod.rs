@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "every test uses a part of it")]
 
+#[cfg(feature = "archives")]
+pub(crate) mod archive;
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -1,0 +1,164 @@
+//! A pack from an archive.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Read, Seek as _, SeekFrom},
+    path::Path,
+};
+
+use flate2::read::MultiGzDecoder;
+use tar::EntryType;
+use zip::{
+    CompressionMethod, ZipReadOptions,
+    read::{ArchiveOffset, Config, ZipFileEntry},
+    result::ZipError,
+    unstable::read::ZipIterable,
+};
+
+use super::unpack::{Unpacker, broken, refused};
+use crate::{Error, Result, pack::PackLimits, write::failed};
+
+/// Bytes that a member of a `.tar` takes besides its content: its header, a long name before it, padding.
+const AROUND_MEMBER: u64 = 4 << 10;
+
+/// Hands everything in the archive at `source` to `unpacker`.
+pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
+    let unreadable = |error: io::Error| failed("read", source, error);
+    let mut file = File::open(source).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(refused("archive", "", "it is neither a file nor a directory"));
+    }
+    if metadata.len() > limits.archive {
+        return Err(refused("size", "", format!("the archive has more than {} KiB", limits.archive >> 10)));
+    }
+    // What a file is called says nothing about what it is.
+    let mut magic = [0; 4];
+    let read = read_start(&mut file, &mut magic).map_err(unreadable)?;
+    file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+    match &magic[..read] {
+        [0x1f, 0x8b, ..] => unpack_tar(BufReader::new(file), unpacker, limits),
+        [b'P', b'K', ..] => unpack_zip(BufReader::new(file), unpacker, limits),
+        _ => Err(Error::definition(
+            "archive",
+            "the pack cannot be installed: it is no archive that can be read",
+        )
+        .with("path", source.display().to_string())
+        .with_hint("use a directory, a .tar.gz or a .zip")),
+    }
+}
+
+fn read_start(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..])? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    Ok(filled)
+}
+
+fn unpack_tar(file: BufReader<File>, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
+    let members = u64::try_from(limits.entries).unwrap_or(u64::MAX).saturating_add(1);
+    // Long names and other extras are read by the library into memory: this bounds them too.
+    let most = limits.total.saturating_add(members.saturating_mul(AROUND_MEMBER));
+    let mut archive = tar::Archive::new(Counted { inner: MultiGzDecoder::new(file), left: most });
+    let entries = archive.entries().map_err(broken)?;
+    for entry in entries {
+        unpacker.count()?;
+        let mut entry = entry.map_err(broken_or_too_large)?;
+        let name = entry.path_bytes().into_owned();
+        let name = String::from_utf8(name).map_err(|error| no_text(error.as_bytes()))?;
+        match entry.header().entry_type() {
+            EntryType::Regular | EntryType::Continuous => unpacker.file(&name, &mut entry)?,
+            EntryType::Directory if matches!(name.as_str(), "." | "./") => {}
+            EntryType::Directory => unpacker.directory(&name)?,
+            // A comment of the program that made the archive.
+            EntryType::XGlobalHeader => {}
+            EntryType::Symlink | EntryType::Link => {
+                return Err(refused("link", &name, format!("`{name}` is a link")));
+            }
+            _ => return Err(refused("special", &name, format!("`{name}` is no file and no directory"))),
+        }
+    }
+    // To the end, so that what was cut off or damaged is noticed.
+    io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(broken_or_too_large)?;
+    Ok(())
+}
+
+fn unpack_zip(file: BufReader<File>, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
+    let config = Config { archive_offset: ArchiveOffset::Known(0) };
+    // Entry by entry: an index of all would take memory for names that are refused anyway, and hide double ones.
+    let opened = ZipIterable::try_new(file, config).map_err(broken_zip)?;
+    let mut archive = opened.enforce_header_consistency(true);
+    if archive.len() > limits.entries {
+        return Err(refused("count", "", format!("it has more than {} files", limits.entries)));
+    }
+    let files = archive.files().map_err(broken_zip)?;
+    while let Some(entry) = files.next() {
+        unpacker.count()?;
+        let entry = entry.map_err(broken_zip)?;
+        let name = std::str::from_utf8(entry.name_raw()).map_err(|_| no_text(entry.name_raw()))?.to_owned();
+        check_zip_entry(&name, &entry)?;
+        if name.ends_with('/') {
+            unpacker.directory(&name)?;
+            continue;
+        }
+        let options = ZipReadOptions::new();
+        let mut content = entry.with_reader(files.reader_mut(), options).map_err(broken_zip)?;
+        unpacker.file(&name, &mut content)?;
+    }
+    Ok(())
+}
+
+/// Refuses what is no plain file and no directory.
+fn check_zip_entry(name: &str, entry: &ZipFileEntry<'_>) -> Result<()> {
+    const KIND: u32 = 0o170_000;
+    let kind = entry.unix_mode().map_or(0, |mode| mode & KIND);
+    match kind {
+        0 | 0o100_000 | 0o040_000 => {}
+        0o120_000 => return Err(refused("link", name, format!("`{name}` is a link"))),
+        _ => return Err(refused("special", name, format!("`{name}` is no file and no directory"))),
+    }
+    if entry.encrypted() {
+        return Err(refused("archive", name, format!("`{name}` is encrypted")));
+    }
+    match entry.compression() {
+        CompressionMethod::Stored | CompressionMethod::Deflated => Ok(()),
+        other => Err(refused("archive", name, format!("`{name}` is packed with {other}, which is not read"))),
+    }
+}
+
+fn no_text(name: &[u8]) -> Error {
+    let shown = String::from_utf8_lossy(name).into_owned();
+    refused("name", &shown, format!("the name `{}` is no UTF-8 text", shown.escape_debug()))
+}
+
+fn broken_zip(error: ZipError) -> Error {
+    broken(io::Error::other(error))
+}
+
+/// A reader that ends with an error once more was read than is allowed.
+struct Counted<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.left = self
+            .left
+            .checked_sub(read as u64)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::FileTooLarge, "the archive unpacks to too much"))?;
+        Ok(read)
+    }
+}
+
+fn broken_or_too_large(error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => refused("size", "", "it unpacks to too much").with_source(error),
+        _ => broken(error),
+    }
+}

@@ -1,0 +1,55 @@
+//! A pack from a directory.
+
+use std::{
+    fs::{self, OpenOptions},
+    io,
+    path::Path,
+};
+
+use super::unpack::{Unpacker, refused};
+use crate::{
+    Result,
+    write::{Readers, failed, no_link},
+};
+
+/// Hands everything beneath `source` to `unpacker`. Links are refused, not followed.
+pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker) -> Result<()> {
+    // A list of what is left to do instead of recursion: depth comes from strangers.
+    let mut left = vec![String::new()];
+    while let Some(path) = left.pop() {
+        let directory = source.join(&path);
+        let unreadable = |error: io::Error| failed("read", &directory, error);
+        let mut entries: Vec<fs::DirEntry> =
+            fs::read_dir(&directory).and_then(Iterator::collect).map_err(unreadable)?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            unpacker.count()?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else {
+                let shown = name.to_string_lossy();
+                return Err(refused("name", &shown, format!("`{shown}` is no text")));
+            };
+            let inner = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+            let kind = entry.file_type().map_err(unreadable)?;
+            if kind.is_dir() {
+                unpacker.directory(&inner)?;
+                left.push(inner);
+            } else if kind.is_file() {
+                copy(&entry.path(), &inner, unpacker)?;
+            } else {
+                let (reason, what) =
+                    if kind.is_symlink() { ("link", "a link") } else { ("special", "no file") };
+                return Err(refused(reason, &inner, format!("`{inner}` is {what}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, name: &str, unpacker: &mut Unpacker) -> Result<()> {
+    let mut options = OpenOptions::new();
+    // What became a link since it was listed is not followed.
+    let opened = no_link(options.read(true), Readers::AsUsual).open(from);
+    let mut file = opened.map_err(|error| failed("read", from, error))?;
+    unpacker.file(name, &mut file)
+}

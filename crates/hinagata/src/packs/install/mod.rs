@@ -1,0 +1,318 @@
+//! Installing a pack from a directory or an archive.
+//!
+//! The source comes from a stranger. It is unpacked into a directory beside the packs, checked there, and takes its place by
+//! one rename; until then nothing sees it, and when anything is wrong nothing is left of it. Installing approves nothing.
+
+#[cfg(feature = "archives")]
+mod archive;
+mod copy;
+mod unpack;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+use self::unpack::Unpacker;
+use super::{
+    PackDetails, Packs,
+    remove::{LEAVING, LOCK, clear},
+};
+use crate::{
+    Code, Error, Manifest, PACKS, PackId, Result,
+    pack::{self, PackLimits},
+    source::Directory,
+    state::real_path,
+    write::{Readers, Writer, directory_beneath, failed, sync_directory},
+};
+
+/// Where a pack is on its way in.
+const COMING: &str = ".coming";
+
+/// Where a pack waits whose place another one takes, with the name it had.
+const REPLACING: &str = ".replacing";
+const OLD: &str = "old";
+const NAME: &str = "name";
+
+/// How a pack is installed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InstallOptions {
+    /// Whether a pack of the same name is replaced.
+    pub replace: bool,
+    /// How much it may hold.
+    pub limits: PackLimits,
+}
+
+/// A pack that was installed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Installed {
+    /// What it brings. Nothing of it is used before it is approved.
+    pub pack: PackDetails,
+    /// The one that was replaced, if there was one.
+    pub replaced: Option<Replaced>,
+}
+
+/// A pack that was replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Replaced {
+    /// The version that it said; `None` when its `pack.json` was broken.
+    pub version: Option<String>,
+}
+
+impl Packs {
+    /// Installs the pack at `source`: a directory, a `.tar.gz`, a `.tgz` or a `.zip`, with `pack.json` at its top or
+    /// in its only directory. `pack_id` of `pack.json` becomes the name of the pack.
+    ///
+    /// # Errors
+    /// Code `not_found` when there is nothing at `source`; code `definition` when it is no pack, or holds what no
+    /// pack may hold; code `conflict` when there is a pack of that name and `replace` is not set; code `store` when it cannot be
+    /// written. Nothing has changed then.
+    pub fn install(&mut self, source: &Path, options: &InstallOptions) -> Result<Installed> {
+        let packs = directory_beneath(self.catalog.root(), PACKS)?;
+        let writer = Writer::lock(&packs, LOCK, Readers::AsUsual)?;
+        put_in_order(&writer)?;
+        let coming = packs.join(COMING);
+        let installed = self.install_over(&writer, source, &coming, options);
+        // Whatever went wrong, nothing is left of it; what went right is not there any more.
+        let cleared = clear(&coming).map_err(|error| failed("removed", &coming, error));
+        drop(writer);
+        let (id, replaced) = installed?;
+        cleared?;
+        self.state_of(&id).reconsider()?;
+        self.catalog = self.catalog.reload();
+        Ok(Installed { pack: self.show(id.as_str())?, replaced })
+    }
+
+    fn install_over(
+        &self,
+        writer: &Writer,
+        source: &Path,
+        coming: &Path,
+        options: &InstallOptions,
+    ) -> Result<(PackId, Option<Replaced>)> {
+        unpack(source, coming, &options.limits)?;
+        let top = top_of(coming)?;
+        let id = checked_id(&manifest(&top)?)?;
+        let place = writer.directory().join(id.as_str());
+        let before = fs::symlink_metadata(&place).is_ok();
+        if before && !options.replace {
+            return Err(Error::new(Code::Conflict, format!("there is a pack `{id}` already"))
+                .with("reason", "installed")
+                .with("pack_id", id.as_str())
+                .with_hint("replace it with `--replace`: what was approved of it has to be approved again"));
+        }
+        let replaced =
+            before.then(|| Replaced { version: manifest(&place).ok().map(|manifest| manifest.version) });
+        put(writer, &top, &place, before).map_err(|error| failed("written", &place, error))?;
+        Ok((id, replaced))
+    }
+}
+
+/// Unpacks whatever is at `source` into the new directory `coming`.
+fn unpack(source: &Path, coming: &Path, limits: &PackLimits) -> Result<()> {
+    let metadata = fs::metadata(source).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            Error::new(Code::NotFound, format!("there is nothing at {}", source.display()))
+                .with("path", source.display().to_string())
+                .with_hint("name a directory, a .tar.gz or a .zip")
+        }
+        _ => failed("read", source, error),
+    })?;
+    if metadata.is_dir() && real_path(coming).starts_with(real_path(source)) {
+        return Err(Error::definition("outside", format!("{} holds the workspace", source.display()))
+            .with_hint("name the directory of the pack"));
+    }
+    let mut unpacker = Unpacker::new(coming, limits)?;
+    match metadata.is_dir() {
+        true => copy::unpack(source, &mut unpacker),
+        false => unpack_archive(source, &mut unpacker, limits),
+    }
+}
+
+#[cfg(feature = "archives")]
+fn unpack_archive(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
+    archive::unpack(source, unpacker, limits)
+}
+
+#[cfg(not(feature = "archives"))]
+fn unpack_archive(source: &Path, _unpacker: &mut Unpacker, _limits: &PackLimits) -> Result<()> {
+    Err(Error::definition(
+        "archive",
+        format!("{} is no directory, and this build reads no archives", source.display()),
+    )
+    .with_hint("unpack it, then install the directory"))
+}
+
+/// Brings the directory with the packs in order after a process that was killed in the middle.
+fn put_in_order(writer: &Writer) -> Result<()> {
+    put_back(writer).map_err(|error| failed("written", &writer.directory().join(REPLACING), error))?;
+    for left in [COMING, LEAVING, REPLACING] {
+        let left = writer.directory().join(left);
+        clear(&left).map_err(|error| failed("removed", &left, error))?;
+    }
+    Ok(())
+}
+
+/// Puts a pack back that was to be replaced when its place stayed empty.
+fn put_back(writer: &Writer) -> io::Result<()> {
+    let replacing = writer.directory().join(REPLACING);
+    let Ok(name) = fs::read_to_string(replacing.join(NAME)) else { return Ok(()) };
+    let place = writer.directory().join(&name);
+    match check_name(&name).is_ok() && fs::symlink_metadata(&place).is_err() {
+        true => fs::rename(replacing.join(OLD), &place),
+        false => Ok(()),
+    }
+}
+
+/// Puts the directory `new` at `place`, where another one is when `before` says so.
+fn put(writer: &Writer, new: &Path, place: &Path, before: bool) -> io::Result<()> {
+    match before {
+        false => fs::rename(new, place)?,
+        true if exchange(new, place).is_ok() => {}
+        true => put_in_two_steps(writer, new, place)?,
+    }
+    sync_directory(writer.directory())
+}
+
+/// Lets two directories change places at once.
+#[cfg(target_os = "linux")]
+fn exchange(new: &Path, place: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_new: &Path, _place: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// For systems that cannot do it at once: a process that is killed between the steps leaves the old one with its name, and
+/// the next one puts it back.
+fn put_in_two_steps(writer: &Writer, new: &Path, place: &Path) -> io::Result<()> {
+    let replacing = writer.directory().join(REPLACING);
+    fs::create_dir(&replacing)?;
+    let name = place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    fs::write(replacing.join(NAME), name)?;
+    fs::rename(place, replacing.join(OLD))?;
+    if let Err(error) = fs::rename(new, place) {
+        fs::rename(replacing.join(OLD), place)?;
+        return Err(error);
+    }
+    clear(&replacing)
+}
+
+/// The directory that holds the pack: `directory`, or the only one in it.
+fn top_of(directory: &Path) -> Result<PathBuf> {
+    if directory.join("pack.json").is_file() {
+        return Ok(directory.to_owned());
+    }
+    let entries: Vec<PathBuf> = fs::read_dir(directory)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .map_err(|error| failed("read", directory, error))?;
+    match entries.as_slice() {
+        [only] if only.join("pack.json").is_file() => Ok(only.clone()),
+        _ => Err(Error::definition("no_manifest", "it is no pack: there is no pack.json at its top")
+            .with_hint("a pack has its pack.json at the top, or in the only directory at the top")),
+    }
+}
+
+fn manifest(directory: &Path) -> Result<Manifest> {
+    let missing = || Error::definition("no_manifest", "it is no pack: there is no pack.json");
+    let opened = Directory::open(directory)?.ok_or_else(missing)?;
+    let read = opened.read("pack.json", pack::LARGEST)?.ok_or_else(missing)?;
+    Manifest::parse("pack.json", &read.text).map_err(|error| match error.hint() {
+        Some(_) => error,
+        None => error.with_hint("ask whoever made the pack for a proper one"),
+    })
+}
+
+fn checked_id(manifest: &Manifest) -> Result<PackId> {
+    let Some(label) = &manifest.label else {
+        return Err(Error::definition("pack_id", "pack.json has no `pack_id`")
+            .with_hint("give it one, such as \"pack_id\": \"git_toolkit\""));
+    };
+    check_name(label).map(|()| PackId::new(label))
+}
+
+/// Refuses what cannot be the name of a pack's directory on every system.
+fn check_name(name: &str) -> Result<()> {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let good = !name.starts_with(['.', '-'])
+        && name.chars().count() <= 64
+        && name.chars().all(allowed)
+        && unpack::is_portable(name);
+    if good {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(64).collect();
+    Err(Error::definition("pack_id", format!("`{}` cannot be the name of a pack", shown.escape_debug()))
+        .with_hint("use letters, digits, `_`, `-` and `.`, at most 64, and start with a letter or a digit"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packs() -> (tempfile::TempDir, Writer) {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let writer = Writer::lock(place.path(), LOCK, Readers::AsUsual).expect("locks");
+        (place, writer)
+    }
+
+    fn directory(place: &Path, name: &str, text: &str) -> PathBuf {
+        let path = place.join(name);
+        fs::create_dir(&path).expect("made");
+        fs::write(path.join("x"), text).expect("written");
+        path
+    }
+
+    #[test]
+    fn a_pack_takes_the_place_of_another_in_one_step_or_in_two() {
+        for put in
+            [|writer: &Writer, new: &Path, place: &Path| put(writer, new, place, true), put_in_two_steps]
+        {
+            let (place, writer) = packs();
+            let (old, new) = (directory(place.path(), "p", "old"), directory(place.path(), COMING, "new"));
+            put(&writer, &new, &old).expect("takes its place");
+            assert_eq!(fs::read_to_string(old.join("x")).expect("is there"), "new");
+            put_in_order(&writer).expect("is in order");
+            assert_eq!(fs::read_dir(place.path()).expect("is there").count(), 2, "the pack and the lock");
+        }
+    }
+
+    #[test]
+    fn a_pack_whose_place_stayed_empty_is_put_back() {
+        let (place, writer) = packs();
+        let replacing = place.path().join(REPLACING);
+        fs::create_dir(&replacing).expect("made");
+        directory(&replacing, OLD, "old");
+        fs::write(replacing.join(NAME), "p").expect("written");
+        put_in_order(&writer).expect("is in order");
+        assert_eq!(fs::read_to_string(place.path().join("p/x")).expect("is there"), "old");
+        assert!(!replacing.exists());
+        for (name, there) in [("p", true), ("../q", false), ("", false)] {
+            fs::create_dir(&replacing).expect("made");
+            directory(&replacing, OLD, "other");
+            fs::write(replacing.join(NAME), name).expect("written");
+            put_in_order(&writer).expect("is in order");
+            assert!(fs::read_to_string(place.path().join("p/x")).is_ok_and(|text| text == "old"));
+            assert_eq!(place.path().join(name).join("x").exists(), there, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_packs_are_safe_on_every_system() {
+        for name in ["git_toolkit", "A-1.2", "雛形", "com", "console"] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in [
+            "", ".", "..", "../x", "a/b", "a\\b", ".hidden", "-x", "nul", "COM1", "lpt9.x", "a ", "a.",
+            "a\nb", "a:b",
+        ] {
+            assert_eq!(check_name(name).expect_err(name).reason(), Some("pack_id"));
+        }
+        assert!(check_name(&"x".repeat(64)).is_ok() && check_name(&"x".repeat(65)).is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! Putting the files of a stranger into a new directory.
+//!
+//! Every source hands its members to an [`Unpacker`], which trusts nothing that a header says: names are checked
+//! as they are written, everything is counted as it is unpacked.
+
+use std::{
+    collections::HashMap,
+    fs::{self, OpenOptions},
+    io::{self, Read, Write as _},
+    path::{Path, PathBuf},
+};
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::{
+    Error, Result,
+    pack::{LEFT_OUT, PackLimits},
+    write::{Readers, failed, no_link},
+};
+
+/// Directories that are not part of a pack, wherever they are: of version control, and what is never used.
+const NOT_UNPACKED: [&str; 4] = [LEFT_OUT, ".git", ".hg", ".svn"];
+
+/// Longest path and longest name in it, in bytes.
+const PATH: usize = 1_024;
+const NAME: usize = 255;
+
+/// A directory that is being filled.
+pub(super) struct Unpacker {
+    place: PathBuf,
+    limits: PackLimits,
+    entries: usize,
+    bytes: u64,
+    /// What every system would take for the same path, with the path as it is written and whether it is a directory.
+    known: HashMap<String, (String, bool)>,
+}
+
+impl Unpacker {
+    /// Makes the new directory `place`.
+    pub(super) fn new(place: &Path, limits: &PackLimits) -> Result<Self> {
+        fs::create_dir(place).map_err(|error| failed("written", place, error))?;
+        Ok(Self { place: place.to_owned(), limits: *limits, entries: 0, bytes: 0, known: HashMap::new() })
+    }
+
+    /// Counts a member, whatever becomes of it: headers cost time too.
+    pub(super) fn count(&mut self) -> Result<()> {
+        self.entries += 1;
+        match self.entries > self.limits.entries {
+            true => Err(refused("count", "", format!("it has more than {} files", self.limits.entries))),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds a directory.
+    pub(super) fn directory(&mut self, name: &str) -> Result<()> {
+        let name = checked(name, self.limits.depth)?;
+        if is_left_out(&name) {
+            return Ok(());
+        }
+        self.claim(&name, true)?;
+        let place = self.place.join(&name);
+        fs::create_dir_all(&place).map_err(|error| failed("written", &place, error))
+    }
+
+    /// Adds a file.
+    pub(super) fn file(&mut self, name: &str, content: &mut dyn Read) -> Result<()> {
+        let name = checked(name, self.limits.depth)?;
+        if is_left_out(&name) {
+            return self.skip(content);
+        }
+        self.claim(&name, false)?;
+        let place = self.place.join(&name);
+        let parent = place.parent().unwrap_or(&self.place);
+        fs::create_dir_all(parent).map_err(|error| failed("written", parent, error))?;
+        let mut file = no_link(OpenOptions::new().write(true).create_new(true), Readers::AsUsual)
+            .open(&place)
+            .map_err(|error| failed("written", &place, error))?;
+        self.pump(&name, content, |bytes| {
+            file.write_all(bytes).map_err(|error| failed("written", &place, error))
+        })?;
+        file.sync_data().map_err(|error| failed("written", &place, error))
+    }
+
+    /// Reads over what is not unpacked, which is counted as well.
+    fn skip(&mut self, content: &mut dyn Read) -> Result<()> {
+        self.pump("", content, |_| Ok(()))
+    }
+
+    fn pump(
+        &mut self,
+        name: &str,
+        content: &mut dyn Read,
+        mut take: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut buffer = vec![0; 64 << 10];
+        let mut size = 0;
+        loop {
+            let read = match content.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(broken(error).with("file", name)),
+            };
+            size += read as u64;
+            self.bytes += read as u64;
+            if size > self.limits.file {
+                let message = format!("`{name}` has more than {} KiB", self.limits.file >> 10);
+                return Err(refused("size", name, message));
+            }
+            if self.bytes > self.limits.total {
+                return Err(refused(
+                    "size",
+                    name,
+                    format!("it has more than {} KiB", self.limits.total >> 10),
+                ));
+            }
+            take(&buffer[..read])?;
+        }
+    }
+
+    /// Notes `name` and the directories above it; refuses what another member has, for any system.
+    fn claim(&mut self, name: &str, directory: bool) -> Result<()> {
+        let ends = name.match_indices('/').map(|(end, _)| end).chain([name.len()]);
+        for end in ends {
+            let part = &name[..end];
+            let is_directory = directory || end < name.len();
+            let folded = folded(part);
+            let Some((known, known_directory)) = self.known.get(&folded) else {
+                self.known.insert(folded, (part.to_owned(), is_directory));
+                continue;
+            };
+            if known != part {
+                let message = format!("`{known}` and `{part}` are the same name on some systems");
+                return Err(refused("duplicate", name, message));
+            }
+            if !(is_directory && *known_directory) {
+                return Err(refused("duplicate", name, format!("`{part}` is in it twice")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What systems that ignore case or the form of accents take for the same name.
+fn folded(name: &str) -> String {
+    name.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+}
+
+fn is_left_out(name: &str) -> bool {
+    name.split('/').any(|part| NOT_UNPACKED.contains(&part))
+}
+
+/// The path of a member without a slash at its end, if it is one that stays beneath and that every system can hold.
+fn checked(name: &str, depth: usize) -> Result<String> {
+    let wrong = |reason: &str, what: &str| {
+        let shown: String = name.chars().take(200).collect();
+        Err(refused(reason, &shown, format!("`{}` {what}", shown.escape_debug())))
+    };
+    if name.len() > PATH {
+        return wrong("name", "is too long");
+    }
+    if name.starts_with('/') || name.starts_with('\\') || name.as_bytes().get(1) == Some(&b':') {
+        return wrong("outside", "is an absolute path");
+    }
+    let name = name.strip_suffix('/').unwrap_or(name);
+    // Some programs write `./` before every name.
+    let name = name.strip_prefix("./").unwrap_or(name);
+    if name.split(['/', '\\']).any(|part| part == "..") {
+        return wrong("outside", "leads out of the pack");
+    }
+    if !name.split('/').all(is_portable) {
+        return wrong("name", "is no name that every system can hold");
+    }
+    if name.split('/').count() > depth + 1 {
+        return wrong("depth", "has too many directories around it");
+    }
+    Ok(name.to_owned())
+}
+
+/// Whether every system can hold a file of that name.
+pub(super) fn is_portable(name: &str) -> bool {
+    const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
+    let stem = name.split('.').next().unwrap_or_default().to_lowercase();
+    let is_number = |rest: &str| rest.chars().count() == 1 && rest.chars().all(char::is_numeric);
+    let is_port = ["com", "lpt"].iter().any(|kind| stem.strip_prefix(kind).is_some_and(is_number));
+    let is_device = is_port || DEVICES.contains(&stem.as_str());
+    let forbidden = |c: char| c.is_control() || matches!(c, '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
+    !name.is_empty()
+        && name != "."
+        && name.len() <= NAME
+        && !name.contains(forbidden)
+        && !name.ends_with(['.', ' '])
+        && !is_device
+}
+
+/// The error for a member that no pack may have.
+pub(super) fn refused(reason: &str, file: &str, message: impl Into<String>) -> Error {
+    Error::definition(reason, format!("the pack cannot be installed: {}", message.into()))
+        .with("file", file)
+        .with_hint("ask whoever made the pack for a proper one")
+}
+
+/// The error for an archive that cannot be read to its end.
+pub(super) fn broken(error: io::Error) -> Error {
+    Error::definition("archive", "the pack cannot be installed: it is broken or not complete")
+        .with_hint("get it again: the file is damaged, or not all of it is there")
+        .with_source(error)
+}
