@@ -1,53 +1,54 @@
-//! Two processes that record decisions in one workspace lose nothing.
-//!
-//! The test starts its own executable again, so that the writers are real processes with locks of their own.
+//! Several processes that write one workspace lose nothing.
 
-use std::{
-    env,
-    path::Path,
-    process::{Child, Command},
-    time::SystemTime,
+mod support;
+
+use std::path::Path;
+
+use hinagata::{Approval, PromptId, Resolution, Resolutions, packs::ReplacementState, record_resolution};
+use support::{
+    PACK, Workspace,
+    child::{self, Player},
+    now,
 };
 
-use hinagata::{PromptId, Resolution, Resolutions, record_resolution};
-
-const DIRECTORY: &str = "HINAGATA_TEST_DIRECTORY";
-const WRITER: &str = "HINAGATA_TEST_WRITER";
 const DECISIONS: usize = 40;
+const APPROVALS: usize = 8;
 const WRITERS: usize = 3;
+
+/// Does nothing unless a test below started it.
+#[test]
+fn writer() {
+    let Some((part, place)) = child::part() else { return };
+    match part.split_once(' ').expect("has a number") {
+        ("decide", number) => decide(&place, number),
+        (_, number) => approve(&Workspace::at(place), number),
+    }
+}
+
+fn start(part: &str, place: &Path) -> Vec<Player> {
+    let one = |number| Player::start(child::command("writer", &format!("{part} {number}"), place));
+    (0..WRITERS).map(one).collect()
+}
 
 fn record(directory: &Path, name: &str, source: String) {
     let id = PromptId::new(name).expect("is an id");
     let choice =
         Resolution { source, resolved_at: None, candidates: Vec::new(), unknown: serde_json::Map::new() };
-    record_resolution(directory, &id, Some(&choice), SystemTime::now()).expect("writes");
+    record_resolution(directory, &id, Some(&choice), now()).expect("writes");
 }
 
-/// Does nothing unless it was started by the test below.
-#[test]
-fn writer() {
-    let (Some(directory), Some(writer)) = (env::var_os(DIRECTORY), env::var(WRITER).ok()) else { return };
+fn decide(directory: &Path, writer: &str) {
     for number in 0..DECISIONS {
-        record(Path::new(&directory), &format!("own_{writer}_{number}"), format!("{writer}/{number}"));
-        record(Path::new(&directory), "common", format!("{writer}/{number}"));
+        record(directory, &format!("own_{writer}_{number}"), format!("{writer}/{number}"));
+        record(directory, "common", format!("{writer}/{number}"));
     }
 }
 
-fn start(directory: &Path, writer: usize) -> Child {
-    Command::new(env::current_exe().expect("has a path"))
-        .args(["--exact", "writer"])
-        .env(DIRECTORY, directory)
-        .env(WRITER, writer.to_string())
-        .spawn()
-        .expect("starts")
-}
-
 #[test]
-fn processes_that_write_at_once_lose_nothing() {
+fn processes_that_decide_at_once_lose_nothing() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let writers: Vec<Child> = (0..WRITERS).map(|writer| start(place.path(), writer)).collect();
-    for mut writer in writers {
-        assert!(writer.wait().expect("ends").success());
+    for writer in start("decide", place.path()) {
+        assert!(writer.end().0);
     }
     let text = std::fs::read_to_string(place.path().join("resolution.json")).expect("is there");
     let (all, found) = Resolutions::parse("resolution.json", &text);
@@ -65,4 +66,35 @@ fn processes_that_write_at_once_lose_nothing() {
     sources.sort();
     sources.dedup();
     assert_eq!(sources.len(), WRITERS * DECISIONS);
+}
+
+/// Approves the common pack again and again, and declines one of its proposals each time.
+fn approve(workspace: &Workspace, writer: &str) {
+    for number in 0..APPROVALS {
+        let mut packs = workspace.packs();
+        packs.approve("p", None, now()).expect("approves");
+        packs.decline_replacement("p", &format!("old_{writer}_{number}"), now()).expect("declines");
+    }
+}
+
+#[test]
+fn processes_that_approve_at_once_lose_nothing() {
+    let workspace = Workspace::new(&PACK);
+    let proposals: serde_json::Map<String, serde_json::Value> = (0..WRITERS)
+        .flat_map(|writer| (0..APPROVALS).map(move |number| format!("old_{writer}_{number}")))
+        .map(|name| (name, "own".into()))
+        .collect();
+    let manifest = serde_json::json!({"pack_id": "p", "version": "1", "replaces": {"prompts": proposals}});
+    workspace.write("user_data/packs/p/pack.json", manifest.to_string());
+    for writer in start("approve", workspace.place()) {
+        assert!(writer.end().0);
+    }
+    let shown = workspace.packs().show("p").expect("is there");
+    assert_eq!((shown.summary.state, shown.replaces.len()), (Approval::Approved, WRITERS * APPROVALS));
+    let open: Vec<_> =
+        shown.replaces.iter().filter(|found| found.state != ReplacementState::Declined).collect();
+    assert!(open.is_empty(), "{open:?}");
+    workspace.write("user_data/packs/p/more", "more");
+    let verified = workspace.packs().verify("p").expect("is there");
+    assert_eq!((verified.state, verified.files.len()), (Approval::Modified, 1), "the copy is whole");
 }

@@ -178,8 +178,7 @@ impl PackState {
             files: copy.files,
         };
         let place = self.copy_of(&record);
-        put_directory(&self.directory.join(NEW_COPY), &place)
-            .map_err(|error| failed("written", &place, error))?;
+        put_copy(&self.directory.join(NEW_COPY), &place).map_err(|error| failed("written", &place, error))?;
         writer.replace_json(APPROVAL, &record)?;
         self.change_decisions(&writer, |decisions| decisions.rejected = None)?;
         self.remove_copies(Some(&place));
@@ -374,12 +373,13 @@ fn write_copy(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Puts the directory `new` in the place of `old`.
-fn put_directory(new: &Path, old: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(old) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => fs::rename(new, old),
+/// Puts the copy `new` at `place`, whose name tells its content: one that is there already stays.
+fn put_copy(new: &Path, place: &Path) -> io::Result<()> {
+    if place.is_dir() {
+        return fs::remove_dir_all(new);
     }
+    fs::rename(new, place)?;
+    write::sync_directory(place.parent().unwrap_or(place))
 }
 
 fn nanoseconds(time: SystemTime) -> i64 {

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "archives")]
 pub(crate) mod archive;
+pub(crate) mod child;
 
 use std::{
     fs,
@@ -13,12 +14,16 @@ use std::{
 
 use hinagata::{Approvals, Catalog, CatalogOptions, StateDir, packs::Packs};
 
-/// A workspace and a state directory that are gone at the end of the test.
-pub(crate) struct Workspace(tempfile::TempDir);
+/// A workspace and a state directory. Those of a test are gone at its end.
+pub(crate) struct Workspace {
+    place: PathBuf,
+    _temporary: Option<tempfile::TempDir>,
+}
 
 impl Workspace {
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
-        let workspace = Self(tempfile::tempdir().expect("a temporary directory"));
+        let temporary = tempfile::tempdir().expect("a temporary directory");
+        let workspace = Self { place: temporary.path().to_owned(), _temporary: Some(temporary) };
         fs::create_dir(workspace.root()).expect("made");
         for (path, text) in files {
             workspace.write(path, text);
@@ -26,13 +31,18 @@ impl Workspace {
         workspace
     }
 
+    /// The one that another process made.
+    pub(crate) fn at(place: PathBuf) -> Self {
+        Self { place, _temporary: None }
+    }
+
     /// The directory around both.
     pub(crate) fn place(&self) -> &Path {
-        self.0.path()
+        &self.place
     }
 
     pub(crate) fn root(&self) -> PathBuf {
-        self.0.path().join("workspace")
+        self.place.join("workspace")
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
@@ -40,7 +50,7 @@ impl Workspace {
     }
 
     pub(crate) fn state(&self) -> StateDir {
-        StateDir::at(self.0.path().join("state"))
+        StateDir::at(self.place.join("state"))
     }
 
     pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
