@@ -7,14 +7,17 @@
 mod chart;
 mod child;
 mod install;
+mod isolate;
 mod kinds;
 mod machine;
 mod measure;
+mod process;
 mod results;
 mod row;
 mod side;
 mod sides;
 mod table;
+mod tree;
 mod workload;
 
 use std::path::PathBuf;
@@ -24,7 +27,8 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use crate::install::Installer;
-use crate::kinds::{KINDS, Prepare};
+use crate::isolate::Measured;
+use crate::kinds::KINDS;
 use crate::measure::Effort;
 use crate::results::Section;
 use crate::row::Row;
@@ -36,7 +40,7 @@ use crate::row::Row;
 #[derive(Parser)]
 #[command(name = "bench/run")]
 struct Arguments {
-    /// The kinds to measure: value, jinja, gotemplate; all when none is named
+    /// The kinds to measure; all when none is named
     #[arg(value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(KINDS.iter().map(|(name, _)| *name)))]
     kinds: Vec<String>,
     /// Fewer and shorter rounds: under a minute for each kind
@@ -54,11 +58,18 @@ struct Arguments {
     /// Where peers are kept between runs
     #[arg(long, hide = true)]
     cache: PathBuf,
+    /// Measure this kind in this process, and answer with its rows
+    #[arg(long, hide = true, value_name = "KIND")]
+    measure: Option<String>,
 }
 
 impl Arguments {
     fn takes(&self, kind: &str) -> bool {
         self.kinds.is_empty() || self.kinds.iter().any(|wanted| wanted == kind)
+    }
+
+    fn effort(&self) -> Effort {
+        if self.quick { Effort::QUICK } else { Effort::FULL }
     }
 }
 
@@ -77,13 +88,16 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<bool> {
     std::fs::create_dir_all(&arguments.cache)
         .with_context(|| format!("cannot make {}", arguments.cache.display()))?;
-    let installer = Installer { home: arguments.home.clone(), cache: arguments.cache.clone() };
-    let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
+    if let Some(kind) = &arguments.measure {
+        return isolate::answer(&measure_kind(kind, arguments)?);
+    }
+    let effort = arguments.effort();
     let mut sections = Vec::new();
     let mut complete = true;
-    for (kind, prepare) in KINDS.iter().filter(|(kind, _)| arguments.takes(kind)) {
-        let rows = measure_kind(kind, *prepare, &installer, effort, &mut complete)?;
-        sections.push(Section::now(kind, rows, effort.rounds));
+    for (kind, _) in KINDS.iter().filter(|(kind, _)| arguments.takes(kind)) {
+        let measured = isolate::measure(kind, arguments)?;
+        complete &= measured.complete;
+        sections.push(Section::now(kind, measured.rows, effort.rounds));
     }
     let rows: Vec<&Row> = sections.iter().flat_map(|section| &section.rows).collect();
     if arguments.json {
@@ -98,25 +112,22 @@ fn run(arguments: &Arguments) -> Result<bool> {
     Ok(complete)
 }
 
-fn measure_kind(
-    kind: &str,
-    prepare: Prepare,
-    installer: &Installer,
-    effort: Effort,
-    complete: &mut bool,
-) -> Result<Vec<Row>> {
+fn measure_kind(kind: &str, arguments: &Arguments) -> Result<Measured> {
+    let (kind, prepare) =
+        KINDS.iter().find(|(known, _)| *known == kind).with_context(|| format!("there is no kind {kind}"))?;
+    let installer = Installer { home: arguments.home.clone(), cache: arguments.cache.clone() };
     eprintln!("{kind}: preparing");
-    let mut rows = Vec::new();
-    for contest in prepare(installer)? {
+    let mut measured = Measured { rows: Vec::new(), complete: true };
+    for contest in prepare(&installer)? {
         eprintln!("{kind}: {}", contest.name);
         let name = contest.name.clone();
-        match contest.measure(effort) {
-            Ok(measured) => rows.extend(measured),
+        match contest.measure(arguments.effort()) {
+            Ok(rows) => measured.rows.extend(rows),
             Err(error) => {
-                *complete = false;
+                measured.complete = false;
                 eprintln!("error: {kind} {name}: {error:#}");
             }
         }
     }
-    Ok(rows)
+    Ok(measured)
 }

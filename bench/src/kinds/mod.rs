@@ -1,5 +1,6 @@
 //! The kinds of work that are measured: one file each.
 
+mod engine;
 mod gotemplate;
 mod jinja;
 mod value;
@@ -13,5 +14,9 @@ use crate::measure::Contest;
 pub(crate) type Prepare = fn(&Installer) -> Result<Vec<Contest>>;
 
 /// Every kind, in the order in which results are shown.
-pub(crate) const KINDS: &[(&str, Prepare)] =
-    &[("value", value::contests), ("jinja", jinja::contests), ("gotemplate", gotemplate::contests)];
+pub(crate) const KINDS: &[(&str, Prepare)] = &[
+    ("value", value::contests),
+    ("jinja", jinja::contests),
+    ("gotemplate", gotemplate::contests),
+    ("engine", engine::contests),
+];
