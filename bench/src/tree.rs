@@ -64,15 +64,18 @@ impl Workspace {
     }
 }
 
-/// The target's variables.
-pub(crate) fn target_variables() -> Value {
+/// The target's variables, for a change of so many files.
+pub(crate) fn target_variables(files: usize) -> Value {
     json!({
         "language": "Rust",
         "rules": ["Say what is wrong.", "Say where.", "Propose a change."],
-        "files": (0..8).map(|n| json!({"path": format!("src/part{n}.rs"), "lines": 40 + n, "new": n % 2 == 0}))
+        "files": (0..files).map(|n| json!({"path": format!("src/part{n}.rs"), "lines": 40 + n, "new": n % 2 == 0}))
             .collect::<Vec<_>>(),
     })
 }
+
+/// What the target declares as the values of the others.
+pub(crate) const TARGET_DEFAULTS: &[(&str, &str)] = &[("tone", "kindly"), ("note", "")];
 
 /// The target's template.
 pub(crate) const TARGET_TEMPLATE: &str = "\

@@ -1,27 +1,42 @@
-//! The engine in a workspace with many prompts: opening it, and what that costs those who want one.
+//! The engine in a workspace with many prompts: opening it, and what rendering one of them costs.
 
 use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use hinagata::{Catalog, CatalogOptions};
+use hinagata::{Catalog, CatalogOptions, Engine, Request};
+use hinagata_template::{Engine as EngineName, Options, Render, Template};
+use hinagata_value::Limits;
+use serde_json::Value;
 
 use crate::install::Installer;
 use crate::measure::{Contest, Peer};
 use crate::process::{ProcessSide, printed};
 use crate::row::Goal;
 use crate::side::{Entrant, Side};
-use crate::tree::Workspace;
+use crate::tree::{self, TARGET, Workspace};
 
 const KIND: &str = "engine";
 /// Prompts in the large workspace.
 const MANY: usize = 10_000;
+/// Prompts in the small workspace.
+const FEW: usize = 10;
 const OPENING: Goal = Goal { must: 3.0, stretch: None };
+/// The engine beside the bare template.
+const RENDER: Goal = Goal { must: 1.5, stretch: None };
+/// Among many prompts beside among few: what a render costs must not depend on what it does not use.
+const AMONG: Goal = Goal { must: 1.1, stretch: None };
 
 pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
     let many = Workspace::make(&installer.cache, MANY)?;
-    Ok(vec![opening(&many)])
+    let few = Workspace::make(&installer.cache, FEW)?;
+    let mut contests = vec![opening(&many)];
+    for files in [2, 40] {
+        contests.push(render(&few, files)?);
+    }
+    contests.push(among(&few, &many));
+    Ok(contests)
 }
 
 /// Opens the workspace and resolves every id, which finds out for each directory whether it holds a prompt.
@@ -69,6 +84,50 @@ fn find(many: &Workspace) -> Result<Box<dyn Side>> {
         lines(printed.lines().map(str::to_owned).collect())
     };
     Ok(Box::new(ProcessSide::new(version, everything, directories)))
+}
+
+/// The engine with declared variables, beside the bare template with the same values.
+fn render(few: &Workspace, files: usize) -> Result<Contest> {
+    let variables = tree::target_variables(files);
+    let (options, limits) = (Options::default(), Limits::default());
+    let template = Template::compile(EngineName::Jinja, "bare", tree::TARGET_TEMPLATE, &options, &limits)?;
+    let mut data = variables.clone();
+    for (name, value) in tree::TARGET_DEFAULTS {
+        data[name] = (*value).into();
+    }
+    let bare = move || Render::new().text(&template, &data);
+    let again = bare.clone();
+    let theirs = Entrant::local("", move || Ok(again()?.into_bytes()), move || drop(black_box(bare())));
+    Ok(Contest {
+        kind: KIND,
+        name: format!("render with {files} files"),
+        expected: None,
+        ours: rendering(few, variables),
+        peers: vec![Peer { name: "the bare template", goal: Some(RENDER), entrant: theirs }],
+    })
+}
+
+/// One prompt in the large workspace, beside the same in the small one.
+fn among(few: &Workspace, many: &Workspace) -> Contest {
+    let variables = tree::target_variables(8);
+    Contest {
+        kind: KIND,
+        name: format!("render among {MANY}"),
+        expected: None,
+        ours: rendering(many, variables.clone()),
+        peers: vec![Peer { name: "among 10", goal: Some(AMONG), entrant: rendering(few, variables) }],
+    }
+}
+
+/// Renders the target in a workspace that is open.
+fn rendering(workspace: &Workspace, variables: Value) -> Entrant {
+    let engine = Engine::open(&workspace.root);
+    let render = move || {
+        let request = Request::new(TARGET).variables(&variables);
+        engine.render_blocking(&request).map(hinagata::Rendered::into_text)
+    };
+    let again = render.clone();
+    Entrant::local("", move || Ok(again()?.into_bytes()), move || drop(black_box(render())))
 }
 
 fn lines(names: BTreeSet<String>) -> Result<Vec<u8>> {

@@ -126,7 +126,38 @@ fn is_word(character: char) -> bool {
 /// `CamelCase` name. Applying it twice gives what applying it once gives.
 #[must_use]
 pub fn normal_form(name: &str) -> String {
-    let composed: Vec<char> = name.trim().nfc().collect();
+    let name = name.trim();
+    // A workspace is opened by bringing every name in it to its normal form, and most are ASCII.
+    if name.is_ascii() { ascii_normal_form(name.as_bytes()) } else { unicode_normal_form(name) }
+}
+
+fn ascii_normal_form(name: &[u8]) -> String {
+    let mut result = String::with_capacity(name.len());
+    let push = |result: &mut String, byte: u8| {
+        if byte != b'_' || !result.ends_with('_') {
+            result.push(char::from(byte));
+        }
+    };
+    for (index, &byte) in name.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| name[before]);
+        let starts_word = byte.is_ascii_uppercase()
+            && before.is_some_and(|before| {
+                before.is_ascii_lowercase()
+                    || before.is_ascii_digit()
+                    || (before.is_ascii_uppercase()
+                        && name.get(index + 1).is_some_and(u8::is_ascii_lowercase))
+            });
+        if starts_word {
+            push(&mut result, b'_');
+        }
+        let separates = byte == b'-' || char::from(byte).is_whitespace();
+        push(&mut result, if separates { b'_' } else { byte.to_ascii_lowercase() });
+    }
+    result
+}
+
+fn unicode_normal_form(name: &str) -> String {
+    let composed: Vec<char> = name.nfc().collect();
     let mut words = String::with_capacity(name.len() + 8);
     for (index, &character) in composed.iter().enumerate() {
         if character.is_whitespace() || character == '-' {
@@ -169,4 +200,18 @@ fn without_repeated_underscores(text: &str) -> String {
         }
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn ascii_names_have_one_normal_form_by_either_way(name in "[ -~\\t\\n\\x0b\\x1c]{0,12}|[aAbB1_ -]{0,12}") {
+            prop_assert_eq!(ascii_normal_form(name.as_bytes()), unicode_normal_form(&name));
+        }
+    }
 }
