@@ -1,6 +1,6 @@
 //! Names of prompts: every spelling of a name leads to one normal form.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization as _;
@@ -39,7 +39,7 @@ impl PromptId {
         if name.len() > SEGMENTS * LONGEST * 16 {
             return Err(invalid(name, "is too long"));
         }
-        let segments: Vec<String> = name.trim().split('.').map(normal_form).collect();
+        let segments: Vec<Cow<'_, str>> = name.trim().split('.').map(normal).collect();
         if segments.len() > SEGMENTS {
             return Err(invalid(name, "has too many segments"));
         }
@@ -52,7 +52,7 @@ impl PromptId {
     /// The id of a directory, which is always one segment; `None` when its name is none.
     #[must_use]
     pub fn of_directory(name: &str) -> Option<Self> {
-        let normal = (!name.contains('.') && name.len() <= 4_096).then(|| normal_form(name))?;
+        let normal = (!name.contains('.') && name.len() <= 4_096).then(|| normal(name))?;
         check_segment(&normal).ok().map(|()| Self(normal.into()))
     }
 
@@ -126,13 +126,32 @@ fn is_word(character: char) -> bool {
 /// `CamelCase` name. Applying it twice gives what applying it once gives.
 #[must_use]
 pub fn normal_form(name: &str) -> String {
+    normal(name).into_owned()
+}
+
+/// As [`normal_form`], without a copy of a name that has it. A workspace is opened by bringing every name in it to
+/// its normal form, and most are ASCII.
+fn normal(name: &str) -> Cow<'_, str> {
     let name = name.trim();
-    // A workspace is opened by bringing every name in it to its normal form, and most are ASCII.
-    if name.is_ascii() { ascii_normal_form(name.as_bytes()) } else { unicode_normal_form(name) }
+    match name.is_ascii() {
+        true if is_normal(name.as_bytes()) => Cow::Borrowed(name),
+        true => Cow::Owned(ascii_normal_form(name.as_bytes())),
+        false => Cow::Owned(unicode_normal_form(name)),
+    }
+}
+
+/// Whether an ASCII name is its own normal form.
+fn is_normal(name: &[u8]) -> bool {
+    let changes = |byte: &u8| byte.is_ascii_uppercase() || separates(*byte);
+    !name.iter().any(changes) && !name.windows(2).any(|pair| pair == b"__")
+}
+
+fn separates(byte: u8) -> bool {
+    byte == b'-' || char::from(byte).is_whitespace()
 }
 
 fn ascii_normal_form(name: &[u8]) -> String {
-    let mut result = String::with_capacity(name.len());
+    let mut result = String::with_capacity(name.len() + 8);
     let push = |result: &mut String, byte: u8| {
         if byte != b'_' || !result.ends_with('_') {
             result.push(char::from(byte));
@@ -150,8 +169,7 @@ fn ascii_normal_form(name: &[u8]) -> String {
         if starts_word {
             push(&mut result, b'_');
         }
-        let separates = byte == b'-' || char::from(byte).is_whitespace();
-        push(&mut result, if separates { b'_' } else { byte.to_ascii_lowercase() });
+        push(&mut result, if separates(byte) { b'_' } else { byte.to_ascii_lowercase() });
     }
     result
 }
@@ -211,7 +229,9 @@ mod tests {
     proptest! {
         #[test]
         fn ascii_names_have_one_normal_form_by_either_way(name in "[ -~\\t\\n\\x0b\\x1c]{0,12}|[aAbB1_ -]{0,12}") {
-            prop_assert_eq!(ascii_normal_form(name.as_bytes()), unicode_normal_form(&name));
+            let normal = unicode_normal_form(&name);
+            prop_assert_eq!(&ascii_normal_form(name.as_bytes()), &normal);
+            prop_assert_eq!(is_normal(name.as_bytes()), name == normal);
         }
     }
 }

@@ -27,7 +27,7 @@ const MARKS: [&str; 8] = [
 #[derive(Debug)]
 pub struct Entry {
     id: PromptId,
-    name: String,
+    /// The prefix of the root, `/`, and the name of the directory.
     source: String,
     root: Arc<Root>,
     presence: OnceLock<[bool; MARKS.len()]>,
@@ -42,9 +42,9 @@ struct Loaded {
 }
 
 impl Entry {
-    pub(super) fn new(id: PromptId, name: String, root: Arc<Root>) -> Self {
-        let source = format!("{}/{name}", root.prefix);
-        Self { id, name, source, root, presence: OnceLock::new(), loaded: OnceLock::new() }
+    pub(super) fn new(id: PromptId, name: &str, root: Arc<Root>) -> Self {
+        let source = [&root.prefix, "/", name].concat();
+        Self { id, source, root, presence: OnceLock::new(), loaded: OnceLock::new() }
     }
 
     /// The id.
@@ -56,7 +56,7 @@ impl Entry {
     /// The name of the directory, as it is spelled.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        &self.source[self.root.prefix.len() + 1..]
     }
 
     /// The directory, as a path from the workspace root.
@@ -102,11 +102,16 @@ impl Entry {
     }
 
     fn presence(&self) -> &[bool; MARKS.len()] {
-        self.presence.get_or_init(|| MARKS.map(|name| self.root.tree.stamp(&self.path(name)).is_some()))
+        self.presence.get_or_init(|| self.present())
+    }
+
+    /// Which of the marks are there now.
+    fn present(&self) -> [bool; MARKS.len()] {
+        self.root.tree.present(self.name(), MARKS)
     }
 
     fn path(&self, file: &str) -> String {
-        format!("{}/{file}", self.name)
+        format!("{}/{file}", self.name())
     }
 
     /// What its files declare, read once.
@@ -120,16 +125,14 @@ impl Entry {
     fn loaded(&self) -> &Loaded {
         self.loaded.get_or_init(|| {
             let files = Files { entry: self, stamps: RefCell::default() };
-            let definition = definition::read(&self.id, &self.name, &self.source, &files).map(Arc::new);
+            let definition = definition::read(&self.id, self.name(), &self.source, &files).map(Arc::new);
             Loaded { definition, stamps: files.stamps.into_inner() }
         })
     }
 
     /// Whether what was read of it, if anything, is still what its files hold.
     pub(super) fn is_unchanged(&self) -> bool {
-        let present =
-            |(name, known): (&str, &bool)| self.root.tree.stamp(&self.path(name)).is_some() == *known;
-        let marks = self.presence.get().is_none_or(|known| MARKS.into_iter().zip(known).all(present));
+        let marks = self.presence.get().is_none_or(|known| self.present() == *known);
         let same = |(name, stamp): &(String, Option<Stamp>)| {
             self.root.tree.stamp(&self.path(name)).flatten() == *stamp
         };

@@ -4,7 +4,7 @@ pub(crate) mod builtin;
 mod directory;
 mod entry;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 pub use directory::{Directory, ReadFile, Stamp};
 pub use entry::Entry;
@@ -65,6 +65,15 @@ impl Tree {
         }
     }
 
+    /// Which of `files` are regular files of the directory called `name`.
+    fn present<const N: usize>(&self, name: &str, files: [&str; N]) -> [bool; N] {
+        match self {
+            Self::Directory(directory) | Self::Pack(directory, _) => directory.present(name, files),
+            Self::Compiled => files.map(|file| builtin::file(&format!("{name}/{file}")).is_some()),
+            Self::Missing => [false; N],
+        }
+    }
+
     fn directories(&self) -> Result<Vec<String>> {
         Ok(match self {
             Self::Directory(directory) | Self::Pack(directory, _) => directory
@@ -118,7 +127,8 @@ pub(crate) struct Root {
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
     pub(crate) root: Arc<Root>,
-    entries: BTreeMap<PromptId, Vec<Arc<Entry>>>,
+    /// By id, those of one id by name. A sorted list: a workspace of thousands is made at once and never changed.
+    entries: Vec<Arc<Entry>>,
     /// Directories whose names are no ids.
     pub(crate) unnamed: Vec<String>,
 }
@@ -129,7 +139,7 @@ impl Index {
         let same =
             before.filter(|before| before.root.tree.is_same(&root.tree) && before.root.prefix == root.prefix);
         let root = same.map_or_else(|| Arc::new(root), |before| Arc::clone(&before.root));
-        let mut index = Self { root, entries: BTreeMap::new(), unnamed: Vec::new() };
+        let mut index = Self { root, entries: Vec::new(), unnamed: Vec::new() };
         for name in index.root.tree.directories()? {
             if name.starts_with('.') || name == crate::PARTIALS || name == "__pycache__" {
                 continue;
@@ -140,26 +150,34 @@ impl Index {
             };
             let known =
                 same.and_then(|before| before.entry_of(&id, &name)).filter(|entry| entry.is_unchanged());
-            let entry = known
-                .cloned()
-                .unwrap_or_else(|| Arc::new(Entry::new(id.clone(), name, Arc::clone(&index.root))));
-            index.entries.entry(id).or_default().push(entry);
+            let entry =
+                known.cloned().unwrap_or_else(|| Arc::new(Entry::new(id, &name, Arc::clone(&index.root))));
+            index.entries.push(entry);
         }
+        // Names come in order, and those of one id stay in it.
+        index.entries.sort_by(|one, other| one.id().cmp(other.id()));
         Ok(index)
     }
 
+    /// The directories with this id, in the order of their names.
+    fn of_id(&self, id: &PromptId) -> &[Arc<Entry>] {
+        let start = self.entries.partition_point(|entry| entry.id() < id);
+        let count = self.entries[start..].iter().take_while(|entry| entry.id() == id).count();
+        &self.entries[start..start + count]
+    }
+
     fn entry_of(&self, id: &PromptId, name: &str) -> Option<&Arc<Entry>> {
-        self.entries.get(id)?.iter().find(|entry| entry.name() == name)
+        self.of_id(id).iter().find(|entry| entry.name() == name)
     }
 
     /// The prompts with this id, in the order of their names.
     pub(crate) fn find<'a>(&'a self, id: &PromptId) -> impl Iterator<Item = &'a Arc<Entry>> {
-        self.entries.get(id).into_iter().flatten().filter(|entry| entry.is_prompt())
+        self.of_id(id).iter().filter(|entry| entry.is_prompt())
     }
 
     /// The prompts of this place by id.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.entries.values().flatten().filter(|entry| entry.is_prompt())
+        self.entries.iter().filter(|entry| entry.is_prompt())
     }
 
     /// The prompt whose directory is `source`.
@@ -170,6 +188,6 @@ impl Index {
 
     /// The ids of this place, also of directories that turn out to hold no prompt.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &PromptId> {
-        self.entries.keys()
+        self.entries.chunk_by(|one, other| one.id() == other.id()).map(|entries| entries[0].id())
     }
 }
