@@ -163,7 +163,7 @@ impl Catalog {
         &self.0.roots
     }
 
-    /// All words: the user's, then those of active packs by name.
+    /// All words: the user's, then those of active packs by name, then those that come with the product.
     #[must_use]
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.0.vocabulary.get_or_init(|| self.read_vocabulary()).0
@@ -189,6 +189,7 @@ impl Catalog {
         for pack in self.active_packs() {
             add(&pack.path(), &|name| pack.read(name, vocab::LARGEST));
         }
+        found.extend(vocabulary.add_unknown(builtin::PREFIX, builtin::VOCABULARY));
         (vocabulary, found)
     }
 

@@ -95,6 +95,22 @@ impl Vocabulary {
         found
     }
 
+    /// Adds the words of `text` that nobody knows yet: those that come with the product never change what others say.
+    pub(crate) fn add_unknown(&mut self, file: &str, text: &str) -> Vec<Diagnostic> {
+        let mut more = Self::default();
+        let found = more.add_json(file, text);
+        let origin = self.next_origin();
+        for (key, entry) in more.entries {
+            if !self.entries.contains_key(&key) && !self.preferred.contains_key(&key) {
+                self.entries.insert(key, Entry { origin, ..entry });
+            }
+        }
+        for (key, word) in more.preferred {
+            self.preferred.entry(key).or_insert(word);
+        }
+        found
+    }
+
     fn next_origin(&self) -> usize {
         self.entries.values().map(|entry| entry.origin + 1).max().unwrap_or(0)
     }

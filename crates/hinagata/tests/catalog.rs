@@ -433,6 +433,36 @@ fn a_vocabulary_leads_to_prompts_and_packs_come_after_the_user() {
 }
 
 #[test]
+fn words_that_come_with_the_product_change_nothing_that_others_say() {
+    let id = |catalog: &Catalog, name: &str| catalog.resolve_id(name).map(|id| id.to_string()).ok();
+    let empty = Workspace::new(&[]).catalog(&[]);
+    assert_eq!(id(&empty, "System-Prompt").as_deref(), Some("general_system"));
+    assert_eq!(empty.vocab("prompt", "update_memory"), Some("memory_update"));
+    for word in empty.vocabulary().words("prompt") {
+        assert!(empty.choose(word).is_ok(), "{word}");
+    }
+    let workspace = Workspace::new(&[
+        ("user_data/shared/prompts/update_memory/template.md", "mine"),
+        (
+            "user_data/shared/vocab.json",
+            r#"{"prompt.coding_system": ["prompt.system"], "prompt.task_planning": ["prompt.plan"]}"#,
+        ),
+        ("user_data/packs/p/pack.json", "{}"),
+        ("user_data/packs/p/vocab.txt", "prompt.memory_update, prompt.compress_history\n"),
+    ]);
+    let catalog = workspace.catalog(&["p"]);
+    assert_eq!(id(&catalog, "update_memory").as_deref(), Some("update_memory"), "a directory comes first");
+    assert_eq!(id(&catalog, "system").as_deref(), Some("coding_system"), "then the user");
+    assert_eq!(id(&catalog, "compress_history").as_deref(), Some("memory_update"), "then packs");
+    assert_eq!(
+        catalog.vocab("prompt", "plan"),
+        Some("task_planning"),
+        "a word of the user leads nowhere else"
+    );
+    assert!(catalog.diagnostics().is_empty(), "{:?}", catalog.diagnostics());
+}
+
+#[test]
 fn a_workspace_that_is_not_there_has_the_built_ins() {
     let catalog = Catalog::open(CatalogOptions::new(Path::new("no/such/place")));
     let ids: Vec<String> = catalog.list().into_iter().map(|listing| listing.id.to_string()).collect();

@@ -26,6 +26,9 @@ const FILES: &[(&str, &str)] = files![
     "planning_task_decomposition/template.md",
 ];
 
+/// Words for the built-in prompts, below everything that users and packs say.
+pub(crate) const VOCABULARY: &str = include_str!("../../builtin/vocab.json");
+
 /// The text of the file at `path`.
 pub(crate) fn file(path: &str) -> Option<&'static str> {
     FILES.iter().find(|(known, _)| *known == path).map(|(_, text)| *text)
@@ -56,6 +59,9 @@ mod tests {
         let mut found = Vec::new();
         for directory in std::fs::read_dir(&root).expect("is there") {
             let directory = directory.expect("readable").path();
+            if directory.is_file() {
+                continue;
+            }
             for file in std::fs::read_dir(&directory).expect("a directory") {
                 let path = file.expect("readable").path();
                 let name =
