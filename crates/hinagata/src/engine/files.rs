@@ -48,7 +48,7 @@ impl Call<'_> {
         let root = self.snapshot.catalog.root();
         let workspace =
             self.request.context.workspace_path.as_ref().map_or_else(|| root.to_owned(), PathBuf::from);
-        vec![workspace, root.join(&*self.plan.source)]
+        vec![workspace, root.join(&self.plan.about.source)]
     }
 }
 

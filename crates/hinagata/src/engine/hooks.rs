@@ -13,7 +13,7 @@ use super::{
     explain::Tracer,
     pipeline::{Call, PythonTime},
     places::with_places,
-    plan::PlannedProvider,
+    plan::{PlannedProvider, seconds},
     scope::Scope,
     sources::PromptSources,
 };
@@ -164,7 +164,7 @@ impl<'a, 'c> Abilities<'a, 'c> {
                 .with("reason", "template_not_found")
                 .with("template", name));
         };
-        let limits = self.call.limits();
+        let limits = plan.limits.clone();
         let template = engine.0.cache.get(&joined, &file.source, &plan.options, &limits).map_err(placed)?;
         let mut all = self.scope.map(Scope::flat).unwrap_or_default();
         all.extend(variables.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -186,7 +186,7 @@ impl<'a, 'c> Abilities<'a, 'c> {
             return Ok(below(&value));
         }
         let Some(planned) = self.call.any_provider(namespace) else { return Ok(None) };
-        let value = self.call.run_provider(&planned, self.call.plan.python_time()).await?;
+        let value = self.call.run_provider(&planned, seconds(&self.call.plan.max_execution_time)).await?;
         let found = below(&value);
         self.provided.lock().unwrap_or_else(PoisonError::into_inner).insert(namespace.to_owned(), value);
         Ok(found)

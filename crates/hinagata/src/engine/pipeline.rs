@@ -5,13 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hinagata_value::Limits;
-use serde_json::{Map, Value, json};
+use hinagata_template::Options;
+use serde_json::{Map, Number, Value, json};
 
 use super::{
     Engine,
     explain::Tracer,
-    plan::{Plan, PlannedProvider},
+    plan::{Plan, PlannedProvider, seconds},
     rendered::{Rendered, RenderedBody, Warning},
     request::Request,
     run::{Run, Step, Waiting, Wanted},
@@ -19,14 +19,11 @@ use super::{
     secrets::Secrets,
     snapshot::Snapshot,
     system::System,
-    validate::{Validation, has_origin},
+    trace::Trace,
+    validate::{Validation, all_fit, has_origin},
     wait::{block_on, join_all},
 };
-use crate::{
-    Agent, Code, Error, Result,
-    definition::{FileRead, UndefinedMode},
-    ports::Stage,
-};
+use crate::{Agent, Code, Error, Result, definition::UndefinedMode, ports::Stage};
 
 impl Engine {
     /// Renders a prompt.
@@ -34,7 +31,10 @@ impl Engine {
     /// # Errors
     /// Every [`Code`]; each error has `prompt_id` in its details.
     pub async fn render(&self, request: &Request<'_>) -> Result<Rendered> {
-        self.pipeline(request, None).await
+        match self.plain(request) {
+            Some(done) => done,
+            None => self.pipeline(request, None).await,
+        }
     }
 
     /// As [`Engine::render`], waiting on this thread.
@@ -42,7 +42,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::render`].
     pub fn render_blocking(&self, request: &Request<'_>) -> Result<Rendered> {
-        block_on(self.render(request))
+        self.plain(request).unwrap_or_else(|| block_on(self.render(request)))
     }
 
     /// Renders a prompt and tells in [`Rendered::trace`] why it looks as it does.
@@ -73,6 +73,15 @@ impl Engine {
         Ok(validation(&plan, request, own))
     }
 
+    /// The result of a call that nothing is fetched, run or waited for, and whose prompt is ready; `None` for others.
+    fn plain(&self, request: &Request<'_>) -> Option<Result<Rendered>> {
+        let snapshot = self.0.current.load();
+        let plan = snapshot.plans.get(request.prompt).filter(|plan| plan.is_plain)?;
+        let call = Call { engine: self, snapshot: &snapshot, plan: &plan, request };
+        let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
+        call.is_plain().then(|| call.run_plain().map_err(named))
+    }
+
     async fn pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
         let snapshot = self.0.current.load_full();
         let plan = self.plan(&snapshot, request.prompt)?;
@@ -94,7 +103,8 @@ fn variables_of<'a>(snapshot: &Snapshot, plan: &Plan, agent: &'a Agent) -> Optio
 }
 
 fn validation(plan: &Plan, request: &Request<'_>, agent: Option<&Map<String, Value>>) -> Validation {
-    Validation::of(&plan.inherited.parameters, request.variables, agent, &plan.schemas, has_origin)
+    let parameters = plan.inherited.parameters.iter().zip(&plan.keys);
+    Validation::of(parameters, request.variables, agent, &plan.schemas, has_origin)
 }
 
 /// One call under way.
@@ -107,22 +117,42 @@ pub(super) struct Call<'c> {
 
 /// The time that all Python of a render shares; it starts with the first that runs.
 pub(super) struct PythonTime {
-    limit: Duration,
+    seconds: Number,
     started: Option<Instant>,
 }
 
 impl PythonTime {
     fn new(plan: &Plan) -> Self {
-        Self { limit: plan.python_time(), started: None }
+        Self { seconds: plan.max_execution_time.clone(), started: None }
     }
 
     pub(super) fn left(&mut self) -> Duration {
         let started = *self.started.get_or_insert_with(Instant::now);
-        self.limit.saturating_sub(started.elapsed())
+        seconds(&self.seconds).saturating_sub(started.elapsed())
     }
 }
 
 impl Call<'_> {
+    /// Whether nothing is fetched, run or waited for, and all variables are what they are declared to be.
+    fn is_plain(&self) -> bool {
+        let Self { plan, request, .. } = *self;
+        request.undefined.is_none()
+            && request.context.agent().is_none()
+            && all_fit(plan.inherited.parameters.iter().zip(&plan.keys), request.variables)
+    }
+
+    /// The way of a plain call: the same steps, as far as it has them, without a future around each.
+    fn run_plain(&self) -> Result<Rendered> {
+        let scope = Scope::new(Some(self.request.variables), &self.plan.defaults);
+        let body = self.run_templates(None).at_once(&scope).and_then(|body| self.within_limit(body));
+        let body = body.map_err(|error| Secrets::of(self.plan, &scope).redacted(self.with_limit(error)))?;
+        Ok(self.rendered(body, Vec::new(), None))
+    }
+
+    fn rendered(&self, body: RenderedBody, warnings: Vec<Warning>, trace: Option<Box<Trace>>) -> Rendered {
+        Rendered { body, warnings, trace, about: Arc::clone(&self.plan.about) }
+    }
+
     async fn run(&self, mut tracer: Option<Tracer>) -> Result<Rendered> {
         let Self { snapshot, plan, request, .. } = *self;
         lap(&mut tracer, |times| &mut times.prepare);
@@ -136,21 +166,14 @@ impl Call<'_> {
         self.check(own, &mut warnings)?;
         let mut scope = Scope { agent: own, ..Scope::new(Some(request.variables), &plan.defaults) };
         let mut python = PythonTime::new(plan);
-        self.fill(&mut scope, agent.as_deref(), &mut python, &mut warnings, &mut tracer).await?;
+        if plan.fetches.anything {
+            self.fill(&mut scope, agent.as_deref(), &mut python, &mut warnings, &mut tracer).await?;
+        }
         lap(&mut tracer, |times| &mut times.scope);
         let result = self.body(&mut scope, &mut python, &mut tracer).await;
         let body = result.map_err(|error| Secrets::of(plan, &scope).redacted(self.with_limit(error)))?;
         let trace = tracer.map(|tracer| Box::new(tracer.finish(self, &scope, agent.as_deref(), &body)));
-        Ok(Rendered {
-            prompt_id: plan.choice.id.clone(),
-            source: Arc::clone(&plan.source),
-            version: Arc::clone(&plan.version),
-            body,
-            warnings,
-            trace,
-            definition_hash: Arc::clone(&plan.definition_hash),
-            files: Arc::clone(&plan.read) as Arc<[FileRead]>,
-        })
+        Ok(self.rendered(body, warnings, trace))
     }
 
     fn check(&self, agent: Option<&Map<String, Value>>, warnings: &mut Vec<Warning>) -> Result<()> {
@@ -174,46 +197,45 @@ impl Call<'_> {
         tracer: &mut Option<Tracer>,
     ) -> Result<()> {
         let Self { engine, plan, request, .. } = *self;
-        let reaches = |name: &str| plan.reads.can_reach(name) || plan.inherited.definition.hooks.any();
         let is_given = |scope: &Scope<'_>, name: &str| {
             request.variables.contains_key(name) || scope.agent.is_some_and(|agent| agent.contains_key(name))
         };
-        if !plan.system.is_empty() || reaches("system") {
+        if plan.fetches.system {
             let system = System::new(&engine.0.host, engine.0.ports.clock.now(), request.context, agent);
-            for (name, from) in plan.system.iter().filter(|(name, _)| reaches(name)) {
+            for (name, from) in plan.system.iter().filter(|(name, _)| plan.reaches(name)) {
                 if let (false, Some(value)) = (is_given(scope, name), system.get(from)) {
                     scope.fetch(Layer::System, name, value);
                 }
             }
-            if reaches("system") {
+            if plan.reaches("system") {
                 scope.over.insert("system".to_owned(), system.all());
             }
         }
-        for name in ["variables", "args"].into_iter().filter(|name| plan.reads.can_reach(name)) {
-            scope.over.insert(name.to_owned(), Value::Object(request.variables.clone()));
+        if plan.fetches.call {
+            for name in ["variables", "args"] {
+                scope.over.insert(name.to_owned(), Value::Object(request.variables.clone()));
+            }
         }
-        self.environs(scope, reaches);
+        self.environs(scope);
         for name in &plan.files {
             self.file_parameter(scope, name)?;
         }
         self.provide(scope, python, warnings, tracer).await
     }
 
-    fn environs(&self, scope: &mut Scope<'_>, reaches: impl Fn(&str) -> bool) {
+    fn environs(&self, scope: &mut Scope<'_>) {
         let plan = self.plan;
-        let declared = plan.environ.iter().any(|(name, _)| reaches(name));
-        let Some(store) = self.engine.0.ports.store.as_ref().filter(|_| declared || reaches("environs"))
-        else {
+        let Some(store) = self.engine.0.ports.store.as_ref().filter(|_| plan.fetches.environs) else {
             return;
         };
         let snapshot = store.snapshot();
-        for (name, path) in plan.environ.iter().filter(|(name, _)| reaches(name)) {
+        for (name, path) in plan.environ.iter().filter(|(name, _)| plan.reaches(name)) {
             if let Some(value) = path.split('.').try_fold(&snapshot.environs, |value, key| value.get(key)) {
                 scope.fetch(Layer::Environ, name, value.clone());
             }
         }
-        if reaches("environs") {
-            scope.over.insert("environs".to_owned(), snapshot.environs.clone());
+        if plan.reaches("environs") {
+            scope.environs = Some(snapshot);
         }
     }
 
@@ -313,24 +335,15 @@ impl Call<'_> {
         mode: UndefinedMode,
         tracer: &mut Option<Tracer>,
     ) -> Result<RenderedBody> {
-        let (engine, plan) = (self.engine, self.plan);
-        let limits = self.limits();
+        let plan = self.plan;
         let other_mode =
             (mode != plan.undefined).then(|| Arc::new((*plan.options).clone().undefined(mode.into())));
-        let run = || Run {
-            plan,
-            catalog: &self.snapshot.catalog,
-            cache: &engine.0.cache,
-            limits: &limits,
-            options: other_mode.clone(),
-            cancel: self.request.cancel.clone(),
-        };
         if plan.functions.is_none() {
-            return run().at_once(scope);
+            return self.run_templates(other_mode).at_once(scope);
         }
         let mut waiting = Waiting::default();
         loop {
-            let wanted = match run().pass(scope, &mut waiting)? {
+            let wanted = match self.run_templates(other_mode.clone()).pass(scope, &mut waiting)? {
                 Step::Done(body) => return Ok(body),
                 Step::Wait(wanted) => wanted,
             };
@@ -377,11 +390,14 @@ impl Call<'_> {
         all
     }
 
-    /// The limits of the templates: beyond a prompt's own size by so much that the real size can be told.
-    pub(super) fn limits(&self) -> Limits {
-        let size = usize::try_from(self.plan.max_output_size).unwrap_or(usize::MAX);
-        let output = size.saturating_mul(4).saturating_add(1_000_000);
-        Limits { output: Some(output), ..self.engine.0.options.limits.clone() }
+    fn run_templates(&self, options: Option<Arc<Options>>) -> Run<'_> {
+        Run {
+            plan: self.plan,
+            catalog: &self.snapshot.catalog,
+            cache: &self.engine.0.cache,
+            options,
+            cancel: self.request.cancel.clone(),
+        }
     }
 
     /// An output that was stopped long before its end is too long for the prompt as well.
@@ -442,7 +458,7 @@ impl Call<'_> {
 
     /// A line of one of the files that the prompt was read from.
     fn excerpt(&self, file: &str, line: u32) -> Option<String> {
-        let read = self.plan.read.iter().find(|read| read.file == file)?;
+        let read = self.plan.about.files.iter().find(|read| read.file == file)?;
         crate::Place::at_line(file, &read.text, line, 1).excerpt
     }
 }

@@ -7,12 +7,13 @@ use std::{
 };
 
 use hinagata_template::{Cache, Engine as Language, Graph, Options, SourceText, Template, analyze_graph};
-use hinagata_value::Functions;
+use hinagata_value::{Functions, Key, Limits};
 use serde_json::{Map, Number, Value};
 
 use super::{
     EngineOptions,
     places::with_places,
+    rendered::About,
     schema::Schemas,
     sources::{Known, PromptSources, TemplateFile},
     tools::{ToolSet, functions},
@@ -44,6 +45,10 @@ pub(super) struct Plan {
     pub(super) body: Planned,
     pub(super) known: Known,
     pub(super) reads: Reads,
+    /// What has to be fetched for a call.
+    pub(super) fetches: Fetches,
+    /// The names of the parameters in their order, each with a guess where it stands in a caller's map.
+    pub(super) keys: Vec<Key>,
     /// Defaults of declarations by name.
     pub(super) defaults: Map<String, Value>,
     pub(super) schemas: Schemas,
@@ -57,16 +62,53 @@ pub(super) struct Plan {
     pub(super) providers: Result<Vec<PlannedProvider>>,
     pub(super) undefined: UndefinedMode,
     pub(super) max_output_size: u64,
+    /// The limits of the templates: beyond the prompt's own size by so much that the real size can be told.
+    pub(super) limits: Limits,
+    /// Whether a call with fitting variables needs nothing but running the templates.
+    pub(super) is_plain: bool,
     /// Seconds.
     pub(super) max_execution_time: Number,
     pub(super) tools: Option<Arc<ToolSet>>,
     /// The functions of its templates; `None` for the usual ones.
     pub(super) functions: Option<Arc<Functions>>,
     pub(super) options: Arc<Options>,
-    pub(super) source: Arc<str>,
-    pub(super) version: Arc<str>,
-    pub(super) read: Arc<[FileRead]>,
-    pub(super) definition_hash: Arc<OnceLock<String>>,
+    pub(super) about: Arc<About>,
+}
+
+/// What has to be fetched for a call, because a template or a hook can reach it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Fetches {
+    /// `system`, or a variable that comes from there.
+    pub(super) system: bool,
+    /// `environs`, or a variable that comes from there.
+    pub(super) environs: bool,
+    /// `variables` or `args`.
+    pub(super) call: bool,
+    /// Anything at all, files and providers included.
+    pub(super) anything: bool,
+}
+
+impl Fetches {
+    fn of(plan: &Plan) -> Self {
+        let hooks = plan.inherited.definition.hooks.any();
+        let reaches = |name: &str| hooks || plan.reads.can_reach(name);
+        let any = |list: &[(String, String)]| list.iter().any(|(name, _)| reaches(name));
+        let system = reaches("system") || any(&plan.system);
+        let environs = reaches("environs") || any(&plan.environ);
+        let call = ["variables", "args"].into_iter().any(|name| plan.reads.can_reach(name));
+        let providers = !matches!(&plan.providers, Ok(providers) if providers.is_empty());
+        Self {
+            system,
+            environs,
+            call,
+            anything: system || environs || call || providers || !plan.files.is_empty(),
+        }
+    }
+}
+
+/// A limit in seconds as a time: at most a day.
+pub(super) fn seconds(number: &Number) -> Duration {
+    Duration::from_secs_f64(number.as_f64().unwrap_or(0.0).clamp(0.0, 86_400.0))
 }
 
 /// The body, compiled.
@@ -115,7 +157,7 @@ pub(super) enum PlannedValue {
 /// What the templates of a prompt can read.
 #[derive(Default)]
 pub(super) struct Reads {
-    pub(super) roots: HashSet<Arc<str>>,
+    roots: HashSet<Arc<str>>,
     /// Whether names of templates or variables are only known in a run: then anything can be read.
     pub(super) anything: bool,
     pub(super) graphs: Vec<(u32, Graph)>,
@@ -180,7 +222,9 @@ impl Plan {
             inherited.parameters.iter().filter(of).map(pair).collect::<Vec<_>>()
         };
         let read = files_read(&inherited, &known);
-        Ok(Self {
+        let mut plan = Self {
+            fetches: Fetches::default(),
+            keys: inherited.parameters.iter().map(|parameter| Key::new(parameter.name.as_str())).collect(),
             defaults: defaults(&inherited),
             schemas: Schemas::compile(&inherited.parameters)?,
             system: named(Origin::System),
@@ -194,37 +238,54 @@ impl Plan {
             providers,
             undefined,
             max_output_size: limits.max_output_size,
+            limits: Limits { output: Some(room(limits.max_output_size)), ..with.options.limits.clone() },
+            is_plain: false,
             max_execution_time: limits.max_execution_time,
             tools: with.tools.clone(),
             functions,
             options,
-            source: choice.entry.source().into(),
-            version: with.catalog.version_of(&choice.entry).into(),
-            read: read.into(),
-            definition_hash: Arc::default(),
+            about: Arc::new(About {
+                id: choice.id.clone(),
+                source: choice.entry.source().to_owned(),
+                version: with.catalog.version_of(&choice.entry),
+                files: read,
+                hash: OnceLock::new(),
+            }),
             choice,
             body,
             known,
             reads,
             inherited,
-        })
+        };
+        plan.fetches = Fetches::of(&plan);
+        plan.is_plain = !plan.fetches.anything
+            && !plan.inherited.definition.hooks.any()
+            && plan.functions.is_none()
+            && plan.undefined != UndefinedMode::Error
+            && plan.inherited.parameters.iter().all(|parameter| parameter.schema.is_none());
+        Ok(plan)
     }
 
-    /// The time that all Python of a render may take.
-    pub(super) fn python_time(&self) -> Duration {
-        Duration::from_secs_f64(self.max_execution_time.as_f64().unwrap_or(0.0).clamp(0.0, 86_400.0))
+    /// Whether a template or a hook can reach the variable called `name`.
+    pub(super) fn reaches(&self, name: &str) -> bool {
+        self.inherited.definition.hooks.any() || self.reads.can_reach(name)
     }
 
     /// The file of the first template that is the prompt's own.
     pub(super) fn main_file(&self) -> &str {
         let first = self.reads.graphs.first().and_then(|(_, graph)| graph.templates.first());
-        first.map_or(&self.source, |(name, _)| name)
+        first.map_or(&self.about.source, |(name, _)| name)
     }
 
     /// The names of the secret parameters.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
         self.inherited.parameters.iter().filter(|parameter| parameter.secret).map(|found| found.name.as_str())
     }
+}
+
+/// Characters that templates may write for a prompt that may give `size`.
+fn room(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(4).saturating_add(1_000_000)
 }
 
 fn default_mode(definition: &Definition) -> UndefinedMode {

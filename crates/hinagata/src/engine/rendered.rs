@@ -1,30 +1,37 @@
 //! What a render gives.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::Write as _,
+    sync::{Arc, OnceLock},
+};
 
 use hinagata_template::{Content, Message};
 use serde_json::{Value, json};
 
 use super::trace::Trace;
-use crate::{Digest, Error, PromptId};
+use crate::{Digest, Error, PromptId, definition::FileRead};
 
 /// A rendered prompt.
 #[derive(Clone, Debug)]
 pub struct Rendered {
-    /// The id that the name stands for.
-    pub prompt_id: PromptId,
-    /// The prompt that answered, as a path from the workspace root or `store:KEY`.
-    pub source: Arc<str>,
-    /// Its version.
-    pub version: Arc<str>,
     /// The result.
     pub body: RenderedBody,
     /// What did not work as it should and did not stop the render.
     pub warnings: Vec<Warning>,
     /// What the render did, when it was asked for.
     pub trace: Option<Box<Trace>>,
-    pub(super) definition_hash: Arc<std::sync::OnceLock<String>>,
-    pub(super) files: Arc<[crate::definition::FileRead]>,
+    pub(super) about: Arc<About>,
+}
+
+/// The prompt that answered.
+#[derive(Debug)]
+pub(super) struct About {
+    pub(super) id: PromptId,
+    pub(super) source: String,
+    pub(super) version: String,
+    /// The files that it was read from.
+    pub(super) files: Vec<FileRead>,
+    pub(super) hash: OnceLock<String>,
 }
 
 /// The result of a render.
@@ -52,6 +59,24 @@ impl Warning {
 }
 
 impl Rendered {
+    /// The id that the name stands for.
+    #[must_use]
+    pub fn prompt_id(&self) -> &PromptId {
+        &self.about.id
+    }
+
+    /// The prompt that answered, as a path from the workspace root or `store:KEY`.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.about.source
+    }
+
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.about.version
+    }
+
     /// The text; of several messages, their texts one below the other.
     #[must_use]
     pub fn text(&self) -> String {
@@ -100,9 +125,9 @@ impl Rendered {
     /// The SHA-256 of all files that the prompt was read from.
     #[must_use]
     pub fn definition_hash(&self) -> &str {
-        self.definition_hash.get_or_init(|| {
+        self.about.hash.get_or_init(|| {
             let mut all = String::new();
-            for file in self.files.iter() {
+            for file in &self.about.files {
                 // Names and lengths keep files apart.
                 let _ = writeln!(all, "{} {}", file.file, file.text.len());
                 all.push_str(&file.text);
@@ -122,7 +147,7 @@ impl Rendered {
             })
             .collect();
         let mut all = json!({
-            "prompt_id": self.prompt_id, "source": &*self.source, "version": &*self.version,
+            "prompt_id": self.prompt_id(), "source": self.source(), "version": self.version(),
             "body": self.body.to_json(), "warnings": warnings,
             "hash": self.hash(), "definition_hash": self.definition_hash(),
         });

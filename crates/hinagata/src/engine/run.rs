@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata_template::{Cache, Content, Message, Meter, Options, Render, Template};
-use hinagata_value::{Call, CallId, Calls, Cancel, Limits, Pass};
+use hinagata_value::{Call, CallId, Calls, Cancel, Pass};
 use serde_json::{Map, Value};
 
 use super::{
@@ -23,7 +23,6 @@ pub(super) struct Run<'r> {
     pub(super) plan: &'r Plan,
     pub(super) catalog: &'r Catalog,
     pub(super) cache: &'r Cache,
-    pub(super) limits: &'r Limits,
     /// Other options than those of the plan.
     pub(super) options: Option<Arc<Options>>,
     pub(super) cancel: Option<Cancel>,
@@ -101,7 +100,7 @@ impl Run<'_> {
 
     /// One pass over all templates.
     pub(super) fn pass(&self, scope: &Scope<'_>, waiting: &mut Waiting) -> Result<Step> {
-        let meter = Meter::new(self.limits);
+        let meter = Meter::new(&self.plan.limits);
         let mut passing = Passing { run: self, scope, waiting, meter, next: 0, wanted: Vec::new() };
         let body = match &self.plan.body {
             Planned::Text { template, structured: false } => {
@@ -123,7 +122,7 @@ impl Run<'_> {
     }
 
     fn render<'s>(&'s self, sources: &'s PromptSources<'_>) -> Render<'s> {
-        let mut render = Render::new().limits(self.limits.clone()).sources(sources).cache(self.cache);
+        let mut render = Render::new().limits(self.plan.limits.clone()).sources(sources).cache(self.cache);
         if let Some(functions) = &self.plan.functions {
             render = render.functions(functions);
         }
@@ -137,7 +136,8 @@ impl Run<'_> {
         match &self.options {
             None => Ok(template.template.clone()),
             Some(options) => {
-                let found = self.cache.get(template.template.name(), &template.source, options, self.limits);
+                let found =
+                    self.cache.get(template.template.name(), &template.source, options, &self.plan.limits);
                 found.map_err(|error| with_places(error, &self.sources(template)))
             }
         }

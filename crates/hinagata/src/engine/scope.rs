@@ -2,9 +2,16 @@
 //!
 //! Nothing is merged: a name is looked up layer by layer, and only what a template can reach is fetched at all.
 
+use std::sync::Arc;
+
 use hinagata_value::{Key, Variables};
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+use crate::ports::StoreSnapshot;
+
+/// The name of all shared variables together.
+const ENVIRONS: &str = "environs";
 
 /// Where a value comes from; later ones win.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -55,6 +62,8 @@ pub(super) struct Scope<'a> {
     pub(super) over: Map<String, Value>,
     pub(super) call: Option<&'a Map<String, Value>>,
     pub(super) agent: Option<&'a Map<String, Value>>,
+    /// The shared variables: one state of the store, not copied.
+    pub(super) environs: Option<Arc<StoreSnapshot>>,
     /// What the engine fetched, each with its layer; a name once.
     pub(super) fetched: Vec<(Layer, String, Value)>,
     /// Defaults of declarations.
@@ -65,13 +74,24 @@ pub(super) struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     pub(super) fn new(call: Option<&'a Map<String, Value>>, defaults: &'a Map<String, Value>) -> Self {
-        Self { over: Map::new(), call, agent: None, fetched: Vec::new(), defaults, replaced: None }
+        Self {
+            over: Map::new(),
+            call,
+            agent: None,
+            environs: None,
+            fetched: Vec::new(),
+            defaults,
+            replaced: None,
+        }
     }
 
     /// The value called `name`.
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
         if let Some(value) = self.over.get(name) {
             return Some(value);
+        }
+        if let Some(store) = self.environs.as_ref().filter(|_| name == ENVIRONS) {
+            return Some(&store.environs);
         }
         if let Some(all) = &self.replaced {
             return all.get(name);
@@ -103,6 +123,9 @@ impl<'a> Scope<'a> {
         for layer in self.agent.into_iter().chain(self.call) {
             all.extend(layer.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
+        if let Some(store) = &self.environs {
+            all.insert(ENVIRONS.to_owned(), store.environs.clone());
+        }
         all.extend(self.over.iter().map(|(name, value)| (name.clone(), value.clone())));
         all
     }
@@ -126,6 +149,9 @@ impl Variables for Scope<'_> {
         {
             return Some(value);
         }
+        if let Some(store) = self.environs.as_ref().filter(|_| key.name() == ENVIRONS) {
+            return Some(&store.environs);
+        }
         if let Some(all) = &self.replaced {
             return key.find(all);
         }
@@ -147,6 +173,7 @@ impl Variables for Scope<'_> {
         let mut names: Vec<&str> =
             maps.into_iter().flatten().flat_map(|map| map.keys().map(String::as_str)).collect();
         names.extend(self.fetched.iter().map(|(_, name, _)| name.as_str()));
+        names.extend(self.environs.as_ref().map(|_| ENVIRONS));
         names.sort_unstable();
         names.dedup();
         names

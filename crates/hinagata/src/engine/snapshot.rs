@@ -1,13 +1,14 @@
 //! One state of the workspace, and what was prepared from it.
 
 use std::{
-    collections::HashMap,
     hash::Hash,
     sync::{
         Arc, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
 };
+
+use hashbrown::HashMap;
 
 use super::plan::Plan;
 use crate::{Agent, Catalog, Result};

@@ -1,6 +1,6 @@
 //! `system.*`: what the engine knows by itself.
 
-use std::time::SystemTime;
+use std::{sync::OnceLock, time::SystemTime};
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde_json::{Map, Value};
@@ -27,7 +27,9 @@ pub(crate) const NAMES: [&str; 12] = [
 /// What does not change from call to call.
 #[derive(Clone, Debug)]
 pub(super) struct Host {
-    pub(super) zone: TimeZone,
+    timezone: Option<String>,
+    /// Found when a time is first asked for: the database of zones is not small.
+    zone: OnceLock<TimeZone>,
     pub(super) os: String,
     pub(super) language: String,
 }
@@ -36,10 +38,20 @@ impl Host {
     /// The machine, with the configured zone and language where they are given.
     pub(super) fn new(timezone: Option<&str>, os: Option<&str>, language: Option<&str>) -> Self {
         Self {
-            zone: timezone.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(TimeZone::system),
+            timezone: timezone.map(str::to_owned),
+            zone: OnceLock::new(),
             os: os.unwrap_or(std::env::consts::OS).to_owned(),
             language: language.map_or_else(locale, str::to_owned),
         }
+    }
+}
+
+impl Host {
+    fn zone(&self) -> &TimeZone {
+        self.zone.get_or_init(|| {
+            let named = self.timezone.as_deref().and_then(|name| TimeZone::get(name).ok());
+            named.unwrap_or_else(TimeZone::system)
+        })
     }
 }
 
@@ -103,7 +115,7 @@ impl<'a> System<'a> {
     }
 
     fn zoned(&self) -> Zoned {
-        Timestamp::try_from(self.now).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(self.host.zone.clone())
+        Timestamp::try_from(self.now).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(self.host.zone().clone())
     }
 
     fn formatted(&self, format: &str) -> String {
@@ -112,7 +124,7 @@ impl<'a> System<'a> {
 
     /// The name of the zone, or its offset where it has no name.
     fn timezone(&self) -> String {
-        match self.host.zone.iana_name() {
+        match self.host.zone().iana_name() {
             Some(name) => name.to_owned(),
             None => self.formatted("%:z"),
         }

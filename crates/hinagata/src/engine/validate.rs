@@ -1,5 +1,6 @@
 //! Whether values are what a prompt declares; everything that is wrong is told at once.
 
+use hinagata_value::Key;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -53,18 +54,16 @@ pub struct SchemaProblem {
 
 impl Validation {
     /// Checks what the caller and the agent give.
-    pub(super) fn of(
-        parameters: &Parameters,
+    pub(super) fn of<'p>(
+        parameters: impl Iterator<Item = (&'p Parameter, &'p Key)>,
         call: &Map<String, Value>,
         agent: Option<&Map<String, Value>>,
         schemas: &Schemas,
         comes_by_itself: impl Fn(&Parameter) -> bool,
     ) -> Self {
         let mut found = Self::default();
-        for parameter in parameters {
-            let value = call
-                .get(parameter.name.as_str())
-                .or_else(|| agent.and_then(|agent| agent.get(parameter.name.as_str())));
+        for (parameter, key) in parameters {
+            let value = key.find(call).or_else(|| agent.and_then(|agent| agent.get(parameter.name.as_str())));
             match value {
                 Some(value) => found.check(parameter, value, schemas),
                 None if parameter.class == Class::Required && !comes_by_itself(parameter) => {
@@ -73,10 +72,7 @@ impl Validation {
                 None => {}
             }
         }
-        if !call.is_empty() {
-            found.reserved =
-                RESERVED.into_iter().filter(|name| call.contains_key(*name)).map(str::to_owned).collect();
-        }
+        found.reserved = reserved(call);
         found.valid = found.missing.is_empty()
             && found.type_errors.is_empty()
             && found.schema_errors.is_empty()
@@ -142,6 +138,28 @@ impl Validation {
             None => error,
         })
     }
+}
+
+/// Whether every value has its declared type, nothing is missing, and no name is reserved.
+pub(super) fn all_fit<'p>(
+    parameters: impl Iterator<Item = (&'p Parameter, &'p Key)>,
+    call: &Map<String, Value>,
+) -> bool {
+    let fine = |(parameter, key): (&Parameter, &Key)| match key.find(call) {
+        Some(value) => fits(parameter.kind, value),
+        None => parameter.class != Class::Required,
+    };
+    let mut parameters = parameters;
+    parameters.all(fine) && reserved(call).is_empty()
+}
+
+fn reserved(call: &Map<String, Value>) -> Vec<String> {
+    /// Up to here comparing names is cheaper than looking them up.
+    const FEW: usize = 32;
+    if call.len() <= FEW && !call.keys().any(|name| RESERVED.contains(&name.as_str())) {
+        return Vec::new();
+    }
+    RESERVED.into_iter().filter(|name| call.contains_key(*name)).map(str::to_owned).collect()
 }
 
 fn to_value(value: &impl Serialize) -> Value {
@@ -237,7 +255,8 @@ mod tests {
         let call = given.as_object().expect("is a map");
         let parameters = parameters(declared);
         let schemas = Schemas::compile(&parameters).expect("compiles");
-        Validation::of(&parameters, call, None, &schemas, has_origin)
+        let keys: Vec<Key> = parameters.iter().map(|parameter| Key::new(parameter.name.as_str())).collect();
+        Validation::of(parameters.iter().zip(&keys), call, None, &schemas, has_origin)
     }
 
     #[test]
