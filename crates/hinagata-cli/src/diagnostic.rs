@@ -1,28 +1,59 @@
 //! Messages that look like a compiler's: what, where with an excerpt, the way there, what to do next.
 
+mod notes;
+
 use std::ops::Range;
 
 use annotate_snippets::{
-    AnnotationKind, Element, Group, Level, Message, Origin, Renderer, Snippet, normalize_untrusted_str,
+    AnnotationKind, Element, Group, Message, Origin, Renderer, Snippet, normalize_untrusted_str,
 };
 use hinagata_value::Place;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
-use crate::failure::Code;
+use crate::exit;
 
-/// Steps of the way to an error that are shown at each of its ends.
-const STEPS_SHOWN: usize = 4;
-/// Characters of a source line that a note shows.
-const NOTE_WIDTH: usize = 60;
+/// How serious it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    Error,
+    Warning,
+}
+
+impl Level {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// What the paths of places start at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// The current directory: they are as the user wrote them.
+    Current,
+    /// The workspace root.
+    Workspace,
+}
 
 /// Something to tell the user about what they wrote.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Diagnostic {
-    pub(crate) code: Code,
+    pub(crate) level: Level,
+    pub(crate) code: &'static str,
+    pub(crate) exit: exit::Code,
     pub(crate) message: String,
+    /// What it tells a machine, by name.
+    pub(crate) details: Map<String, Json>,
     pub(crate) place: Option<Place>,
+    pub(crate) base: Base,
+    /// The file or directory that it is about, where there is no place.
+    pub(crate) about: Option<String>,
     /// The includes, imports and calls around the place, innermost first.
     pub(crate) chain: Vec<Place>,
+    /// What the system said.
+    pub(crate) cause: Option<String>,
     /// Names that may have been meant.
     pub(crate) near: Vec<String>,
     /// What to do next.
@@ -30,28 +61,51 @@ pub(crate) struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: &'static str, exit: exit::Code, message: impl Into<String>) -> Self {
         Self {
+            level: Level::Error,
             code,
+            exit,
             message: message.into(),
+            details: Map::new(),
             place: None,
+            base: Base::Current,
+            about: None,
             chain: Vec::new(),
+            cause: None,
             near: Vec::new(),
             advice: Vec::new(),
         }
     }
 
+    /// The same with the paths of its places as the user can open them.
+    pub(crate) fn shown(mut self, shown: impl Fn(&str) -> String) -> Self {
+        if self.base == Base::Workspace {
+            for place in self.place.iter_mut().chain(&mut self.chain) {
+                place.template = shown(&place.template);
+            }
+            self.about = self.about.as_deref().map(&shown);
+        }
+        self
+    }
+
     /// The message for people, with colours: to be written to a stream that knows whether to keep them.
     pub(crate) fn text(&self) -> String {
-        let title = Level::ERROR.primary_title(self.title());
-        // What is wrong with a call of the command needs no name to search for.
-        let title = if self.code == Code::Usage { title } else { title.id(self.code.as_str()) };
-        let mut group = Group::with_title(title);
+        let level = match self.level {
+            Level::Error => annotate_snippets::Level::ERROR,
+            Level::Warning => annotate_snippets::Level::WARNING,
+        };
+        let title = level.primary_title(self.title());
+        // What is wrong with a call of the command, or merely odd, needs no name to search for.
+        let named = self.level == Level::Error && self.exit != exit::Code::Usage;
+        let mut group = Group::with_title(if named { title.id(self.code) } else { title });
         if let Some(place) = &self.place {
             group = group.element(excerpt(place));
+        } else if let Some(about) = &self.about {
+            group = group.element(Origin::path(normalize_untrusted_str(about)));
         }
-        let notes = self.notes().into_iter().map(|text| remark(Level::NOTE, &text));
-        let helps = self.helps().map(|text| remark(Level::HELP, &text));
+        let notes = notes::notes(self).into_iter().map(|text| remark(annotate_snippets::Level::NOTE, &text));
+        let helps = self.helps().map(|text| remark(annotate_snippets::Level::HELP, &text));
         let group = group.elements(notes).elements(helps);
         format!("{}\n", Renderer::styled().render(&[group]))
     }
@@ -59,16 +113,17 @@ impl Diagnostic {
     /// The message for scripts.
     pub(crate) fn json(&self) -> Json {
         let place = self.place.as_ref();
-        json!({"error": {
-            "code": self.code.as_str(),
+        json!({
+            "code": self.code,
             "message": self.message,
-            "template": place.map(|place| &place.template),
+            "details": self.details,
+            "file": place.map(|place| &place.template).or(self.about.as_ref()),
             "line": place.map(|place| place.line),
             "column": place.and_then(known_column),
             "near": self.near,
             "hint": (!self.advice.is_empty()).then(|| self.advice.join("; ")),
             "chain": self.chain.iter().map(place_json).collect::<Vec<_>>(),
-        }})
+        })
     }
 
     /// The message without the place that Go puts before it: the excerpt shows it, and counts columns
@@ -78,51 +133,18 @@ impl Diagnostic {
         rest.and_then(after_go_place).unwrap_or(&self.message)
     }
 
-    /// The way to the place: steps from the same place are one, and of many only the ends are shown.
-    fn notes(&self) -> Vec<String> {
-        let same = |a: &Place, b: &Place| (&a.template, a.line, a.column) == (&b.template, b.line, b.column);
-        let steps: Vec<_> = self.chain.chunk_by(same).map(step).collect();
-        let between = steps.len().saturating_sub(2 * STEPS_SHOWN);
-        if between < 2 {
-            return steps;
-        }
-        let (inner, outer) = (&steps[..STEPS_SHOWN], &steps[steps.len() - STEPS_SHOWN..]);
-        [inner, &[format!("… {between} more …")], outer].concat()
-    }
-
     fn helps(&self) -> impl Iterator<Item = String> {
         did_you_mean(&self.near).into_iter().chain(self.advice.iter().cloned())
     }
 }
 
-/// One step of the way to a place, taken as often as it stands in `places`.
-fn step(places: &[Place]) -> String {
-    let place = &places[0];
-    let often = if places.len() > 1 { format!(" ({} times)", places.len()) } else { String::new() };
-    match place.excerpt.as_deref().map(|line| around(line, place.column)) {
-        Some(line) if !line.is_empty() => format!("reached from {place}{often}: {line}"),
-        _ => format!("reached from {place}{often}"),
-    }
-}
-
-/// The part of `line` around `column` that a note shows.
-fn around(line: &str, column: u32) -> String {
-    let before = (column as usize).saturating_sub(NOTE_WIDTH / 2);
-    match line.char_indices().nth(before) {
-        Some((at, _)) if before > 0 && line.chars().count() > NOTE_WIDTH => {
-            format!("…{}", shortened(line[at..].trim_end(), NOTE_WIDTH - 1))
-        }
-        _ => shortened(line.trim(), NOTE_WIDTH),
-    }
-}
-
 /// A line below the excerpt. Names of templates and the like come from strangers.
-fn remark<'a>(level: Level<'a>, text: &str) -> Message<'a> {
+fn remark<'a>(level: annotate_snippets::Level<'a>, text: &str) -> Message<'a> {
     level.message(normalize_untrusted_str(text))
 }
 
 fn place_json(place: &Place) -> Json {
-    json!({"template": place.template, "line": place.line, "column": known_column(place)})
+    json!({"file": place.template, "line": place.line, "column": known_column(place)})
 }
 
 fn known_column(place: &Place) -> Option<u32> {
@@ -154,10 +176,21 @@ fn covered(line: &str, place: &Place) -> Range<usize> {
     let text = line.len() - line.trim_start().len()..line.trim_end().len();
     let Some(column) = known_column(place) else { return text.start.min(text.end)..text.end };
     let start = line.char_indices().nth(column as usize - 1).map_or(line.len(), |(at, _)| at);
-    let wanted = place.span.map_or(0, |(from, to)| to.saturating_sub(from) as usize);
+    let wanted =
+        place.span.map_or_else(|| word(&line[start..]), |(from, to)| to.saturating_sub(from) as usize);
     let end = line.floor_char_boundary(start.saturating_add(wanted)).min(text.end);
     let next = line[start..].chars().next().map_or(start, |character| start + character.len_utf8());
     start..end.max(next)
+}
+
+/// The bytes of the word, or of the quoted text, that `text` starts with.
+fn word(text: &str) -> usize {
+    let quoted = text.chars().next().filter(|first| matches!(first, '"' | '\''));
+    let end = match quoted {
+        Some(quote) => text[1..].find(quote).map(|at| at + 2),
+        None => text.find(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ')' | ']' | '}')),
+    };
+    end.unwrap_or(text.len())
 }
 
 /// What follows `NAME:LINE: ` or `NAME:LINE:COLUMN: `.
@@ -203,6 +236,10 @@ mod tests {
         Place { template: "t.md".into(), line, column, span, excerpt: Some(excerpt.into()) }
     }
 
+    fn undefined(message: &str) -> Diagnostic {
+        Diagnostic::new("render.undefined", exit::Code::Failed, message)
+    }
+
     fn plain(diagnostic: &Diagnostic) -> String {
         anstream::adapter::strip_str(&diagnostic.text()).to_string()
     }
@@ -214,6 +251,10 @@ mod tests {
             ("日本 {{ é }}", 7, Some((10, 12)), "é"),
             ("{{ a", 4, Some((3, 90)), "a"),
             ("{{ a ", 4, None, "a"),
+            ("steps = many # no", 9, None, "many"),
+            ("a = \"b c\", d", 5, None, "\"b c\""),
+            ("a = \"b", 5, None, "\"b"),
+            ("[é, x]", 2, None, "é"),
             ("  {{ a }} ", 0, Some((0, 2)), "{{ a }}"),
             ("short", 60, Some((100, 101)), ""),
             ("", 1, Some((0, 0)), ""),
@@ -231,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_message_shows_excerpt_way_and_advice() {
-        let mut diagnostic = Diagnostic::new(Code::Undefined, "'nmae' is undefined");
+        let mut diagnostic = undefined("'nmae' is undefined");
         diagnostic.place = Some(place("Hello {{ nmae }}", 3, 10, Some((20, 24))));
         diagnostic.chain = vec![place("{% include 't.md' %}", 12, 1, None)];
         diagnostic.near = vec!["name".into(), "nme".into()];
@@ -253,37 +294,8 @@ error[render.undefined]: 'nmae' is undefined
     }
 
     #[test]
-    fn a_long_way_is_shown_at_its_ends() {
-        let mut diagnostic = Diagnostic::new(Code::Limit, "too deep");
-        diagnostic.chain = (1..=200).map(|line| place("", line, 0, None)).collect();
-        let notes = diagnostic.notes();
-        assert_eq!(notes.len(), 9);
-        assert_eq!((&*notes[0], &*notes[4]), ("reached from t.md:1", "… 192 more …"));
-        assert_eq!(notes[8], "reached from t.md:200");
-    }
-
-    #[test]
-    fn steps_from_one_place_are_counted() {
-        let mut diagnostic = Diagnostic::new(Code::Limit, "too deep");
-        diagnostic.chain =
-            vec![place("{{ f() }}", 1, 4, None), place("{{ f() }}", 1, 4, None), place("x", 2, 1, None)];
-        assert_eq!(
-            diagnostic.notes(),
-            ["reached from t.md:1:4 (2 times): {{ f() }}", "reached from t.md:2:1: x"]
-        );
-    }
-
-    #[test]
-    fn a_note_shows_the_part_of_a_long_line_that_matters() {
-        let line = format!("{}{{% include 'x' %}}{}", "a".repeat(100), "b".repeat(100));
-        assert_eq!(around(&line, 104), format!("…{}{{% include 'x' %}}{}…", "a".repeat(26), "b".repeat(15)));
-        assert_eq!(around("  short  ", 4), "short");
-        assert_eq!(around("", 0), "");
-    }
-
-    #[test]
     fn a_message_cannot_smuggle_control_characters_to_the_terminal() {
-        let mut diagnostic = Diagnostic::new(Code::Runtime, "a\x1b[31mb");
+        let mut diagnostic = undefined("a\x1b[31mb");
         diagnostic.place = Some(place("x\x1b[2Jy", 1, 1, None));
         diagnostic.place.as_mut().expect("was set").template = "t\x1b]0;title\x07".into();
         diagnostic.chain = vec![place("z\x1b[2J", 1, 1, None)];
@@ -299,7 +311,7 @@ error[render.undefined]: 'nmae' is undefined
     #[test]
     fn the_place_that_go_puts_before_a_message_is_not_shown_twice() {
         let go = "template: a: b.tmpl:1:9: executing \"b\" at <.x>: no";
-        let mut diagnostic = Diagnostic::new(Code::Runtime, go);
+        let mut diagnostic = undefined(go);
         assert_eq!(diagnostic.title(), go, "without a place it says where");
         diagnostic.place = Some(place("{{.x.y}}", 1, 10, None));
         assert_eq!(diagnostic.title(), "executing \"b\" at <.x>: no");
@@ -317,15 +329,15 @@ error[render.undefined]: 'nmae' is undefined
 
     #[test]
     fn a_script_gets_every_field_and_null_where_nothing_is_known() {
-        let mut diagnostic = Diagnostic::new(Code::Syntax, "no");
-        let error = &diagnostic.json()["error"];
+        let mut diagnostic = undefined("no");
+        let error = &diagnostic.json();
         assert_eq!(
             (&error["code"], &error["line"], &error["hint"]),
-            (&json!("render.syntax"), &Json::Null, &Json::Null)
+            (&json!("render.undefined"), &Json::Null, &Json::Null)
         );
         diagnostic.place = Some(place("x", 4, 0, None));
         diagnostic.advice = vec!["a".into(), "b".into()];
-        let error = &diagnostic.json()["error"];
+        let error = &diagnostic.json();
         assert_eq!(
             (&error["line"], &error["column"], &error["hint"]),
             (&json!(4), &Json::Null, &json!("a; b"))

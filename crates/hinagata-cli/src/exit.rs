@@ -43,6 +43,13 @@ impl Code {
     }
 }
 
+impl Code {
+    /// The code with this number; anything that is none of ours has failed.
+    pub(crate) fn numbered(number: u8) -> Self {
+        Self::ALL.into_iter().find(|code| *code as u8 == number).unwrap_or(Self::Failed)
+    }
+}
+
 impl From<Code> for ExitCode {
     fn from(code: Code) -> Self {
         Self::from(code as u8)
@@ -54,10 +61,11 @@ pub(crate) fn help() -> String {
     let mut text = String::from(
         "\
 Examples:
-  hina render-file hello.md name=Rumi            fill a template
-  hina render-file hello.md --vars vars.json     with variables of a file
-  hina render-file hello.md name=Rumi --explain  show where each piece came from
-  hina limits                                    what a render may use
+  hina init                                make a workspace with an example
+  hina list                                the prompts there are
+  hina show general_system                 what a prompt declares
+  hina render-file hello.md name=Rumi      fill a template file
+  hina config                              the settings, and where each comes from
 
 Exit codes:
 ",

@@ -1,92 +1,43 @@
 //! What a command can fail with: each failure has one code for scripts and one exit code.
 
-use std::io;
+use std::{error::Error as _, io};
 
+use hinagata::Code;
 use hinagata_value::{Error, ErrorKind, Place};
 
-use crate::{diagnostic::Diagnostic, exit};
-
-/// The stable name of a failure, the same through every door.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
-    Usage,
-    NotFound,
-    Syntax,
-    Undefined,
-    TemplateNotFound,
-    Security,
-    Runtime,
-    Limit,
-    Deadline,
-}
-
-impl Code {
-    /// The code of an error of an engine.
-    ///
-    /// Endless recursion is an error of kind `runtime` that names its limit: the limit decides.
-    fn of(error: &Error) -> Self {
-        match error.kind() {
-            ErrorKind::Deadline => Self::Deadline,
-            _ if error.limit().is_some() => Self::Limit,
-            ErrorKind::Syntax => Self::Syntax,
-            ErrorKind::Undefined => Self::Undefined,
-            ErrorKind::NotFound => Self::TemplateNotFound,
-            ErrorKind::Security => Self::Security,
-            ErrorKind::Limit => Self::Limit,
-            _ => Self::Runtime,
-        }
-    }
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Usage => "usage",
-            Self::NotFound => "not_found",
-            Self::Syntax => "render.syntax",
-            Self::Undefined => "render.undefined",
-            Self::TemplateNotFound => "render.template_not_found",
-            Self::Security => "render.security",
-            Self::Runtime => "render.runtime",
-            Self::Limit => "render.limit",
-            Self::Deadline => "deadline",
-        }
-    }
-
-    const fn exit(self) -> exit::Code {
-        match self {
-            Self::Usage => exit::Code::Usage,
-            Self::NotFound => exit::Code::NotFound,
-            Self::Syntax | Self::Undefined | Self::TemplateNotFound | Self::Security | Self::Runtime => {
-                exit::Code::Failed
-            }
-            Self::Limit | Self::Deadline => exit::Code::Limit,
-        }
-    }
-}
+use crate::{
+    diagnostic::{Base, Diagnostic, Level},
+    exit,
+};
 
 /// Why a command ended without its result.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Something to tell the user.
     Told(Box<Diagnostic>),
+    /// The result was printed, and what it tells is a failure.
+    Printed(exit::Code),
     /// The result could not be written.
     Output(io::Error),
 }
 
 impl Failure {
-    /// The command was called in a way that it cannot follow.
+    /// The arguments of a call cannot be followed.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::Told(Box::new(Diagnostic::new(Code::Usage, message)))
+        Self::Told(Box::new(Diagnostic::new("usage", exit::Code::Usage, message)))
     }
 
-    /// What the command was to work on does not exist.
+    /// What was asked for is not there.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self::Told(Box::new(Diagnostic::new(Code::NotFound, message)))
+        Self::Told(Box::new(Diagnostic::new(Code::NotFound.as_str(), exit::Code::NotFound, message)))
     }
 
     /// A template failed; `path` turns the name of a template into what the user calls it.
     pub(crate) fn template(error: &Error, path: impl Fn(&str) -> String) -> Self {
         let shown = |place: &Place| Place { template: path(&place.template), ..place.clone() };
-        let mut diagnostic = Diagnostic::new(Code::of(error), error.message());
+        let code = code_of(error);
+        let exit = exit::Code::numbered(code.exit_code());
+        let mut diagnostic = Diagnostic::new(code.as_str(), exit, error.message());
         diagnostic.place = error.place().map(shown);
         diagnostic.chain = error.chain().iter().map(shown).collect();
         diagnostic.near = error.near().to_vec();
@@ -94,37 +45,104 @@ impl Failure {
         Self::Told(Box::new(diagnostic))
     }
 
-    /// The same failure with more advice.
-    pub(crate) fn advise(mut self, advice: impl Into<String>) -> Self {
+    fn change(mut self, change: impl FnOnce(&mut Diagnostic)) -> Self {
         if let Self::Told(diagnostic) = &mut self {
-            diagnostic.advice.push(advice.into());
+            change(diagnostic);
         }
         self
+    }
+
+    /// The same failure with more advice.
+    pub(crate) fn advise(self, advice: impl Into<String>) -> Self {
+        self.change(|diagnostic| diagnostic.advice.push(advice.into()))
     }
 
     /// The same failure with names that may have been meant.
-    pub(crate) fn near(mut self, near: Vec<String>) -> Self {
-        if let Self::Told(diagnostic) = &mut self {
-            diagnostic.near = near;
-        }
-        self
+    pub(crate) fn near(self, near: Vec<String>) -> Self {
+        self.change(|diagnostic| diagnostic.near = near)
     }
 
     /// The same failure at a place in a file.
-    pub(crate) fn at(mut self, place: Place) -> Self {
-        if let Self::Told(diagnostic) = &mut self {
-            diagnostic.place = Some(place);
-        }
-        self
+    pub(crate) fn at(self, place: Place) -> Self {
+        self.change(|diagnostic| diagnostic.place = Some(place))
     }
 
     /// The exit code that tells a script of it.
     pub(crate) fn exit(&self) -> exit::Code {
         match self {
-            Self::Told(diagnostic) => diagnostic.code.exit(),
+            Self::Told(diagnostic) => diagnostic.exit,
+            Self::Printed(code) => *code,
             // The reader has seen enough, as in `hina … | head`: no failure of ours.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::Code::Fine,
             Self::Output(_) => exit::Code::Failed,
         }
+    }
+}
+
+/// The code of an error of a template language.
+///
+/// Endless recursion is an error of kind `runtime` that names its limit: the limit decides.
+fn code_of(error: &Error) -> Code {
+    match error.kind() {
+        ErrorKind::Deadline => Code::Deadline,
+        _ if error.limit().is_some() => Code::RenderLimit,
+        ErrorKind::Syntax => Code::RenderSyntax,
+        ErrorKind::Undefined => Code::RenderUndefined,
+        ErrorKind::NotFound => Code::RenderTemplateNotFound,
+        ErrorKind::Security => Code::RenderSecurity,
+        ErrorKind::Limit => Code::RenderLimit,
+        _ => Code::RenderRuntime,
+    }
+}
+
+impl From<hinagata::Error> for Failure {
+    fn from(error: hinagata::Error) -> Self {
+        Self::Told(Box::new(Diagnostic::from(&error)))
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// Only results are written where nothing else words the error.
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<&hinagata::Error> for Diagnostic {
+    fn from(error: &hinagata::Error) -> Self {
+        let exit = exit::Code::numbered(error.exit_code());
+        let mut diagnostic = Self::new(error.code().as_str(), exit, error.message());
+        let cause = error.source().and_then(|cause| cause.downcast_ref::<Error>());
+        diagnostic.base = Base::Workspace;
+        diagnostic.details = error.details().clone();
+        diagnostic.place = error.place().map(|place| Place {
+            template: place.file.clone(),
+            line: place.line,
+            column: place.column,
+            // Only the template knows how much of the line is meant.
+            span: cause.and_then(|cause| cause.place()?.span),
+            excerpt: place.excerpt.clone(),
+        });
+        diagnostic.chain = cause.map(|cause| cause.chain().to_vec()).unwrap_or_default();
+        diagnostic.near = error.near().to_vec();
+        diagnostic.advice.extend(error.hint().map(str::to_owned));
+        if cause.is_none() {
+            diagnostic.cause = error.source().map(ToString::to_string);
+        }
+        diagnostic
+    }
+}
+
+impl From<&hinagata::Diagnostic> for Diagnostic {
+    fn from(found: &hinagata::Diagnostic) -> Self {
+        let mut diagnostic = Self::from(&found.error);
+        diagnostic.level = match found.severity {
+            hinagata::Severity::Error => Level::Error,
+            hinagata::Severity::Warning => Level::Warning,
+        };
+        if diagnostic.place.is_none() {
+            diagnostic.about = Some(found.source.clone());
+        }
+        diagnostic
     }
 }

@@ -1,19 +1,18 @@
 //! Templates from files: found by name beneath one directory.
 
 use std::{
+    borrow::Cow,
     cell::RefCell,
     fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
 
+use hinagata::source::{Directory, Refused};
 use hinagata_template::{Engine, SourceText, Sources};
 use hinagata_value::{Error, LimitKind, Limits, Place, Result};
 
-use crate::{
-    beneath::{Directory, Refused},
-    input::reason,
-};
+use crate::input::reason;
 
 /// Files that are looked at to advise on a name that was not found.
 const MOST_NAMES: usize = 1_000;
@@ -60,10 +59,12 @@ impl Files {
 
     fn read(&self, name: &str) -> Result<Option<String>> {
         let Some(root) = &self.root else { return Ok(None) };
-        match root.file(name) {
-            Ok(file) => source(name, file, &self.limits).map(Some),
+        match root.file(&plain(name)) {
+            Ok((file, _)) => source(name, file, &self.limits).map(Some),
             Err(Refused::Missing) => Ok(None),
-            Err(Refused::NoFile(what)) => {
+            Err(Refused::NoFile) => {
+                let directory = root.path().join(name).is_dir();
+                let what = if directory { "a directory" } else { "no regular file" };
                 self.remark(format!("`{name}` is {what}"));
                 Ok(None)
             }
@@ -85,6 +86,15 @@ impl Sources for Files {
 
     fn names(&self) -> Vec<String> {
         self.root.as_ref().map(|root| names_beneath(root.path())).unwrap_or_default()
+    }
+}
+
+/// The name without the steps that lead nowhere, as in `./a.md`.
+fn plain(name: &str) -> Cow<'_, str> {
+    if name.split('/').any(|part| part == ".") {
+        Cow::Owned(name.split('/').filter(|part| *part != ".").collect::<Vec<_>>().join("/"))
+    } else {
+        Cow::Borrowed(name)
     }
 }
 
@@ -167,7 +177,7 @@ mod tests {
             fs::create_dir_all(path.parent().expect("has one")).expect("made");
             fs::write(path, content).expect("written");
         }
-        let root = Directory::open(place.path()).expect("is there");
+        let root = Directory::open(place.path()).expect("opens").expect("is there");
         (place, Files::new(Some(root), Path::new("main.tmpl"), Engine::Jinja, limits))
     }
 
@@ -181,6 +191,7 @@ mod tests {
         assert_eq!(found("a.md"), Some((Engine::Jinja, "A".to_owned())));
         assert_eq!(found("sub/b.gotmpl"), Some((Engine::Go, "B".to_owned())));
         assert_eq!(found("c.tmpl"), Some((Engine::Jinja, "C".to_owned())), "as the template itself");
+        assert_eq!(found("./sub/./b.gotmpl").map(|(_, text)| text), Some("B".to_owned()));
         assert_eq!(found("b.gotmpl"), None);
     }
 

@@ -4,47 +4,64 @@
 //! that reads its arguments, makes one call and prints; what a failure is called and how a script sees
 //! it is in [`failure`], how it looks in [`diagnostic`].
 
-mod beneath;
 mod clock;
 mod commands;
+mod completion;
 mod diagnostic;
+mod difference;
 mod exit;
 mod failure;
 mod files;
 mod input;
-mod limits;
+mod output;
+mod paths;
+mod scaffold;
+mod terminal;
 mod variables;
+mod workspace;
 
-use std::{io::Write as _, process::ExitCode};
+use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use clap_complete::CompleteEnv;
+use serde_json::json;
 
 use crate::{
-    commands::{Command, Format},
+    commands::Command,
     failure::Failure,
+    output::Format,
+    workspace::{Globals, current_directory},
 };
 
 /// Find prompts, fill them and hand them over.
 #[derive(Parser)]
 #[command(name = "hina", version, arg_required_else_help = true, after_help = exit::help())]
 struct Arguments {
-    /// Print JSON instead of text for people
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    globals: Globals,
     #[command(subcommand)]
     command: Command,
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    if std::env::var_os(completion::VARIABLE).is_some() {
+        CompleteEnv::with_factory(Arguments::command).var(completion::VARIABLE).complete();
+    }
+    let mut command = Arguments::command();
+    // What cannot be read must look as it should, too.
+    if std::env::args_os().any(|argument| argument == "--no-color") {
+        anstream::ColorChoice::Never.write_global();
+        command = command.color(clap::ColorChoice::Never);
+    }
+    let parsed = command.try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+    let Arguments { globals, command } = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
     };
-    let format = if arguments.json { Format::Json } else { Format::Text };
-    match arguments.command.run(format) {
+    match command.run(&globals) {
         Ok(()) => exit::Code::Fine.into(),
         Err(failure) => {
-            tell(&failure, format);
+            tell(&failure, &globals);
             failure.exit().into()
         }
     }
@@ -57,30 +74,33 @@ fn refused(error: &clap::Error) -> ExitCode {
         let text = error.render().to_string();
         let message = text.split("\n\n").next().unwrap_or_default();
         let failure = Failure::usage(message.strip_prefix("error: ").unwrap_or(message));
-        tell(&failure, Format::Json);
+        tell(&failure, &Globals::for_scripts());
         return failure.exit().into();
     }
     error.exit()
 }
 
 /// Says on standard error what failed; colours are left out where nobody would see them.
-fn tell(failure: &Failure, format: Format) {
-    if failure.exit() == exit::Code::Fine {
-        return;
-    }
-    let text = match (failure, format) {
-        (Failure::Told(diagnostic), Format::Text) => diagnostic.text(),
-        (Failure::Told(diagnostic), Format::Json) => format!("{}\n", diagnostic.json()),
-        (Failure::Output(error), _) => format!("error: cannot write the result: {error}\n"),
+fn tell(failure: &Failure, globals: &Globals) {
+    let text = match failure {
+        Failure::Told(diagnostic) => {
+            let (root, current) = (globals.root().path, current_directory());
+            let shown = diagnostic.clone().shown(|name| paths::shown(&root, &current, name));
+            match Format::of(globals) {
+                Format::Text => shown.text(),
+                Format::Json => format!("{}\n", json!({"error": shown.json()})),
+            }
+        }
+        Failure::Printed(_) => return,
+        Failure::Output(_) if failure.exit() == exit::Code::Fine => return,
+        Failure::Output(error) => format!("error: cannot write the result: {error}\n"),
     };
     // Where standard error is closed too, the exit code still tells.
-    let _ = anstream::stderr().write_all(text.as_bytes());
+    output::talk(&text);
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]

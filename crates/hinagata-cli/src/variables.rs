@@ -207,7 +207,7 @@ mod tests {
         let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         read(&[], &arguments, &Inputs::default()).map_err(|failure| match failure {
             Failure::Told(diagnostic) => diagnostic.message,
-            Failure::Output(error) => error.to_string(),
+            other => format!("{other:?}"),
         })
     }
 

@@ -1,6 +1,10 @@
 //! Transcripts of the command line: `tests/cmd`.
 
+mod common;
+
 #[test]
 fn commands_answer_as_their_transcripts_say() {
-    trycmd::TestCases::new().case("tests/cmd/*.trycmd").case("tests/cmd/*.toml");
+    let (cases, _place) = common::cases();
+    cases.case("tests/cmd/*.trycmd").case("tests/cmd/*.toml");
+    cases.run();
 }

@@ -1,7 +1,11 @@
 //! The pages that show commands: they are run where their reader runs them, at the root of the project.
 
+mod common;
+
 #[test]
 fn commands_answer_as_the_pages_say() {
     std::env::set_current_dir("../..").expect("the project is two levels up");
-    trycmd::TestCases::new().case("docs/cli.md");
+    let (cases, _place) = common::cases();
+    cases.case("docs/cli.md");
+    cases.run();
 }

@@ -76,14 +76,10 @@ impl Catalog {
         let ids =
             self.roots().iter().filter(usable).flat_map(crate::source::Index::ids).map(PromptId::as_str);
         let near = hinagata_value::near_names(id.as_str(), ids.chain(self.vocabulary().words("prompt")));
-        let hint = match near.as_slice() {
-            [] => "`hina list` shows the prompts there are".to_owned(),
-            names => format!("did you mean `{}`?", names.join("` or `")),
-        };
         Error::new(Code::NotFound, format!("there is no prompt `{id}`"))
             .with("prompt_id", id.as_str())
             .with_near(near)
-            .with_hint(hint)
+            .with_hint("`hina list` shows the prompts there are")
     }
 
     /// All directories with this id in search order, whether they may be used or not. A built-in directory stands
@@ -108,6 +104,15 @@ impl Catalog {
     pub fn candidates(&self, name: &str) -> Result<Vec<Candidate>> {
         let id = self.resolve_with(name, |id| self.entries(id).next().is_some())?;
         Ok(self.entries(&id).map(|entry| self.candidate(entry)).collect())
+    }
+
+    /// The directories behind [`Catalog::candidates`], in the same order.
+    ///
+    /// # Errors
+    /// Codes `id` and `not_found`.
+    pub fn candidate_entries(&self, name: &str) -> Result<Vec<Arc<Entry>>> {
+        let id = self.resolve_with(name, |id| self.entries(id).next().is_some())?;
+        Ok(self.entries(&id).map(Arc::clone).collect())
     }
 
     fn candidate(&self, entry: &Entry) -> Candidate {

@@ -171,6 +171,13 @@ impl Error {
         Self::new(Code::Definition, message).with("reason", reason)
     }
 
+    /// The same error in other words.
+    #[must_use]
+    pub(crate) fn reworded(mut self, reword: impl FnOnce(&str) -> String) -> Self {
+        self.0.message = reword(&self.0.message);
+        self
+    }
+
     /// The same error with one more detail for machines.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {

@@ -202,6 +202,16 @@ impl Vocabulary {
         })
     }
 
+    /// The namespaces that have words, in order.
+    #[must_use]
+    pub fn namespaces(&self) -> Vec<&str> {
+        let mut all: Vec<&str> =
+            self.entries.keys().chain(self.preferred.keys()).map(|key| key.0.as_str()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// Every word of `namespace` that has an alias or is one, in order.
     #[must_use]
     pub fn words(&self, namespace: &str) -> Vec<&str> {

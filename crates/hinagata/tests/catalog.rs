@@ -140,7 +140,7 @@ fn unknown_names_come_with_near_ones() {
     let workspace = Workspace::new(&[("user_data/shared/prompts/daily_report/template.md", "x")]);
     let error = workspace.catalog(&[]).choose("daily_reprot").expect_err("is a slip");
     assert_eq!(error.near(), ["daily_report"]);
-    assert_eq!(error.hint(), Some("did you mean `daily_report`?"));
+    assert_eq!(error.hint(), Some("`hina list` shows the prompts there are"));
 }
 
 #[test]

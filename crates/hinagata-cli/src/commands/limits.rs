@@ -1,54 +1,47 @@
-//! `hina limits`: what a render may use by default.
+//! `hina limits`: what a render may use.
 
-use std::io::{self, Write};
-
-use hinagata_value::Limits;
+use hinagata::settings::Resolved;
 use serde_json::{Map, Value};
 
-use super::Format;
 use crate::{
     failure::Failure,
-    limits::{self, Amount, Row},
+    output::{self, Format},
+    workspace::{Globals, Workspace},
 };
 
-/// Print what a render may use by default
+/// Print what a render may use
 ///
 /// Steps and bytes are counted the same on every machine, so that a prompt either fits its limits
-/// everywhere or nowhere.
+/// everywhere or nowhere. Each limit is a setting, limits.NAME.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  hina limits\n  hina limits --json")]
+#[command(
+    after_help = "Examples:\n  hina limits\n  hina limits --json\n  hina limits --set limits.bytes=16MiB"
+)]
 pub(crate) struct Arguments {}
 
-pub(crate) fn run(_arguments: &Arguments, format: Format) -> Result<(), Failure> {
-    let rows = limits::rows(&Limits::default());
-    let text = match format {
-        Format::Text => table(&rows),
-        Format::Json => format!("{:#}\n", json(&rows)),
-    };
-    io::stdout().write_all(text.as_bytes()).map_err(Failure::Output)
-}
-
-impl Amount {
-    fn json(self) -> Value {
-        match self {
-            Self::Count(count) => count.into(),
-            Self::Bytes(bytes) => bytes.into(),
-            Self::Time(time) => u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into(),
-            Self::None => Value::Null,
-        }
+pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let settings = workspace.settings.iter();
+    let limits: Vec<_> =
+        settings.filter_map(|(name, resolved)| Some((name.strip_prefix("limits.")?, resolved))).collect();
+    match Format::of(globals) {
+        Format::Text => output::print(&table(&limits)),
+        // Amounts as plain numbers: items, characters, bytes, seconds.
+        Format::Json => output::print_json(
+            &limits
+                .iter()
+                .map(|(name, found)| ((*name).to_owned(), found.value.clone()))
+                .collect::<Map<String, Value>>(),
+        ),
     }
 }
 
-fn table(rows: &[Row]) -> String {
-    let names = rows.iter().map(|row| row.name.len()).max().unwrap_or_default();
-    let amounts = rows.iter().map(|row| row.amount.text().len()).max().unwrap_or_default();
-    rows.iter()
-        .map(|row| format!("{:names$}  {:>amounts$}  {}\n", row.name, row.amount.text(), row.meaning))
-        .collect()
-}
-
-/// Amounts as plain numbers: bytes, items, and milliseconds where the name says so.
-fn json(rows: &[Row]) -> Value {
-    let name = |row: &Row| if row.name == "deadline" { "deadline_ms" } else { row.name };
-    Value::Object(rows.iter().map(|row| (name(row).to_owned(), row.amount.json())).collect::<Map<_, _>>())
+fn table(limits: &[(&str, &Resolved)]) -> String {
+    let text = |found: &Resolved| found.setting.kind.text(&found.value);
+    let names = limits.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let amounts = limits.iter().map(|(_, found)| text(found).len()).max().unwrap_or_default();
+    let row = |(name, found): &(&str, &Resolved)| {
+        format!("{name:names$}  {:>amounts$}  {}\n", text(found), found.setting.meaning)
+    };
+    limits.iter().map(row).collect()
 }

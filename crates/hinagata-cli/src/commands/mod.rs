@@ -1,32 +1,59 @@
 //! The commands: one file each.
 
+mod candidates;
+mod completions;
+mod config;
+mod doctor;
+mod init;
 mod limits;
+mod list;
+mod man;
+mod new;
 mod render_file;
+mod resolve;
+mod show;
+mod trust;
+mod vocab;
 
 use clap::Subcommand;
 
-use crate::failure::Failure;
-
-/// How results are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// For people.
-    Text,
-    /// For scripts.
-    Json,
-}
+use crate::{failure::Failure, workspace::Globals};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Init(init::Arguments),
+    New(new::Arguments),
+    List(list::Arguments),
+    Show(show::Arguments),
+    Candidates(candidates::Arguments),
+    Resolve(resolve::Arguments),
     RenderFile(Box<render_file::Arguments>),
+    Vocab(vocab::Arguments),
+    Config(config::Arguments),
     Limits(limits::Arguments),
+    Trust(trust::Arguments),
+    Doctor(doctor::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 impl Command {
-    pub(crate) fn run(self, format: Format) -> Result<(), Failure> {
+    pub(crate) fn run(self, globals: &Globals) -> Result<(), Failure> {
         match self {
-            Self::RenderFile(arguments) => render_file::run(&arguments, format),
-            Self::Limits(arguments) => limits::run(&arguments, format),
+            Self::Init(arguments) => init::run(&arguments, globals),
+            Self::New(arguments) => new::run(&arguments, globals),
+            Self::List(arguments) => list::run(&arguments, globals),
+            Self::Show(arguments) => show::run(&arguments, globals),
+            Self::Candidates(arguments) => candidates::run(&arguments, globals),
+            Self::Resolve(arguments) => resolve::run(&arguments, globals),
+            Self::RenderFile(arguments) => render_file::run(&arguments, globals),
+            Self::Vocab(arguments) => vocab::run(&arguments, globals),
+            Self::Config(arguments) => config::run(&arguments, globals),
+            Self::Limits(arguments) => limits::run(&arguments, globals),
+            Self::Trust(arguments) => trust::run(&arguments, globals),
+            Self::Doctor(arguments) => doctor::run(&arguments, globals),
+            Self::Completions(arguments) => completions::run(&arguments, globals),
+            Self::Man(arguments) => man::run(&arguments, globals),
         }
     }
 }

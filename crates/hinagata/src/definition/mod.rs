@@ -16,6 +16,7 @@ pub(crate) mod node;
 mod parameter;
 mod python;
 mod read;
+mod view;
 mod yaml;
 
 pub use hinagata_template::Engine;

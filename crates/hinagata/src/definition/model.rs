@@ -239,6 +239,17 @@ impl UndefinedMode {
     /// The names of the modes.
     pub const NAMES: [&'static str; 4] = ["empty", "jinja", "error", "debug"];
 
+    /// The name of the mode.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::Jinja => "jinja",
+            Self::Error => "error",
+            Self::Debug => "debug",
+        }
+    }
+
     /// The mode called `name`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

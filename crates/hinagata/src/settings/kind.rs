@@ -119,7 +119,8 @@ impl Kind {
     fn no(self, text: &str) -> Wrong {
         let wrong = Wrong::new(format!("must be {}, not `{text}`", self.describe()));
         match self {
-            Self::Count(most) => wrong.hint(format!("write a number from 0 to {most}")),
+            Self::Count(most) if count(text).is_some() => wrong.hint(format!("it can be at most {most}")),
+            Self::Count(_) => wrong,
             Self::Bytes => wrong.hint("write 65536, 64KiB, 1MiB or 1GiB"),
             _ => wrong.hint("write 500ms, 2s or 2"),
         }
@@ -135,6 +136,7 @@ impl Kind {
             }
             (Self::Bytes, Value::Number(number)) => bytes_text(number.as_u64().unwrap_or_default()),
             (Self::Time, Value::Number(number)) => seconds_text(number.as_f64().unwrap_or_default()),
+            (Self::Texts, Value::Array(items)) if items.is_empty() => "-".to_owned(),
             (Self::Texts, Value::Array(items)) => {
                 items.iter().map(|item| item.as_str().unwrap_or_default()).collect::<Vec<_>>().join(", ")
             }
@@ -206,6 +208,6 @@ mod tests {
         assert_eq!(COUNT.text(&json!(20_000)), "20 000");
         assert_eq!(Kind::Time.text(&json!(0.5)), "500 ms");
         assert_eq!(Kind::Texts.text(&json!(["a", "b"])), "a, b");
-        assert_eq!(Kind::Text.text(&Value::Null), "-");
+        assert_eq!((Kind::Text.text(&Value::Null), Kind::Texts.text(&json!([]))), ("-".into(), "-".into()));
     }
 }

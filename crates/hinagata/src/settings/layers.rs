@@ -272,6 +272,11 @@ impl Problems {
             })
         };
         let problems: Vec<Value> = self.errors.iter().map(problem).collect();
-        Err(first.with("problems", problems))
+        let told = match self.errors.len() {
+            1 => first,
+            2 => first.reworded(|message| format!("{message}, and 1 more problem")),
+            count => first.reworded(|message| format!("{message}, and {} more problems", count - 1)),
+        };
+        Err(told.with("problems", problems))
     }
 }

@@ -151,9 +151,16 @@ impl Settings {
         self.values.get(name)
     }
 
-    /// All settings by name, entries of sections among them.
+    /// All settings in the order of the registry, the entries of a section by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Resolved)> {
-        self.values.iter().map(|(name, resolved)| (name.as_str(), resolved))
+        registry::SETTINGS.iter().flat_map(|setting| {
+            // Without its star, the name of a section ends with a dot: its entries start with that.
+            let start = setting.name.trim_end_matches('*');
+            let own =
+                move |name: &str| if setting.is_section() { name.starts_with(start) } else { name == start };
+            let from = self.values.range(start.to_owned()..).take_while(move |(name, _)| own(name));
+            from.map(|(name, resolved)| (name.as_str(), resolved))
+        })
     }
 
     /// What was ignored, and names that nobody knows.

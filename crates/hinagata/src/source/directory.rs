@@ -89,10 +89,14 @@ pub(crate) struct Listed {
 
 /// Why a file was not opened.
 #[derive(Debug)]
-enum Refused {
+pub enum Refused {
+    /// There is nothing of that name.
     Missing,
+    /// The name, or a link that it leads over, points out of the directory.
     Outside,
+    /// There is something of that name, but it is no regular file.
     NoFile,
+    /// It cannot be read.
     Unreadable(io::Error),
 }
 
@@ -241,7 +245,11 @@ impl Directory {
         Ok(listed)
     }
 
-    fn file(&self, name: &str) -> Result<(File, fs::Metadata), Refused> {
+    /// The regular file called `name`, a relative path, and what the system says about it.
+    ///
+    /// # Errors
+    /// Why it was not opened.
+    pub fn file(&self, name: &str) -> Result<(File, fs::Metadata), Refused> {
         stays_inside(name)?;
         let file = self.open_inside(Path::new(name))?;
         let metadata = file.metadata().map_err(Refused::Unreadable)?;

@@ -6,7 +6,7 @@ mod entry;
 
 use std::sync::Arc;
 
-pub use directory::{Directory, ReadFile, Stamp};
+pub use directory::{Directory, ReadFile, Refused, Stamp};
 pub use entry::Entry;
 
 use crate::{PackId, PromptId, Result, pack::Seal};

@@ -2,27 +2,25 @@
 
 use std::path::Path;
 
-use hinagata_value::{Error, ErrorKind, LimitKind, Limits, Place, near_names};
+use hinagata::Settings;
+use hinagata_value::{Error, ErrorKind, LimitKind, Place, near_names};
 use serde_json::Value as Json;
 
-use crate::{
-    failure::Failure,
-    limits::{self, Amount},
-};
+use crate::failure::Failure;
 
 /// Names that are variables only in certain places: nobody passes them.
 const PLACED: [&str; 6] = ["caller", "kwargs", "loop", "self", "super", "varargs"];
 
 /// Names the option that sets the limit which was reached.
-pub(super) fn about_limit(failure: Failure, error: &Error, limits: &Limits) -> Failure {
+pub(super) fn about_limit(failure: Failure, error: &Error, settings: &Settings) -> Failure {
     let name = match error.kind() {
         ErrorKind::Deadline => "deadline",
         _ => error.limit().map_or("", LimitKind::as_str),
     };
-    let Some(row) = limits::rows(limits).into_iter().find(|row| row.name == name) else { return failure };
-    let now = match row.amount {
-        Amount::None => String::new(),
-        amount => format!("; it is {} now", amount.text()),
+    let Some(found) = settings.get(&format!("limits.{name}")) else { return failure };
+    let now = match found.value.is_null() {
+        true => String::new(),
+        false => format!("; it is {} now", found.setting.kind.text(&found.value)),
     };
     failure.advise(format!("`--limit {name}=…` sets the limit{now}"))
 }

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{beneath::Directory, failure::Failure, files::joined, input::reason};
+use hinagata::source::Directory;
+
+use crate::{failure::Failure, files::joined};
 
 pub(super) struct Entry {
     /// The name by which a template would include it.
@@ -26,9 +28,8 @@ impl Entry {
     /// The directory that other templates are loaded from, opened.
     pub(super) fn open_root(&self) -> Result<Option<Directory>, Failure> {
         let open = |root: &PathBuf| {
-            Directory::open(root).map_err(|error| {
-                Failure::usage(format!("cannot open the directory `{}`: {}", root.display(), reason(&error)))
-            })
+            let none = || Failure::usage(format!("there is no directory `{}`", root.display()));
+            Directory::open(root)?.ok_or_else(none)
         };
         self.root.as_ref().map(open).transpose()
     }

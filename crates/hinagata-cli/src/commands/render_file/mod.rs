@@ -13,18 +13,19 @@ use std::{
     thread,
 };
 
-use hinagata_template::Engine;
+use hinagata::{Settings, settings::grouped};
+use hinagata_template::{Engine, Options};
 use hinagata_value::{Limits, near_names};
 use serde_json::Value as Json;
 
 use self::{entry::shown, report::Outcome};
-use super::Format;
 use crate::{
     failure::Failure,
     files,
     input::{Inputs, reason},
-    limits::{Setting, grouped},
+    output::Format,
     variables,
+    workspace::{Globals, Workspace},
 };
 
 /// Stack that the thread of a render has beside what the limits allow.
@@ -57,9 +58,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     engine: Option<options::Language>,
 
-    /// Set a limit; `hina limits` lists them
-    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = Setting::parse)]
-    limits: Vec<Setting>,
+    /// Set a limit, as --set limits.NAME=VALUE; `hina limits` lists them
+    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    limits: Vec<String>,
 
     /// Print for each piece of the text where it came from, in place of the text
     #[arg(long)]
@@ -93,10 +94,18 @@ struct Request<'a> {
     /// The sources of `--with`, in its order.
     more: Vec<String>,
     variables: Json,
+    settings: &'a Settings,
     limits: Limits,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+impl Request<'_> {
+    /// What the engines need to know.
+    fn options(&self) -> Options {
+        self.arguments.behaviour.options(self.settings.undefined())
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let engine = match arguments.engine {
         Some(language) => language.into(),
         None => Engine::of_file(&arguments.template.to_string_lossy()),
@@ -105,22 +114,25 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         return Err(Failure::usage("`--with` is for Go templates, and this is a Jinja template")
             .advise("Jinja loads other templates by itself; `--engine` sets the language"));
     }
-    let mut limits = Limits::default();
-    arguments.limits.iter().for_each(|setting| setting.apply(&mut limits));
+    let limits = arguments.limits.iter().map(|limit| format!("limits.{limit}"));
+    // `--root` of this command is about templates.
+    let workspace = Workspace::open(&globals.without_root().with_settings(limits))?;
+    let settings = &workspace.settings;
+    let limits = settings.limits();
     let inputs = Inputs::default();
-    let source = read_template(&arguments.template, "TEMPLATE", &inputs, &limits)?;
+    let source = read_template(&arguments.template, "TEMPLATE", &inputs, settings)?;
     let more = arguments
         .with
         .iter()
-        .map(|file| read_template(file, "--with -", &inputs, &limits))
+        .map(|file| read_template(file, "--with -", &inputs, settings))
         .collect::<Result<_, _>>()?;
     let variables = variables::read(&arguments.vars, &arguments.variables, &inputs)?;
-    let request = Request { arguments, engine, source, more, variables, limits };
+    let request = Request { arguments, engine, source, more, variables, settings, limits };
     let outcome = on_its_own_stack(&request.limits, || match request.more.is_empty() {
         true => render::render(&request),
         false => set::render(&request),
     })?;
-    report::print(&outcome, arguments.time, format)
+    report::print(&outcome, arguments.time, Format::of(globals))
 }
 
 /// Runs `render` where the stack is as large as the limits say.
@@ -140,14 +152,19 @@ fn on_its_own_stack(
 }
 
 /// The text of the template that the user named with `argument`.
-fn read_template(path: &Path, argument: &str, inputs: &Inputs, limits: &Limits) -> Result<String, Failure> {
+fn read_template(
+    path: &Path,
+    argument: &str,
+    inputs: &Inputs,
+    settings: &Settings,
+) -> Result<String, Failure> {
     let shown = shown(path);
     if path.is_dir() {
         return Err(Failure::usage(format!("`{shown}` is a directory")).advise("name a template file in it"));
     }
     match inputs.open(path, argument)? {
-        Ok(reader) => files::source(&shown, reader, limits)
-            .map_err(|error| advice::about_limit(Failure::template(&error, str::to_owned), &error, limits)),
+        Ok(reader) => files::source(&shown, reader, &settings.limits())
+            .map_err(|error| advice::about_limit(Failure::template(&error, str::to_owned), &error, settings)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(Failure::not_found(format!("there is no file `{shown}`")).near(near_files(path)))
         }

@@ -1,6 +1,7 @@
 //! The options of the command that say how templates behave.
 
 use clap::ValueEnum;
+use hinagata::definition;
 use hinagata_jinja::{ParseOptions, Settings, UndefinedMode};
 use hinagata_template::{Engine, Options};
 
@@ -30,7 +31,7 @@ pub(super) struct Behaviour {
     #[arg(long, conflicts_with = "undefined")]
     strict: bool,
 
-    /// What a variable that is not there gives [default: empty]
+    /// What a variable that is not there gives [default: the setting render.undefined]
     #[arg(long, help_heading = "Jinja")]
     undefined: Option<Undefined>,
 
@@ -69,9 +70,9 @@ enum Undefined {
 }
 
 impl Behaviour {
-    /// What the engines need to know.
-    pub(super) fn options(&self) -> Options {
-        let mut options = Options::default().undefined(self.undefined());
+    /// What the engines need to know; `undefined` is what the settings say.
+    pub(super) fn options(&self, undefined: definition::UndefinedMode) -> Options {
+        let mut options = Options::default().undefined(self.undefined(undefined));
         options.jinja = ParseOptions {
             trim_blocks: self.trim_blocks || self.chat,
             lstrip_blocks: self.lstrip_blocks || self.chat,
@@ -89,11 +90,17 @@ impl Behaviour {
         options
     }
 
-    fn undefined(&self) -> UndefinedMode {
+    fn undefined(&self, setting: definition::UndefinedMode) -> UndefinedMode {
         match self.undefined {
             _ if self.strict => UndefinedMode::Error,
             None if self.chat => UndefinedMode::Jinja,
-            None | Some(Undefined::Empty) => UndefinedMode::Empty,
+            None => match setting {
+                definition::UndefinedMode::Empty => UndefinedMode::Empty,
+                definition::UndefinedMode::Jinja => UndefinedMode::Jinja,
+                definition::UndefinedMode::Error => UndefinedMode::Error,
+                definition::UndefinedMode::Debug => UndefinedMode::Debug,
+            },
+            Some(Undefined::Empty) => UndefinedMode::Empty,
             Some(Undefined::Jinja) => UndefinedMode::Jinja,
             Some(Undefined::Error) => UndefinedMode::Error,
             Some(Undefined::Debug) => UndefinedMode::Debug,

@@ -23,7 +23,7 @@ pub(super) fn render(request: &Request<'_>) -> Result<Outcome, Failure> {
 fn pass(request: &Request<'_>, entry: &Entry, files: &Files) -> Result<Outcome, Error> {
     let Request { arguments, engine, source, variables, limits, .. } = request;
     let started = Instant::now();
-    let template = Template::compile(*engine, &entry.name, source, &arguments.behaviour.options(), limits)?;
+    let template = Template::compile(*engine, &entry.name, source, &request.options(), limits)?;
     let compile = started.elapsed();
 
     let started = Instant::now();
@@ -55,7 +55,7 @@ fn done<T>(pass: Pass<'_, T>) -> Result<T, Error> {
 /// The failure as the user should see it, with advice about variables, files and limits.
 fn failure(error: &Error, request: &Request<'_>, entry: &Entry, files: &Files) -> Failure {
     let failure = Failure::template(error, |name| entry.path(name));
-    let failure = advice::about_limit(failure, error, &request.limits);
+    let failure = advice::about_limit(failure, error, request.settings);
     let failure = advice::about_variable(failure, error, &request.variables);
     advice::about_template(failure, error, entry.root.as_deref(), files.remarks())
 }

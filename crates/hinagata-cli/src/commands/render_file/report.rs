@@ -9,7 +9,7 @@ use std::{
 use hinagata_value::{Error, MarkKind, Segment, Segments, Written};
 use serde_json::{Value as Json, json};
 
-use crate::{commands::Format, diagnostic::shortened, failure::Failure};
+use crate::{diagnostic::shortened, failure::Failure, output::Format};
 
 /// Characters of a piece that the table of origins shows.
 const PIECE_WIDTH: usize = 72;

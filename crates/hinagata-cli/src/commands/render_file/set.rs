@@ -62,7 +62,7 @@ fn pass(request: &Request<'_>, sources: &Sources<'_>) -> Result<Outcome, Error> 
     let Request { arguments, variables, limits, .. } = request;
     let functions = structure_functions();
     let started = Instant::now();
-    let mut set = Set::new(arguments.behaviour.options().go, &functions);
+    let mut set = Set::new(request.options().go, &functions);
     for (name, source) in &sources.sources {
         set.parse(name, source, &Budget::new(limits.clone()))?;
     }
@@ -92,5 +92,5 @@ fn pass(request: &Request<'_>, sources: &Sources<'_>) -> Result<Outcome, Error> 
 fn failure(error: &Error, request: &Request<'_>, sources: &Sources<'_>) -> Failure {
     let failure = Failure::template(error, |name| sources.path(name));
     let failure = advice::about_variable(failure, error, &request.variables);
-    advice::about_limit(failure, error, &request.limits)
+    advice::about_limit(failure, error, request.settings)
 }

@@ -1,0 +1,82 @@
+//! `hina candidates`: every directory that a name could mean.
+
+use hinagata::{Candidate, Catalog};
+use serde_json::{Value, json};
+
+use crate::{
+    completion, difference,
+    failure::Failure,
+    output::{self, Format},
+    workspace::{Globals, Workspace},
+};
+
+/// List every directory that a name could mean
+///
+/// In search order, also those of packs that are not approved. A star marks the one that is used.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The prompt, in any spelling
+    #[arg(add = completion::prompts())]
+    id: String,
+
+    /// Show how the others differ from the first
+    #[arg(long)]
+    diff: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina candidates code_review
+  hina candidates code_review --diff
+  hina candidates code_review --json
+  hina resolve code_review         settle which one counts";
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let catalog = workspace.catalog();
+    let candidates = catalog.candidates(&arguments.id)?;
+    let chosen = chosen(&catalog, &arguments.id);
+    match Format::of(globals) {
+        Format::Json => {
+            let all: Vec<Value> = candidates.iter().map(|one| described(one, chosen.as_deref())).collect();
+            output::print_json(&all)
+        }
+        Format::Text => {
+            output::print(&table(&candidates, chosen.as_deref()))?;
+            if arguments.diff {
+                output::print(&difference::of_candidates(&catalog.candidate_entries(&arguments.id)?))?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The directory that is used for `id`, when something decides.
+pub(super) fn chosen(catalog: &Catalog, id: &str) -> Option<String> {
+    Some(catalog.choose(id).ok()?.entry.source().to_owned())
+}
+
+fn described(candidate: &Candidate, chosen: Option<&str>) -> Value {
+    let mut all = serde_json::to_value(candidate).unwrap_or_default();
+    all["chosen"] = json!(chosen == Some(candidate.source.as_str()));
+    all
+}
+
+/// One line for each: mark, number, directory, version, what it is made of, and whether it may be used.
+pub(super) fn table(candidates: &[Candidate], chosen: Option<&str>) -> String {
+    let row = |(place, candidate): (usize, &Candidate)| {
+        let mark = if chosen == Some(candidate.source.as_str()) { "*" } else { " " };
+        let files = [("prompt.py", candidate.has_prompt_py), ("template", candidate.has_template)];
+        let files: Vec<_> = files.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
+        let state = match (&candidate.pack_id, candidate.approved) {
+            (Some(pack), false) => format!("pack {pack} is not approved"),
+            (Some(pack), true) => format!("pack {pack}"),
+            (None, _) => String::new(),
+        };
+        let cells = [&*candidate.source, &*candidate.version, &*files.join(", "), &*state];
+        let mut row = vec![format!("{mark} {}", place + 1)];
+        row.extend(cells.map(output::clean));
+        row
+    };
+    output::columns(&candidates.iter().enumerate().map(row).collect::<Vec<_>>())
+}

@@ -1,0 +1,121 @@
+//! `hina config`: the settings, and where each comes from.
+
+use hinagata::settings::{Origin, Resolved, setting, unknown};
+use serde_json::{Value, json};
+
+use crate::{
+    completion,
+    failure::Failure,
+    output::{self, Format},
+    workspace::{Globals, Workspace},
+};
+
+/// Print the settings and where each comes from
+///
+/// Later layers win: default, your own file, hinagata.toml of the workspace, HINAGATA_SECTION_KEY, --set.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// One setting, with what it won over; `path` prints the files that are read
+    #[arg(add = completion::settings())]
+    key: Option<String>,
+
+    /// Only settings that differ from their defaults
+    #[arg(long, conflicts_with = "key")]
+    changed: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina config                      every setting
+  hina config --changed            those that somebody set
+  hina config render.language      one, with what it won over
+  hina config path                 the files that settings come from
+  HINAGATA_RENDER_LANGUAGE=ja hina config render.language";
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open_quietly(globals)?;
+    workspace.settings.diagnostics().iter().for_each(|found| workspace.warn(found));
+    match arguments.key.as_deref() {
+        Some("path") => print_paths(&workspace, globals),
+        Some(key) => print_one(&workspace, key, globals),
+        None => print_all(&workspace, arguments.changed, globals),
+    }
+}
+
+fn print_all(workspace: &Workspace, changed: bool, globals: &Globals) -> Result<(), Failure> {
+    let wanted = |found: &Resolved| !changed || found.origin != Origin::Default;
+    let all = workspace.settings.iter().filter(|(_, found)| wanted(found));
+    match Format::of(globals) {
+        Format::Text => {
+            let row = |(name, found): (&str, &Resolved)| {
+                let value = found.setting.kind.text(&found.value);
+                vec![name.to_owned(), value, found.origin.to_string()]
+            };
+            output::print(&output::table(&["SETTING", "VALUE", "FROM"], &all.map(row).collect::<Vec<_>>()))
+        }
+        Format::Json => {
+            let settings: Value = all.map(|(name, found)| (name.to_owned(), described(found))).collect();
+            let found = workspace.settings.diagnostics().iter();
+            let warnings: Vec<Value> = found.map(|found| workspace.finding(found).json()).collect();
+            output::print_json(&json!({"settings": settings, "warnings": warnings}))
+        }
+    }
+}
+
+fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), Failure> {
+    let Some(found) = workspace.settings.get(key) else {
+        // An entry of a section that nobody set is no slip of the pen.
+        return Err(match setting(key) {
+            Some(_) => Failure::not_found(format!("nobody set `{key}`")),
+            None => unknown(key).into(),
+        });
+    };
+    match Format::of(globals) {
+        Format::Json => output::print_json(&described(found)),
+        Format::Text => {
+            let text = |value: &Value| output::clean(&found.setting.kind.text(value));
+            let mut rows = vec![vec![text(&found.value), found.origin.to_string()]];
+            rows.extend(
+                found.lost.iter().map(|(value, origin)| vec![text(value), format!("{origin} (lost)")]),
+            );
+            output::print(&format!("{}\n\n{}", found.setting.meaning, output::columns(&rows)))
+        }
+    }
+}
+
+fn described(found: &Resolved) -> Value {
+    let layer = |value: &Value, origin: &Origin| {
+        json!({
+            "value": value,
+            "layer": origin.as_str(),
+            "origin": origin.to_string(),
+        })
+    };
+    let mut all = layer(&found.value, &found.origin);
+    all["meaning"] = found.setting.meaning.into();
+    all["default"] = found.setting.default_value();
+    all["lost"] = found.lost.iter().map(|(value, origin)| layer(value, origin)).collect();
+    all
+}
+
+fn print_paths(workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
+    let own = workspace.root.path.join(hinagata::SETTINGS_FILE);
+    let files = [("user", workspace.user_config.path.clone()), ("workspace", Some(own))];
+    match Format::of(globals) {
+        Format::Text => {
+            let row = |(layer, path): &(&str, Option<std::path::PathBuf>)| {
+                let path = path.as_ref()?;
+                let there = if path.is_file() { "" } else { "(not there)" };
+                Some(vec![(*layer).to_owned(), path.display().to_string(), there.to_owned()])
+            };
+            output::print(&output::columns(&files.iter().filter_map(row).collect::<Vec<_>>()))
+        }
+        Format::Json => {
+            let file = |(layer, path): &(&str, Option<std::path::PathBuf>)| {
+                let there = path.as_ref().is_some_and(|path| path.is_file());
+                ((*layer).to_owned(), json!({"path": path, "exists": there}))
+            };
+            output::print_json(&files.iter().map(file).collect::<Value>())
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! `hina doctor`: the state of the workspace and of this installation.
+
+use hinagata::{Approval, Catalog, Distrust, Severity, TrustState};
+use serde_json::{Value, json};
+
+use crate::{
+    diagnostic::Diagnostic,
+    exit,
+    failure::Failure,
+    output::{self, Format},
+    workspace::{Globals, Workspace},
+};
+
+/// Look at the workspace and tell what is wrong with it
+///
+/// The root and how it was found, the files of settings, trust, packs, counts, and everything that does not work. Ends
+/// with exit code 1 when something does not.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  hina doctor\n  hina doctor --json")]
+pub(crate) struct Arguments {}
+
+pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open_quietly(globals)?;
+    let catalog = workspace.catalog();
+    let mut found = workspace.settings.diagnostics().to_vec();
+    found.extend(catalog.check());
+    let findings: Vec<Diagnostic> = found.iter().map(|one| workspace.finding(one)).collect();
+    match Format::of(globals) {
+        Format::Json => output::print_json(&json(&workspace, &catalog, &findings))?,
+        Format::Text => {
+            output::print(&output::columns(&rows(&workspace, &catalog)))?;
+            output::print(&findings.iter().map(|one| format!("\n{}", one.text())).collect::<String>())?;
+        }
+    }
+    match found.iter().any(|one| one.severity == Severity::Error) {
+        true => Err(Failure::Printed(exit::Code::Failed)),
+        false => Ok(()),
+    }
+}
+
+fn rows(workspace: &Workspace, catalog: &Catalog) -> Vec<Vec<String>> {
+    let counts = Counts::of(catalog);
+    let own = workspace.root.path.join(hinagata::SETTINGS_FILE);
+    let there = |path: Option<&std::path::PathBuf>| match path {
+        Some(path) if path.is_file() => path.display().to_string(),
+        Some(path) => format!("{} (not there)", path.display()),
+        None => "no place for them is known".to_owned(),
+    };
+    let state = workspace.state.as_ref().map(|state| state.path().display().to_string());
+    let mut rows = vec![
+        ("version", format!("hina {}", env!("CARGO_PKG_VERSION"))),
+        ("workspace", format!("{} ({})", workspace.root.path.display(), workspace.root.found)),
+        ("settings", there(Some(&own))),
+        ("your settings", there(workspace.user_config.path.as_ref())),
+        ("state", state.unwrap_or_else(|| "no place for it is known".to_owned())),
+        ("trust", trust(workspace.trust).to_owned()),
+        ("prompts", counts.text()),
+        ("packs", format!("{}", counts.packs.len())),
+    ];
+    rows.extend(counts.packs.iter().map(|(id, state)| ("", format!("{id}: {state}"))));
+    rows.into_iter().map(|(name, value)| vec![name.to_owned(), output::clean(&value)]).collect()
+}
+
+const fn trust(trust: TrustState) -> &'static str {
+    match trust {
+        TrustState::Trusted => "you trust this workspace",
+        TrustState::Untrusted { reason: Distrust::Never } => {
+            "you do not trust this workspace; `hina trust` changes that"
+        }
+        TrustState::Untrusted { reason: Distrust::Changed } => {
+            "its settings changed since you trusted it; `hina trust` trusts them as they are now"
+        }
+    }
+}
+
+/// How many there are of what.
+struct Counts {
+    prompts: usize,
+    broken: usize,
+    conflicts: usize,
+    packs: Vec<(String, Approval)>,
+}
+
+impl Counts {
+    fn of(catalog: &Catalog) -> Self {
+        let list = catalog.list();
+        let errors = || list.iter().filter_map(|listing| listing.definition.as_ref().err());
+        let conflicts = errors().filter(|error| error.code() == hinagata::Code::Conflict).count();
+        let packs = catalog.packs().map(|id| (id.to_string(), catalog.approval(id)));
+        Self { prompts: list.len(), broken: errors().count() - conflicts, conflicts, packs: packs.collect() }
+    }
+
+    fn text(&self) -> String {
+        let mut text = self.prompts.to_string();
+        for (count, what) in [(self.broken, "broken"), (self.conflicts, "in conflict")] {
+            if count > 0 {
+                text.push_str(&format!(", {count} {what}"));
+            }
+        }
+        text
+    }
+}
+
+fn json(workspace: &Workspace, catalog: &Catalog, findings: &[Diagnostic]) -> Value {
+    let counts = Counts::of(catalog);
+    let finding = |one: &Diagnostic| {
+        let mut all = one.json();
+        all["severity"] = one.level.as_str().into();
+        all
+    };
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "root": workspace.root.path,
+        "root_found": workspace.root.found.as_str(),
+        "settings": workspace.root.path.join(hinagata::SETTINGS_FILE),
+        "user_settings": workspace.user_config.path,
+        "state": workspace.state.as_ref().map(hinagata::StateDir::path),
+        "trust": workspace.trust,
+        "prompts": {"all": counts.prompts, "broken": counts.broken, "conflicts": counts.conflicts},
+        "packs": counts.packs.iter().map(|(id, state)| json!({"pack_id": id, "state": state})).collect::<Vec<_>>(),
+        "findings": findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,74 @@
+//! `hina init`: a workspace with an example to start from.
+
+use std::path::{Path, PathBuf};
+
+use hinagata::SETTINGS_FILE;
+use serde_json::{Value, json};
+
+use crate::{
+    failure::Failure,
+    output::{self, Format},
+    paths,
+    scaffold::{self, NewFile},
+    workspace::{Globals, current_directory},
+};
+
+/// Make a workspace with an example prompt
+///
+/// Files that are there already stay as they are.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  hina init\n  hina init my-prompts")]
+pub(crate) struct Arguments {
+    /// The directory [default: --root, or the current one]
+    directory: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let current = current_directory();
+    // A workspace around this directory is none of our business: the user asks for one here.
+    let named = arguments.directory.clone().or_else(|| globals.named_root());
+    let root = named.map_or_else(|| current.clone(), |named| current.join(named));
+    let made = scaffold::missing(&root, &files())?;
+    match Format::of(globals) {
+        Format::Json => {
+            let file = |(path, made): &(PathBuf, bool)| json!({"path": path, "made": made});
+            output::print_json(&json!({"root": root, "files": made.iter().map(file).collect::<Value>()}))
+        }
+        Format::Text => {
+            let line = |(path, made): &(PathBuf, bool)| {
+                let what = if *made { "made" } else { "kept" };
+                format!("{what} {}\n", paths::from(&current, path).display())
+            };
+            output::print(&made.iter().map(line).collect::<String>())?;
+            output::talk(&next(&paths::from(&current, &root)));
+            Ok(())
+        }
+    }
+}
+
+fn files() -> [NewFile; 3] {
+    [
+        NewFile { path: SETTINGS_FILE, content: include_str!("../../skeletons/init/hinagata.toml").into() },
+        NewFile {
+            path: "user_data/shared/prompts/hello/template.md",
+            content: include_str!("../../skeletons/init/hello.md").into(),
+        },
+        NewFile {
+            path: "user_data/shared/prompts/partials/manners.md",
+            content: include_str!("../../skeletons/init/manners.md").into(),
+        },
+    ]
+}
+
+/// What to try, for somebody who has just started.
+fn next(root: &Path) -> String {
+    let step = if root == Path::new(".") { String::new() } else { format!("  cd {}\n", root.display()) };
+    format!(
+        "
+Try next:
+{step}  hina list                        the prompts there are, built-in ones too
+  hina show hello                  what the example takes
+  hina new my_prompt               a prompt of your own
+"
+    )
+}

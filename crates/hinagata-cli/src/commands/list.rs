@@ -1,0 +1,127 @@
+//! `hina list`: the prompts there are.
+
+use hinagata::{Catalog, Code, Listing, PackId};
+use serde_json::{Value, json};
+
+use crate::{
+    failure::Failure,
+    output::{self, Format},
+    workspace::{Globals, Workspace},
+};
+
+/// List the prompts there are
+///
+/// Prompts of packs that are not approved are left out. A prompt that is broken, or that several directories
+/// claim, is listed as such; `hina show ID` and `hina candidates ID` tell more.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Only prompts of this type, such as system
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+
+    /// Only prompts with this tag; several times: with all of them
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+
+    /// Only prompts of this pack
+    #[arg(long, value_name = "PACK")]
+    pack: Option<String>,
+
+    /// Only ids that several directories claim and nothing decides
+    #[arg(long)]
+    conflicts: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina list
+  hina list --type system --tag coding
+  hina list --conflicts
+  hina list | cut -f1              the ids alone
+  hina list --json
+
+Away from a terminal each prompt is one line: id, type, version and source between tabs.";
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let catalog = workspace.catalog();
+    let lines: Vec<Line> = catalog.list().into_iter().map(|listing| Line::new(&catalog, listing)).collect();
+    let lines: Vec<Line> = lines.into_iter().filter(|line| line.is_wanted(arguments)).collect();
+    match Format::of(globals) {
+        Format::Json => output::print_json(&lines.iter().map(Line::json).collect::<Vec<_>>()),
+        Format::Text => {
+            let rows: Vec<_> = lines.iter().map(Line::row).collect();
+            output::print(&output::table(&["ID", "TYPE", "VERSION", "SOURCE", "DESCRIPTION"], &rows))
+        }
+    }
+}
+
+struct Line {
+    listing: Listing,
+    pack: Option<PackId>,
+    /// The directory that was chosen, where one was.
+    source: Option<String>,
+}
+
+impl Line {
+    fn new(catalog: &Catalog, listing: Listing) -> Self {
+        let chosen = catalog.choose(listing.id.as_str()).ok();
+        let pack = chosen.as_ref().and_then(|choice| choice.entry.pack().cloned());
+        let source = chosen.map(|choice| choice.entry.source().to_owned());
+        Self { listing, pack, source }
+    }
+
+    fn is_wanted(&self, arguments: &Arguments) -> bool {
+        let conflict = matches!(&self.listing.definition, Err(error) if error.code() == Code::Conflict);
+        let pack = self.pack.as_ref().map(PackId::as_str);
+        if arguments.conflicts && !conflict || arguments.pack.is_some() && pack != arguments.pack.as_deref() {
+            return false;
+        }
+        if arguments.kind.is_none() && arguments.tag.is_empty() {
+            return true;
+        }
+        self.listing.definition.as_ref().is_ok_and(|definition| {
+            let metadata = &definition.metadata;
+            arguments.kind.as_ref().is_none_or(|kind| *kind == metadata.kind)
+                && arguments.tag.iter().all(|tag| metadata.tags.contains(tag))
+        })
+    }
+
+    fn row(&self) -> Vec<String> {
+        let id = self.listing.id.as_str().to_owned();
+        let source = self.source.clone().unwrap_or_default();
+        match &self.listing.definition {
+            Ok(definition) => {
+                let metadata = &definition.metadata;
+                let mut row = vec![id, metadata.kind.clone(), metadata.version.clone(), source];
+                // Words for people would only be in the way of a script.
+                if output::is_terminal() {
+                    let described = metadata.description.as_ref().or(metadata.title.as_ref());
+                    row.push(described.cloned().unwrap_or_default());
+                }
+                row
+            }
+            Err(error) if error.code() == Code::Conflict => {
+                vec![id, "conflict".to_owned(), "-".to_owned(), "-".to_owned(), error.message().to_owned()]
+            }
+            Err(error) => vec![id, "broken".to_owned(), "-".to_owned(), source, error.message().to_owned()],
+        }
+    }
+
+    fn json(&self) -> Value {
+        let definition = self.listing.definition.as_ref();
+        let metadata = definition.ok().map(|definition| &definition.metadata);
+        let error = definition.err().map(|error| crate::diagnostic::Diagnostic::from(error).json());
+        json!({
+            "prompt_id": self.listing.id.as_str(),
+            "type": metadata.map(|metadata| &metadata.kind),
+            "version": metadata.map(|metadata| &metadata.version),
+            "title": metadata.map(|metadata| &metadata.title),
+            "description": metadata.map(|metadata| &metadata.description),
+            "tags": metadata.map(|metadata| &metadata.tags),
+            "source": self.source,
+            "pack_id": self.pack,
+            "error": error,
+        })
+    }
+}

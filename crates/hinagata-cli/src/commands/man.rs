@@ -1,0 +1,25 @@
+//! `hina man`: the manual pages, for whoever packages `hina`.
+
+use std::{fs, path::PathBuf};
+
+use clap::CommandFactory as _;
+
+use crate::{Arguments as All, failure::Failure, output, workspace::Globals};
+
+/// Write the manual pages into a directory
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  hina man /usr/local/share/man/man1")]
+pub(crate) struct Arguments {
+    /// The directory; it is made if it is not there
+    directory: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments, _globals: &Globals) -> Result<(), Failure> {
+    let directory = &arguments.directory;
+    let written =
+        fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(All::command(), directory));
+    written.map_err(|error| {
+        Failure::usage(format!("cannot write the pages to `{}`: {error}", directory.display()))
+    })?;
+    output::print(&format!("wrote the manual pages to {}\n", directory.display()))
+}

@@ -1,0 +1,113 @@
+//! `hina new`: a prompt from a skeleton.
+
+use hinagata::{Code, PromptId, SHARED_PROMPTS};
+use serde_json::json;
+
+use crate::{
+    failure::Failure,
+    output::{self, Format},
+    scaffold::{self, NewFile},
+    workspace::{Globals, Workspace},
+};
+
+/// Make a new prompt from a skeleton that renders at once
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The id of the prompt: letters, digits and _
+    id: String,
+
+    /// With prompt.py: variables in classes, permissions, limits, room for hooks
+    #[arg(long, group = "form")]
+    full: bool,
+
+    /// As a list of messages, in prompt.yaml
+    #[arg(long, group = "form")]
+    messages: bool,
+
+    /// The directory of prompts that it goes into, from the workspace root
+    #[arg(long = "in", value_name = "DIR", default_value = SHARED_PROMPTS)]
+    place: String,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina new daily_report
+  hina new daily_report --messages
+  hina new daily_report --full --in prompts";
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let id = PromptId::new(&arguments.id)?;
+    if id.as_str().contains('.') {
+        return Err(hinagata::Error::new(Code::Id, format!("a directory cannot be called `{id}`"))
+            .with("prompt_id", id.as_str())
+            .with_hint("leave the `.` out")
+            .into());
+    }
+    let place = arguments.place.trim_end_matches('/');
+    let source = format!("{place}/{id}");
+    scaffold::directory(&workspace.root.path.join(&source), &arguments.files(&id))?;
+    warn(&workspace, &id, &source);
+    match Format::of(globals) {
+        Format::Json => output::print_json(&json!({"prompt_id": id.as_str(), "source": source})),
+        Format::Text => output::print(&format!("made {}\n", workspace.shown(&source))),
+    }
+}
+
+impl Arguments {
+    fn files(&self, id: &PromptId) -> Vec<NewFile> {
+        let title = title(id);
+        let file = |path, skeleton: &str| NewFile { path, content: skeleton.replace("TITLE", &title) };
+        match (self.full, self.messages) {
+            (true, _) => vec![
+                file("prompt.py", include_str!("../../skeletons/new/prompt.py")),
+                file("template.md", include_str!("../../skeletons/new/full.md")),
+            ],
+            (_, true) => vec![file("prompt.yaml", include_str!("../../skeletons/new/prompt.yaml"))],
+            _ => vec![file("template.md", include_str!("../../skeletons/new/template.md"))],
+        }
+    }
+}
+
+/// `daily_report` as `Daily report`.
+fn title(id: &PromptId) -> String {
+    let words = id.as_str().replace('_', " ");
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Says when the new prompt is not what its id means.
+fn warn(workspace: &Workspace, id: &PromptId, source: &str) {
+    let catalog = workspace.catalog();
+    match catalog.choose(id.as_str()) {
+        Ok(choice) if choice.entry.source() == source => {}
+        Err(error) if error.code() == Code::Conflict => {
+            workspace.remark(
+                format!("`{id}` is in several places now"),
+                format!("choose with `hina resolve {id}`"),
+            );
+        }
+        Ok(choice) => {
+            let other = output::clean(choice.entry.source());
+            workspace.remark(format!("`{id}` means {other}"), format!("choose with `hina resolve {id}`"));
+        }
+        Err(_) => {
+            let place = source.rsplit_once('/').map_or(source, |(place, _)| place);
+            workspace.remark(
+                format!("nobody looks for prompts in `{place}`"),
+                "add it to `catalog.paths` in hinagata.toml",
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_starts_with_a_capital() {
+        let title_of = |name: &str| title(&PromptId::new(name).expect("is an id"));
+        assert_eq!((title_of("daily_report"), title_of("x")), ("Daily report".into(), "X".into()));
+    }
+}

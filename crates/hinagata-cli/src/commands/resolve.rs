@@ -1,0 +1,100 @@
+//! `hina resolve`: settles which of several directories a name means.
+
+use std::time::SystemTime;
+
+use hinagata::{Catalog, Code, PromptId, SHARED_PROMPTS, record_resolution};
+use serde_json::json;
+
+use super::candidates::{chosen, table};
+use crate::{
+    completion, difference,
+    failure::Failure,
+    output::{self, Format},
+    terminal,
+    workspace::{Globals, Workspace},
+};
+
+/// Settle which of several directories a name means
+///
+/// The choice is recorded in resolution.json beside your prompts. Without SOURCE it asks, and shows the candidates
+/// and how they differ.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The prompt, in any spelling
+    #[arg(add = completion::prompts())]
+    id: String,
+
+    /// The directory that counts from now on, as `hina candidates` prints it
+    source: Option<String>,
+
+    /// Take the recorded choice back
+    #[arg(long, conflicts_with = "source")]
+    undo: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina resolve code_review                                          ask
+  hina resolve code_review user_data/shared/prompts/code_review     choose
+  hina resolve code_review --undo                                   take it back";
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let catalog = workspace.catalog();
+    match &arguments.source {
+        _ if arguments.undo => undo(&catalog, &arguments.id, globals),
+        Some(source) => choose(&catalog, &arguments.id, source, globals),
+        None => ask(&catalog, &arguments.id, globals),
+    }
+}
+
+fn choose(catalog: &Catalog, id: &str, source: &str, globals: &Globals) -> Result<(), Failure> {
+    // As completion of paths in a shell writes it.
+    let source = source.strip_prefix("./").unwrap_or(source);
+    let after = catalog.set_resolution(id, source, SystemTime::now())?;
+    report(&after, id, globals)
+}
+
+/// Says what `id` means now.
+fn report(catalog: &Catalog, id: &str, globals: &Globals) -> Result<(), Failure> {
+    let choice = catalog.choose(id)?;
+    match Format::of(globals) {
+        Format::Json => {
+            output::print_json(&json!({"prompt_id": choice.id.as_str(), "source": choice.entry.source()}))
+        }
+        Format::Text => {
+            output::print(&format!("{} is {}\n", choice.id, output::clean(choice.entry.source())))
+        }
+    }
+}
+
+fn undo(catalog: &Catalog, name: &str, globals: &Globals) -> Result<(), Failure> {
+    // What was chosen may be gone, and the name with it.
+    let id = catalog.resolve_id(name).or_else(|_| PromptId::new(name))?;
+    if catalog.resolutions().get(&id).is_none() {
+        return Err(hinagata::Error::new(Code::NotFound, format!("nothing was decided about `{id}`"))
+            .with("prompt_id", id.as_str())
+            .into());
+    }
+    record_resolution(&catalog.root().join(SHARED_PROMPTS), &id, None, SystemTime::now())?;
+    match Format::of(globals) {
+        Format::Json => output::print_json(&json!({"prompt_id": id.as_str(), "source": null})),
+        Format::Text => output::print(&format!("the decision on {id} is taken back\n")),
+    }
+}
+
+/// Asks which candidate counts; without anybody to ask, an unresolved conflict is the answer.
+fn ask(catalog: &Catalog, id: &str, globals: &Globals) -> Result<(), Failure> {
+    let candidates = catalog.candidates(id)?;
+    let usable: Vec<_> = candidates.iter().filter(|candidate| candidate.approved).collect();
+    if usable.len() < 2 || !terminal::can_ask() || globals.json {
+        return report(catalog, id, globals);
+    }
+    let entries = catalog.candidate_entries(id)?;
+    let table = table(&candidates, chosen(catalog, id).as_deref());
+    output::talk(&format!("{}\n{table}\n", difference::of_candidates(&entries).trim_start()));
+    match terminal::ask_number("which one counts?", candidates.len())? {
+        Some(number) => choose(catalog, id, &candidates[number - 1].source, globals),
+        None => report(catalog, id, globals),
+    }
+}

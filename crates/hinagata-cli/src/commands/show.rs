@@ -1,0 +1,133 @@
+//! `hina show`: what one prompt declares.
+
+use hinagata::{
+    RenderLimits,
+    definition::{Body, Definition, Hook, Inherited, Message, Origin, Parameter},
+    settings::grouped,
+};
+
+use crate::{
+    completion,
+    failure::Failure,
+    output::{self, Format, clean},
+    workspace::{Globals, Workspace},
+};
+
+/// Show what a prompt declares
+///
+/// Metadata, parameters with their types, defaults and the places that declare them, the files it is made of, its
+/// parents, what its hooks may use and its limits. Nothing is run.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  hina show general_system\n  hina show general_system --json")]
+pub(crate) struct Arguments {
+    /// The prompt, in any spelling
+    #[arg(add = completion::prompts())]
+    id: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let catalog = workspace.catalog();
+    let found = catalog.definition(&arguments.id)?;
+    let limits = catalog.defaults().limits(&found.definition.limits);
+    match Format::of(globals) {
+        Format::Json => output::print_json(&found.to_json(&limits)),
+        Format::Text => output::print(&page(&workspace, &found, &limits)),
+    }
+}
+
+fn page(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> String {
+    let definition = &*found.definition;
+    let metadata = &definition.metadata;
+    let mut text = format!("{} {} ({})\n", definition.id, clean(&metadata.version), clean(&metadata.kind));
+    for line in [metadata.title.as_ref(), metadata.description.as_ref()].into_iter().flatten() {
+        text.push_str(&format!("{}\n", clean(line)));
+    }
+    text.push('\n');
+    text.push_str(&output::columns(&facts(workspace, found, limits)));
+    let parameters: Vec<Vec<String>> = found.parameters.iter().map(|one| parameter(workspace, one)).collect();
+    if !parameters.is_empty() {
+        let mut rows =
+            vec![["PARAMETER", "TYPE", "CLASS", "DEFAULT", "DECLARED", ""].map(str::to_owned).to_vec()];
+        rows.extend(parameters);
+        text.push('\n');
+        text.push_str(&output::columns(&rows));
+    }
+    text
+}
+
+/// Names and values, as far as there is something to say.
+fn facts(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> Vec<Vec<String>> {
+    let definition = &*found.definition;
+    let metadata = &definition.metadata;
+    let own = |name: &str| name.strip_prefix(&format!("{}/", definition.source)).unwrap_or(name).to_owned();
+    let files: Vec<String> = definition.files.iter().map(|read| own(&read.file)).collect();
+    let permissions: Vec<&str> = definition.permissions.granted().collect();
+    let mut facts: Vec<(&str, String)> = vec![
+        ("source", workspace.shown(&definition.source)),
+        ("files", files.join(", ")),
+        ("extends", found.chain()[1..].join(", then ")),
+        (
+            "body",
+            found.with_body().map_or_else(|error| error.message().to_owned(), |with| body(definition, with)),
+        ),
+        ("tags", metadata.tags.join(", ")),
+        ("author", metadata.author.clone().unwrap_or_default()),
+        ("undefined", definition.undefined.map(|mode| mode.as_str().to_owned()).unwrap_or_default()),
+        ("hooks", hooks(definition)),
+        ("permissions", permissions.join(", ")),
+        ("limits", limits_text(limits)),
+    ];
+    facts.extend(definition.unknown.iter().map(|(name, value)| (name.as_str(), value.to_string())));
+    let said = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    said.map(|(name, value)| vec![clean(name), clean(&value)]).collect()
+}
+
+fn body(own: &Definition, with: &Definition) -> String {
+    let what = match &with.body {
+        Body::Text(text) => format!("text, {}", text.engine),
+        Body::Messages(messages) => {
+            let roles: Vec<_> = messages.iter().map(Message::role_name).collect();
+            format!("messages: {}", roles.join(", "))
+        }
+        Body::Module(_) => "module".to_owned(),
+        Body::Inherited => "none".to_owned(),
+        Body::NeedsLoading => "computed by prompt.py".to_owned(),
+    };
+    if own.id == with.id { what } else { format!("{what}, of {}", with.id) }
+}
+
+fn hooks(definition: &Definition) -> String {
+    let hooks = [("pre_render", definition.hooks.pre_render), ("post_render", definition.hooks.post_render)];
+    let text = |(name, hook): (&str, Option<Hook>)| hook.map(|hook| format!("{name} ({})", hook.as_str()));
+    hooks.into_iter().filter_map(text).collect::<Vec<_>>().join(", ")
+}
+
+fn limits_text(limits: &RenderLimits) -> String {
+    format!("{} s of Python, {} characters", limits.max_execution_time, grouped(limits.max_output_size))
+}
+
+fn parameter(workspace: &Workspace, parameter: &Parameter) -> Vec<String> {
+    let default = match (&parameter.default, &parameter.origin) {
+        (Some(_), _) if parameter.secret => "(secret)".to_owned(),
+        (_, Origin::System) => format!("system.{}", parameter.from.as_deref().unwrap_or(&parameter.name)),
+        (_, Origin::Environ) => format!("environs.{}", parameter.from.as_deref().unwrap_or(&parameter.name)),
+        (Some(value), _) => crate::diagnostic::shortened(&value.to_string(), 40),
+        (None, _) => "-".to_owned(),
+    };
+    let declared = parameter.place.as_ref().map(|place| {
+        let mut place = place.clone();
+        place.file = workspace.shown(&place.file);
+        place.to_string()
+    });
+    let described = parameter.description.clone().unwrap_or_default();
+    let cells = [
+        parameter.name.as_str(),
+        parameter.kind.as_str(),
+        parameter.class.as_str(),
+        &default,
+        &declared.unwrap_or_else(|| "-".to_owned()),
+        &described,
+    ];
+    cells.map(clean).to_vec()
+}

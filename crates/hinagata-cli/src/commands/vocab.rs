@@ -1,0 +1,80 @@
+//! `hina vocab`: words that mean other words.
+
+use hinagata::Vocabulary;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    failure::Failure,
+    output::{self, Format},
+    workspace::{Globals, Workspace},
+};
+
+/// Show the vocabulary, or what one word means
+///
+/// Words come from vocab.json and vocab.txt: yours, then those of approved packs, then the built-in ones.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The namespace, such as prompt or tool
+    #[arg(requires = "word")]
+    namespace: Option<String>,
+
+    /// The word
+    word: Option<String>,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina vocab
+  hina vocab tool readFile";
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let catalog = workspace.catalog();
+    let vocabulary = catalog.vocabulary();
+    match (&arguments.namespace, &arguments.word) {
+        (Some(namespace), Some(word)) => print_word(vocabulary, namespace, word, globals),
+        _ => print_all(vocabulary, globals),
+    }
+}
+
+fn print_word(
+    vocabulary: &Vocabulary,
+    namespace: &str,
+    word: &str,
+    globals: &Globals,
+) -> Result<(), Failure> {
+    let Some(preferred) = vocabulary.preferred(namespace, word) else {
+        let near = hinagata_value::near_names(word, vocabulary.words(namespace));
+        return Err(Failure::not_found(format!("nobody knows the word `{word}` in `{namespace}`"))
+            .near(near)
+            .advise("`hina vocab` lists the words there are"));
+    };
+    match Format::of(globals) {
+        Format::Json => {
+            output::print_json(&json!({"namespace": namespace, "word": word, "preferred": preferred}))
+        }
+        Format::Text => output::print(&format!("{}\n", output::clean(preferred))),
+    }
+}
+
+fn print_all(vocabulary: &Vocabulary, globals: &Globals) -> Result<(), Failure> {
+    let mut all = Map::new();
+    let mut rows = Vec::new();
+    for namespace in vocabulary.namespaces() {
+        let mut words = Map::new();
+        for word in vocabulary.words(namespace) {
+            let preferred = vocabulary.preferred(namespace, word);
+            rows.push(vec![
+                namespace.to_owned(),
+                word.to_owned(),
+                preferred.unwrap_or("(a circle)").to_owned(),
+            ]);
+            words.insert(word.to_owned(), json!(preferred));
+        }
+        all.insert(namespace.to_owned(), Value::Object(words));
+    }
+    match Format::of(globals) {
+        Format::Json => output::print_json(&all),
+        Format::Text => output::print(&output::table(&["NAMESPACE", "WORD", "MEANS"], &rows)),
+    }
+}

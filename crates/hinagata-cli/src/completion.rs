@@ -1,0 +1,33 @@
+//! What a shell offers when the user asks it to complete a word: the names that are really there.
+
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+
+use crate::workspace::{Globals, Workspace};
+
+/// The environment variable by which a shell asks.
+pub(crate) const VARIABLE: &str = "HINAGATA_COMPLETE";
+
+/// The ids of prompts, each with its description.
+pub(crate) fn prompts() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        // A shell shows candidates or nothing: whoever runs the command is told what is wrong.
+        let Ok(workspace) = Workspace::open_quietly(&Globals::for_scripts()) else { return Vec::new() };
+        let candidate = |listing: hinagata::Listing| {
+            let described = listing.definition.ok().and_then(|found| found.metadata.description.clone());
+            CompletionCandidate::new(listing.id.as_str())
+                .help(described.map(|text| crate::output::clean(&text).into()))
+        };
+        workspace.catalog().list().into_iter().map(candidate).collect()
+    })
+}
+
+/// The names of settings, each with its meaning.
+pub(crate) fn settings() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let named = hinagata::settings::SETTINGS.iter().filter(|setting| !setting.is_section());
+        let candidate = |setting: &hinagata::settings::Setting| {
+            CompletionCandidate::new(setting.name).help(Some(setting.meaning.into()))
+        };
+        named.map(candidate).collect()
+    })
+}

@@ -1,0 +1,107 @@
+//! Printing: results on standard output, talk on standard error, tables for people.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use annotate_snippets::normalize_untrusted_str;
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::{failure::Failure, workspace::Globals};
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For scripts.
+    Json,
+}
+
+impl Format {
+    /// What the options ask for.
+    pub(crate) fn of(globals: &Globals) -> Self {
+        if globals.json { Self::Json } else { Self::Text }
+    }
+}
+
+/// Whether somebody reads the result as it is printed.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Prints a result; colours in it are left out where nobody would see them.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = anstream::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// Prints a result for scripts.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
+    text.push('\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// Says something on standard error; where nobody is there to hear it, it is lost.
+pub(crate) fn talk(text: &str) {
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
+/// A text from a file of a stranger, on one line and without control characters.
+pub(crate) fn clean(text: &str) -> String {
+    normalize_untrusted_str(&text.replace(['\n', '\r', '\t'], " "))
+}
+
+/// Rows as columns with two spaces between them, the last one as wide as it is. Cells come clean.
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
+    let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or_default()).collect();
+    rows.iter().map(|row| line(row, &widths)).collect()
+}
+
+fn line(row: &[String], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (cell, width) in row.iter().zip(widths) {
+        line.push_str(cell);
+        line.extend(std::iter::repeat_n(' ', width - cell.width() + 2));
+    }
+    format!("{}\n", line.trim_end())
+}
+
+/// Rows for people: columns with a heading on a terminal, values between tabs elsewhere.
+pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| clean(cell)).collect()).collect();
+    if !is_terminal() {
+        return rows.iter().map(|row| format!("{}\n", row.join("\t").trim_end())).collect();
+    }
+    let mut all = vec![heading.iter().map(|&cell| cell.to_owned()).collect()];
+    all.extend(rows);
+    columns(&all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(cells: &[&str]) -> Vec<String> {
+        cells.iter().map(|&cell| cell.to_owned()).collect()
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_is_seen() {
+        let rows = [row(&["a", "x", "1"]), row(&["日本", "", "2"]), row(&["b"])];
+        assert_eq!(columns(&rows), "a     x  1\n日本     2\nb\n");
+    }
+
+    #[test]
+    fn strangers_cannot_write_to_the_terminal() {
+        let cleaned = clean("a\x1b[2J\nb\tc");
+        assert!(!cleaned.contains(['\x1b', '\n', '\t']), "{cleaned:?}");
+        assert!(cleaned.ends_with(" b c"), "{cleaned:?}");
+    }
+}

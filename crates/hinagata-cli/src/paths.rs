@@ -1,0 +1,58 @@
+//! Paths of a workspace as the user can open them from where they are.
+
+use std::path::{Component, Path, PathBuf};
+
+/// The file or directory `name` of the workspace at `root`, seen from `current`; `name` itself where it is no file of
+/// the workspace, such as a compiled-in prompt.
+pub(crate) fn shown(root: &Path, current: &Path, name: &str) -> String {
+    let path = root.join(name);
+    if Path::new(name).is_absolute() || !path.exists() {
+        return name.to_owned();
+    }
+    from(current, &path).display().to_string()
+}
+
+/// `path` as it is written from `current`: relative where that is not longer than two steps up.
+pub(crate) fn from(current: &Path, path: &Path) -> PathBuf {
+    const MOST_UP: usize = 2;
+    for (up, parent) in current.ancestors().take(MOST_UP + 1).enumerate() {
+        if let Ok(rest) = path.strip_prefix(parent) {
+            let steps = std::iter::repeat_n(Component::ParentDir, up);
+            let relative: PathBuf = steps.chain(rest.components()).collect();
+            return if relative.as_os_str().is_empty() { PathBuf::from(".") } else { relative };
+        }
+    }
+    path.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_start_where_the_user_is() {
+        let cases = [
+            ("/w", "/w/a/b", "a/b"),
+            ("/w", "/w", "."),
+            ("/w/a", "/w/b", "../b"),
+            ("/w/a/b", "/w/c", "../../c"),
+            ("/w/a/b/c", "/w/d", "/w/d"),
+            ("/other/x/y", "/w/a", "/w/a"),
+        ];
+        for (current, path, shown) in cases {
+            assert_eq!(from(Path::new(current), Path::new(path)), Path::new(shown), "{current} {path}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_of_the_workspace_stays_as_it_is() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let root = place.path().join("root");
+        std::fs::create_dir_all(root.join("sub")).expect("made");
+        std::fs::write(root.join("a.md"), "").expect("written");
+        assert_eq!(shown(&root, &root, "a.md"), "a.md");
+        assert_eq!(shown(&root, &root.join("sub"), "a.md"), "../a.md");
+        assert_eq!(shown(&root, &root.join("sub"), "none.md"), "none.md");
+        assert_eq!(shown(&root, &root, "/etc"), "/etc");
+    }
+}

@@ -1,0 +1,109 @@
+//! Making files that were not there: a new prompt, a new workspace. Nothing is ever overwritten.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use crate::{failure::Failure, paths, workspace::current_directory};
+
+/// A file to be made: its path beneath a directory, and its content.
+pub(crate) struct NewFile {
+    pub(crate) path: &'static str,
+    pub(crate) content: String,
+}
+
+/// Makes a directory with `files`, whole or not at all.
+pub(crate) fn directory(path: &Path, files: &[NewFile]) -> Result<(), Failure> {
+    if path.symlink_metadata().is_ok() {
+        return Err(Failure::usage(format!("`{}` is there already", shown(path)))
+            .advise("nothing was changed; choose another name, or change what is there"));
+    }
+    let failed = |error: io::Error| cannot_make(path, &error);
+    let parent = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(failed)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // Names that start with a dot are no prompts: nobody sees the directory half made.
+    let temporary = parent.join(format!(".{name}.{}", std::process::id()));
+    let made = write_all(&temporary, files).and_then(|()| fs::rename(&temporary, path));
+    if made.is_err() {
+        // Nothing more can be done about what is left behind.
+        let _ = fs::remove_dir_all(&temporary);
+    }
+    made.map_err(failed)
+}
+
+fn write_all(directory: &Path, files: &[NewFile]) -> io::Result<()> {
+    fs::create_dir(directory)?;
+    files.iter().try_for_each(|file| write_new(&directory.join(file.path), &file.content).map(drop))
+}
+
+/// Makes those of `files` that are not there yet; their paths, each with whether it was made.
+pub(crate) fn missing(root: &Path, files: &[NewFile]) -> Result<Vec<(PathBuf, bool)>, Failure> {
+    let make = |file: &NewFile| {
+        let path = root.join(file.path);
+        let made = write_new(&path, &file.content).map_err(|error| cannot_make(&path, &error))?;
+        Ok((path, made))
+    };
+    files.iter().map(make).collect()
+}
+
+/// Writes a file that is not there yet; false when it is.
+fn write_new(path: &Path, content: &str) -> io::Result<bool> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match File::create_new(path) {
+        Ok(mut file) => file.write_all(content.as_bytes()).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    paths::from(&current_directory(), path).display().to_string()
+}
+
+fn cannot_make(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("`{}` cannot be made", shown(path));
+    hinagata::Error::new(hinagata::Code::Store, message)
+        .with("path", path.display().to_string())
+        .with_hint("check that the directory can be written and that the disk is not full")
+        .with_source(io::Error::new(error.kind(), error.to_string()))
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files() -> [NewFile; 2] {
+        [NewFile { path: "a.md", content: "A".into() }, NewFile { path: "sub/b.md", content: "B".into() }]
+    }
+
+    #[test]
+    fn what_is_there_stays_as_it_is() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        fs::write(place.path().join("a.md"), "mine").expect("written");
+        let made: Vec<bool> =
+            missing(place.path(), &files()).expect("makes").into_iter().map(|(_, made)| made).collect();
+        assert_eq!(made, [false, true]);
+        assert_eq!(fs::read_to_string(place.path().join("a.md")).expect("is there"), "mine");
+        let failure = directory(&place.path().join("sub"), &files()).expect_err("is there");
+        assert_eq!(failure.exit(), crate::exit::Code::Usage);
+    }
+
+    #[test]
+    fn a_directory_is_made_whole_or_not_at_all() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let prompt = place.path().join("prompts/p");
+        directory(&prompt, &files()).expect("makes");
+        assert_eq!(fs::read_to_string(prompt.join("sub/b.md")).expect("is there"), "B");
+        let bad =
+            [NewFile { path: "a.md", content: "A".into() }, NewFile { path: "a.md/b", content: "B".into() }];
+        assert!(directory(&place.path().join("prompts/q"), &bad).is_err());
+        let left: Vec<_> = fs::read_dir(place.path().join("prompts")).expect("is there").collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Asking somebody at a terminal.
+
+use std::io::{self, BufRead, IsTerminal as _, Write};
+
+/// Whether there is somebody to ask: both to read the question and to answer it.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks on standard error for a number from 1 to `count`; `None` for nothing or the end of input.
+pub(crate) fn ask_number(question: &str, count: usize) -> io::Result<Option<usize>> {
+    number(question, count, &mut io::stdin().lock(), &mut io::stderr().lock())
+}
+
+fn number(
+    question: &str,
+    count: usize,
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+) -> io::Result<Option<usize>> {
+    while let Some(answer) = answer(&format!("{question} [1-{count}, empty for none] "), input, output)? {
+        match answer.parse() {
+            _ if answer.is_empty() => return Ok(None),
+            Ok(number) if (1..=count).contains(&number) => return Ok(Some(number)),
+            _ => writeln!(output, "`{}` is no number from 1 to {count}", crate::output::clean(&answer))?,
+        }
+    }
+    Ok(None)
+}
+
+/// One line without its end; `None` at the end of input.
+fn answer(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<Option<String>> {
+    write!(output, "{question}")?;
+    output.flush()?;
+    let mut line = String::new();
+    let read = input.read_line(&mut line)?;
+    Ok((read > 0).then(|| line.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(typed: &str) -> (Option<usize>, String) {
+        let mut output = Vec::new();
+        let chosen = number("which?", 3, &mut typed.as_bytes(), &mut output).expect("reads");
+        (chosen, String::from_utf8(output).expect("is text"))
+    }
+
+    #[test]
+    fn a_number_is_asked_for_until_it_fits() {
+        assert_eq!(asked("2\n").0, Some(2));
+        let (chosen, told) = asked("9\nx\n 1 \n");
+        assert_eq!(chosen, Some(1));
+        assert!(told.contains("`9` is no number from 1 to 3") && told.contains("`x` is no number"), "{told}");
+    }
+
+    #[test]
+    fn nothing_chooses_nothing() {
+        assert_eq!((asked("\n").0, asked("").0), (None, None));
+    }
+}

@@ -1,0 +1,12 @@
+//! What transcripts need: a state and settings of nobody, so that those of whoever runs the tests decide nothing.
+
+/// No transcripts yet, and the directory that the commands remember things in, which has to outlive the run.
+pub(crate) fn cases() -> (trycmd::TestCases, tempfile::TempDir) {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let cases = trycmd::TestCases::new();
+    for (variable, name) in [("HINAGATA_STATE", "state"), ("XDG_CONFIG_HOME", "config")] {
+        cases.env(variable, place.path().join(name).display().to_string());
+    }
+    cases.insert_var("[PLACE]", place.path().display().to_string()).expect("is a name");
+    (cases, place)
+}

@@ -1,0 +1,157 @@
+//! A definition as data, the same for every door that shows one.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    inherit::Inherited,
+    model::{Body, Definition, Hook, Message, Role, UndefinedMode},
+    parameter::{Class, Origin, Parameter},
+};
+use crate::RenderLimits;
+
+impl Inherited {
+    /// What the prompt declares and inherits, as data; `limits` are those that hold for it.
+    ///
+    /// The default of a secret parameter is left out.
+    #[must_use]
+    pub fn to_json(&self, limits: &RenderLimits) -> Value {
+        let definition = &*self.definition;
+        let metadata = &definition.metadata;
+        let names = |class: Class| self.parameters.names(class);
+        json!({
+            "prompt_id": definition.id.as_str(),
+            "source": definition.source,
+            "name": metadata.name,
+            "label": metadata.label,
+            "title": metadata.title,
+            "description": metadata.description,
+            "type": metadata.kind,
+            "version": metadata.version,
+            "author": metadata.author,
+            "tags": metadata.tags,
+            "extends": metadata.extends,
+            "chain": self.chain(),
+            "variables": {
+                "required": names(Class::Required),
+                "optional": names(Class::Optional),
+                "custom": names(Class::Custom),
+            },
+            "parameters": self.parameters.iter().map(parameter).collect::<Vec<_>>(),
+            "body": self.with_body().map_or(Value::Null, |found| body(&found.body)),
+            "undefined": definition.undefined.map(UndefinedMode::as_str),
+            "permissions": definition.permissions.granted().collect::<Vec<_>>(),
+            "limits": {
+                "max_execution_time": limits.max_execution_time,
+                "max_output_size": limits.max_output_size,
+            },
+            "hooks": hooks(definition),
+            "settings": settings(definition),
+            "metadata": metadata.more,
+            "unknown": definition.unknown,
+            "files": definition.files.iter().map(|read| &read.file).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    let place = parameter.place.as_ref();
+    let source = match parameter.origin {
+        Origin::Default => Value::Null,
+        Origin::System => "system".into(),
+        Origin::Environ => "environ".into(),
+    };
+    json!({
+        "name": parameter.name,
+        "class": parameter.class.as_str(),
+        "type": parameter.kind.as_str(),
+        "default": parameter.default.as_ref().filter(|_| !parameter.secret),
+        "description": parameter.description,
+        "source": source,
+        "from": parameter.from,
+        "secret": parameter.secret,
+        "schema": parameter.schema,
+        "unknown": parameter.unknown,
+        "declared": place.map(|place| json!({"file": place.file, "line": place.line, "column": place.column})),
+    })
+}
+
+fn body(body: &Body) -> Value {
+    match body {
+        Body::Text(text) => json!({"kind": "text", "engine": text.engine.as_str(), "file": text.file}),
+        Body::Messages(messages) => {
+            json!({"kind": "messages", "roles": messages.iter().map(Message::role_name).collect::<Vec<_>>()})
+        }
+        Body::Module(_) => json!({"kind": "module"}),
+        Body::Inherited => Value::Null,
+        Body::NeedsLoading => json!({"kind": "computed"}),
+    }
+}
+
+impl Message {
+    /// The role for people and machines; `template` where data says it.
+    #[must_use]
+    pub fn role_name(&self) -> &'static str {
+        match self.role {
+            Role::System => "system",
+            Role::Developer => "developer",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+            Role::Template(_) => "template",
+        }
+    }
+}
+
+impl Hook {
+    /// How it is written, for people and machines.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Async => "async",
+            Self::Assigned => "assigned",
+        }
+    }
+}
+
+fn hooks(definition: &Definition) -> Value {
+    let hooks = &definition.hooks;
+    json!({
+        "pre_render": hooks.pre_render.map(Hook::as_str),
+        "post_render": hooks.post_render.map(Hook::as_str),
+        "computed": hooks.needs_loading.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+    })
+}
+
+fn settings(definition: &Definition) -> Value {
+    let settings = &definition.settings;
+    let mut given = Map::new();
+    let mut give =
+        |name: &str, value: Option<Value>| given.extend(value.map(|value| (name.to_owned(), value)));
+    give("output", settings.output.clone());
+    give("model", settings.model.clone());
+    give("config", settings.config.clone());
+    give("returns", settings.returns.clone());
+    give("supports", (!settings.supports.is_empty()).then(|| settings.supports.clone().into()));
+    Value::Object(given)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Catalog, CatalogOptions, Defaults};
+
+    #[test]
+    fn a_definition_is_shown_with_all_it_inherits() {
+        let catalog = Catalog::open(CatalogOptions::new("no/such/workspace"));
+        let found = catalog.definition("coding_system").expect("is built in");
+        let shown = found.to_json(&Defaults::default().limits(&found.definition.limits));
+        assert_eq!(shown["chain"], serde_json::json!(["coding_system", "general_system"]));
+        assert_eq!(shown["variables"]["required"], serde_json::json!(["agent_name", "tools"]));
+        assert_eq!(shown["limits"]["max_output_size"], 50_000);
+        let parameters = shown["parameters"].as_array().expect("a list");
+        let tools = parameters.iter().find(|parameter| parameter["name"] == "tools").expect("is declared");
+        assert_eq!((tools["type"].as_str(), tools["class"].as_str()), (Some("list"), Some("required")));
+        assert_eq!(tools["declared"]["file"], "ecosystem/default/prompts/coding_system/prompt.py");
+        assert_eq!(shown["body"]["kind"], "text");
+    }
+}
