@@ -13,7 +13,7 @@ use std::{
     thread,
 };
 
-use hinagata::{Settings, settings::grouped};
+use hinagata::{Settings, definition::UndefinedMode, settings::grouped};
 use hinagata_template::{Engine, Options};
 use hinagata_value::{Limits, near_names};
 use serde_json::Value as Json;
@@ -101,7 +101,7 @@ struct Request<'a> {
 impl Request<'_> {
     /// What the engines need to know.
     fn options(&self) -> Options {
-        self.arguments.behaviour.options(self.settings.undefined())
+        self.arguments.behaviour.options(self.settings.undefined().unwrap_or(UndefinedMode::Empty))
     }
 }
 
