@@ -64,6 +64,10 @@ fn print_all(vocabulary: &Vocabulary, globals: &Globals) -> Result<(), Failure> 
         let mut words = Map::new();
         for word in vocabulary.words(namespace) {
             let preferred = vocabulary.preferred(namespace, word);
+            // That a word means itself is nothing to tell.
+            if preferred == Some(word) {
+                continue;
+            }
             rows.push(vec![
                 namespace.to_owned(),
                 word.to_owned(),
