@@ -1,0 +1,98 @@
+//! JSON in the answers of models: found among other text, and mended where it is broken.
+
+mod find;
+mod repair;
+
+use serde_json::Value;
+
+/// How JSON is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExtractOptions {
+    /// Whether broken JSON is mended.
+    pub repair: bool,
+    /// Whether everything is wanted instead of the first.
+    pub multiple: bool,
+}
+
+impl Default for ExtractOptions {
+    fn default() -> Self {
+        Self { repair: true, multiple: false }
+    }
+}
+
+/// Where JSON was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It is the whole answer.
+    Full,
+    /// It stands in a block of code.
+    CodeBlock,
+    /// It stands among other text.
+    Direct,
+    /// There is none.
+    None,
+}
+
+impl Source {
+    /// The name in documents.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::CodeBlock => "codeblock",
+            Self::Direct => "direct",
+            Self::None => "none",
+        }
+    }
+}
+
+/// The JSON of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extracted {
+    /// What was found, in order; one value unless everything was wanted.
+    pub values: Vec<Value>,
+    /// Where.
+    pub source: Source,
+    /// Whether it went through the mending, which also takes what is not broken.
+    pub repaired: bool,
+}
+
+/// Finds the JSON in the answer of a model: the whole of it, else in its blocks of code, else among its text.
+///
+/// ```
+/// use hinagata_module::answer::{ExtractOptions, extract_json};
+///
+/// let found = extract_json("Sure!\n```json\n{urgency: 'high',}\n```", ExtractOptions::default());
+/// assert_eq!(found.values, [serde_json::json!({"urgency": "high"})]);
+/// ```
+#[must_use]
+pub fn extract_json(text: &str, options: ExtractOptions) -> Extracted {
+    if let Ok(value) = serde_json::from_str(text) {
+        return Extracted { values: vec![value], source: Source::Full, repaired: false };
+    }
+    let blocks = read(find::code_blocks(text), options);
+    if !blocks.is_empty() {
+        return Extracted { values: blocks, source: Source::CodeBlock, repaired: options.repair };
+    }
+    let whole = text.trim();
+    if options.repair
+        && whole.starts_with(['{', '['])
+        && let Some(value) = repair::value(whole)
+    {
+        return Extracted { values: vec![value], source: Source::Full, repaired: true };
+    }
+    let direct = read(find::balanced(text), options);
+    if !direct.is_empty() {
+        return Extracted { values: direct, source: Source::Direct, repaired: options.repair };
+    }
+    Extracted { values: Vec::new(), source: Source::None, repaired: false }
+}
+
+fn read<'t>(texts: impl Iterator<Item = &'t str>, options: ExtractOptions) -> Vec<Value> {
+    let parse = |text: &str| match serde_json::from_str(text) {
+        Ok(value) => Some(value),
+        Err(_) if options.repair => repair::value(text),
+        Err(_) => None,
+    };
+    texts.filter_map(parse).take(if options.multiple { usize::MAX } else { 1 }).collect()
+}

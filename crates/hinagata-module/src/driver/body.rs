@@ -1,0 +1,67 @@
+//! The object around a request.
+
+use super::RequestOptions;
+use crate::{Error, json::Writer};
+
+/// Writes the keys of a body; those of [`RequestOptions::extra`] take the place of ours.
+pub(super) struct Body<'w> {
+    pub(super) writer: &'w mut Writer,
+    pub(super) options: &'w RequestOptions,
+}
+
+impl Body<'_> {
+    /// Writes a body: what `fill` sets, and the keys that the caller gives.
+    pub(super) fn write(
+        writer: &mut Writer,
+        options: &RequestOptions,
+        fill: impl FnOnce(&mut Body<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        writer.object(|writer| {
+            fill(&mut Body { writer: &mut *writer, options })?;
+            for (key, value) in &options.extra {
+                writer.value_field(key, value);
+            }
+            Ok(())
+        })
+    }
+
+    /// Sets a key, unless the caller gives it.
+    pub(super) fn set<T: Default>(&mut self, key: &str, fill: impl FnOnce(&mut Writer) -> T) -> T {
+        if self.options.extra.contains_key(key) {
+            return T::default();
+        }
+        self.writer.key(key);
+        fill(self.writer)
+    }
+
+    /// Sets a key, unless the caller gives it, with a value that may fail to be written.
+    pub(super) fn try_set(
+        &mut self,
+        key: &str,
+        fill: impl FnOnce(&mut Writer) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if self.options.extra.contains_key(key) {
+            return Ok(());
+        }
+        self.writer.key(key);
+        fill(self.writer)
+    }
+
+    pub(super) fn set_some(&mut self, key: &str, value: Option<impl Into<serde_json::Value>>) {
+        if let Some(value) = value {
+            let value = value.into();
+            self.set(key, |writer| writer.value(&value));
+        }
+    }
+
+    pub(super) fn set_stop(&mut self, key: &str) {
+        if !self.options.stop.is_empty() {
+            let stop = &self.options.stop;
+            self.set(key, |writer| writer.list(|writer| stop.iter().for_each(|text| writer.string(text))));
+        }
+    }
+
+    pub(super) fn model(&mut self) {
+        self.set_some("model", self.options.model.clone());
+    }
+}

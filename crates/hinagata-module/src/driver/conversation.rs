@@ -1,0 +1,146 @@
+//! Who says what, before it is written for a provider.
+
+use crate::{CacheHint, CompiledPrompt, Content, Element, Message, Order, Part, Role};
+
+/// A prompt as rules and turns.
+pub(super) struct Conversation<'p> {
+    /// What the model is to do, in one piece.
+    pub(super) rules: Vec<&'p Element>,
+    /// What is said, in order.
+    pub(super) turns: Vec<Turn<'p>>,
+}
+
+/// One element of a conversation.
+#[derive(Clone, Copy)]
+pub(super) struct Turn<'p> {
+    pub(super) part: Part,
+    pub(super) element: &'p Element,
+}
+
+impl<'p> Turn<'p> {
+    /// The message that it is, unless it is something that is told.
+    pub(super) fn message(&self) -> Option<&'p Message> {
+        match self.element {
+            Element::Message(message) => Some(message),
+            _ => None,
+        }
+    }
+}
+
+impl<'p> Conversation<'p> {
+    pub(super) fn of(prompt: &'p CompiledPrompt) -> Self {
+        let mut rules = Vec::with_capacity(prompt.instructions.len());
+        let mut turns = Vec::with_capacity(prompt.data.len() + prompt.output.len());
+        for part in Part::ALL {
+            let elements = arranged(prompt.part(part), prompt.order);
+            for (index, &element) in elements.iter().enumerate() {
+                if is_only_title(element, elements.get(index + 1).copied()) {
+                    continue;
+                }
+                match (part, element) {
+                    (Part::Instructions, Element::Message(_)) | (Part::Data | Part::Output, _) => {
+                        turns.push(Turn { part, element });
+                    }
+                    (Part::Instructions, element) => rules.push(element),
+                }
+            }
+        }
+        Self { rules, turns }
+    }
+}
+
+/// Who speaks, for providers that know two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    User,
+    Model,
+}
+
+/// A prompt for providers whose turns alternate: neighbours of one side are one turn.
+pub(super) struct Alternating<'p> {
+    /// The instructions, and the messages that are rules.
+    pub(super) rules: Vec<&'p Element>,
+    /// What each side says in turn.
+    pub(super) turns: Vec<(Side, Vec<&'p Element>)>,
+}
+
+/// What the person says where the first turn would not be theirs, or where there is none: providers of alternating
+/// turns refuse such a conversation.
+pub(super) const OPENING: &str = "Begin.";
+
+impl<'p> Alternating<'p> {
+    pub(super) fn of(conversation: Conversation<'p>) -> Self {
+        let Conversation { mut rules, turns: told } = conversation;
+        let mut turns: Vec<(Side, Vec<&Element>)> = Vec::new();
+        for turn in told {
+            let side = match turn.message().map(Message::role) {
+                Some(Role::System) => {
+                    rules.push(turn.element);
+                    continue;
+                }
+                Some(Role::Assistant) => Side::Model,
+                Some(Role::User | Role::Tool) | None => Side::User,
+            };
+            match turns.last_mut() {
+                Some((last, elements)) if *last == side => elements.push(turn.element),
+                _ => turns.push((side, vec![turn.element])),
+            }
+        }
+        Self { rules, turns }
+    }
+
+    /// Whether the person has to open the conversation with [`OPENING`].
+    pub(super) fn needs_opening(&self) -> bool {
+        self.turns.first().is_none_or(|(side, _)| *side == Side::Model)
+    }
+}
+
+/// Whether it is a title with nothing under it but the messages that follow: these are turns of their own, and
+/// a turn that only says `Messages` would be one too many.
+fn is_only_title(element: &Element, next: Option<&Element>) -> bool {
+    match (element, next) {
+        (Element::Section(section), Some(Element::Message(_))) => section.items.is_empty(),
+        _ => false,
+    }
+}
+
+/// The elements in their order; for caches, sections that do not change come before those that do.
+///
+/// Messages stay in place, and nothing passes them.
+fn arranged(elements: &[Element], order: Order) -> Vec<&Element> {
+    if order == Order::Standard {
+        return elements.iter().collect();
+    }
+    let mut groups: Vec<(usize, CacheHint, &[Element])> = Vec::new();
+    let (mut run, mut start) = (0, 0);
+    while start < elements.len() {
+        let length = 1 + elements[start + 1..].iter().take_while(|one| !is_section(one)).count();
+        let group = &elements[start..start + length];
+        let has_message = group.iter().any(|one| matches!(one, Element::Message(_)));
+        run += usize::from(has_message);
+        let hint = group.iter().map(Element::cache_hint).max().unwrap_or(CacheHint::Contextual);
+        groups.push((run, hint, group));
+        run += usize::from(has_message);
+        start += length;
+    }
+    groups.sort_by_key(|(run, hint, _)| (*run, *hint == CacheHint::Contextual));
+    groups.into_iter().flat_map(|(_, _, group)| group).collect()
+}
+
+fn is_section(element: &Element) -> bool {
+    matches!(element, Element::Section(_))
+}
+
+/// Bytes that a request takes, roughly: texts with some escapes, and keys around them.
+pub(super) fn estimate(prompt: &CompiledPrompt) -> usize {
+    let content = |content: &Content| content.texts().map(|text| text.len() + text.len() / 16).sum::<usize>();
+    let size = |element: &Element| match element {
+        Element::Text(element) => content(&element.content),
+        Element::Message(message) => message.content().map_or(64, content),
+        Element::Material(material) => content(&material.content),
+        Element::Chunk(chunk) => content(&chunk.content),
+        Element::Section(section) => section.items.len() * 96,
+        Element::Subsection(_) | Element::Json(_) => 256,
+    };
+    512 + prompt.elements().map(|element| size(element) + 128).sum::<usize>()
+}

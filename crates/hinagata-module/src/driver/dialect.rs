@@ -1,0 +1,277 @@
+//! How providers like the elements of a prompt written.
+
+use std::borrow::Cow;
+
+use super::{conversation::Conversation, media::Media, request::RequestOptions};
+use crate::{
+    Attachment, Chunk, Content, Element, Error, Material, TextOptions,
+    element::JsonContent,
+    format::{Marks, Sink, Tag, fence, one_line, write_result, write_section},
+    json,
+    message::Said,
+};
+
+/// How materials and chunks are marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// By a heading.
+    Markdown,
+    /// By tags.
+    Tags,
+}
+
+/// Writes elements so that no text can be taken for a tag.
+pub(super) struct Speller {
+    dialect: Dialect,
+    /// Marks in texts that stand outside of all tags.
+    materials: Marks,
+    chunks: Marks,
+    headings: TextOptions,
+}
+
+/// A piece of an element, for turns that hold several.
+pub(super) enum Piece<'p> {
+    /// A whole element that is text.
+    Element(&'p Element),
+    /// A text.
+    Text(Cow<'p, str>),
+    /// A picture or a file.
+    Media(Media<'p>),
+}
+
+impl Speller {
+    pub(super) fn new(dialect: Dialect, conversation: &Conversation<'_>) -> Self {
+        let mut speller = Self {
+            dialect,
+            materials: Marks::default(),
+            chunks: Marks::default(),
+            headings: TextOptions::default(),
+        };
+        if dialect == Dialect::Tags {
+            let told = conversation.turns.iter().map(|turn| turn.element);
+            conversation.rules.iter().copied().chain(told).for_each(|element| speller.note(element));
+        }
+        speller
+    }
+
+    /// Notes the marks of an element whose text stands outside of all tags.
+    fn note(&mut self, element: &Element) {
+        let mut note = |text: &str| {
+            if memchr::memchr(b'<', text.as_bytes()).is_some() {
+                self.materials.note(Tag::MATERIAL, text);
+                self.chunks.note(Tag::CHUNK, text);
+            }
+        };
+        match element {
+            Element::Material(_) | Element::Chunk(_) => {}
+            Element::Text(element) => element.content.texts().for_each(note),
+            Element::Message(message) => match &message.said {
+                Said::Tool(result) => {
+                    let mut text = String::new();
+                    write_result(&mut text, result);
+                    note(&text);
+                }
+                _ => message.content().into_iter().flat_map(Content::texts).for_each(note),
+            },
+            Element::Section(_) | Element::Subsection(_) | Element::Json(_) => {
+                let mut text = String::new();
+                self.headings_only(&mut text, element);
+                if memchr::memchr(b'<', text.as_bytes()).is_some() {
+                    self.materials.note(Tag::MATERIAL, &text);
+                    self.chunks.note(Tag::CHUNK, &text);
+                }
+            }
+        }
+    }
+
+    /// The text of an element whose content is text.
+    pub(super) fn write(&self, sink: &mut impl Sink, element: &Element) {
+        match element {
+            Element::Material(material) => {
+                let number = self.material_number(material);
+                self.open_material(sink, material, number);
+                write_content(sink, &material.content);
+                self.close(sink, "material", number);
+            }
+            Element::Chunk(chunk) => {
+                let number = self.chunk_number(chunk);
+                self.open_chunk(sink, chunk, number);
+                write_content(sink, &chunk.content);
+                self.close(sink, "chunk", number);
+            }
+            Element::Text(element) => write_content(sink, &element.content),
+            Element::Message(message) => match &message.said {
+                Said::Tool(result) => write_result(sink, result),
+                _ => message.content().into_iter().for_each(|content| write_content(sink, content)),
+            },
+            other => self.headings_only(sink, other),
+        }
+    }
+
+    fn headings_only(&self, sink: &mut impl Sink, element: &Element) {
+        match element {
+            Element::Section(section) => write_section(sink, section, &self.headings),
+            Element::Subsection(subsection) => subsection.write(sink, &self.headings),
+            Element::Json(element) => {
+                let text = match &element.content {
+                    JsonContent::Value(value) => Cow::Owned(json::pretty(value)),
+                    JsonContent::Text(text) => Cow::Borrowed(text.as_str()),
+                };
+                let fence = fence(&text);
+                sink.put_all(&[&fence, "json\n", &text, "\n", &fence]);
+            }
+            _ => {}
+        }
+    }
+
+    fn open_material(&self, sink: &mut impl Sink, material: &Material, number: u32) {
+        match self.dialect {
+            Dialect::Markdown => {
+                sink.put_all(&["# ", &one_line(&material.title), "\nID: ", &one_line(&material.id), "\n\n"]);
+            }
+            Dialect::Tags => {
+                self.open(sink, "material", number);
+                attribute(sink, "id", &material.id);
+                attribute(sink, "title", &material.title);
+                sink.put(">\n");
+            }
+        }
+    }
+
+    fn open_chunk(&self, sink: &mut impl Sink, chunk: &Chunk, number: u32) {
+        match self.dialect {
+            Dialect::Markdown => sink.put_all(&["[Part of ", &one_line(&chunk.part_of), "]\n"]),
+            Dialect::Tags => {
+                self.open(sink, "chunk", number);
+                attribute(sink, "part_of", &chunk.part_of);
+                if let Some(index) = chunk.index {
+                    attribute(sink, "index", &index.to_string());
+                }
+                sink.put(">\n");
+            }
+        }
+    }
+
+    fn open(&self, sink: &mut impl Sink, name: &str, number: u32) {
+        sink.put_all(&["<", name]);
+        if number > 0 {
+            sink.put_all(&["-", &number.to_string()]);
+        }
+    }
+
+    fn close(&self, sink: &mut impl Sink, name: &str, number: u32) {
+        if self.dialect == Dialect::Tags {
+            sink.put_all(&["\n</", name]);
+            if number > 0 {
+                sink.put_all(&["-", &number.to_string()]);
+            }
+            sink.put(">");
+        }
+    }
+
+    fn material_number(&self, material: &Material) -> u32 {
+        self.number(&self.materials, Tag::MATERIAL_END, &material.content)
+    }
+
+    fn chunk_number(&self, chunk: &Chunk) -> u32 {
+        self.number(&self.chunks, Tag::CHUNK_END, &chunk.content)
+    }
+
+    /// The first number that neither the content nor a text outside of tags uses.
+    fn number(&self, outside: &Marks, tag: Tag, content: &Content) -> u32 {
+        if self.dialect == Dialect::Markdown {
+            return 0;
+        }
+        let mut marks = Marks::default();
+        for text in content.texts() {
+            marks.note(tag, text);
+        }
+        if !outside.is_empty() {
+            marks.extend(outside);
+        }
+        marks.free()
+    }
+
+    /// What stands before and after the content of an element.
+    pub(super) fn around(&self, element: &Element) -> (String, String) {
+        let (mut before, mut after) = (String::new(), String::new());
+        match element {
+            Element::Material(material) => {
+                let number = self.material_number(material);
+                self.open_material(&mut before, material, number);
+                self.close(&mut after, "material", number);
+            }
+            Element::Chunk(chunk) => {
+                let number = self.chunk_number(chunk);
+                self.open_chunk(&mut before, chunk, number);
+                self.close(&mut after, "chunk", number);
+            }
+            _ => {}
+        }
+        (before, after)
+    }
+
+    /// The pieces of an element; of a message, of what it says.
+    pub(super) fn pieces<'p>(
+        &self,
+        element: &'p Element,
+        options: &RequestOptions,
+        take: &mut dyn FnMut(Piece<'p>),
+    ) -> Result<(), Error> {
+        let content = match element {
+            Element::Text(element) => Some(&element.content),
+            Element::Material(element) => Some(&element.content),
+            Element::Chunk(element) => Some(&element.content),
+            Element::Message(message) => message.content(),
+            Element::Json(_) | Element::Section(_) | Element::Subsection(_) => None,
+        };
+        let Some(Content::Parts(parts)) = content else {
+            take(Piece::Element(element));
+            return Ok(());
+        };
+        let (before, after) = self.around(element);
+        give(before.into(), take);
+        for part in parts {
+            match part {
+                Attachment::Text(text) => give(text.as_str().into(), take),
+                other => match Media::of(other, options)? {
+                    Media::Text(text) => give(text.into(), take),
+                    media => take(Piece::Media(media)),
+                },
+            }
+        }
+        give(after.into(), take);
+        Ok(())
+    }
+}
+
+/// Hands over a text, unless it is empty: providers refuse parts without content.
+fn give<'p>(text: Cow<'p, str>, take: &mut dyn FnMut(Piece<'p>)) {
+    if !text.is_empty() {
+        take(Piece::Text(text));
+    }
+}
+
+fn write_content(sink: &mut impl Sink, content: &Content) {
+    for text in content.texts() {
+        sink.put(text);
+    }
+}
+
+/// An attribute of a tag, on one line and with what would end it escaped.
+fn attribute(sink: &mut impl Sink, name: &str, value: &str) {
+    sink.put_all(&[" ", name, "=\""]);
+    let value = one_line(value);
+    let mut rest = &*value;
+    while let Some(place) = rest.find(['&', '<', '>', '"']) {
+        sink.put(&rest[..place]);
+        sink.put(match rest.as_bytes()[place] {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            _ => "&quot;",
+        });
+        rest = &rest[place + 1..];
+    }
+    sink.put_all(&[rest, "\""]);
+}

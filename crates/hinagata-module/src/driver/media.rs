@@ -1,0 +1,146 @@
+//! Pictures and files in requests.
+
+use std::borrow::Cow;
+
+use super::RequestOptions;
+use crate::{Attachment, Error, Problem};
+
+/// Reads files that a prompt attaches: this crate touches no disk.
+pub trait Files: Send + Sync {
+    /// The bytes of the file at `path`.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+}
+
+/// A picture or a file, ready for a request.
+pub(super) enum Media<'p> {
+    /// A file of text.
+    Text(String),
+    /// Something at an address.
+    Url { kind: Kind, mime: Option<Cow<'p, str>>, url: &'p str },
+    /// Something with its bytes in base 64.
+    Data { kind: Kind, mime: Cow<'p, str>, base64: Cow<'p, str>, name: Cow<'p, str> },
+}
+
+/// What providers tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Image,
+    Document,
+}
+
+impl<'p> Media<'p> {
+    /// What `attachment` is; a text is itself.
+    pub(super) fn of(attachment: &'p Attachment, options: &RequestOptions) -> Result<Self, Error> {
+        match attachment {
+            Attachment::Text(text) => Ok(Self::Text(text.to_string())),
+            Attachment::ImageUrl { url } => Ok(match data_url(url) {
+                Some((mime, base64)) => Self::Data {
+                    kind: Kind::Image,
+                    mime: mime.into(),
+                    base64: base64.into(),
+                    name: "image".into(),
+                },
+                None => Self::Url { kind: Kind::Image, mime: mime_of(url).map(Cow::Borrowed), url },
+            }),
+            Attachment::File { path, mime_type } => Self::file(path, mime_type, options),
+        }
+    }
+
+    fn file(path: &'p str, mime: &'p str, options: &RequestOptions) -> Result<Self, Error> {
+        let kind = if mime.starts_with("image/") { Kind::Image } else { Kind::Document };
+        if let Some((_, base64)) = data_url(path) {
+            return Ok(Self::Data { kind, mime: mime.into(), base64: base64.into(), name: "file".into() });
+        }
+        if path.contains("://") {
+            return Ok(Self::Url { kind, mime: Some(mime.into()), url: path });
+        }
+        let shown = path.chars().take(200).collect::<String>();
+        let Some(files) = &options.files else {
+            return Err(Problem::new("", format!("the content of the file `{shown}` is not known"))
+                .hint("say where files are read with `RequestOptions::files`, or attach a `data:` address")
+                .into());
+        };
+        let bytes = files
+            .read(path)
+            .map_err(|error| Problem::new("", format!("the file `{shown}` cannot be read: {error}")))?;
+        if is_text(mime) {
+            return match String::from_utf8(bytes) {
+                Ok(text) => Ok(Self::Text(text)),
+                Err(_) => Err(Problem::new("", format!("the file `{shown}` is no UTF-8, but {mime}"))
+                    .hint("give it the type that it has")
+                    .into()),
+            };
+        }
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        Ok(Self::Data { kind, mime: mime.into(), base64: base64(&bytes).into(), name: name.into() })
+    }
+}
+
+/// The error of something that a provider has no place for.
+pub(super) fn unsupported(driver: &str, what: &str, hint: &str) -> Error {
+    Problem::new("", format!("{driver} takes no {what}")).hint(hint).into()
+}
+
+fn is_text(mime: &str) -> bool {
+    let mime = mime.split(';').next().unwrap_or(mime).trim();
+    mime.starts_with("text/") || mime == "application/json" || mime == "application/xml"
+}
+
+/// The type and the data of a `data:` address with base 64.
+fn data_url(url: &str) -> Option<(&str, &str)> {
+    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+    let mime = head.strip_suffix(";base64")?;
+    Some((mime.split(';').next().unwrap_or(mime), data))
+}
+
+/// The type of a picture, by the end of its address.
+fn mime_of(url: &str) -> Option<&'static str> {
+    let path = url.split(['?', '#']).next().unwrap_or(url);
+    let (_, end) = path.rsplit_once('.')?;
+    Some(match end.to_ascii_lowercase().as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        _ => return None,
+    })
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let all = group.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
+        for place in 0..4 {
+            let digit = DIGITS[(all >> (18 - 6 * place)) as usize & 63];
+            text.push(if place <= group.len() { char::from(digit) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_become_base_64() {
+        for (bytes, expected) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
+            assert_eq!(base64(bytes.as_bytes()), expected);
+        }
+        assert_eq!(base64(&[0xff, 0xfe, 0x00]), "//4A");
+    }
+
+    #[test]
+    fn addresses_with_data_are_taken_apart() {
+        assert_eq!(data_url("data:image/png;base64,QUJD"), Some(("image/png", "QUJD")));
+        assert_eq!(data_url("data:text/plain;charset=utf-8;base64,QQ=="), Some(("text/plain", "QQ==")));
+        assert_eq!(data_url("data:text/plain,hello"), None);
+        assert_eq!(data_url("https://e.test/a.png"), None);
+    }
+}

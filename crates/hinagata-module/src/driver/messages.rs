@@ -1,0 +1,113 @@
+//! A prompt as plain messages, for programs that bring their own provider.
+
+use super::{
+    conversation::Conversation,
+    dialect::{Dialect, Speller},
+};
+use crate::{
+    Attachment, CacheHint, CompiledPrompt, Content, Element, Role, Text,
+    message::{Said, ToolCall, ToolResult},
+};
+
+/// A message with everything that a provider may want to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChatMessage {
+    /// Who says it.
+    pub role: Role,
+    /// The name of who says it.
+    pub name: Option<Text>,
+    /// What is said.
+    pub parts: Vec<ChatPart>,
+    /// Tools that the model calls with it.
+    pub calls: Vec<ToolCall>,
+    /// What a tool answered.
+    pub result: Option<ToolResult>,
+    /// How often it changes from call to call.
+    pub cache: CacheHint,
+}
+
+/// A part of a [`ChatMessage`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChatPart {
+    /// A text.
+    Text(String),
+    /// A picture or a file.
+    Attachment(Attachment),
+}
+
+/// The messages of a prompt: one with the rules, then one for each element.
+#[must_use]
+pub fn messages(prompt: &CompiledPrompt) -> Vec<ChatMessage> {
+    let conversation = Conversation::of(prompt);
+    let speller = Speller::new(Dialect::Markdown, &conversation);
+    let mut all = Vec::with_capacity(conversation.turns.len() + 1);
+    if !conversation.rules.is_empty() {
+        let parts = conversation.rules.iter().flat_map(|element| parts(&speller, element)).collect();
+        let cache = conversation.rules.iter().map(|element| element.cache_hint()).max();
+        all.push(ChatMessage {
+            role: Role::System,
+            name: None,
+            parts: joined(parts, &conversation.rules),
+            calls: Vec::new(),
+            result: None,
+            cache: cache.unwrap_or(CacheHint::Static),
+        });
+    }
+    all.extend(conversation.turns.iter().map(|turn| {
+        let message = turn.message();
+        let (calls, result) = match message.map(|message| &message.said) {
+            Some(Said::Assistant(_, calls)) => (calls.clone(), None),
+            Some(Said::Tool(result)) => (Vec::new(), Some(result.clone())),
+            _ => (Vec::new(), None),
+        };
+        ChatMessage {
+            role: message.map_or(Role::User, crate::Message::role),
+            name: message.and_then(|message| message.name.clone()),
+            parts: parts(&speller, turn.element),
+            calls,
+            result,
+            cache: turn.element.cache_hint(),
+        }
+    }));
+    all
+}
+
+/// Rules that are all headings and texts are one text.
+fn joined(parts: Vec<ChatPart>, rules: &[&Element]) -> Vec<ChatPart> {
+    if rules
+        .iter()
+        .any(|element| matches!(element, Element::Material(_) | Element::Chunk(_) | Element::Message(_)))
+    {
+        return parts;
+    }
+    let mut texts = Vec::with_capacity(parts.len());
+    for part in &parts {
+        match part {
+            ChatPart::Text(text) => texts.push(text.as_str()),
+            ChatPart::Attachment(_) => return parts,
+        }
+    }
+    vec![ChatPart::Text(texts.join("\n\n"))]
+}
+
+fn parts(speller: &Speller, element: &Element) -> Vec<ChatPart> {
+    let content = match element {
+        Element::Text(element) => Some(&element.content),
+        Element::Material(element) => Some(&element.content),
+        Element::Chunk(element) => Some(&element.content),
+        Element::Message(message) => message.content(),
+        _ => None,
+    };
+    let Some(Content::Parts(attached)) = content else {
+        let mut text = String::new();
+        speller.write(&mut text, element);
+        return vec![ChatPart::Text(text)];
+    };
+    let (before, after) = speller.around(element);
+    let text = |text: String| (!text.is_empty()).then_some(ChatPart::Text(text));
+    let attached = attached.iter().map(|part| match part {
+        Attachment::Text(text) => ChatPart::Text(text.to_string()),
+        other => ChatPart::Attachment(other.clone()),
+    });
+    text(before).into_iter().chain(attached).chain(text(after)).collect()
+}

@@ -1,0 +1,128 @@
+//! Compiled prompts as requests: the exact body that a provider takes.
+//!
+//! A driver decides who says what. Instructions become the rules of the conversation, data and output turns of
+//! the person, and messages turns of their own role, in place. Whatever the data says, it stays what it is: the
+//! number, the order and the roles of the turns depend on the elements alone, never on their texts.
+
+mod anthropic;
+mod body;
+mod conversation;
+mod dialect;
+mod gemini;
+mod media;
+mod messages;
+mod ollama;
+mod openai;
+mod request;
+mod responses;
+mod schema;
+
+use crate::{CompiledPrompt, Error, Problem, TextOptions, format, json::Writer};
+
+pub use media::Files;
+pub use messages::{ChatMessage, ChatPart, messages};
+pub use request::{DataRole, Formatted, RequestOptions, Tool};
+
+/// A provider, or text alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Driver {
+    /// Chat completions of OpenAI, and of the many who speak the same.
+    OpenAi,
+    /// Responses of OpenAI.
+    OpenAiResponses,
+    /// Messages of Anthropic.
+    Anthropic,
+    /// `generateContent` of Gemini; Vertex AI takes the same body at another address.
+    Gemini,
+    /// `/api/chat` of Ollama.
+    Ollama,
+    /// One text.
+    Text,
+}
+
+impl Driver {
+    /// All drivers.
+    pub const ALL: [Self; 6] =
+        [Self::OpenAi, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Ollama, Self::Text];
+
+    /// The name in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+            Self::Text => "text",
+        }
+    }
+
+    /// The driver called `name`; `vertex` and `vertexai` are other names of `gemini`.
+    ///
+    /// # Errors
+    /// When there is none, with near names.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        if let Some(driver) = Self::ALL.into_iter().find(|driver| driver.name() == name) {
+            return Ok(driver);
+        }
+        match name {
+            "vertex" | "vertexai" => Ok(Self::Gemini),
+            _ => {
+                let names = Self::ALL.map(Self::name);
+                Err(Problem::new("", format!("there is no driver `{name}`"))
+                    .near(name, names)
+                    .hint(format!("use one of {}", names.join(", ")))
+                    .into())
+            }
+        }
+    }
+
+    /// The body of a request; of [`Driver::Text`] the text itself.
+    ///
+    /// # Errors
+    /// When the prompt holds something that the provider cannot be given.
+    pub fn format(self, prompt: &CompiledPrompt, options: &RequestOptions) -> Result<Formatted, Error> {
+        match self {
+            Self::OpenAi => openai(prompt, options),
+            Self::OpenAiResponses => openai_responses(prompt, options),
+            Self::Anthropic => anthropic(prompt, options),
+            Self::Gemini => gemini(prompt, options),
+            Self::Ollama => ollama(prompt, options),
+            Self::Text => Ok(text(prompt, &TextOptions::default())),
+        }
+    }
+}
+
+/// The prompt as one text.
+#[must_use]
+pub fn text(prompt: &CompiledPrompt, options: &TextOptions) -> Formatted {
+    Formatted { body: format::prompt_text(prompt, options), notes: Vec::new() }
+}
+
+macro_rules! drivers {
+    ($($(#[$doc:meta])* $name:ident: $write:path;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// When the prompt holds something that the provider cannot be given.
+        pub fn $name(prompt: &CompiledPrompt, options: &RequestOptions) -> Result<Formatted, Error> {
+            let mut writer = Writer::with_capacity(conversation::estimate(prompt));
+            let notes = $write(prompt, options, &mut writer)?;
+            Ok(Formatted { body: writer.into_string(), notes: notes.done() })
+        }
+    )*};
+}
+
+drivers! {
+    /// The body of a chat completion of OpenAI.
+    openai: openai::write;
+    /// The body of a response of OpenAI.
+    openai_responses: responses::write;
+    /// The body of a message of Anthropic.
+    anthropic: anthropic::write;
+    /// The body of `generateContent` of Gemini and Vertex AI.
+    gemini: gemini::write;
+    /// The body of `/api/chat` of Ollama.
+    ollama: ollama::write;
+}

@@ -1,0 +1,247 @@
+//! The schema of the answer, as each provider takes it.
+
+use serde_json::{Map, Value};
+
+use crate::json::Writer;
+
+/// Name, schema and strictness, as OpenAI takes them.
+pub(super) fn named(schema: &Value, writer: &mut Writer) {
+    writer.field("name", &name(schema));
+    if is_strict(schema, 0) && schema.get("type").and_then(Value::as_str) == Some("object") {
+        writer.key("strict");
+        writer.value(&Value::Bool(true));
+    }
+    writer.value_field("schema", schema);
+}
+
+/// The title of the schema with the characters that a name may have.
+fn name(schema: &Value) -> String {
+    let title = schema.get("title").and_then(Value::as_str).unwrap_or_default();
+    let allowed =
+        |character: char| if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' };
+    let name: String = title.trim().chars().take(64).map(allowed).collect();
+    if name.chars().any(|character| character.is_ascii_alphanumeric()) { name } else { "answer".to_owned() }
+}
+
+/// Schemas that are nested deeper are taken as they are.
+const DEEPEST: u32 = 64;
+
+/// Whether a provider can promise to follow it: every object names all its properties and allows no others.
+fn is_strict(schema: &Value, depth: u32) -> bool {
+    let Value::Object(fields) = schema else { return false };
+    if depth > DEEPEST || fields.keys().any(|key| !STRICT_KEYS.contains(&key.as_str())) {
+        return false;
+    }
+    let inner = |value: &Value| is_strict(value, depth + 1);
+    let all = |key: &str| match fields.get(key) {
+        Some(Value::Object(map)) => map.values().all(inner),
+        Some(Value::Array(list)) => list.iter().all(inner),
+        Some(_) => false,
+        None => true,
+    };
+    let closed = match fields.get("properties") {
+        Some(Value::Object(properties)) => {
+            let required: Vec<&str> = fields
+                .get("required")
+                .and_then(Value::as_array)
+                .map(|names| names.iter().filter_map(Value::as_str).collect())
+                .unwrap_or_default();
+            fields.get("additionalProperties") == Some(&Value::Bool(false))
+                && properties.keys().all(|name| required.contains(&name.as_str()))
+        }
+        Some(_) => false,
+        None => fields.get("type").and_then(Value::as_str) != Some("object"),
+    };
+    closed
+        && all("properties")
+        && all("$defs")
+        && all("anyOf")
+        && fields.get("items").is_none_or(inner)
+        && (fields.contains_key("type") || fields.contains_key("anyOf") || fields.contains_key("$ref"))
+}
+
+const STRICT_KEYS: [&str; 14] = [
+    "type",
+    "title",
+    "description",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "enum",
+    "const",
+    "anyOf",
+    "$defs",
+    "$ref",
+    "minimum",
+    "maximum",
+];
+
+/// The schema in Gemini's own form; `None` when it says more than that form can.
+pub(super) fn gemini(schema: &Value) -> Option<Value> {
+    gemini_at(schema, 0)
+}
+
+fn gemini_at(schema: &Value, depth: u32) -> Option<Value> {
+    let Value::Object(fields) = schema else { return None };
+    if depth > DEEPEST {
+        return None;
+    }
+    let mut all = Map::new();
+    let inner = |value: &Value| gemini_at(value, depth + 1);
+    for (key, value) in fields {
+        let value = match key.as_str() {
+            "$schema" => continue,
+            "type" => match value {
+                Value::String(name) => Value::String(gemini_type(name)?),
+                Value::Array(names) => {
+                    let (nulls, others): (Vec<_>, Vec<_>) = names.iter().partition(|name| *name == "null");
+                    let [one] = others.as_slice() else { return None };
+                    if !nulls.is_empty() {
+                        all.insert("nullable".to_owned(), Value::Bool(true));
+                    }
+                    Value::String(gemini_type(one.as_str()?)?)
+                }
+                _ => return None,
+            },
+            "properties" => {
+                let Value::Object(properties) = value else { return None };
+                let each = |(name, value): (&String, &Value)| Some((name.clone(), inner(value)?));
+                Value::Object(properties.iter().map(each).collect::<Option<_>>()?)
+            }
+            "items" => inner(value)?,
+            "anyOf" => Value::Array(value.as_array()?.iter().map(inner).collect::<Option<_>>()?),
+            "enum" if value.as_array()?.iter().all(Value::is_string) => value.clone(),
+            "title" | "description" | "format" | "nullable" | "required" | "minimum" | "maximum"
+            | "minItems" | "maxItems" | "minLength" | "maxLength" | "minProperties" | "maxProperties"
+            | "pattern" | "propertyOrdering" | "default" | "example" => value.clone(),
+            _ => return None,
+        };
+        all.insert(key.clone(), value);
+    }
+    if all.contains_key("enum") && !all.contains_key("type") {
+        all.insert("type".to_owned(), "STRING".into());
+    }
+    Some(Value::Object(all))
+}
+
+fn gemini_type(name: &str) -> Option<String> {
+    ["string", "number", "integer", "boolean", "array", "object", "null"]
+        .contains(&name)
+        .then(|| name.to_ascii_uppercase())
+}
+
+/// Bounds that Anthropic's answers cannot be held to; they are told in words instead.
+const ANTHROPIC_WORDS: [&str; 13] = [
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "pattern",
+];
+
+/// The schema as Anthropic takes it: objects are closed, and bounds are part of the description. `None` when it asks
+/// for open objects.
+pub(super) fn anthropic(schema: &Value) -> Option<Value> {
+    anthropic_at(schema, 0)
+}
+
+fn anthropic_at(schema: &Value, depth: u32) -> Option<Value> {
+    let Value::Object(fields) = schema else { return None };
+    if depth > DEEPEST {
+        return None;
+    }
+    let inner = |value: &Value| anthropic_at(value, depth + 1);
+    let (mut all, mut words) = (Map::new(), Vec::new());
+    for (key, value) in fields {
+        let value = match key.as_str() {
+            "$schema" => continue,
+            word if ANTHROPIC_WORDS.contains(&word) => {
+                words.push(format!("{key}: {}", crate::json::compact(value)));
+                continue;
+            }
+            "properties" | "$defs" | "definitions" => {
+                let each = |(name, value): (&String, &Value)| Some((name.clone(), inner(value)?));
+                Value::Object(value.as_object()?.iter().map(each).collect::<Option<_>>()?)
+            }
+            "items" => inner(value)?,
+            "anyOf" | "allOf" => Value::Array(value.as_array()?.iter().map(inner).collect::<Option<_>>()?),
+            "additionalProperties" if *value != Value::Bool(false) => return None,
+            "oneOf" | "not" | "if" | "then" | "else" | "patternProperties" | "prefixItems" => return None,
+            _ => value.clone(),
+        };
+        all.insert(key.clone(), value);
+    }
+    if all.get("type").and_then(Value::as_str) == Some("object") || all.contains_key("properties") {
+        all.entry("additionalProperties").or_insert(Value::Bool(false));
+    }
+    if !words.is_empty() {
+        let words = words.join(", ");
+        let description = match all.get("description").and_then(Value::as_str) {
+            Some(description) => format!("{description} ({words})"),
+            None => words,
+        };
+        all.insert("description".to_owned(), description.into());
+    }
+    Some(Value::Object(all))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_closed_schemas_are_strict() {
+        let closed = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+            "additionalProperties": false});
+        assert!(is_strict(&closed, 0));
+        let mut open = closed.clone();
+        open["required"] = json!([]);
+        assert!(!is_strict(&open, 0));
+        assert!(!is_strict(&json!({"type": "object"}), 0));
+        assert!(is_strict(&json!({"type": "array", "items": closed}), 0));
+        assert!(!is_strict(&json!({"oneOf": []}), 0));
+    }
+
+    #[test]
+    fn gemini_has_types_in_large_letters() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": ["string", "null"]},
+            "b": {"enum": ["x"]}}, "required": ["a"]});
+        assert_eq!(
+            gemini(&schema),
+            Some(json!({"type": "OBJECT", "properties": {"a": {"type": "STRING", "nullable": true},
+                "b": {"enum": ["x"], "type": "STRING"}}, "required": ["a"]}))
+        );
+        assert_eq!(gemini(&json!({"type": "object", "additionalProperties": false})), None);
+    }
+
+    #[test]
+    fn anthropic_has_closed_objects_and_bounds_in_words() {
+        let schema = json!({"type": "object", "properties": {"n": {"type": "number", "minimum": 0}}});
+        assert_eq!(
+            anthropic(&schema),
+            Some(
+                json!({"type": "object", "properties": {"n": {"type": "number", "description": "minimum: 0"}},
+                "additionalProperties": false})
+            )
+        );
+        assert_eq!(anthropic(&json!({"type": "object", "additionalProperties": true})), None);
+    }
+
+    #[test]
+    fn a_name_has_only_the_characters_that_are_allowed() {
+        assert_eq!(name(&json!({"title": "My answer!"})), "My_answer_");
+        assert_eq!(name(&json!({"title": "答え"})), "answer");
+        assert_eq!(name(&json!({})), "answer");
+    }
+}

@@ -1,0 +1,165 @@
+//! What is wrong with a module, each problem with its path.
+
+use std::fmt;
+
+/// Something wrong in a module or a prompt, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The way to it, such as `materials[2].title`; empty for the whole.
+    pub path: String,
+    /// What is wrong: lower case, without a period.
+    pub message: String,
+    /// Names that may have been meant, the nearest first.
+    pub near: Vec<String>,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem at `path`.
+    #[must_use]
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into(), near: Vec::new(), hint: None }
+    }
+
+    /// The same problem with advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same problem with those of `names` that are close to `word`.
+    #[must_use]
+    pub fn near<'n>(mut self, word: &str, names: impl IntoIterator<Item = &'n str>) -> Self {
+        self.near = nearest(word, names);
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        match self.near.first() {
+            Some(near) => write!(f, " (did you mean `{near}`?)"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a module could not be read, merged, compiled or formatted: one problem or several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(Box<[Problem]>);
+
+impl Error {
+    /// The problems, at least one.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.0
+    }
+
+    /// The error of `problems`, when there are some.
+    pub(crate) fn of(problems: Vec<Problem>) -> Result<(), Self> {
+        if problems.is_empty() { Ok(()) } else { Err(Self(problems.into())) }
+    }
+
+    /// The same error, with every path beneath `path`.
+    #[must_use]
+    pub fn beneath(mut self, path: &str) -> Self {
+        for problem in &mut self.0 {
+            problem.path = joined(path, &problem.path);
+        }
+        self
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self(Box::new([problem]))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("; ")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The path of `inner` seen from outside of `outer`.
+fn joined(outer: &str, inner: &str) -> String {
+    match inner.chars().next() {
+        None => outer.to_owned(),
+        Some('[') => format!("{outer}{inner}"),
+        Some(_) if outer.is_empty() => inner.to_owned(),
+        Some(_) => format!("{outer}.{inner}"),
+    }
+}
+
+/// Those of `names` that differ from `word` by few letters, the nearest first.
+#[must_use]
+pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    let most = (word.chars().count() / 3).max(1);
+    let lower = word.to_lowercase();
+    let mut found: Vec<(usize, &str)> = names
+        .into_iter()
+        .map(|name| (distance(&lower, &name.to_lowercase()), name))
+        .filter(|(distance, _)| *distance <= most)
+        .collect();
+    found.sort_by_key(|(distance, _)| *distance);
+    found.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+}
+
+/// Letters to add, remove, replace or swap with their neighbour to make one word of the other.
+fn distance(left: &str, right: &str) -> usize {
+    /// Longer words are no names that somebody mistyped.
+    const LONGEST: usize = 64;
+    let (left, right): (Vec<char>, Vec<char>) =
+        (left.chars().take(LONGEST).collect(), right.chars().take(LONGEST).collect());
+    let mut rows = vec![vec![0; right.len() + 1]; left.len() + 1];
+    for (index, row) in rows.iter_mut().enumerate() {
+        row[0] = index;
+    }
+    rows[0] = (0..=right.len()).collect();
+    for i in 1..=left.len() {
+        for j in 1..=right.len() {
+            let same = usize::from(left[i - 1] != right[j - 1]);
+            let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + same);
+            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[left.len()][right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_were_meant_are_found() {
+        assert_eq!(nearest("materails", ["materials", "messages"]), ["materials"]);
+        assert_eq!(nearest("Objectve", ["objective", "output"]), ["objective"]);
+        assert!(nearest("footer", ["objective", "cue"]).is_empty());
+    }
+
+    #[test]
+    fn paths_are_put_together() {
+        let inner = Error::from(Problem::new("[2].title", "no"));
+        assert_eq!(inner.beneath("materials").problems()[0].path, "materials[2].title");
+        assert_eq!(Error::from(Problem::new("title", "no")).beneath("a").problems()[0].path, "a.title");
+        assert_eq!(Error::from(Problem::new("", "no")).beneath("a").to_string(), "a: no");
+    }
+}

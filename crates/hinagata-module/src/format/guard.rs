@@ -1,0 +1,112 @@
+//! Marks around content that the content itself cannot imitate.
+//!
+//! Where content is put between two marks, such as `<material>` and `</material>`, text that holds the closing one
+//! would end it early. Then the mark gets a number that does not occur in the text.
+
+use std::collections::BTreeSet;
+
+use memchr::memmem;
+
+/// Numbers that marks have in some texts.
+#[derive(Default)]
+pub(crate) struct Marks {
+    /// Empty as long as there is no mark, so that nothing is allocated for usual texts.
+    used: BTreeSet<u32>,
+}
+
+/// A mark: `prefix`, a name, and maybe a number.
+#[derive(Clone, Copy)]
+pub(crate) struct Tag {
+    /// What marks start with, such as `</material`.
+    pub(crate) starts: &'static [&'static str],
+    /// Whether a word stands between the start and the number, such as a role.
+    pub(crate) word: bool,
+}
+
+impl Tag {
+    pub(crate) const MATERIAL: Self = Self { starts: &["<material", "</material"], word: false };
+    pub(crate) const MATERIAL_END: Self = Self { starts: &["</material"], word: false };
+    pub(crate) const CHUNK: Self = Self { starts: &["<chunk", "</chunk"], word: false };
+    pub(crate) const CHUNK_END: Self = Self { starts: &["</chunk"], word: false };
+    pub(crate) const MESSAGE: Self = Self { starts: &["<!-- begin of ", "<!-- end of "], word: true };
+}
+
+impl Marks {
+    /// Notes the marks in `text` that look like `tag`, in small or large letters.
+    pub(crate) fn note(&mut self, tag: Tag, text: &str) {
+        let bytes = text.as_bytes();
+        for place in memchr::memchr_iter(b'<', bytes) {
+            let rest = &bytes[place..];
+            let found = tag.starts.iter().find(|start| starts_with(rest, start));
+            if let Some(start) = found {
+                self.note_numbers(tag, &rest[start.len()..]);
+            }
+        }
+    }
+
+    /// Every number that the digits after a mark begin with: what ends on `-12` ends on `-1` for who reads less.
+    fn note_numbers(&mut self, tag: Tag, rest: &[u8]) {
+        self.used.insert(0);
+        let word =
+            if tag.word { rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count() } else { 0 };
+        let Some((b'-', digits)) = rest[word..].split_first() else { return };
+        let mut number: u32 = 0;
+        for digit in digits.iter().take_while(|byte| byte.is_ascii_digit()).take(9) {
+            number = number * 10 + u32::from(digit - b'0');
+            self.used.insert(number);
+        }
+    }
+
+    /// The first number that is free; 0 stands for none.
+    pub(crate) fn free(&self) -> u32 {
+        (0..).find(|number| !self.used.contains(number)).unwrap_or_default()
+    }
+
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.used.extend(&other.used);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.used.is_empty()
+    }
+}
+
+fn starts_with(text: &[u8], start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
+}
+
+/// The most backticks in a row.
+pub(super) fn longest_fence(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    // Fences are rare, and looking for three of them is fast.
+    if memmem::find(bytes, b"```").is_none() {
+        return 0;
+    }
+    bytes.split(|byte| *byte != b'`').map(<[u8]>::len).max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn free(tag: Tag, texts: &[&str]) -> u32 {
+        let mut marks = Marks::default();
+        texts.iter().for_each(|text| marks.note(tag, text));
+        marks.free()
+    }
+
+    #[test]
+    fn the_first_number_that_does_not_occur_is_taken() {
+        assert_eq!(free(Tag::MATERIAL, &["a < b", "<matter>"]), 0);
+        assert_eq!(free(Tag::MATERIAL, &["x </material> y"]), 1);
+        assert_eq!(free(Tag::MATERIAL, &["</material-1>", "</MATERIAL-2 >", "</material-31"]), 4);
+        assert_eq!(free(Tag::MESSAGE, &["<!-- end of USER -->"]), 1);
+        assert_eq!(free(Tag::MESSAGE, &["<!-- begin of USER-1 -->"]), 2);
+    }
+
+    #[test]
+    fn the_longest_row_of_backticks_counts() {
+        assert_eq!(longest_fence("a `b` ``c``"), 0);
+        assert_eq!(longest_fence("``` and ````"), 4);
+    }
+}

@@ -1,0 +1,16 @@
+//! Elements as text.
+
+mod guard;
+mod heading;
+mod line;
+mod options;
+mod sink;
+mod text;
+
+pub(crate) use guard::{Marks, Tag};
+pub(crate) use heading::write_section;
+pub(crate) use line::one_line;
+pub use options::{Descriptions, Markers, SpecialToken, SpecialTokens, TextOptions};
+pub(crate) use sink::Sink;
+pub use text::{element_text, elements_text, prompt_text};
+pub(crate) use text::{fence, write_result};

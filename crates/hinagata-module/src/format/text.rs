@@ -1,0 +1,391 @@
+//! A prompt as one text, for models that take no messages and for people.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::{
+    Marks, Sink, Tag, TextOptions,
+    guard::longest_fence,
+    line::{ends_line, one_line},
+    write_section,
+};
+use crate::{
+    Chunk, CompiledPrompt, Content, Element, Material, Message, Role, SectionItem,
+    element::{JsonContent, JsonElement},
+    json,
+    message::{Said, ToolCall, ToolResult, ToolValue},
+};
+
+/// The whole prompt: three parts with their headings, and before the output the schema of the answer.
+#[must_use]
+pub fn prompt_text(prompt: &CompiledPrompt, options: &TextOptions) -> String {
+    let mut text = String::with_capacity(estimate(prompt));
+    let formatter = Formatter::new(options, prompt.elements());
+    formatter.prompt(prompt, &mut text);
+    text
+}
+
+/// The text of one element.
+#[must_use]
+pub fn element_text(element: &Element, options: &TextOptions) -> String {
+    elements_text(std::slice::from_ref(element), options)
+}
+
+/// The texts of elements, with blank lines between them.
+#[must_use]
+pub fn elements_text(elements: &[Element], options: &TextOptions) -> String {
+    let mut text = String::new();
+    Formatter::new(options, elements.iter()).elements(elements, &mut text);
+    text
+}
+
+/// Bytes that the text of a prompt takes, roughly: most are content.
+fn estimate(prompt: &CompiledPrompt) -> usize {
+    let content = |content: &Content| content.texts().map(str::len).sum::<usize>();
+    let element = |element: &Element| match element {
+        Element::Text(element) => content(&element.content),
+        Element::Message(message) => message.content().map_or(0, content) + 64,
+        // Every line of it gets two characters.
+        Element::Material(material) => content(&material.content) * 17 / 16 + material.title.len(),
+        Element::Chunk(chunk) => content(&chunk.content) + chunk.part_of.len() + 32,
+        Element::Section(section) => section.items.len() * 96,
+        Element::Subsection(_) | Element::Json(_) => 256,
+    };
+    512 + prompt.elements().map(|one| element(one) + 16).sum::<usize>()
+}
+
+struct Formatter<'o> {
+    options: &'o TextOptions,
+    /// Numbers of marks around messages and chunks; 0 for none.
+    message: u32,
+    chunk: u32,
+}
+
+impl<'o> Formatter<'o> {
+    /// Looks at all texts once, so that none of them can be taken for a mark.
+    fn new<'e>(options: &'o TextOptions, elements: impl Iterator<Item = &'e Element>) -> Self {
+        let (mut messages, mut chunks) = (Marks::default(), Marks::default());
+        let mut note = |text: &str| {
+            if memchr::memchr(b'<', text.as_bytes()).is_none() {
+                return;
+            }
+            messages.note(Tag::MESSAGE, text);
+            chunks.note(Tag::CHUNK, text);
+        };
+        for element in elements {
+            match element {
+                Element::Text(element) => element.content.texts().for_each(&mut note),
+                Element::Message(message) => match &message.said {
+                    Said::Tool(result) => note(&result_text(result)),
+                    _ => message.content().into_iter().flat_map(Content::texts).for_each(&mut note),
+                },
+                Element::Chunk(chunk) => {
+                    note(&chunk.part_of);
+                    chunk.content.texts().for_each(&mut note);
+                }
+                Element::Section(section) => section.items.iter().for_each(|item| match item {
+                    SectionItem::Text(text) => note(text),
+                    SectionItem::Subsection(subsection) => {
+                        subsection.items.iter().for_each(|item| note(item));
+                    }
+                    SectionItem::Other(value) => note(&json::compact(value)),
+                }),
+                Element::Subsection(subsection) => subsection.items.iter().for_each(|item| note(item)),
+                Element::Json(JsonElement { content: JsonContent::Text(text), .. }) => note(text),
+                Element::Json(JsonElement { content: JsonContent::Value(value), .. }) => {
+                    note(&json::compact(value));
+                }
+                // Every line of it is marked as a quote.
+                Element::Material(_) => {}
+            }
+        }
+        Self { options, message: messages.free(), chunk: chunks.free() }
+    }
+
+    fn lb(&self) -> &'o str {
+        &self.options.line_break
+    }
+
+    fn prompt(&self, prompt: &CompiledPrompt, text: &mut String) {
+        let lb = self.lb();
+        if !self.options.preamble.is_empty() {
+            text.put_all(&[&self.options.preamble, lb, lb]);
+        }
+        let descriptions = &self.options.descriptions;
+        let mut parts = 0;
+        if !prompt.instructions.is_empty() {
+            self.part("# Instructions", descriptions.instructions.as_deref(), text);
+            self.elements_after_blank(&prompt.instructions, text);
+            parts += 1;
+        }
+        if !prompt.data.is_empty() {
+            self.blank_before_part(parts, text);
+            self.part("# Data", descriptions.data.as_deref(), text);
+            self.elements_after_blank(&prompt.data, text);
+            parts += 1;
+        }
+        let schema = prompt.schema();
+        if self.options.always_output_header || !prompt.output.is_empty() || schema.is_some() {
+            self.blank_before_part(parts, text);
+            self.part("# Output", descriptions.output.as_deref(), text);
+            if let Some(schema) = schema {
+                text.put_all(&[lb, lb]);
+                self.schema(schema, text);
+            }
+            self.elements_after_blank(&prompt.output, text);
+        }
+    }
+
+    /// A blank line between what stands before and a part; a preamble has ended its line already.
+    fn blank_before_part(&self, parts: u32, text: &mut String) {
+        match parts {
+            0 if text.is_empty() => {}
+            0 => text.put(self.lb()),
+            _ => text.put_all(&[self.lb(), self.lb()]),
+        }
+    }
+
+    fn part(&self, heading: &str, description: Option<&str>, text: &mut String) {
+        let lb = self.lb();
+        text.push_str(heading);
+        if let Some(description) = description {
+            text.put_all(&[lb, lb, description]);
+        }
+    }
+
+    fn elements_after_blank(&self, elements: &[Element], text: &mut String) {
+        if !elements.is_empty() {
+            text.put_all(&[self.lb(), self.lb()]);
+            self.elements(elements, text);
+        }
+    }
+
+    fn elements(&self, elements: &[Element], text: &mut String) {
+        for (index, element) in elements.iter().enumerate() {
+            if index > 0 {
+                text.put_all(&[self.lb(), self.lb()]);
+            }
+            self.element(element, text);
+        }
+    }
+
+    fn schema(&self, schema: &Value, text: &mut String) {
+        let lb = self.lb();
+        let schema = json::pretty(schema);
+        let fence = fence(&schema);
+        text.put_all(&[
+            "### Output Schema",
+            lb,
+            lb,
+            "Include a JSON object in a ```json code block that conforms to the schema below.",
+            lb,
+            lb,
+            "JSONSchema:",
+            lb,
+            &fence,
+            "json",
+            lb,
+            &schema,
+            lb,
+            &fence,
+        ]);
+    }
+
+    fn element(&self, element: &Element, text: &mut String) {
+        match element {
+            Element::Text(element) => text.put(&shown(&element.content)),
+            Element::Message(message) => self.message(message, text),
+            Element::Material(material) => self.material(material, text),
+            Element::Chunk(chunk) => self.chunk(chunk, text),
+            Element::Section(section) => write_section(text, section, self.options),
+            Element::Subsection(subsection) => subsection.write(text, self.options),
+            Element::Json(element) => {
+                let lb = self.lb();
+                let shown = match &element.content {
+                    JsonContent::Value(value) => Cow::Owned(json::pretty(value)),
+                    JsonContent::Text(content) => Cow::Borrowed(content.as_str()),
+                };
+                let fence = fence(&shown);
+                text.put_all(&["### JSON Output Format", lb, lb, &fence, "json", lb, &shown, lb, &fence]);
+            }
+        }
+    }
+
+    fn message(&self, message: &Message, text: &mut String) {
+        if let Said::Tool(result) = &message.said {
+            text.put("toolResponse:\n");
+            let shown = result_text(result);
+            let fence = fence(&shown);
+            text.put_all(&[&fence, "json\n", &shown, "\n", &fence]);
+            return;
+        }
+        let content = message.content().map(shown).unwrap_or_default();
+        let role = message.role();
+        let markers = &self.options.markers;
+        if let Some((start, end)) = self.options.special_tokens.pair(role.name()) {
+            text.put_all(&[start, &content]);
+            self.calls(message, !content.is_empty(), text);
+            text.put(end);
+        } else if let (Some(before), Some(around)) = (&markers.message_role, &markers.message_content) {
+            text.put(&before.replace("{role}", large(role)));
+            text.put(&around.replace("{content}", &content));
+            self.calls(message, true, text);
+        } else {
+            let number = numbered(self.message);
+            text.put_all(&["<!-- begin of ", large(role), &number, " -->\n"]);
+            let content = trimmed(&content);
+            text.put(content);
+            self.calls(message, !content.is_empty(), text);
+            text.put_all(&["\n<!-- end of ", large(role), &number, " -->"]);
+        }
+    }
+
+    /// The calls of a message, each on lines of its own.
+    fn calls(&self, message: &Message, after_text: bool, text: &mut String) {
+        let Said::Assistant(_, calls) = &message.said else { return };
+        for (index, call) in calls.iter().enumerate() {
+            if after_text || index > 0 {
+                text.put("\n");
+            }
+            let shown = call_text(call);
+            match self.options.special_tokens.pair("tool_call") {
+                Some((start, end)) => text.put_all(&[start, "\n", &shown, "\n", end]),
+                None => {
+                    let fence = fence(&shown);
+                    text.put_all(&[&fence, "json:toolCall\n", &shown, "\n", &fence]);
+                }
+            }
+        }
+    }
+
+    fn material(&self, material: &Material, text: &mut String) {
+        let lb = self.lb();
+        let content = shown(&material.content);
+        let title = one_line(&material.title);
+        let tokens = &self.options.special_tokens;
+        if let Some((start, end)) =
+            ["quote", "ref", "citation"].into_iter().find_map(|name| tokens.pair(name))
+        {
+            text.put_all(&[start, &title, lb, &content, end, lb]);
+        } else if let Some((start, end)) = tokens.pair("context") {
+            text.put_all(&[start, "Material: ", &title, lb, &content, end, lb]);
+        } else {
+            text.put_all(&["### ", &title, lb, lb]);
+            self.quote(&content, text);
+            text.put(lb);
+        }
+    }
+
+    /// Marks every line as a quote, so that none of it is a heading of the prompt.
+    fn quote(&self, content: &str, text: &mut String) {
+        let lb = self.lb();
+        let odd = lb == "\n" && has_odd_line_ends(content);
+        for (index, line) in content.split(lb).enumerate() {
+            if index > 0 {
+                text.put(lb);
+            }
+            text.put("> ");
+            if odd { quote_line(line, text) } else { text.put(line) }
+        }
+    }
+
+    fn chunk(&self, chunk: &Chunk, text: &mut String) {
+        let lb = self.lb();
+        let number = numbered(self.chunk);
+        let mark = |own: &'o Option<String>, usual: &str| match own {
+            Some(own) => Cow::Borrowed(own.as_str()),
+            None => Cow::Owned(format!("<{usual}chunk{number}>")),
+        };
+        let (start, end) =
+            (mark(&self.options.markers.chunk_start, ""), mark(&self.options.markers.chunk_end, "/"));
+        if !start.is_empty() {
+            text.put_all(&[&start, lb]);
+        }
+        text.put("#### ");
+        match (chunk.index, chunk.total) {
+            (None, _) => text.put("Part"),
+            (Some(index), None) => text.put_all(&["Chunk ", &index.to_string()]),
+            (Some(index), Some(total)) => {
+                text.put_all(&["Chunk ", &index.to_string(), "/", &total.to_string()]);
+            }
+        }
+        text.put_all(&[" of ", &one_line(&chunk.part_of), lb, lb, &shown(&chunk.content)]);
+        if !end.is_empty() {
+            text.put_all(&[lb, &end]);
+        }
+    }
+}
+
+/// Whether another character than a line feed may end a line.
+fn has_odd_line_ends(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr::memchr3(b'\r', 0x0b, 0x0c, bytes).is_some()
+        || (!text.is_ascii() && text.contains(['\u{85}', '\u{2028}', '\u{2029}']))
+}
+
+/// A line in which other characters than a line feed may end lines too.
+fn quote_line(line: &str, text: &mut String) {
+    // A carriage return at the end belongs to the line feed after it.
+    let (body, end) = line.strip_suffix('\r').map_or((line, ""), |body| (body, "\r"));
+    for part in body.split_inclusive(ends_line) {
+        text.put(part);
+        if part.ends_with(ends_line) {
+            text.put("> ");
+        }
+    }
+    text.put(end);
+}
+
+/// A number after the name of a mark; nothing for 0.
+fn numbered(number: u32) -> String {
+    if number == 0 { String::new() } else { format!("-{number}") }
+}
+
+fn large(role: Role) -> &'static str {
+    match role {
+        Role::System => "SYSTEM",
+        Role::User => "USER",
+        Role::Assistant => "ASSISTANT",
+        Role::Tool => "TOOL",
+    }
+}
+
+/// Backticks around `text`: three, or more than it has in a row.
+pub(crate) fn fence(text: &str) -> String {
+    "`".repeat(3.max(longest_fence(text) + 1))
+}
+
+/// Content in a text: pictures and files are only named.
+fn shown(content: &Content) -> Cow<'_, str> {
+    match content {
+        Content::Text(text) => Cow::Borrowed(text),
+        Content::Parts(_) => Cow::Owned(json::compact(&content.to_json())),
+    }
+}
+
+/// Without white space at its ends; a byte order mark counts as such.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}')
+}
+
+fn call_text(call: &ToolCall) -> String {
+    json::pretty(&serde_json::json!({"name": call.name.as_str(), "arguments": *call.arguments}))
+}
+
+fn result_text(result: &ToolResult) -> Cow<'_, str> {
+    match &result.value {
+        ToolValue::Text(text) => Cow::Borrowed(text),
+        ToolValue::Data(value) => Cow::Owned(json::pretty(value)),
+        ToolValue::Error(value) => Cow::Owned(json::compact(&serde_json::json!({"error": **value}))),
+    }
+}
+
+/// The answer of a tool on as few characters as possible, as requests carry it.
+pub(crate) fn write_result(sink: &mut impl Sink, result: &ToolResult) {
+    match &result.value {
+        ToolValue::Text(text) => sink.put(text),
+        ToolValue::Data(value) => sink.put(&json::compact(value)),
+        ToolValue::Error(value) => sink.put(&json::compact(&serde_json::json!({"error": **value}))),
+    }
+}

@@ -1,0 +1,28 @@
+//! Modules and prompts as JSON documents.
+
+mod elements;
+mod number;
+mod read;
+mod to_value;
+mod write;
+
+pub use read::Functions;
+pub(crate) use write::{Escaped, Writer};
+
+use serde_json::Value;
+
+/// `value` on one line, as JavaScript writes it.
+#[must_use]
+pub fn compact(value: &Value) -> String {
+    let mut writer = Writer::new();
+    writer.value(value);
+    writer.into_string()
+}
+
+/// `value` on several lines with an indent of two spaces, as JavaScript writes it.
+#[must_use]
+pub fn pretty(value: &Value) -> String {
+    let mut text = String::new();
+    write::pretty(value, 0, &mut text);
+    text
+}

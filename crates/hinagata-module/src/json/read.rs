@@ -1,0 +1,449 @@
+//! Modules, prompts and elements from JSON documents, with every problem and its path.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    CacheHint, CompiledPrompt, CustomSection, Dynamic, DynamicElement, DynamicText, Element, Entry, Error,
+    Part, Problem, PromptModule, Section, SectionEntry, SectionName, SubsectionEntry, Text, Texts, Yielded,
+    element::Meta,
+    entry::{Item, TextItem},
+    section,
+};
+
+/// What stands in a document where a module has functions.
+///
+/// JSON has none; a caller whose documents have something in their place says here what they mean.
+pub trait Functions {
+    /// The dynamic content that `value` stands for.
+    fn content(&self, value: &Value) -> Option<Dynamic<Value>>;
+
+    /// The dynamic texts of a subsection that `value` stands for.
+    fn texts(&self, value: &Value) -> Option<DynamicText<Value>>;
+}
+
+/// A document without functions.
+struct NoFunctions;
+
+impl Functions for NoFunctions {
+    fn content(&self, _value: &Value) -> Option<Dynamic<Value>> {
+        None
+    }
+
+    fn texts(&self, _value: &Value) -> Option<DynamicText<Value>> {
+        None
+    }
+}
+
+impl PromptModule<Value> {
+    /// Everything that is wrong with a module in JSON, each with its path; empty when nothing is.
+    #[must_use]
+    pub fn validate(document: &Value) -> Vec<Problem> {
+        let mut reader = Reader::new(&NoFunctions);
+        reader.module(document);
+        reader.problems
+    }
+
+    /// The module of a JSON document.
+    ///
+    /// # Errors
+    /// Every problem with its path.
+    pub fn from_json(document: &Value) -> Result<Self, Error> {
+        Self::from_json_with(document, &NoFunctions)
+    }
+
+    /// The module of a JSON document that has something in the place of functions.
+    ///
+    /// # Errors
+    /// Every problem with its path.
+    pub fn from_json_with(document: &Value, functions: &dyn Functions) -> Result<Self, Error> {
+        let mut reader = Reader::new(functions);
+        let module = reader.module(document);
+        Error::of(reader.problems)?;
+        Ok(module)
+    }
+}
+
+impl CompiledPrompt {
+    /// The prompt of a JSON document; parts may be missing.
+    ///
+    /// # Errors
+    /// Every problem with its path.
+    pub fn from_json(document: &Value) -> Result<Self, Error> {
+        let mut reader = Reader::new(&NoFunctions);
+        let part = |reader: &mut Reader<'_>, part: Part| match document.get(part.name()) {
+            None => Vec::new(),
+            Some(value) => reader.beneath(part.name(), |reader| reader.list(value, Reader::element)),
+        };
+        let prompt = Self {
+            instructions: part(&mut reader, Part::Instructions),
+            data: part(&mut reader, Part::Data),
+            output: part(&mut reader, Part::Output),
+            schema: document.pointer("/metadata/outputSchema").cloned().map(Arc::new),
+            ..Self::default()
+        };
+        Error::of(reader.problems)?;
+        Ok(prompt)
+    }
+}
+
+impl Element {
+    /// The element of a JSON document with `type`.
+    ///
+    /// # Errors
+    /// Every problem with its path.
+    pub fn from_json(document: &Value) -> Result<Self, Error> {
+        let mut reader = Reader::new(&NoFunctions);
+        let element = reader.element(document);
+        Error::of(reader.problems)?;
+        element.ok_or_else(|| Problem::new("", "no element").into())
+    }
+}
+
+impl Yielded {
+    /// What dynamic content gives when it gives this JSON: texts, elements, a list of them, or nothing for null.
+    ///
+    /// # Errors
+    /// When it is structure, or nothing that dynamic content can give.
+    pub fn from_json(value: &Value) -> Result<Vec<Self>, Error> {
+        match value {
+            Value::Null => Ok(Vec::new()),
+            Value::Array(items) => {
+                items.iter().enumerate().map(|(index, item)| Self::one(item, &format!("[{index}]"))).collect()
+            }
+            one => Ok(vec![Self::one(one, "")?]),
+        }
+    }
+
+    fn one(value: &Value, path: &str) -> Result<Self, Error> {
+        match value {
+            Value::String(text) => Ok(Self::Text(Text::from(text))),
+            Value::Object(_) => {
+                let element = Element::from_json(value).map_err(|error| error.beneath(path))?;
+                DynamicElement::try_from(element).map(Self::Element).map_err(|error| error.beneath(path))
+            }
+            other => {
+                let message = format!("dynamic content gave {}: it can give texts and elements", kind(other));
+                Err(Problem::new(path, message).into())
+            }
+        }
+    }
+}
+
+impl Texts {
+    /// What dynamic texts are when they are given as JSON; what is no text is left out and noted.
+    #[must_use]
+    pub fn from_json(value: &Value) -> Self {
+        let mut all = Self::default();
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| all.add(item)),
+            one => all.add(one),
+        }
+        all
+    }
+
+    fn add(&mut self, value: &Value) {
+        match value {
+            Value::Null => {}
+            Value::String(text) => self.texts.push(Text::from(text)),
+            other => self.left_out.push(match other.get("type").and_then(Value::as_str) {
+                Some(known) if Element::KINDS.contains(&known) => format!("an element of type `{known}`"),
+                _ => kind(other).to_owned(),
+            }),
+        }
+    }
+}
+
+impl TryFrom<Element> for DynamicElement {
+    type Error = Error;
+
+    /// # Errors
+    /// When it is a section or a subsection: structure cannot depend on the context.
+    fn try_from(element: Element) -> Result<Self, Error> {
+        let title = match element {
+            Element::Text(element) => return Ok(Self::Text(element)),
+            Element::Message(element) => return Ok(Self::Message(element)),
+            Element::Material(element) => return Ok(Self::Material(element)),
+            Element::Chunk(element) => return Ok(Self::Chunk(element)),
+            Element::Json(element) => return Ok(Self::Json(element)),
+            Element::Section(section) => section.title,
+            Element::Subsection(subsection) => subsection.title,
+        };
+        Err(Problem::new("", format!("dynamic content gave the heading `{title}`: structure is static"))
+            .hint(
+                "write the heading into the module, and let only what stands under it depend on the context",
+            )
+            .into())
+    }
+}
+
+/// What a value is, with its article.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(map) if map.contains_key("type") => "an object of another `type`",
+        Value::Object(_) => "an object without `type`",
+    }
+}
+
+pub(super) fn is_subsection(value: &Value) -> bool {
+    value.get("type").and_then(Value::as_str) == Some("subsection")
+}
+
+/// Reads one document and notes what is wrong with it.
+pub(super) struct Reader<'f> {
+    functions: &'f dyn Functions,
+    pub(super) problems: Vec<Problem>,
+    pub(super) path: String,
+}
+
+impl<'f> Reader<'f> {
+    fn new(functions: &'f dyn Functions) -> Self {
+        Self { functions, problems: Vec::new(), path: String::new() }
+    }
+
+    pub(super) fn beneath<T>(&mut self, step: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.path.len();
+        if !self.path.is_empty() && !step.starts_with('[') {
+            self.path.push('.');
+        }
+        self.path.push_str(step);
+        let result = read(self);
+        self.path.truncate(length);
+        result
+    }
+
+    pub(super) fn problem(&mut self, message: impl Into<String>) {
+        self.problems.push(Problem::new(self.path.clone(), message));
+    }
+
+    pub(super) fn wrong(&mut self, wanted: &str, found: &Value) {
+        self.problem(format!("must be {wanted}, not {}", kind(found)));
+    }
+
+    pub(super) fn list<T>(
+        &mut self,
+        value: &Value,
+        mut read: impl FnMut(&mut Self, &Value) -> Option<T>,
+    ) -> Vec<T> {
+        let Value::Array(items) = value else {
+            self.wrong("a list", value);
+            return Vec::new();
+        };
+        let each = |(index, item)| self.beneath(&format!("[{index}]"), |reader| read(reader, item));
+        items.iter().enumerate().filter_map(each).collect()
+    }
+
+    fn module(&mut self, document: &Value) -> PromptModule<Value> {
+        let mut module = PromptModule::new();
+        let Value::Object(entries) = document else {
+            self.wrong("an object with sections", document);
+            return module;
+        };
+        let custom =
+            entries.get("custom_sections").map(|value| self.custom_sections(value)).unwrap_or_default();
+        for (name, value) in entries {
+            match (name.as_str(), value) {
+                ("custom_sections", _) => {}
+                ("createContext", Value::Object(values)) => module = module.context_values(values.clone()),
+                ("createContext", other) => {
+                    self.beneath(name, |reader| reader.wrong("an object", other));
+                }
+                _ => {
+                    let Some(section) = self.section_name(name, &custom) else { continue };
+                    let all = self.beneath(name, |reader| reader.list(value, Self::entry));
+                    module.section_mut(section).extend(all);
+                }
+            }
+        }
+        module
+    }
+
+    fn section_name(&mut self, name: &str, custom: &[CustomSection]) -> Option<SectionName> {
+        if let Some(section) = Section::named(name) {
+            return Some(section.into());
+        }
+        if let Some(section) = custom.iter().find(|section| section.name == name) {
+            return Some(section.clone().into());
+        }
+        let names: Vec<&str> = custom.iter().map(|section| section.name.as_str()).collect();
+        let unknown = section::unknown(name, &names);
+        self.problems.push(unknown);
+        None
+    }
+
+    fn custom_sections(&mut self, value: &Value) -> Vec<CustomSection> {
+        self.beneath("custom_sections", |reader| {
+            reader.list(value, |reader, value| {
+                let fields = reader.object(value)?;
+                let (name, title) = (reader.text(fields, "name")?, reader.text(fields, "title")?);
+                let part = reader.text(fields, "type")?;
+                let part = reader.known(&part, "type", Part::named, &Part::ALL.map(Part::name))?;
+                if Section::named(&name).is_some() {
+                    reader.problem(format!("`{name}` is a standard section"));
+                    return None;
+                }
+                Some(CustomSection { name, part, title })
+            })
+        })
+    }
+
+    fn entry(&mut self, value: &Value) -> Option<Entry<Value>> {
+        if let Value::String(text) = value {
+            return Some(Entry::Text(Text::from(text)));
+        }
+        if let Some(dynamic) = self.functions.content(value) {
+            return Some(Entry::Dynamic(dynamic));
+        }
+        match value.get("type").and_then(Value::as_str) {
+            Some("section") => self.section_entry(value).map(Entry::Section),
+            Some("subsection") => self.subsection_entry(value).map(Entry::Subsection),
+            Some(_) => self.element(value).map(Entry::Element),
+            None => {
+                self.wrong("a text or an element with `type`", value);
+                None
+            }
+        }
+    }
+
+    fn section_entry(&mut self, value: &Value) -> Option<SectionEntry<Value>> {
+        let (fields, title, items) = self.titled(value, |reader, value| match value {
+            Value::String(text) => Some(Item::Text(TextItem::Fixed(Text::from(text)))),
+            value if is_subsection(value) => reader.subsection_entry(value).map(Item::Subsection),
+            value => reader.other_item(value).map(Item::Other),
+        })?;
+        let category = self.category(fields)?;
+        Some(SectionEntry {
+            title,
+            category,
+            items,
+            meta: self.meta(fields, &["title", "category", "items"])?,
+        })
+    }
+
+    fn subsection_entry(&mut self, value: &Value) -> Option<SubsectionEntry<Value>> {
+        let (fields, title, items) = self.titled(value, |reader, value| match value {
+            Value::String(text) => Some(TextItem::Fixed(Text::from(text))),
+            value => match reader.functions.texts(value) {
+                Some(dynamic) => Some(TextItem::Dynamic(dynamic)),
+                None => {
+                    reader.wrong("a text", value);
+                    None
+                }
+            },
+        })?;
+        Some(SubsectionEntry { title, items, meta: self.meta(fields, &["title", "items"])? })
+    }
+
+    /// What a section may hold that is neither a text nor a subsection: an object that says nothing of its type.
+    pub(super) fn other_item(&mut self, value: &Value) -> Option<Arc<Value>> {
+        match value {
+            Value::Object(fields) if !fields.contains_key("type") => Some(Arc::new(value.clone())),
+            other => {
+                self.wrong("a text or a subsection", other);
+                None
+            }
+        }
+    }
+
+    /// The fields of something with a heading, the heading, and what stands under it.
+    pub(super) fn titled<'v, T>(
+        &mut self,
+        value: &'v Value,
+        read: impl FnMut(&mut Self, &Value) -> Option<T>,
+    ) -> Option<(&'v Map<String, Value>, Text, Vec<T>)> {
+        let fields = self.object(value)?;
+        let title = self.text(fields, "title")?;
+        let Some(items) = fields.get("items") else {
+            self.problem("`items` is missing");
+            return None;
+        };
+        let items = self.beneath("items", |reader| reader.list(items, read));
+        Some((fields, title, items))
+    }
+
+    pub(super) fn category(&mut self, fields: &Map<String, Value>) -> Option<Option<Part>> {
+        if !fields.contains_key("category") {
+            return Some(None);
+        }
+        let name = self.text(fields, "category")?;
+        self.known(&name, "category", Part::named, &Part::ALL.map(Part::name)).map(Some)
+    }
+
+    pub(super) fn meta(&mut self, fields: &Map<String, Value>, known: &[&str]) -> Option<Meta> {
+        let usage = self.count(fields, "usage")?;
+        let cache = match fields.get("cacheHint") {
+            None => None,
+            Some(_) => {
+                let name = self.text(fields, "cacheHint")?;
+                let names = CacheHint::ALL.map(CacheHint::name);
+                Some(self.known(&name, "cacheHint", CacheHint::named, &names)?)
+            }
+        };
+        let is_extra = |key: &str| !["type", "usage", "cacheHint"].contains(&key) && !known.contains(&key);
+        let extra: Map<String, Value> = fields
+            .iter()
+            .filter(|(key, _)| is_extra(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        Some(Meta { usage, cache, extra: (!extra.is_empty()).then(|| Box::new(extra)) })
+    }
+
+    pub(super) fn object<'v>(&mut self, value: &'v Value) -> Option<&'v Map<String, Value>> {
+        if let Value::Object(fields) = value {
+            return Some(fields);
+        }
+        self.wrong("an object", value);
+        None
+    }
+
+    pub(super) fn text(&mut self, fields: &Map<String, Value>, key: &str) -> Option<Text> {
+        match fields.get(key) {
+            Some(Value::String(text)) => Some(Text::from(text)),
+            Some(other) => {
+                self.beneath(key, |reader| reader.wrong("a text", other));
+                None
+            }
+            None => {
+                self.problem(format!("`{key}` is missing"));
+                None
+            }
+        }
+    }
+
+    pub(super) fn count(&mut self, fields: &Map<String, Value>, key: &str) -> Option<Option<u64>> {
+        match fields.get(key) {
+            None | Some(Value::Null) => Some(None),
+            Some(value) => match value.as_u64() {
+                Some(count) => Some(Some(count)),
+                None => {
+                    self.beneath(key, |reader| reader.wrong("a whole number", value));
+                    None
+                }
+            },
+        }
+    }
+
+    pub(super) fn known<T>(
+        &mut self,
+        name: &str,
+        key: &str,
+        named: impl Fn(&str) -> Option<T>,
+        names: &[&str],
+    ) -> Option<T> {
+        let found = named(name);
+        if found.is_none() {
+            let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
+            let problem = Problem::new(path, format!("there is no {key} `{name}`"))
+                .near(name, names.iter().copied())
+                .hint(format!("use one of {}", names.join(", ")));
+            self.problems.push(problem);
+        }
+        found
+    }
+}

@@ -1,0 +1,239 @@
+//! JSON text, written straight into a string.
+//!
+//! Requests are mostly text. They are written without a tree of values in between, and text is copied in runs
+//! that need no escapes.
+
+use serde_json::Value;
+
+use super::number;
+use crate::format::Sink;
+
+/// Writes one JSON document.
+pub(crate) struct Writer {
+    out: String,
+}
+
+impl Writer {
+    pub(crate) fn new() -> Self {
+        Self { out: String::new() }
+    }
+
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self { out: String::with_capacity(bytes) }
+    }
+
+    pub(crate) fn into_string(self) -> String {
+        self.out
+    }
+
+    /// A comma, unless this is the first of its list or the value of a key. Text that ends in such a character
+    /// stands in quotes, which are then the last ones.
+    fn comma(&mut self) {
+        match self.out.as_bytes().last() {
+            None | Some(b'{' | b'[' | b':') => {}
+            Some(_) => self.out.push(','),
+        }
+    }
+
+    pub(crate) fn key(&mut self, key: &str) {
+        self.comma();
+        self.out.push('"');
+        escape(key, &mut self.out);
+        self.out.push_str("\":");
+    }
+
+    pub(crate) fn object<T>(&mut self, fill: impl FnOnce(&mut Self) -> T) -> T {
+        self.comma();
+        self.out.push('{');
+        let result = fill(self);
+        self.out.push('}');
+        result
+    }
+
+    pub(crate) fn list<T>(&mut self, fill: impl FnOnce(&mut Self) -> T) -> T {
+        self.comma();
+        self.out.push('[');
+        let result = fill(self);
+        self.out.push(']');
+        result
+    }
+
+    pub(crate) fn string(&mut self, text: &str) {
+        self.text(|sink| sink.put(text));
+    }
+
+    /// A string whose text is written piece by piece.
+    pub(crate) fn text<T>(&mut self, fill: impl FnOnce(&mut Escaped<'_>) -> T) -> T {
+        self.comma();
+        self.out.push('"');
+        let result = fill(&mut Escaped(&mut self.out));
+        self.out.push('"');
+        result
+    }
+
+    pub(crate) fn field(&mut self, key: &str, text: &str) {
+        self.key(key);
+        self.string(text);
+    }
+
+    pub(crate) fn value_field(&mut self, key: &str, value: &Value) {
+        self.key(key);
+        self.value(value);
+    }
+
+    /// A value as JavaScript writes it.
+    ///
+    /// Values come from documents, whose depth their readers bound.
+    pub(crate) fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.raw("null"),
+            Value::Bool(true) => self.raw("true"),
+            Value::Bool(false) => self.raw("false"),
+            Value::Number(number) => {
+                self.comma();
+                number::write(number, &mut self.out);
+            }
+            Value::String(text) => self.string(text),
+            Value::Array(items) => self.list(|writer| items.iter().for_each(|item| writer.value(item))),
+            Value::Object(entries) => self.object(|writer| {
+                for (key, value) in entries {
+                    writer.value_field(key, value);
+                }
+            }),
+        }
+    }
+
+    fn raw(&mut self, text: &str) {
+        self.comma();
+        self.out.push_str(text);
+    }
+}
+
+/// Text inside of the quotes of a string.
+pub(crate) struct Escaped<'w>(&'w mut String);
+
+impl Sink for Escaped<'_> {
+    fn put(&mut self, text: &str) {
+        escape(text, self.0);
+    }
+}
+
+/// Bytes that are looked at together.
+const LANES: usize = 32;
+
+const fn is_special(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+/// Where the first byte is that needs an escape.
+fn first_special(bytes: &[u8]) -> Option<usize> {
+    let (blocks, rest) = bytes.as_chunks::<LANES>();
+    for (index, block) in blocks.iter().enumerate() {
+        // Without a way out in the middle, so that the compiler looks at all lanes at once.
+        if block.iter().fold(false, |found, &byte| found | is_special(byte)) {
+            let inside = block.iter().position(|&byte| is_special(byte))?;
+            return Some(index * LANES + inside);
+        }
+    }
+    let place = rest.iter().position(|&byte| is_special(byte))?;
+    Some(blocks.len() * LANES + place)
+}
+
+/// Adds `text` with the escapes that a JSON string needs.
+pub(super) fn escape(text: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some(place) = first_special(rest.as_bytes()) {
+        out.push_str(&rest[..place]);
+        push_escape(rest.as_bytes()[place], out);
+        // Bytes that need an escape are characters of their own.
+        rest = &rest[place + 1..];
+    }
+    out.push_str(rest);
+}
+
+fn push_escape(byte: u8, out: &mut String) {
+    match byte {
+        b'"' => out.push_str("\\\""),
+        b'\\' => out.push_str("\\\\"),
+        b'\n' => out.push_str("\\n"),
+        b'\r' => out.push_str("\\r"),
+        b'\t' => out.push_str("\\t"),
+        0x08 => out.push_str("\\b"),
+        0x0c => out.push_str("\\f"),
+        _ => {
+            const HEX: &[u8; 16] = b"0123456789abcdef";
+            out.push_str("\\u00");
+            out.push(char::from(HEX[usize::from(byte >> 4)]));
+            out.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+}
+
+pub(super) fn pretty(value: &Value, depth: usize, out: &mut String) {
+    let indent = |depth: usize, out: &mut String| {
+        out.push('\n');
+        (0..depth).for_each(|_| out.push_str("  "));
+    };
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            for (index, item) in items.iter().enumerate() {
+                out.push(if index == 0 { '[' } else { ',' });
+                indent(depth + 1, out);
+                pretty(item, depth + 1, out);
+            }
+            indent(depth, out);
+            out.push(']');
+        }
+        Value::Object(entries) if !entries.is_empty() => {
+            for (index, (key, value)) in entries.iter().enumerate() {
+                out.push(if index == 0 { '{' } else { ',' });
+                indent(depth + 1, out);
+                out.push('"');
+                escape(key, out);
+                out.push_str("\": ");
+                pretty(value, depth + 1, out);
+            }
+            indent(depth, out);
+            out.push('}');
+        }
+        other => {
+            let mut writer = Writer::new();
+            writer.value(other);
+            out.push_str(&writer.into_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::json::{compact, pretty};
+
+    #[test]
+    fn every_character_comes_back() {
+        let text: String =
+            (0..0x300).filter_map(char::from_u32).chain("日本😀\u{2028}\u{feff}".chars()).collect();
+        for start in 0..40 {
+            let text: String = text.chars().skip(start).collect();
+            let value = json!({"a\"b": text, "empty": [], "none": null, "n": [1.0, -2, true]});
+            let read: Value = serde_json::from_str(&compact(&value)).expect("is JSON");
+            assert_eq!(read["a\"b"], value["a\"b"]);
+            assert_eq!(serde_json::from_str::<Value>(&pretty(&value)).expect("is JSON"), read);
+        }
+    }
+
+    #[test]
+    fn a_control_character_is_escaped_in_small_letters() {
+        assert_eq!(compact(&json!("\u{1}\u{1f}\u{7f}\u{8}\u{c}")), "\"\\u0001\\u001f\u{7f}\\b\\f\"");
+    }
+
+    #[test]
+    fn empty_lists_and_maps_stay_on_their_line() {
+        assert_eq!(
+            pretty(&json!({"a": [], "b": {}, "c": [1]})),
+            "{\n  \"a\": [],\n  \"b\": {},\n  \"c\": [\n    1\n  ]\n}"
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! Prompts that are put together from named sections.
+//!
+//! A [`PromptModule`] says things in sections of fixed names; modules are merged, compiled with a context, and
+//! formatted as text or as the exact request of a provider:
+//!
+//! ```
+//! use hinagata_module::{Material, Message, Order, PromptModule, driver, merge};
+//!
+//! struct Question { text: String, docs: Vec<Material> }
+//!
+//! let answer = PromptModule::new()
+//!     .objective("Answer from the materials.")
+//!     .materials(|question: &Question| question.docs.clone())
+//!     .messages(|question: &Question| Message::user(&question.text));
+//! let short = PromptModule::new().guidelines("One sentence.");
+//!
+//! let question = Question { text: "How warm?".into(), docs: vec![Material::new("m1", "Report", "21 degrees.")] };
+//! let prompt = merge([answer, short])?.compile_in(Order::Cache, &question)?;
+//! let request = driver::anthropic(&prompt, &driver::RequestOptions::new("claude-opus-4-5"))?;
+//! assert_eq!(request.to_value()["messages"][0]["role"], "user");
+//! # Ok::<(), hinagata_module::Error>(())
+//! ```
+//!
+//! Structure is static and data is dynamic: what depends on the context can be texts, messages, materials and
+//! chunks, but no headings, and no text of theirs can be taken for structure. There is no input or output in this
+//! crate.
+
+pub mod answer;
+mod compile;
+mod compiled;
+mod content;
+pub mod driver;
+mod element;
+mod entry;
+mod error;
+mod format;
+pub mod json;
+mod merge;
+mod message;
+mod module;
+mod section;
+pub mod select;
+mod text;
+pub mod tokens;
+mod yielded;
+
+pub use compiled::{CompiledPrompt, Warning};
+pub use content::{Attachment, Content, ContentWithUsage};
+pub use element::{
+    CacheHint, Chunk, DynamicElement, Element, JsonContent, JsonElement, Material, SectionElement,
+    SectionItem, SubsectionElement, TextElement,
+};
+pub use entry::{
+    Dynamic, DynamicText, Entry, IntoEntries, IntoTextItems, Item, SectionEntry, SubsectionEntry, TextItem,
+    kinds, section, subsection,
+};
+pub use error::{Error, Problem, nearest};
+pub use format::{
+    Descriptions, Markers, SpecialToken, SpecialTokens, TextOptions, element_text, elements_text, prompt_text,
+};
+pub use json::Functions;
+pub use merge::merge;
+pub use message::{Message, Role, Said, ToolCall, ToolResult, ToolValue};
+pub use module::PromptModule;
+pub use section::{CustomSection, Order, Part, Section, SectionName};
+pub use text::Text;
+pub use yielded::{Elements, IntoElements, IntoTexts, Texts, Yielded};

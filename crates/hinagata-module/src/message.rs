@@ -1,0 +1,174 @@
+//! Messages of a conversation.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::Value;
+
+use crate::{Content, Text, element::Meta};
+
+/// Who says a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The rules of the conversation.
+    System,
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool.
+    Tool,
+}
+
+impl Role {
+    /// All roles.
+    pub const ALL: [Self; 4] = [Self::System, Self::User, Self::Assistant, Self::Tool];
+
+    /// The name that providers use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+
+    /// The role called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A message of a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// Who says what.
+    pub said: Said,
+    /// The name of who says it.
+    pub name: Option<Text>,
+    pub(crate) meta: Meta,
+}
+
+/// Who says what: only the model calls tools, and only tools answer calls.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// The rules.
+    System(Content),
+    /// The person.
+    User(Content),
+    /// The model, with the tools that it called.
+    Assistant(Content, Vec<ToolCall>),
+    /// A tool.
+    Tool(ToolResult),
+}
+
+/// A call that the model made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolCall {
+    /// What its result refers to.
+    pub id: Text,
+    /// The tool.
+    pub name: Text,
+    /// What it was called with.
+    pub arguments: Arc<Value>,
+}
+
+impl ToolCall {
+    /// A call of `name`.
+    #[must_use]
+    pub fn new(id: impl Into<Text>, name: impl Into<Text>, arguments: Value) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: Arc::new(arguments) }
+    }
+}
+
+/// What a tool answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolResult {
+    /// The [`ToolCall::id`] that it answers.
+    pub call_id: Text,
+    /// The answer.
+    pub value: ToolValue,
+}
+
+/// The answer of a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolValue {
+    /// A text.
+    Text(Text),
+    /// Data.
+    Data(Arc<Value>),
+    /// It failed, with this reason.
+    Error(Arc<Value>),
+}
+
+impl Message {
+    fn new(said: Said) -> Self {
+        Self { said, name: None, meta: Meta::default() }
+    }
+
+    /// A message with the rules.
+    #[must_use]
+    pub fn system(content: impl Into<Content>) -> Self {
+        Self::new(Said::System(content.into()))
+    }
+
+    /// A message of the person.
+    #[must_use]
+    pub fn user(content: impl Into<Content>) -> Self {
+        Self::new(Said::User(content.into()))
+    }
+
+    /// A message of the model.
+    #[must_use]
+    pub fn assistant(content: impl Into<Content>) -> Self {
+        Self::new(Said::Assistant(content.into(), Vec::new()))
+    }
+
+    /// A message of the model that calls tools.
+    #[must_use]
+    pub fn calling(content: impl Into<Content>, calls: impl IntoIterator<Item = ToolCall>) -> Self {
+        Self::new(Said::Assistant(content.into(), calls.into_iter().collect()))
+    }
+
+    /// The answer of a tool to a call.
+    #[must_use]
+    pub fn tool(call_id: impl Into<Text>, name: impl Into<Text>, value: ToolValue) -> Self {
+        let said = Said::Tool(ToolResult { call_id: call_id.into(), value });
+        Self { name: Some(name.into()), ..Self::new(said) }
+    }
+
+    /// The same message, said by somebody with a name.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Text>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Who says it.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        match &self.said {
+            Said::System(_) => Role::System,
+            Said::User(_) => Role::User,
+            Said::Assistant(..) => Role::Assistant,
+            Said::Tool(_) => Role::Tool,
+        }
+    }
+
+    /// What is said; tools answer with a [`ToolResult`] instead.
+    #[must_use]
+    pub fn content(&self) -> Option<&Content> {
+        match &self.said {
+            Said::System(content) | Said::User(content) | Said::Assistant(content, _) => Some(content),
+            Said::Tool(_) => None,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What content that depends on the context may give.
+
+use crate::{
+    Chunk, ContentWithUsage, DynamicElement, Error, JsonElement, Material, Message, Text, TextElement,
+};
+
+/// One thing that dynamic content gives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Yielded {
+    /// A text that joins the texts of its section.
+    Text(Text),
+    /// An element that follows its section.
+    Element(DynamicElement),
+}
+
+/// Everything that dynamic content gives, in order.
+pub type Elements = Vec<Yielded>;
+
+/// What can be given where elements are wanted: elements, texts, lists of them, or nothing.
+///
+/// There is no way to give a section: structure is written down, only what stands in it depends on the context.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not something that dynamic content can give",
+    note = "give a text, a `Material`, `Chunk`, `Message`, `TextElement` or `JsonElement`, or an option, a list or a result of them"
+)]
+pub trait IntoElements {
+    /// Adds them to `all`.
+    ///
+    /// # Errors
+    /// Those of a result that is one.
+    fn add_to(self, all: &mut Elements) -> Result<(), Error>;
+}
+
+impl IntoElements for () {
+    fn add_to(self, _all: &mut Elements) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl IntoElements for Yielded {
+    fn add_to(self, all: &mut Elements) -> Result<(), Error> {
+        all.push(self);
+        Ok(())
+    }
+}
+
+impl<T: IntoElements> IntoElements for Option<T> {
+    fn add_to(self, all: &mut Elements) -> Result<(), Error> {
+        self.map_or(Ok(()), |given| given.add_to(all))
+    }
+}
+
+impl<T: IntoElements> IntoElements for Result<T, Error> {
+    fn add_to(self, all: &mut Elements) -> Result<(), Error> {
+        self?.add_to(all)
+    }
+}
+
+impl<T: IntoElements> IntoElements for Vec<T> {
+    fn add_to(self, all: &mut Elements) -> Result<(), Error> {
+        all.reserve(self.len());
+        self.into_iter().try_for_each(|given| given.add_to(all))
+    }
+}
+
+impl<T: IntoElements, const N: usize> IntoElements for [T; N] {
+    fn add_to(self, all: &mut Elements) -> Result<(), Error> {
+        self.into_iter().try_for_each(|given| given.add_to(all))
+    }
+}
+
+macro_rules! texts {
+    ($($type:ty),*) => {$(
+        impl IntoElements for $type {
+            fn add_to(self, all: &mut Elements) -> Result<(), Error> {
+                all.push(Yielded::Text(self.into()));
+                Ok(())
+            }
+        }
+
+        impl IntoTexts for $type {
+            fn add_texts(self, all: &mut Texts) {
+                all.texts.push(self.into());
+            }
+        }
+    )*};
+}
+
+texts!(&str, String, Text, ContentWithUsage);
+
+impl From<ContentWithUsage> for Text {
+    fn from(content: ContentWithUsage) -> Self {
+        content.content
+    }
+}
+
+macro_rules! elements {
+    ($($type:ty),*) => {$(
+        impl IntoElements for $type {
+            fn add_to(self, all: &mut Elements) -> Result<(), Error> {
+                all.push(Yielded::Element(self.into()));
+                Ok(())
+            }
+        }
+    )*};
+}
+
+elements!(DynamicElement, TextElement, Message, Material, Chunk, JsonElement);
+
+/// Texts for a subsection, and what was given there although it is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// The texts.
+    pub texts: Vec<Text>,
+    /// What had to be left out, each in a few words: compiling warns of it.
+    pub left_out: Vec<String>,
+}
+
+/// What can be given where only texts are wanted: texts, lists of them, or nothing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not something that can stand in a subsection",
+    note = "give a text, or an option or a list of texts"
+)]
+pub trait IntoTexts {
+    /// Adds them to `all`.
+    fn add_texts(self, all: &mut Texts);
+}
+
+impl IntoTexts for () {
+    fn add_texts(self, _all: &mut Texts) {}
+}
+
+impl IntoTexts for Texts {
+    fn add_texts(self, all: &mut Texts) {
+        all.texts.extend(self.texts);
+        all.left_out.extend(self.left_out);
+    }
+}
+
+impl<T: IntoTexts> IntoTexts for Option<T> {
+    fn add_texts(self, all: &mut Texts) {
+        if let Some(given) = self {
+            given.add_texts(all);
+        }
+    }
+}
+
+impl<T: IntoTexts> IntoTexts for Vec<T> {
+    fn add_texts(self, all: &mut Texts) {
+        self.into_iter().for_each(|given| given.add_texts(all));
+    }
+}
+
+impl<T: IntoTexts, const N: usize> IntoTexts for [T; N] {
+    fn add_texts(self, all: &mut Texts) {
+        self.into_iter().for_each(|given| given.add_texts(all));
+    }
+}

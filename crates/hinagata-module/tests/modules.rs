@@ -1,0 +1,216 @@
+//! Modules as a program writes them: builder, merge, compile.
+
+use hinagata_module::{
+    Attachment, CacheHint, Chunk, Content, ContentWithUsage, CustomSection, Element, Error, JsonElement,
+    Material, Message, Order, Part, Problem, PromptModule, Section, TextElement, merge, section, subsection,
+};
+use serde_json::{Value, json};
+
+#[derive(Clone, Default)]
+struct Stream {
+    state: ContentWithUsage,
+    chunks: Vec<Chunk>,
+    rules: Vec<String>,
+}
+
+fn stream() -> PromptModule<Stream> {
+    PromptModule::new()
+        .objective("Work through a stream.")
+        .processing(
+            section("Passes")
+                .item("In order.")
+                .subsection(subsection("Algorithm").item(["1. Read.", "2. Write."])),
+        )
+        .state(|stream: &Stream| format!("{} tokens:\n{}", stream.state.usage, stream.state.content))
+        .chunks(|stream: &Stream| stream.chunks.clone())
+        .guidelines(subsection("Rules").item("base").item(|stream: &Stream| stream.rules.clone()))
+}
+
+fn titles(elements: &[Element]) -> Vec<String> {
+    let title = |element: &Element| match element {
+        Element::Section(section) => format!("# {}", section.title),
+        other => other.kind().to_owned(),
+    };
+    elements.iter().map(title).collect()
+}
+
+#[test]
+fn a_module_is_compiled_with_its_context() {
+    let context = Stream {
+        state: ContentWithUsage::new("so far", 7),
+        chunks: vec![Chunk::new("log", "one").index(0).total(2), Chunk::new("log", "two").index(1).total(2)],
+        rules: vec!["be brief".into()],
+    };
+    let prompt = stream().compile(&context).expect("compiles");
+    assert_eq!(
+        titles(&prompt.instructions),
+        ["# Objective and Role", "# Processing Algorithm", "# Passes", "# Guidelines"]
+    );
+    assert_eq!(titles(&prompt.data), ["# Current State", "# Input Chunks", "chunk", "chunk"]);
+    assert_eq!(prompt.to_json()["data"][0]["items"], json!(["7 tokens:\nso far"]));
+    assert_eq!(prompt.to_json()["instructions"][3]["items"][0]["items"], json!(["base", "be brief"]));
+}
+
+#[test]
+fn what_comes_from_the_context_is_marked_as_changing() {
+    let prompt = stream().compile(&Stream::default()).expect("compiles");
+    let hints: Vec<CacheHint> = prompt.elements().map(Element::cache_hint).collect();
+    use CacheHint::{Contextual, Static};
+    assert_eq!(hints, [Static, Static, Static, Contextual, Contextual]);
+}
+
+#[test]
+fn the_order_for_caches_puts_what_changes_least_first() {
+    let module = PromptModule::<()>::new().state("s").chunks("c").messages("m").materials("t").inputs("i");
+    let standard = module.compile(&()).expect("compiles");
+    let cached = module.compile_in(Order::Cache, &()).expect("compiles");
+    let flat = module.compile_flat(&()).expect("compiles");
+    let names = ["# Current State", "# Input Data", "# Prepared Materials", "# Input Chunks", "# Messages"];
+    assert_eq!(titles(&standard.data), names);
+    let names = ["# Input Data", "# Prepared Materials", "# Messages", "# Input Chunks", "# Current State"];
+    assert_eq!(titles(&cached.data), names);
+    let texts: Vec<Value> = flat.data.iter().map(|element| element.to_json()["content"].clone()).collect();
+    assert_eq!(texts, ["s", "c", "m", "t", "i"]);
+}
+
+#[test]
+fn functions_may_give_elements_texts_lists_options_and_failures() {
+    let module = PromptModule::new()
+        .inputs(|n: &u32| ["a", "b"][*n as usize])
+        .inputs(|n: &u32| Some(Material::new("m", "M", n.to_string())))
+        .inputs(|n: &u32| (*n > 5).then_some("never"))
+        .inputs(|_: &u32| vec![TextElement::new("t")])
+        .inputs(|_: &u32| ());
+    let prompt = module.compile(&1).expect("compiles");
+    assert_eq!(titles(&prompt.data), ["# Input Data", "material", "text"]);
+
+    let failing = module.state(|_: &u32| -> Result<&str, Error> { Err(Problem::new("", "no state").into()) });
+    let error = failing.compile(&1).expect_err("fails");
+    assert_eq!(error.to_string(), "state[0]: no state");
+}
+
+#[test]
+fn contexts_of_merged_modules_are_made_in_order() {
+    let one = PromptModule::<Stream>::new().context(|stream| stream.rules = vec!["a".into()]);
+    let two = PromptModule::new().context(|stream: &mut Stream| {
+        stream.state = ContentWithUsage::new("x", 1);
+        stream.rules.push("b".into());
+    });
+    let context = merge([one, two]).expect("merges").create_context();
+    assert_eq!((context.rules, context.state.usage), (vec!["a".to_owned(), "b".to_owned()], 1));
+}
+
+#[test]
+fn a_module_can_be_used_in_a_larger_context() {
+    struct Both {
+        stream: Stream,
+        tone: String,
+    }
+    let tone = PromptModule::new().persona(|both: &Both| both.tone.clone());
+    let module = merge([stream().over(|both: &Both| &both.stream), tone]).expect("merges");
+    let both = Both { stream: Stream { rules: vec!["r".into()], ..Stream::default() }, tone: "dry".into() };
+    let prompt = module.compile(&both).expect("compiles").to_json();
+    assert_eq!(prompt["instructions"][1]["items"], json!(["dry"]));
+    assert_eq!(prompt["instructions"][4]["items"][0]["items"], json!(["base", "r"]));
+}
+
+#[test]
+fn processing_and_methodology_are_one_section_under_the_first_name() {
+    let (first, second) = (PromptModule::<()>::new().methodology("a"), PromptModule::new().processing("b"));
+    let merged = merge([first, second]).expect("merges");
+    assert_eq!(Value::Object(merged.sections_to_json()), json!({"methodology": ["a", "b"]}));
+    let prompt = merged.compile(&()).expect("compiles");
+    assert_eq!(titles(&prompt.instructions), ["# Processing Methodology"]);
+}
+
+#[test]
+fn own_sections_follow_the_standard_ones_of_their_part() {
+    let limits = CustomSection { name: "limits".into(), part: Part::Instructions, title: "Limits".into() };
+    let one = PromptModule::<()>::new().say(limits.clone(), "No jokes.").guidelines("g").cue("c");
+    let two = PromptModule::new().say(limits.clone(), "No puns.");
+    let merged = merge([one.clone(), two]).expect("merges");
+    let prompt = merged.compile(&()).expect("compiles");
+    assert_eq!(titles(&prompt.instructions), ["# Guidelines", "# Limits"]);
+    assert_eq!(merged.get("limits").map(<[_]>::len), Some(2));
+
+    let other = CustomSection { title: "Bounds".into(), ..limits };
+    let error = merge([one, PromptModule::new().say(other, "x")]).expect_err("the titles differ");
+    assert!(error.to_string().contains("declared twice"), "{error}");
+}
+
+#[test]
+fn further_schemas_are_told_about() {
+    let module = PromptModule::<()>::new()
+        .schema(JsonElement::new(json!({"a": 1})))
+        .schema(JsonElement::text("{\"b\": 2}"));
+    let prompt = module.compile(&()).expect("compiles");
+    assert_eq!(prompt.schema(), Some(&json!({"a": 1})));
+    assert_eq!((prompt.output.len(), prompt.warnings.len()), (0, 1));
+    let broken = PromptModule::<()>::new().schema(JsonElement::text("{nope"));
+    assert!(
+        broken
+            .compile(&())
+            .expect_err("is no JSON")
+            .to_string()
+            .starts_with("schema: the schema is not valid JSON")
+    );
+}
+
+#[test]
+fn every_problem_of_a_document_is_told_with_its_path() {
+    let document = json!({
+        "objectve": ["x"], "footer": [],
+        "materials": ["ok", 5, {"type": "material", "id": "a"}, {"type": "materal"}],
+        "messages": [{"type": "message", "role": "robot", "content": "x"},
+            {"type": "message", "role": "user", "content": [{"type": "image_url", "image_url": {}}]}],
+        "terms": "text",
+        "guidelines": [{"type": "subsection", "title": "T", "items": ["a", {"type": "subsection"}]}],
+    });
+    let problems: Vec<String> = PromptModule::validate(&document).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "objectve: there is no section `objectve` (did you mean `objective`?)",
+            "footer: there is no section `footer`",
+            "materials[1]: must be a text or an element with `type`, not a number",
+            "materials[2]: `title` is missing",
+            "materials[3]: there is no element of type `materal` (did you mean `material`?)",
+            "messages[0].role: there is no role `robot`",
+            "messages[1].content[0].image_url: `url` is missing",
+            "terms: must be a list, not a text",
+            "guidelines[0].items[1]: must be a text, not an object of another `type`",
+        ]
+    );
+    assert!(PromptModule::validate(&json!({"objective": ["x"], "createContext": {"a": 1}})).is_empty());
+}
+
+#[test]
+fn a_document_comes_back_as_it_was() {
+    let document = json!({
+        "createContext": {"n": 1},
+        "objective": ["o", {"type": "subsection", "title": "S", "items": ["x"], "tone": "dry"}],
+        "materials": [{"type": "material", "id": "m", "title": "M", "content": [{"type": "text", "text": "t"},
+            {"type": "file", "file": {"path": "a.pdf", "mime_type": "application/pdf"}}], "usage": 3, "lang": "ja"}],
+        "messages": [{"type": "message", "role": "assistant", "content": "", "toolCalls":
+            [{"id": "1", "name": "f", "arguments": {"a": 1}}]},
+            {"type": "message", "role": "tool", "toolCallId": "1", "name": "f", "kind": "error", "value": "no"}],
+    });
+    let module = PromptModule::from_json(&document).expect("is a module");
+    assert_eq!(module.to_json(), document);
+}
+
+#[test]
+fn attachments_are_added_to_what_is_there() {
+    let material = Material::new("m", "M", "text").attach(Attachment::image("https://e.test/a.png"));
+    let Content::Parts(parts) = &material.content else { panic!("holds parts") };
+    assert_eq!(parts.len(), 2);
+    let module = PromptModule::<()>::new().say(
+        Section::Messages,
+        [Message::user(Content::default().with(Attachment::image("https://e.test/b.png")))],
+    );
+    let prompt = module.compile(&()).expect("compiles").to_json();
+    assert_eq!(
+        prompt["data"][1]["content"],
+        json!([{"type": "image_url", "image_url": {"url": "https://e.test/b.png"}}])
+    );
+}
