@@ -70,6 +70,29 @@ pub(crate) fn cases<T: DeserializeOwned, C: Case>(
     Ok(found)
 }
 
+/// Reads the vectors of every file of `dir` as a `T`, and joins those that are to be run with their engine by `join`,
+/// which is also given the kind that the file says it holds.
+pub(crate) fn vectors<T: DeserializeOwned, C: Case>(
+    dir: &Path,
+    join: impl Fn(&str, T) -> Option<C>,
+) -> Result<Vec<Found>, InputError> {
+    let mut found = Vec::new();
+    for path in case_files(dir)? {
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut document = document(&path)?;
+        let Some(kind) = document.get("kind").and_then(Value::as_str).map(str::to_owned) else {
+            return Err(InputError::new(&path, "does not say its `kind`"));
+        };
+        for value in list(&path, &mut document, "vectors")? {
+            if let Some(case) = join(&kind, decode(&path, value)?) {
+                found.push(Found { file: file.clone(), case: Arc::new(case) });
+            }
+        }
+    }
+    refuse_duplicates(dir, &found)?;
+    Ok(found)
+}
+
 fn case_files(dir: &Path) -> Result<Vec<PathBuf>, InputError> {
     let read = |error: std::io::Error| InputError::new(dir, format!("cannot read the directory: {error}"));
     let mut files = Vec::new();
@@ -87,16 +110,22 @@ fn case_files(dir: &Path) -> Result<Vec<PathBuf>, InputError> {
 }
 
 fn case_values(path: &Path) -> Result<Vec<Value>, InputError> {
+    list(path, &mut document(path)?, "cases")
+}
+
+fn document(path: &Path) -> Result<Value, InputError> {
     let text = fs::read_to_string(path).map_err(|error| InputError::new(path, error.to_string()))?;
-    let document: Value = serde_json::from_str(&text)
-        .map_err(|error| InputError::new(path, format!("not valid JSON: {error}")))?;
+    serde_json::from_str(&text).map_err(|error| InputError::new(path, format!("not valid JSON: {error}")))
+}
+
+fn list(path: &Path, document: &mut Value, key: &str) -> Result<Vec<Value>, InputError> {
     match document {
-        Value::Object(mut fields) => match fields.remove("cases") {
+        Value::Object(fields) => match fields.remove(key) {
             Some(Value::Array(cases)) => Ok(cases),
-            Some(_) => Err(InputError::new(path, "`cases` is not a list")),
-            None => Err(InputError::new(path, "has no list `cases`")),
+            Some(_) => Err(InputError::new(path, format!("`{key}` is not a list"))),
+            None => Err(InputError::new(path, format!("has no list `{key}`"))),
         },
-        _ => Err(InputError::new(path, "is not an object with a list `cases`")),
+        _ => Err(InputError::new(path, format!("is not an object with a list `{key}`"))),
     }
 }
 

@@ -18,7 +18,7 @@ use conformance::{CaseReport, InputError, Progress, Report, Selection, run};
     Example:\n  conformance jinja tests/vectors/jinja --only filters-string/"
 )]
 struct Arguments {
-    /// The kind of the cases: gotemplate or jinja
+    /// The kind of the cases; --kinds lists them
     #[arg(value_parser = Kind::named, required_unless_present = "kinds")]
     kind: Option<Kind>,
     /// The directory that holds them

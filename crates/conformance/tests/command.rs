@@ -59,8 +59,8 @@ fn verbose_names_a_case_before_it_runs() {
 fn wrong_usage_and_unreadable_input_give_exit_code_2() {
     for (arguments, message) in [
         (
-            &["module", "jinja"][..],
-            "the kind `module` is not known yet; this build knows gotemplate, jinja, rumi",
+            &["context", "jinja"][..],
+            "the kind `context` is not known yet; this build knows gotemplate, jinja, module, rumi",
         ),
         (&["jinja2", "jinja"], "there is no kind `jinja2`"),
         (&["jinja"], "<DIR>"),

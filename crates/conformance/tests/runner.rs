@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use conformance::kinds::gotemplate::{self, GoCase, GoEngine, GoOutcome};
 use conformance::kinds::jinja::{self, JinjaCase, JinjaEngine, JinjaOutcome, Undefined};
+use conformance::kinds::module::{self, Compiling, Engine, Question};
+use serde_json::{Value, json};
+
 use conformance::{Found, Report, Selection, Status, run};
 
 fn fixture(name: &str) -> PathBuf {
@@ -44,6 +47,31 @@ impl GoEngine for Puppet {
                 GoOutcome::Output(format!("{} -> {}", names.join(","), case.entry).into())
             }
             text => GoOutcome::Output(text.into()),
+        }
+    }
+}
+
+/// Merges as the document says, and tells how it was asked to compile.
+struct ModulePuppet;
+
+impl Engine for ModulePuppet {
+    fn answer(&self, question: &Question) -> Result<Value, String> {
+        match question {
+            Question::Merge(modules) => match modules.to_string() {
+                text if text.contains("footer") => Err("there is no section `footer`".into()),
+                text if text.contains("createContext") => {
+                    Ok(json!({"cue": ["spec"], "createContext": {"a": 1, "b": 2}}))
+                }
+                text if text.contains("subsection") => Ok(modules[0].clone()),
+                text if text.contains("\"x\"") => Ok(json!({"cue": ["x"]})),
+                _ => Ok(json!({"cue": ["b", "a"]})),
+            },
+            Question::Compile { compiling, .. } => Ok(match compiling {
+                Compiling::Standard => json!({"as": "titled"}),
+                Compiling::Cache => json!({"as": "cache"}),
+                Compiling::Flat => json!({"as": "something else"}),
+            }),
+            other => Err(format!("not asked for: {other:?}")),
         }
     }
 }
@@ -110,6 +138,17 @@ fn a_case_of_the_default_undefined_also_runs_as_empty_and_counts_once() {
     let text = text_of(&report, "basic/only-empty-differs");
     assert!(text.starts_with("FAIL basic/only-empty-differs (basic.json) [undefined: empty]\n"), "{text}");
     assert_eq!(text.matches("FAIL").count(), 1, "{text}");
+}
+
+#[test]
+fn modules_are_compared_with_the_document_where_it_says_something() {
+    let dir = fixture("module");
+    let cases = module::load(&dir, &ModulePuppet).expect("the fixture is in the format");
+    let report = run(&dir, &cases, &Selection::default(), &mut |_| {}).expect("there are no skips");
+    assert_eq!(names_of_failed(&report), ["compile/three-ways", "merge/recorded"]);
+    assert_eq!(report.summary(), "4 passed, 2 failed, 0 skipped");
+    let text = text_of(&report, "compile/three-ways");
+    assert!(text.starts_with("FAIL compile/three-ways (compile.json) [flat]\n"), "{text}");
 }
 
 #[test]

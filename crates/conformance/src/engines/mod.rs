@@ -2,8 +2,10 @@
 
 mod gotemplate;
 mod jinja;
+mod module;
 mod rumi;
 
 pub use gotemplate::GoTemplate;
 pub use jinja::Jinja;
+pub use module::Module;
 pub use rumi::Rumi;

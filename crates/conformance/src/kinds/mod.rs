@@ -2,6 +2,7 @@
 
 pub mod gotemplate;
 pub mod jinja;
+pub mod module;
 pub mod rumi;
 
 use std::path::Path;
@@ -29,11 +30,12 @@ pub const KINDS: &[Kind] = &[
         load: |dir| gotemplate::load(dir, &engines::GoTemplate),
     },
     Kind { name: "jinja", ready: engines::Jinja::READY, load: |dir| jinja::load(dir, &engines::Jinja) },
+    Kind { name: "module", ready: engines::Module::READY, load: |dir| module::load(dir, &engines::Module) },
     Kind { name: "rumi", ready: engines::Rumi::READY, load: |dir| rumi::load(dir, &engines::Rumi) },
 ];
 
 /// Kinds whose cases exist but whose engine does not yet.
-const PLANNED: &[&str] = &["module", "context"];
+const PLANNED: &[&str] = &["context"];
 
 impl Kind {
     /// The kind called `name`.

@@ -1,0 +1,287 @@
+//! Prompt modules: what the framework that grew out of their specification answers.
+//!
+//! The format is described in `tests/vectors/module/README.md`. Where the recorded answer, the document and the
+//! later state of the framework differ, the product chooses; the choice for each kind of vector is made in
+//! [`questions`], and a vector that nothing is to be compared with is left out and not counted:
+//!
+//! * `chat`, `request`, `response`, `later_chat`, `mlx_params`, `mlx_element`: drivers have golden files of their own;
+//! * `workflow`: waits for processes;
+//! * vectors tagged `quirk` that have no later answer.
+
+mod deviation;
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::case::{Bounds, Case, Mismatch, Side};
+use crate::load::{self, Found, InputError};
+
+const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(5), memory: Some(256 << 20) };
+
+/// A vector as it is recorded.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Vector {
+    id: String,
+    #[serde(default)]
+    tags: Vec<String>,
+    input: Map<String, Value>,
+    /// Missing where the reference fails; null is an answer too.
+    #[serde(default, deserialize_with = "present")]
+    expect: Option<Value>,
+    expect_error: Option<Value>,
+    expect_spec: Option<Value>,
+    expect_later: Option<Value>,
+}
+
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// How a module is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiling {
+    /// With titles, in standard order.
+    Standard,
+    /// With titles, in the order for caches.
+    Cache,
+    /// As the document's flat list.
+    Flat,
+}
+
+/// What is asked of the engine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// One module of several; an inner list is merged first.
+    Merge(Value),
+    /// A prompt of modules and a context, with hints for caches or without.
+    Compile {
+        /// The modules, to be merged first when there are several.
+        modules: Vec<Value>,
+        /// The context; `None` to make one.
+        context: Option<Value>,
+        /// How.
+        compiling: Compiling,
+        /// Whether the answer has hints for caches.
+        hints: bool,
+    },
+    /// The text of elements, or of a prompt, under options.
+    Text(Map<String, Value>),
+    /// An element as a provider takes it.
+    Element(Map<String, Value>),
+    /// The JSON in an answer.
+    Extract(Map<String, Value>),
+    /// A model, or an order of models.
+    Select(Map<String, Value>),
+}
+
+/// Whatever answers questions about modules.
+pub trait Engine: Send + Sync + 'static {
+    /// The answer, or why there is none.
+    ///
+    /// # Errors
+    /// When the engine refuses what it is asked.
+    fn answer(&self, question: &Question) -> Result<Value, String>;
+}
+
+/// Reads the vectors of `dir`, to be answered by `engine`.
+///
+/// # Errors
+/// When a file cannot be read or a vector is not in the format.
+pub fn load(dir: &Path, engine: &'static dyn Engine) -> Result<Vec<Found>, InputError> {
+    load::vectors(dir, |kind, vector: Vector| {
+        let questions = questions(kind, &vector);
+        (!questions.is_empty()).then(|| Joined { id: vector.id, questions, engine })
+    })
+}
+
+/// A question, what to call it in a report, and the answer; `None` where any error is.
+type Asked = (&'static str, Question, Option<Value>);
+
+/// What a vector of `kind` asks.
+fn questions(kind: &str, vector: &Vector) -> Vec<Asked> {
+    let one = |question: Question, answer: Option<Value>| vec![("", question, answer)];
+    let input = || vector.input.clone();
+    match kind {
+        "merge" => one(Question::Merge(vector.modules()), vector.merged()),
+        "compile" => compiled(vector),
+        "later_compile" if vector.is("quirk") => Vec::new(),
+        "later_compile" => one(vector.compile(Compiling::Cache, true), vector.unless_refused(&vector.expect)),
+        "element_text" | "prompt_text" | "later_text" => match (&vector.expect_later, vector.is("quirk")) {
+            (Some(later), _) => one(Question::Text(input()), Some(later.clone())),
+            (None, true) => Vec::new(),
+            (None, false) => one(Question::Text(input()), vector.expect.clone()),
+        },
+        "spec_element" => one(Question::Element(input()), vector.element_with_escapes()),
+        "extract_json" => one(Question::Extract(input()), vector.expect.clone()),
+        "select" => one(Question::Select(input()), vector.expect.clone()),
+        _ => Vec::new(),
+    }
+}
+
+fn compiled(vector: &Vector) -> Vec<Asked> {
+    let standard = if vector.is("renamed") {
+        vector.with_processing()
+    } else if vector.gives_schema() {
+        vector.expect_later.clone()
+    } else {
+        vector.unless_refused(&vector.expect)
+    };
+    let mut all = vec![("titled", vector.compile(Compiling::Standard, false), standard)];
+    if vector.expect_later.is_some() {
+        let later = vector.unless_refused(&vector.expect_later);
+        all.push(("titled, for caches", vector.compile(Compiling::Cache, false), later));
+    }
+    if vector.expect_spec.is_some() {
+        all.push(("flat", vector.compile(Compiling::Flat, false), vector.expect_spec.clone()));
+    }
+    all
+}
+
+impl Vector {
+    fn is(&self, tag: &str) -> bool {
+        self.tags.iter().any(|known| known == tag)
+    }
+
+    fn modules(&self) -> Value {
+        self.input.get("modules").cloned().unwrap_or_default()
+    }
+
+    /// The answer, or nothing where the product refuses what the reference lets pass.
+    fn unless_refused(&self, answer: &Option<Value>) -> Option<Value> {
+        let refused = ["untyped", "forbidden", "unknown"].into_iter().any(|tag| self.is(tag));
+        if refused || self.expect_error.is_some() { None } else { answer.clone() }
+    }
+
+    /// What the document says of a merge, with all contexts made as the reference does.
+    fn merged(&self) -> Option<Value> {
+        if let Some(modules) = self.input.get("modules").and_then(Value::as_array) {
+            match modules.as_slice() {
+                [] => return Some(json!({})),
+                [one] => return Some(one.clone()),
+                _ => {}
+            }
+        }
+        let expected = self.unless_refused(&self.expect)?;
+        let Some(mut specified) = self.expect_spec.clone() else {
+            let modules = self.input.get("modules").and_then(Value::as_array);
+            return Some(deviation::documented(modules.map_or(&[], Vec::as_slice), &expected));
+        };
+        if let (Some(fields), Some(context)) = (specified.as_object_mut(), expected.get("createContext")) {
+            fields.insert("createContext".to_owned(), context.clone());
+        }
+        Some(specified)
+    }
+
+    fn compile(&self, compiling: Compiling, hints: bool) -> Question {
+        let modules = match (self.input.get("modules"), self.input.get("module")) {
+            (Some(Value::Array(modules)), _) => deviation::in_order(modules),
+            (_, Some(module)) => vec![module.clone()],
+            _ => Vec::new(),
+        };
+        let context = self.input.get("context").filter(|context| !context.is_null()).cloned();
+        Question::Compile { modules, context, compiling, hints }
+    }
+
+    /// Whether a function in `schema` gives JSON.
+    fn gives_schema(&self) -> bool {
+        let Question::Compile { modules, .. } = self.compile(Compiling::Standard, false) else {
+            return false;
+        };
+        let entries = modules.iter().filter_map(|module| module.get("schema")?.as_array()).flatten();
+        entries.filter_map(|entry| entry.get("dynamic")).any(|given| match given {
+            Value::Array(items) => items.iter().any(|item| item["type"] == "json"),
+            one => one["type"] == "json",
+        })
+    }
+
+    /// The recorded answer with what the reference loses: the texts of `processing`, under their title.
+    fn with_processing(&self) -> Option<Value> {
+        let mut expected = self.expect.clone()?;
+        let texts = self.expect_spec.as_ref()?["instructions"].as_array()?;
+        let known = expected["instructions"].to_string();
+        let lost = |text: &&Value| !known.contains(&text["content"].to_string());
+        let items: Vec<&Value> = texts.iter().filter(lost).map(|text| &text["content"]).collect();
+        let section = json!({"type": "section", "category": "instructions", "title": "Processing Algorithm",
+            "items": items});
+        expected["instructions"].as_array_mut()?.push(section);
+        Some(expected)
+    }
+
+    /// The example of the document, with the attributes of its tags escaped.
+    fn element_with_escapes(&self) -> Option<Value> {
+        let expected = self.expect.as_ref()?;
+        let (Some(text), Some(element)) = (expected.as_str(), self.input.get("element")) else {
+            return Some(expected.clone());
+        };
+        let mut text = text.to_owned();
+        for key in ["id", "title"] {
+            let plain = element[key].as_str().unwrap_or_default();
+            let escaped =
+                plain.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+            text = text.replacen(&format!("{key}=\"{plain}\""), &format!("{key}=\"{escaped}\""), 1);
+        }
+        Some(Value::String(text))
+    }
+}
+
+struct Joined {
+    id: String,
+    questions: Vec<Asked>,
+    engine: &'static dyn Engine,
+}
+
+impl Case for Joined {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn bounds(&self) -> Bounds {
+        BOUNDS
+    }
+
+    fn runs(&self) -> Vec<&'static str> {
+        self.questions.iter().map(|(label, ..)| *label).collect()
+    }
+
+    fn check(&self, index: usize) -> Result<(), Mismatch> {
+        let (_, question, expected) = &self.questions[index];
+        let answer = self.engine.answer(question);
+        let same = match (expected, &answer) {
+            (Some(expected), Ok(answer)) => expected == answer,
+            (None, Err(_)) => true,
+            _ => false,
+        };
+        if same {
+            return Ok(());
+        }
+        let expected = expected.as_ref().map_or_else(|| Side::new("error", "any"), answer_side);
+        let actual = match &answer {
+            Ok(answer) => answer_side(answer),
+            Err(error) => Side::new("error", error.as_str()),
+        };
+        Err(Mismatch { expected, actual })
+    }
+}
+
+fn answer_side(answer: &Value) -> Side {
+    match answer {
+        Value::String(text) => Side::new("text", text.as_str()),
+        other => Side::new("answer", serde_json::to_string_pretty(&sorted(other)).unwrap_or_default()),
+    }
+}
+
+/// With keys in order, so that a reader sees only what differs.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().map(|(key, value)| (key.clone(), sorted(value))).collect();
+            fields.sort_by(|left, right| left.0.cmp(&right.0));
+            Value::Object(fields.into_iter().collect())
+        }
+        other => other.clone(),
+    }
+}
