@@ -56,6 +56,8 @@ pub struct Job<'a> {
     pub source: &'a str,
     /// What it may use, by name; what is not here is not in its context.
     pub permissions: Vec<&'a str>,
+    /// What it declares and does not get, because the user does not trust the workspace: there, and refused.
+    pub withheld: Vec<&'a str>,
     /// Plain entries of its context: `workspace_path`, `session`, and `session_state` where it may be read.
     pub context: Map<String, Value>,
     /// Directories that it may read: the prompt's or pack's own.

@@ -294,7 +294,10 @@ fn hooks_ask_the_engine() {
         ("work/notes.md", "notes"),
     ]);
     let engine = with_hooks(place.path(), |job| {
-        assert_eq!(job.permissions, ["read_file", "subprocess"]);
+        assert_eq!(
+            (job.permissions.as_slice(), job.withheld.as_slice()),
+            (["read_file"].as_slice(), ["subprocess"].as_slice())
+        );
         Ok(json!({"branch": "main"}))
     });
     let context = Context {
@@ -306,6 +309,20 @@ fn hooks_ask_the_engine() {
         .render_blocking(&Request::new("asks").variables(&variables).context(&context))
         .expect("renders");
     assert_eq!(rendered.text(), "part 9 g|main|notes|False");
+}
+
+#[test]
+fn what_widens_power_needs_a_trusted_workspace() {
+    let source = "PERMISSIONS = {'http_request': True, 'read_file': True, 'subprocess': True}\nTEMPLATE = '{{ got }} {{ not_got }}'\ndef pre_render(v, c):\n    return v\n";
+    let place = workspace(&[(&prompt("p", "prompt.py"), source)]);
+    let hooks =
+        |job: &Job<'_>| Ok(json!({"got": job.permissions.join("+"), "not_got": job.withheld.join("+")}));
+    let open =
+        |trusted| Engine::builder(place.path()).trusted(trusted).hooks(Arc::new(FakeHooks(hooks))).open();
+    assert_eq!(text(&open(true), "p", &json!({})).expect("renders"), "http_request+read_file+subprocess ");
+    let rendered = open(false).render_blocking(&Request::new("p")).expect("renders");
+    assert_eq!(rendered.text(), "read_file http_request+subprocess");
+    assert_eq!(rendered.warnings.len(), 1, "it is told");
 }
 
 #[test]

@@ -60,6 +60,7 @@ fn open(call: &Call) -> PromptEngine {
         timezone: host("timezone"),
         os: host("os"),
         language: host("language"),
+        trusted: true,
         ..EngineOptions::default()
     };
     let mut builder = PromptEngine::builder(&call.root).options(options).approvals(approvals(call));

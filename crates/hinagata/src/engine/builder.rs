@@ -34,6 +34,8 @@ pub struct EngineOptions {
     pub prompt_limits: OwnLimits,
     /// What no prompt and no `defaults.json` can go beyond.
     pub caps: OwnLimits,
+    /// Whether the user trusts the workspace: only then Python gets `http_request`, `llm_call` and `subprocess`.
+    pub trusted: bool,
     /// Prompts that are kept ready.
     pub cached_templates: usize,
 }
@@ -49,6 +51,7 @@ impl Default for EngineOptions {
             limits: Limits::default(),
             prompt_limits: OwnLimits::default(),
             caps: OwnLimits::default(),
+            trusted: false,
             cached_templates: CACHED,
         }
     }
@@ -65,6 +68,7 @@ impl From<&Settings> for EngineOptions {
             limits: settings.limits(),
             prompt_limits: settings.prompt_limits(),
             caps: settings.caps(),
+            trusted: false,
             cached_templates: settings.template_cache(),
         }
     }
@@ -100,6 +104,13 @@ impl EngineBuilder {
     #[must_use]
     pub fn approvals(mut self, approvals: Approvals) -> Self {
         self.approvals = approvals;
+        self
+    }
+
+    /// The same in a workspace that the user trusts.
+    #[must_use]
+    pub fn trusted(mut self, trusted: bool) -> Self {
+        self.options.trusted = trusted;
         self
     }
 

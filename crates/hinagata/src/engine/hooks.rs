@@ -27,6 +27,9 @@ const LARGEST: u64 = 256 << 10;
 /// What a provider may use unless its pack says otherwise.
 const PROVIDER_PERMISSIONS: [&str; 2] = ["read_file", "subprocess"];
 
+/// What Python gets only in a workspace that the user trusts.
+pub(super) const NEEDS_TRUST: [&str; 3] = ["http_request", "llm_call", "subprocess"];
+
 impl Call<'_> {
     /// Runs a hook of the prompt.
     pub(super) async fn hook(
@@ -39,7 +42,7 @@ impl Call<'_> {
         let name = stage.as_str();
         let definition = &self.plan.inherited.definition;
         let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python(name))?;
-        let permissions: Vec<&str> = definition.permissions.granted().collect();
+        let (permissions, withheld) = self.granted(definition.permissions.granted());
         let file = format!("{}/prompt.py", definition.source);
         let abilities = Abilities::new(self, Some(scope));
         let job = Job {
@@ -48,6 +51,7 @@ impl Call<'_> {
             source: definition.hooks.source.as_deref().unwrap_or_default(),
             context: self.plain_context(permissions.contains(&"session_state")),
             permissions,
+            withheld,
             own_directory: Some(self.snapshot.catalog.root().join(&definition.source)),
             time: python.left(),
             capabilities: &abilities,
@@ -86,11 +90,13 @@ impl Call<'_> {
         };
         let file = format!("user_data/packs/{pack}/{}", provider.file);
         let abilities = Abilities::new(self, None);
+        let (permissions, withheld) = self.granted(provider_permissions(&provider.unknown).into_iter());
         let job = Job {
             stage: Stage::Provide,
             file: &file,
             source: &source,
-            permissions: provider_permissions(&provider.unknown),
+            permissions,
+            withheld,
             context: self.plain_context(false),
             own_directory: Some(catalog.root().join(format!("user_data/packs/{pack}"))),
             time,
@@ -104,6 +110,12 @@ impl Call<'_> {
             )
             .with("exception", "TypeError")),
         }
+    }
+
+    /// Of what Python declares, what it gets and what it does not.
+    fn granted<'s>(&self, declared: impl Iterator<Item = &'s str>) -> (Vec<&'s str>, Vec<&'s str>) {
+        let trusted = self.engine.0.options.trusted;
+        declared.partition(|name| trusted || !NEEDS_TRUST.contains(name))
     }
 
     fn plain_context(&self, session_state: bool) -> Map<String, Value> {

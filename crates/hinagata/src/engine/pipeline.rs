@@ -11,6 +11,7 @@ use serde_json::{Map, Number, Value, json};
 use super::{
     Engine,
     explain::Tracer,
+    hooks::NEEDS_TRUST,
     plan::{Plan, PlannedProvider, seconds},
     rendered::{Rendered, RenderedBody, Warning},
     request::Request,
@@ -164,6 +165,7 @@ impl Call<'_> {
         }
         let own = agent.as_deref().and_then(|agent| variables_of(snapshot, plan, agent));
         self.check(own, &mut warnings)?;
+        warnings.extend(self.distrust());
         let mut scope = Scope { agent: own, ..Scope::new(Some(request.variables), &plan.defaults) };
         let mut python = PythonTime::new(plan);
         if plan.fetches.anything {
@@ -174,6 +176,22 @@ impl Call<'_> {
         let body = result.map_err(|error| Secrets::of(plan, &scope).redacted(self.with_limit(error)))?;
         let trace = tracer.map(|tracer| Box::new(tracer.finish(self, &scope, agent.as_deref(), &body)));
         Ok(self.rendered(body, warnings, trace))
+    }
+
+    /// Tells that a hook does not get everything that it declares.
+    fn distrust(&self) -> Option<Warning> {
+        let definition = &self.plan.inherited.definition;
+        let declared = definition.permissions.granted().filter(|name| NEEDS_TRUST.contains(name));
+        let withheld: Vec<&str> = declared.filter(|_| !self.engine.0.options.trusted).collect();
+        if withheld.is_empty() || !definition.hooks.any() {
+            return None;
+        }
+        let message =
+            format!("the workspace is not trusted, so its hooks get no `{}`", withheld.join("`, `"));
+        let error = Error::new(Code::Approval, message)
+            .with("withheld", withheld)
+            .with_hint("read its code and settings, then run `hina trust`");
+        Some(Warning::new("trust", error))
     }
 
     fn check(&self, agent: Option<&Map<String, Value>>, warnings: &mut Vec<Warning>) -> Result<()> {
