@@ -38,6 +38,8 @@ pub mod source;
 mod state;
 mod trust;
 mod vocab;
+#[cfg(feature = "watch")]
+pub mod watch;
 mod workspace;
 mod write;
 

@@ -15,7 +15,8 @@ use crate::{
     write::{Readers, Writer},
 };
 
-const FILE: &str = "trust.json";
+/// The name of the file.
+pub(crate) const FILE: &str = "trust.json";
 const LOCK: &str = ".trust.lock";
 const LARGEST: u64 = 16 << 20;
 

@@ -23,6 +23,8 @@ pub(crate) use changes::Changes;
 pub(crate) use files::{LEFT_OUT, Walked, walk};
 pub(crate) use manifest::LARGEST;
 pub(crate) use opened::{Pack, open_packs};
+#[cfg(feature = "watch")]
+pub(crate) use record::STAMPS;
 pub(crate) use record::{Decisions, PackState, Record, content_of, refusal};
 pub(crate) use seal::Seal;
 

@@ -34,7 +34,7 @@ use crate::{
 };
 
 const APPROVAL: &str = "approval.json";
-const STAMPS: &str = "stamps.json";
+pub(crate) const STAMPS: &str = "stamps.json";
 const DECISIONS: &str = "decisions.json";
 const LOCK: &str = ".lock";
 const NEW_COPY: &str = ".copy.new";

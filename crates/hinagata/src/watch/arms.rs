@@ -1,0 +1,120 @@
+//! What is being watched at the moment, which changes as directories come and go.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+
+use super::noted::Noted;
+
+/// Directories above a place that are watched for the names in them. Somebody may move or remove any of them: these
+/// reach from the directory of a workspace's part to the one that holds the workspace.
+const ABOVE: usize = 3;
+
+pub(super) struct Arms {
+    watcher: RecommendedWatcher,
+    places: Vec<PathBuf>,
+    armed: BTreeMap<PathBuf, RecursiveMode>,
+}
+
+impl Arms {
+    pub(super) fn new(places: Vec<PathBuf>, noted: &Arc<Noted>) -> notify::Result<Self> {
+        // A link in a workspace could lead to the root of the system.
+        let config = Config::default().with_follow_symlinks(false);
+        let noted = Arc::clone(noted);
+        let watcher = RecommendedWatcher::new(move |event| noted.note(event), config)?;
+        Ok(Self { watcher, places, armed: BTreeMap::new() })
+    }
+
+    /// How many paths are watched.
+    pub(super) fn count(&self) -> usize {
+        self.armed.len()
+    }
+
+    /// Watches what is there now; everything anew when something may have been moved or removed. Whether all of
+    /// it is watched.
+    ///
+    /// # Errors
+    /// When the system does not allow it.
+    pub(super) fn arm(&mut self, anew: bool) -> notify::Result<bool> {
+        let wanted = wanted(&self.places);
+        let is_kept = |path: &PathBuf, mode: &RecursiveMode| !anew && wanted.get(path) == Some(mode);
+        for path in self.armed.extract_if(.., |path, mode| !is_kept(path, mode)).map(|(path, _)| path) {
+            // The system may have forgotten it already.
+            let _ = self.watcher.unwatch(&path);
+        }
+        let mut complete = true;
+        let missing: Vec<_> = wanted.into_iter().filter(|(path, _)| !self.armed.contains_key(path)).collect();
+        for (path, mode) in missing {
+            match self.watcher.watch(&path, mode) {
+                Ok(()) => drop(self.armed.insert(path, mode)),
+                // It went away meanwhile.
+                Err(error) if is_gone(&error) => complete = false,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(complete)
+    }
+}
+
+fn is_gone(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
+/// What has to be watched so that every change of `places` is seen.
+fn wanted(places: &[PathBuf]) -> BTreeMap<PathBuf, RecursiveMode> {
+    let whole: Vec<&PathBuf> = places.iter().filter(|place| is_directory(place)).collect();
+    let mut wanted = BTreeMap::new();
+    for place in places {
+        let above = place.ancestors().skip(1).filter(|above| is_directory(above));
+        // Those that are near, and the nearest that is there, however far it is.
+        let near = place.ancestors().skip(1).take(ABOVE).last().unwrap_or(place);
+        let nearest = above.enumerate().take_while(|(found, above)| *found == 0 || above.starts_with(near));
+        wanted.extend(nearest.map(|(_, above)| (above.to_owned(), RecursiveMode::NonRecursive)));
+    }
+    // What lies in a directory that is watched as a whole is watched already.
+    let is_inside =
+        |path: &Path| whole.iter().any(|place| path != place.as_path() && path.starts_with(place));
+    wanted.extend(whole.iter().map(|place| ((*place).clone(), RecursiveMode::Recursive)));
+    wanted.retain(|path, _| !is_inside(path));
+    wanted
+}
+
+/// Whether it is a directory itself, not a link to one.
+fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_what_is_near_above_them_are_watched_once() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let root = place.path().canonicalize().expect("is there").join("a/b/c/d");
+        std::fs::create_dir_all(root.join("user_data/shared/prompts")).expect("made");
+        let shown = |places: &[&str]| {
+            let places: Vec<PathBuf> = places.iter().map(|place| root.join(place)).collect();
+            let wanted = wanted(&places);
+            let top = root.parent().and_then(Path::parent).expect("has one").to_owned();
+            let mode = |mode| if mode == RecursiveMode::Recursive { "*" } else { "" };
+            let shown = |(path, found): (PathBuf, _)| {
+                format!("{}{}", path.strip_prefix(&top).expect("is near").display(), mode(found))
+            };
+            wanted.into_iter().map(shown).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            shown(&["user_data/shared", "user_data/shared/prompts", "hinagata.toml"]),
+            ["", "c", "c/d", "c/d/user_data", "c/d/user_data/shared*"]
+        );
+        assert_eq!(shown(&["ecosystem/default/prompts"]), ["c/d"], "the nearest that is there");
+    }
+}

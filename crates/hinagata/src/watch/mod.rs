@@ -1,0 +1,141 @@
+//! Telling that files of a workspace changed, as it happens.
+//!
+//! A [`Watcher`] owns one thread. It waits until a burst of changes is over, makes sure that it still watches everything,
+//! and then calls back. It watches first and tells second, so whoever reads everything anew when it is told misses
+//! nothing. Nobody waits for it: what happens meanwhile is noted in bounded space.
+
+mod arms;
+mod noted;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use self::{arms::Arms, noted::Noted};
+use crate::{Code, Error, PACKS, Result, SETTINGS_FILE, StateDir, source::builtin};
+
+/// A burst is over when nothing happened for this long …
+const QUIET: Duration = Duration::from_millis(50);
+
+/// … or when it lasts this long.
+const LONGEST: Duration = Duration::from_millis(500);
+
+/// How long to wait before something is tried again that could not be watched.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Something changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What changed, in order; at most 256.
+    pub paths: Vec<PathBuf>,
+    /// Whether more changed than `paths` tell, so that anything may have.
+    pub more: bool,
+}
+
+/// Watches files and directories for as long as it lives.
+#[derive(Debug)]
+pub struct Watcher {
+    noted: Arc<Noted>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watcher {
+    /// Watches `places`, files and directories with everything beneath them, whether they are there or not, and calls
+    /// `told` on a thread of its own after each burst of changes. Links are not followed.
+    ///
+    /// # Errors
+    /// Code `store` when the system does not allow to watch.
+    pub fn new(
+        places: impl IntoIterator<Item = PathBuf>,
+        mut told: impl FnMut(Change) + Send + 'static,
+    ) -> Result<Self> {
+        let places: Vec<PathBuf> = places.into_iter().map(|place| place_of(&place)).collect();
+        let noted = Arc::new(Noted::new(places.clone()));
+        let mut arms = Arms::new(places, &noted).map_err(|error| cannot_watch(&error))?;
+        let complete = arms.arm(false).map_err(|error| cannot_watch(&error))?;
+        let work = {
+            let noted = Arc::clone(&noted);
+            move || work(&noted, &mut arms, complete, &mut told)
+        };
+        let started = thread::Builder::new().name("watch".into()).spawn(work);
+        let thread = started.map_err(|error| cannot_watch(&notify::Error::io(error)))?;
+        Ok(Self { noted, thread: Some(thread) })
+    }
+}
+
+impl Drop for Watcher {
+    /// Stops it: nothing is told afterwards.
+    fn drop(&mut self) {
+        self.noted.stop();
+        if let Some(thread) = self.thread.take()
+            // Whoever is told may let go of the watcher: a thread does not wait for itself.
+            && thread.thread().id() != thread::current().id()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(noted: &Noted, arms: &mut Arms, mut complete: bool, told: &mut dyn FnMut(Change)) {
+    loop {
+        let patience = (!complete).then_some(AGAIN);
+        let Some(burst) = noted.wait(patience, QUIET, LONGEST) else { return };
+        let before = arms.count();
+        complete = arms.arm(burst.lost).unwrap_or(false);
+        // What could not be watched until now may have changed unseen.
+        let seen_late = arms.count() != before;
+        if let Some(change) = burst.change.or_else(|| seen_late.then(Change::anything)) {
+            told(change);
+        }
+    }
+}
+
+impl Change {
+    fn anything() -> Self {
+        Self { paths: Vec::new(), more: true }
+    }
+}
+
+/// The places of the workspace at `root` whose changes a catalog notices: prompts, words, agents, packs, the directories
+/// `paths` of the settings, built-ins, the settings, and what `state` remembers about the workspace.
+#[must_use]
+pub fn places(root: &Path, paths: &[String], state: Option<&StateDir>) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = ["user_data/shared", PACKS, builtin::PREFIX, SETTINGS_FILE]
+        .iter()
+        .map(|path| root.join(path))
+        .collect();
+    places.extend(paths.iter().map(|path| root.join(path)));
+    if let Some(state) = state {
+        places.push(state.workspace(root).directory);
+        places.push(state.path().join(crate::trust::FILE));
+    }
+    places
+}
+
+/// The place as the system names it in what it tells: the links above it are resolved, even where it is not there yet.
+fn place_of(place: &Path) -> PathBuf {
+    let written = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
+    for above in written.ancestors().skip(1) {
+        if let (Ok(real), Ok(rest)) = (above.canonicalize(), written.strip_prefix(above)) {
+            return real.join(rest);
+        }
+    }
+    written
+}
+
+fn cannot_watch(error: &notify::Error) -> Error {
+    let (reason, hint) = match error.kind {
+        notify::ErrorKind::MaxFilesWatch => (
+            "watch_limit",
+            "allow more watches (on Linux `sysctl fs.inotify.max_user_watches`), or watch less",
+        ),
+        _ => ("watch", "check the permissions of the workspace"),
+    };
+    Error::new(Code::Store, format!("changes cannot be watched: {error}"))
+        .with("reason", reason)
+        .with("paths", error.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>())
+        .with_hint(hint)
+}

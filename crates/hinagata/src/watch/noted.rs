@@ -1,0 +1,238 @@
+//! What happened since it was told last: noted by the system's thread, taken by the watcher's.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use notify::{
+    Event, EventKind,
+    event::{AccessKind, AccessMode, ModifyKind},
+};
+
+use super::Change;
+
+/// Most paths that are noted by name.
+const MOST: usize = 256;
+
+/// Names of what we write only to rename or remove it.
+const PASSING: [&str; 5] = [".coming", ".leaving", ".replacing", ".copy.new", "__pycache__"];
+
+/// Changes that nobody was told of yet.
+#[derive(Debug)]
+pub(super) struct Noted {
+    places: Vec<PathBuf>,
+    state: Mutex<State>,
+    woken: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    paths: BTreeSet<PathBuf>,
+    more: bool,
+    lost: bool,
+    /// The first and the last time that something happened.
+    times: Option<(Instant, Instant)>,
+    stopped: bool,
+}
+
+/// What happened, once it is over.
+#[derive(Debug, Default)]
+pub(super) struct Burst {
+    /// `None` when nothing happened and it is time to try again.
+    pub(super) change: Option<Change>,
+    /// Whether what is watched may have been moved or removed.
+    pub(super) lost: bool,
+}
+
+impl Noted {
+    pub(super) fn new(places: Vec<PathBuf>) -> Self {
+        Self { places, state: Mutex::default(), woken: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn stop(&self) {
+        self.state().stopped = true;
+        self.woken.notify_all();
+    }
+
+    /// Notes what the system tells.
+    pub(super) fn note(&self, event: notify::Result<Event>) {
+        let (paths, lost, more) = match event {
+            Ok(event) if event.need_rescan() => (Vec::new(), true, true),
+            Ok(event) => {
+                let moves = is_move(&event.kind);
+                let lost = moves && event.paths.iter().any(|path| self.is_above(path));
+                let changes = is_change(&event.kind);
+                let relevant = |path: &PathBuf| changes && self.is_relevant(path, moves);
+                (event.paths.into_iter().filter(relevant).collect(), lost, false)
+            }
+            // Something is not watched any more.
+            Err(error) => (error.paths, true, true),
+        };
+        if paths.is_empty() && !lost && !more {
+            return;
+        }
+        let mut state = self.state();
+        let room = MOST.saturating_sub(state.paths.len());
+        state.more |= more || paths.len() > room;
+        state.paths.extend(paths.into_iter().take(room));
+        state.lost |= lost;
+        let now = Instant::now();
+        state.times = Some((state.times.map_or(now, |(first, _)| first), now));
+        self.woken.notify_all();
+    }
+
+    /// Whether the path is a place or above one.
+    fn is_above(&self, path: &Path) -> bool {
+        self.places.iter().any(|place| place.starts_with(path))
+    }
+
+    fn is_relevant(&self, path: &Path, moves: bool) -> bool {
+        let inner = self.places.iter().find_map(|place| path.strip_prefix(place).ok());
+        inner.map_or_else(|| moves && self.is_above(path), |inner| !is_passing(path, inner))
+    }
+
+    /// Waits for something to happen, at most for `patience`, and then until it is over; `None` when stopped.
+    pub(super) fn wait(
+        &self,
+        patience: Option<Duration>,
+        quiet: Duration,
+        longest: Duration,
+    ) -> Option<Burst> {
+        let mut state = self.state();
+        let until = patience.map(|patience| Instant::now() + patience);
+        while state.times.is_none() && !state.stopped {
+            match until.map(|until| until.saturating_duration_since(Instant::now())) {
+                None => state = self.woken.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(Duration::ZERO) => return Some(Burst::default()),
+                Some(left) => state = self.wait_for(state, left),
+            }
+        }
+        while let Some((first, last)) = state.times
+            && !state.stopped
+        {
+            let left = (last + quiet).min(first + longest).saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.wait_for(state, left);
+        }
+        (!state.stopped).then(|| state.take())
+    }
+
+    fn wait_for<'s>(&'s self, state: MutexGuard<'s, State>, left: Duration) -> MutexGuard<'s, State> {
+        self.woken.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl State {
+    fn take(&mut self) -> Burst {
+        let paths = std::mem::take(&mut self.paths).into_iter().collect();
+        let change = Some(Change { paths, more: std::mem::take(&mut self.more) });
+        self.times = None;
+        Burst { change, lost: std::mem::take(&mut self.lost) }
+    }
+}
+
+/// Whether names came, went or changed: what is watched may be something else now.
+fn is_move(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) | EventKind::Any
+    )
+}
+
+/// Whether something is different now. Reading is no change; a file that was written is whole when it is closed.
+fn is_change(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Access(kind) => matches!(kind, AccessKind::Close(AccessMode::Write)),
+        _ => true,
+    }
+}
+
+/// Whether it is there only in passing, while we write: `path` lies in a place, beneath which it is `inner`.
+fn is_passing(path: &Path, inner: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let hidden = name.starts_with('.') && (name.ends_with(".lock") || name.ends_with(".new"));
+    let passing = |part: &std::ffi::OsStr| part.to_str().is_some_and(|part| PASSING.contains(&part));
+    hidden || name == crate::pack::STAMPS || inner.iter().any(passing)
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::event::{CreateKind, DataChange, RemoveKind};
+
+    use super::*;
+
+    const ZERO: Duration = Duration::ZERO;
+
+    fn noted() -> Noted {
+        Noted::new(vec!["/w/user_data/packs".into(), "/w/hinagata.toml".into()])
+    }
+
+    fn event(kind: EventKind, path: &str) -> notify::Result<Event> {
+        Ok(Event::new(kind).add_path(path.into()))
+    }
+
+    fn told(noted: &Noted) -> (Vec<PathBuf>, bool, bool) {
+        let burst = noted.wait(Some(ZERO), ZERO, ZERO).expect("is not stopped");
+        let change = burst.change.unwrap_or(Change { paths: Vec::new(), more: false });
+        (change.paths, change.more, burst.lost)
+    }
+
+    #[test]
+    fn only_changes_in_places_and_moves_above_them_count() {
+        let noted = noted();
+        let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+        let (create, remove) = (EventKind::Create(CreateKind::Any), EventKind::Remove(RemoveKind::Any));
+        let open = EventKind::Access(AccessKind::Open(AccessMode::Any));
+        for (kind, path) in [
+            (data, "/w/README.md"),
+            (create, "/w/src"),
+            (data, "/w/user_data"),
+            (open, "/w/user_data/packs/p/pack.json"),
+            (create, "/w/user_data/packs/.packs.lock"),
+            (create, "/w/user_data/packs/.coming/a/b"),
+            (data, "/w/user_data/packs/p/__pycache__/x.pyc"),
+            (data, "/w/user_data/packs/.x.json.new"),
+            (data, "/w/user_data/packs/stamps.json"),
+        ] {
+            noted.note(event(kind, path));
+            assert_eq!(told(&noted), (Vec::new(), false, false), "{path}");
+        }
+        let close = EventKind::Access(AccessKind::Close(AccessMode::Write));
+        for (kind, path, lost) in [
+            (data, "/w/hinagata.toml", false),
+            (create, "/w/hinagata.toml", true),
+            (close, "/w/user_data/packs/p/pack.json", false),
+            (create, "/w/user_data/packs/p", false),
+            (remove, "/w/user_data/packs", true),
+            (create, "/w/user_data", true),
+            (remove, "/w", true),
+        ] {
+            noted.note(event(kind, path));
+            assert_eq!(told(&noted), (vec![path.into()], false, lost), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_flood_is_noted_in_bounded_space() {
+        let noted = noted();
+        for number in 0..1_000 {
+            let path = format!("/w/user_data/packs/{number:04}");
+            noted.note(event(EventKind::Create(CreateKind::Any), &path));
+        }
+        let (paths, more, _) = told(&noted);
+        assert_eq!((paths.len(), more), (MOST, true));
+        noted.note(Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch)));
+        assert_eq!(told(&noted), (Vec::new(), true, true));
+        noted.stop();
+        assert!(noted.wait(None, ZERO, ZERO).is_none());
+    }
+}
