@@ -183,12 +183,13 @@ fn covered(line: &str, place: &Place) -> Range<usize> {
     start..end.max(next)
 }
 
-/// The bytes of the word, or of the quoted text, that `text` starts with.
+/// The bytes of the word that `text` starts with, or of what is in quotes or brackets.
 fn word(text: &str) -> usize {
-    let quoted = text.chars().next().filter(|first| matches!(first, '"' | '\''));
-    let end = match quoted {
-        Some(quote) => text[1..].find(quote).map(|at| at + 2),
-        None => text.find(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ')' | ']' | '}')),
+    let end = match text.chars().next() {
+        Some(quote @ ('"' | '\'')) => text[1..].find(quote).map(|at| at + 2),
+        Some('[') => text.rfind(']').map(|at| at + 1),
+        Some('{') => text.rfind('}').map(|at| at + 1),
+        _ => text.find(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ')' | ']' | '}')),
     };
     end.unwrap_or(text.len())
 }
@@ -255,6 +256,9 @@ mod tests {
             ("a = \"b c\", d", 5, None, "\"b c\""),
             ("a = \"b", 5, None, "\"b"),
             ("[é, x]", 2, None, "é"),
+            ("x: {a: [1]}, # end", 4, None, "{a: [1]}"),
+            ("[limits]", 1, None, "[limits]"),
+            ("{a: 1,", 1, None, "{a: 1,"),
             ("  {{ a }} ", 0, Some((0, 2)), "{{ a }}"),
             ("short", 60, Some((100, 101)), ""),
             ("", 1, Some((0, 0)), ""),

@@ -61,11 +61,11 @@ pub(crate) fn help() -> String {
     let mut text = String::from(
         "\
 Examples:
-  hina init                                make a workspace with an example
-  hina list                                the prompts there are
-  hina show general_system                 what a prompt declares
-  hina render-file hello.md name=Rumi      fill a template file
-  hina config                              the settings, and where each comes from
+  hina render general_system agent_name=Rumi   fill a prompt
+  hina list                                    the prompts there are
+  hina show general_system                     what a prompt declares
+  hina init                                    make a workspace with an example
+  hina render-file hello.md name=Rumi          fill a template file
 
 Exit codes:
 ",

@@ -115,21 +115,27 @@ impl From<&hinagata::Error> for Diagnostic {
         let cause = error.source().and_then(|cause| cause.downcast_ref::<Error>());
         diagnostic.base = Base::Workspace;
         diagnostic.details = error.details().clone();
-        diagnostic.place = error.place().map(|place| Place {
-            template: place.file.clone(),
-            line: place.line,
-            column: place.column,
-            // Only the template knows how much of the line is meant.
-            span: cause.and_then(|cause| cause.place()?.span),
-            excerpt: place.excerpt.clone(),
-        });
-        diagnostic.chain = cause.map(|cause| cause.chain().to_vec()).unwrap_or_default();
+        // Only the template knows how much of the line is meant.
+        let span = cause.and_then(|cause| cause.place()?.span);
+        diagnostic.place = error.place().map(|place| Place { span, ..place_of(place) });
+        diagnostic.chain = error.chain().iter().map(place_of).collect();
         diagnostic.near = error.near().to_vec();
         diagnostic.advice.extend(error.hint().map(str::to_owned));
         if cause.is_none() {
             diagnostic.cause = error.source().map(ToString::to_string);
         }
         diagnostic
+    }
+}
+
+/// A place of the engine as one of templates, which excerpts are made from.
+pub(crate) fn place_of(place: &hinagata::Place) -> Place {
+    Place {
+        template: place.file.clone(),
+        line: place.line,
+        column: place.column,
+        span: None,
+        excerpt: place.excerpt.clone(),
     }
 }
 

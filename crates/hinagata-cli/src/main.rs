@@ -4,6 +4,7 @@
 //! that reads its arguments, makes one call and prints; what a failure is called and how a script sees
 //! it is in [`failure`], how it looks in [`diagnostic`].
 
+mod call;
 mod clock;
 mod commands;
 mod completion;
@@ -16,6 +17,7 @@ mod input;
 mod output;
 mod paths;
 mod scaffold;
+mod stack;
 mod terminal;
 mod variables;
 mod workspace;

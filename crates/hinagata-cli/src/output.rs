@@ -36,6 +36,16 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     Ok(stdout.flush()?)
 }
 
+/// Prints a text as it is; only on a terminal a missing last newline is added.
+pub(crate) fn print_exactly(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    if stdout.is_terminal() && !text.is_empty() && !text.ends_with('\n') {
+        stdout.write_all(b"\n")?;
+    }
+    Ok(stdout.flush()?)
+}
+
 /// Prints a result for scripts.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;

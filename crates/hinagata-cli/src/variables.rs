@@ -5,20 +5,44 @@
 //! | `name=text` | the text |
 //! | `name:=json` | a number, list, object, … |
 //! | `name=@file` | the text of a file, as it is |
-//! | `name:=@file` | the JSON in a file |
+//! | `name:=@file` | the JSON or YAML in a file |
 //!
 //! A dot in a name leads into an object: `user.name=Rumi`. A text that starts with `@` is written
 //! `name=\@text`; a backslash means nothing anywhere else.
 
 use std::path::{Path, PathBuf};
 
+use hinagata::definition::yaml_value;
 use hinagata_value::Place;
 use serde_json::{Map, Value as Json};
 
-use crate::{failure::Failure, input::Inputs};
+use crate::{
+    failure::{Failure, place_of},
+    input::Inputs,
+};
+
+/// Options of every command that takes variables.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct VariableArguments {
+    /// Variables: name=text, name:=json, name=@file, name:=@file with JSON or YAML; user.name=… reaches into an
+    /// object, name=\@… is text that starts with @
+    #[arg(value_name = "NAME=VALUE")]
+    variables: Vec<String>,
+
+    /// Variables from a file with JSON or YAML, below the single ones; - for standard input
+    #[arg(long, value_name = "FILE")]
+    vars: Vec<PathBuf>,
+}
+
+impl VariableArguments {
+    /// Reads them.
+    pub(crate) fn read(&self, inputs: &Inputs) -> Result<Variables, Failure> {
+        read(&self.vars, &self.variables, inputs)
+    }
+}
 
 /// The variables of `files`, later ones over earlier ones, with those of `arguments` put into them.
-pub(crate) fn read(files: &[PathBuf], arguments: &[String], inputs: &Inputs) -> Result<Json, Failure> {
+pub(crate) fn read(files: &[PathBuf], arguments: &[String], inputs: &Inputs) -> Result<Variables, Failure> {
     let mut variables = Variables::default();
     for file in files {
         variables.values.extend(read_file(file, inputs)?);
@@ -26,12 +50,12 @@ pub(crate) fn read(files: &[PathBuf], arguments: &[String], inputs: &Inputs) -> 
     for argument in arguments {
         variables.assign(&Assignment::parse(argument)?, inputs)?;
     }
-    Ok(Json::Object(variables.values))
+    Ok(variables)
 }
 
 fn read_file(file: &Path, inputs: &Inputs) -> Result<Map<String, Json>, Failure> {
     let argument = format!("--vars {}", file.display());
-    match json_file(file, &argument, inputs)? {
+    match data_file(file, &argument, inputs)? {
         Json::Object(variables) => Ok(variables),
         other => Err(Failure::usage(format!("`{argument}` holds {}, not an object", described(&other)))
             .advise("write the variables as {\"name\": value, …}")),
@@ -82,12 +106,16 @@ impl<'a> Assignment<'a> {
         Ok(Self { argument, path, value })
     }
 
+    const fn is_text(&self) -> bool {
+        matches!(self.value, Written::Text(_) | Written::TextFile(_))
+    }
+
     fn value(&self, inputs: &Inputs) -> Result<Json, Failure> {
         match self.value {
             Written::Text(text) => Ok(Json::String(text.to_owned())),
             Written::Json(json) => serde_json::from_str(json).map_err(|error| self.no_json(&error)),
             Written::TextFile(file) => inputs.text(file, self.argument).map(Json::String),
-            Written::JsonFile(file) => json_file(file, self.argument, inputs),
+            Written::JsonFile(file) => data_file(file, self.argument, inputs),
         }
     }
 
@@ -111,9 +139,29 @@ fn unescaped(text: &str) -> &str {
     }
 }
 
-fn json_file(file: &Path, argument: &str, inputs: &Inputs) -> Result<Json, Failure> {
+/// What a file holds: YAML where its name says so, else JSON; where the name says neither, whichever it is.
+fn data_file(file: &Path, argument: &str, inputs: &Inputs) -> Result<Json, Failure> {
     let text = inputs.text(file, argument)?;
-    serde_json::from_str(&text).map_err(|error| no_json_file(file, &text, &error))
+    let yaml = || yaml_value(&shown(file), &text);
+    match file.extension().and_then(|extension| extension.to_str()) {
+        Some("yaml" | "yml") => yaml().map_err(|error| no_yaml_file(&error)),
+        ending => serde_json::from_str(&text).or_else(|error| match yaml() {
+            Ok(value) if ending != Some("json") => Ok(value),
+            _ => Err(no_json_file(file, &text, &error)),
+        }),
+    }
+}
+
+fn shown(file: &Path) -> String {
+    if file == Path::new("-") { "<stdin>".to_owned() } else { file.display().to_string() }
+}
+
+fn no_yaml_file(error: &hinagata::Error) -> Failure {
+    let mut failure = Failure::usage(error.message());
+    if let Some(place) = error.place() {
+        failure = failure.at(place_of(place));
+    }
+    error.hint().into_iter().fold(failure, Failure::advise)
 }
 
 fn no_json_file(file: &Path, text: &str, error: &serde_json::Error) -> Failure {
@@ -121,17 +169,13 @@ fn no_json_file(file: &Path, text: &str, error: &serde_json::Error) -> Failure {
     // Bytes up to and with the one that was wrong.
     let before = line.floor_char_boundary(error.column().saturating_sub(1));
     let place = Place {
-        template: if file == Path::new("-") { "<stdin>".to_owned() } else { file.display().to_string() },
+        template: shown(file),
         line: error.line().max(1) as u32,
         column: line[..before].chars().count() as u32 + 1,
         span: None,
         excerpt: Some(line.to_owned()),
     };
-    let failure = Failure::usage(format!("this is no JSON: {}", json_message(error))).at(place);
-    match file.extension().and_then(|extension| extension.to_str()) {
-        Some("yaml" | "yml") => failure.advise("YAML is not read yet: convert the file to JSON"),
-        _ => failure,
-    }
+    Failure::usage(format!("this is no JSON: {}", json_message(error))).at(place)
 }
 
 /// The sentence without the place behind it.
@@ -140,20 +184,32 @@ fn json_message(error: &serde_json::Error) -> String {
     text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
-#[derive(Default)]
-struct Variables {
-    values: Map<String, Json>,
+/// Variables, and which of them were written as text.
+#[derive(Debug, Default)]
+pub(crate) struct Variables {
+    pub(crate) values: Map<String, Json>,
+    /// Names whose values were written as text: their declared types decide what they become.
+    texts: Vec<String>,
     /// What was assigned so far: path and argument.
     assigned: Vec<(String, String)>,
 }
 
 impl Variables {
+    /// The variables that were written as text, with their texts.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.texts.iter().filter_map(|name| Some((name.as_str(), self.values.get(name)?.as_str()?)))
+    }
+
     fn assign(&mut self, assignment: &Assignment<'_>, inputs: &Inputs) -> Result<(), Failure> {
         let value = assignment.value(inputs)?;
         let (name, argument) = (assignment.path.join("."), assignment.argument);
         if let Some((_, inner)) = self.assigned.iter().find(|(path, _)| is_inside(path, &name)) {
             return Err(Failure::usage(format!("`{argument}` would throw away what `{inner}` gave"))
                 .advise(format!("leave one of them out, or put `{inner}` behind it")));
+        }
+        self.texts.retain(|text| text != assignment.path[0]);
+        if assignment.path.len() == 1 && assignment.is_text() {
+            self.texts.push(name.clone());
         }
         let (last, objects) = assignment.path.split_last().expect("a split gives at least one part");
         let mut values = &mut self.values;
@@ -205,7 +261,8 @@ mod tests {
 
     fn given(arguments: &[&str]) -> Result<Json, String> {
         let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        read(&[], &arguments, &Inputs::default()).map_err(|failure| match failure {
+        let read = read(&[], &arguments, &Inputs::default());
+        read.map(|variables| Json::Object(variables.values)).map_err(|failure| match failure {
             Failure::Told(diagnostic) => diagnostic.message,
             other => format!("{other:?}"),
         })
@@ -274,6 +331,36 @@ mod tests {
         std::fs::write(&first, r#"{"user": {"name": "A", "age": 3}, "x": 1}"#).expect("written");
         std::fs::write(&second, r#"{"x": 2}"#).expect("written");
         let read = read(&[first, second], &["user.name=B".to_owned()], &Inputs::default()).expect("is fine");
-        assert_eq!(read, json!({"user": {"name": "B", "age": 3}, "x": 2}));
+        assert_eq!(Json::Object(read.values), json!({"user": {"name": "B", "age": 3}, "x": 2}));
+    }
+
+    #[test]
+    fn what_was_written_as_text_is_known() {
+        let texts = |arguments: &[&str]| {
+            let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+            let read = read(&[], &arguments, &Inputs::default()).expect("is fine");
+            read.texts().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(&["a=1", "b:=2", "c.d=3"]), ["a=1"]);
+        assert_eq!(texts(&["a=1", "a:=2"]), [] as [&str; 0]);
+        assert_eq!(texts(&["a:=1", "a=2"]), ["a=2"]);
+    }
+
+    #[test]
+    fn files_hold_json_or_yaml() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let read = |name: &str, text: &str| {
+            let path = place.path().join(name);
+            std::fs::write(&path, text).expect("written");
+            let read = read(&[path], &[], &Inputs::default());
+            read.map(|variables| Json::Object(variables.values)).map_err(|failure| failure.exit())
+        };
+        for name in ["a.yaml", "a.yml", "a.txt"] {
+            assert_eq!(read(name, "x: [1, yes]\n"), Ok(json!({"x": [1, "yes"]})), "{name}");
+        }
+        for name in ["a.json", "a.txt", "a.yaml"] {
+            assert_eq!(read(name, r#"{"x": 1}"#), Ok(json!({"x": 1})), "{name}");
+        }
+        assert!(read("a.json", "x: 1").is_err() && read("a.yaml", "x: [").is_err());
     }
 }

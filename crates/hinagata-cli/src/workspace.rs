@@ -3,8 +3,8 @@
 use std::{env, path::PathBuf};
 
 use hinagata::{
-    Approvals, Catalog, CatalogOptions, Distrust, ROOT_VARIABLE, Settings, StateDir, Trust, TrustState,
-    WorkspaceRoot,
+    Approvals, Catalog, CatalogOptions, Distrust, Engine, EngineOptions, ROOT_VARIABLE, Settings, StateDir,
+    Trust, TrustState, WorkspaceRoot,
     settings::{SettingsSources, UserConfig},
 };
 
@@ -140,6 +140,12 @@ impl Workspace {
     /// What the user said about packs; without a place to remember it, nothing.
     fn approvals(&self) -> Approvals {
         self.state.as_ref().map_or_else(Approvals::default, |state| Approvals::load(state, &self.root.path))
+    }
+
+    /// The engine of the workspace.
+    pub(crate) fn engine(&self) -> Engine {
+        let options = EngineOptions::from(&self.settings);
+        Engine::builder(&self.root.path).options(options).approvals(self.approvals()).open()
     }
 
     /// A path of the workspace as the user can open it.

@@ -66,8 +66,9 @@ fn next(root: &Path) -> String {
     format!(
         "
 Try next:
-{step}  hina list                        the prompts there are, built-in ones too
-  hina show hello                  what the example takes
+{step}  hina render hello name=Rumi      fill the example
+  hina show hello                  what it takes
+  hina list                        the prompts there are, built-in ones too
   hina new my_prompt               a prompt of your own
 "
     )

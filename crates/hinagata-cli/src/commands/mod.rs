@@ -4,15 +4,18 @@ mod candidates;
 mod completions;
 mod config;
 mod doctor;
+mod explain;
 mod init;
 mod limits;
 mod list;
 mod man;
 mod new;
+mod render;
 mod render_file;
 mod resolve;
 mod show;
 mod trust;
+mod validate;
 mod vocab;
 
 use clap::Subcommand;
@@ -21,12 +24,15 @@ use crate::{failure::Failure, workspace::Globals};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    Init(init::Arguments),
-    New(new::Arguments),
+    Render(Box<render::Arguments>),
+    Explain(Box<explain::Arguments>),
+    Validate(Box<validate::Arguments>),
     List(list::Arguments),
     Show(show::Arguments),
     Candidates(candidates::Arguments),
     Resolve(resolve::Arguments),
+    Init(init::Arguments),
+    New(new::Arguments),
     RenderFile(Box<render_file::Arguments>),
     Vocab(vocab::Arguments),
     Config(config::Arguments),
@@ -46,6 +52,9 @@ impl Command {
             Self::Show(arguments) => show::run(&arguments, globals),
             Self::Candidates(arguments) => candidates::run(&arguments, globals),
             Self::Resolve(arguments) => resolve::run(&arguments, globals),
+            Self::Render(arguments) => render::run(&arguments, globals),
+            Self::Validate(arguments) => validate::run(&arguments, globals),
+            Self::Explain(arguments) => explain::run(&arguments, globals),
             Self::RenderFile(arguments) => render_file::run(&arguments, globals),
             Self::Vocab(arguments) => vocab::run(&arguments, globals),
             Self::Config(arguments) => config::run(&arguments, globals),

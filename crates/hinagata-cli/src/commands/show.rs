@@ -29,7 +29,9 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let workspace = Workspace::open(globals)?;
     let catalog = workspace.catalog();
     let found = catalog.definition(&arguments.id)?;
-    let limits = catalog.defaults().limits(&found.definition.limits);
+    let settings = &workspace.settings;
+    let own = &found.definition.limits;
+    let limits = catalog.defaults().limits_within(own, &settings.prompt_limits(), &settings.caps());
     match Format::of(globals) {
         Format::Json => output::print_json(&found.to_json(&limits)),
         Format::Text => output::print(&page(&workspace, &found, &limits)),

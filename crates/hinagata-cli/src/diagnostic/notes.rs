@@ -12,7 +12,6 @@ const NOTE_WIDTH: usize = 60;
 
 pub(super) fn notes(diagnostic: &Diagnostic) -> Vec<String> {
     let mut notes = problems(diagnostic);
-    notes.extend(wrong_variables(diagnostic));
     notes.extend(candidates(diagnostic));
     notes.extend(way(&diagnostic.chain));
     notes.extend(diagnostic.cause.clone());
@@ -38,18 +37,6 @@ fn problems(diagnostic: &Diagnostic) -> Vec<String> {
         }
     };
     list(diagnostic, "problems").iter().skip(1).map(problem).collect()
-}
-
-/// What is wrong with the variables of a call.
-fn wrong_variables(diagnostic: &Diagnostic) -> Vec<String> {
-    let missing = list(diagnostic, "missing").iter().filter_map(Json::as_str);
-    let mut notes: Vec<String> = missing.map(|name| format!("`{name}` is missing")).collect();
-    notes.extend(list(diagnostic, "type_errors").iter().map(|wrong| {
-        let text = |name: &str| wrong[name].as_str().unwrap_or_default();
-        format!("`{}` should be {}, not {}", text("name"), text("expected"), text("actual"))
-    }));
-    // One alone is what the title says.
-    if notes.len() < 2 { Vec::new() } else { notes }
 }
 
 fn candidates(diagnostic: &Diagnostic) -> Vec<String> {
@@ -147,15 +134,6 @@ mod tests {
         ]}));
         diagnostic.place = Some(place("x", 1, 2));
         assert_eq!(notes(&diagnostic), ["t.md:3:4: second", "b.toml:5: third", "fourth"]);
-    }
-
-    #[test]
-    fn wrong_variables_are_listed_when_there_are_several() {
-        let one = json!({"missing": ["a"], "type_errors": []});
-        assert_eq!(notes(&with(&one)), [] as [&str; 0]);
-        let two =
-            json!({"missing": ["a"], "type_errors": [{"name": "b", "expected": "list", "actual": "string"}]});
-        assert_eq!(notes(&with(&two)), ["`a` is missing", "`b` should be list, not string"]);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub use model::{
 };
 pub use parameter::{Class, Origin, Parameter, Parameters, Type};
 pub use read::{PromptFiles, document, read};
+pub use yaml::yaml_value;
 
 pub(crate) use declarations::variables;
 pub(crate) use draft::limits;

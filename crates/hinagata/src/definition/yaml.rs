@@ -23,6 +23,16 @@ pub(crate) fn parse(file: &str, whole: &str, text: &str, first_line: u32) -> Res
     Ok(shifted(node, first_line - 1))
 }
 
+/// The value of `text`, a document of YAML 1.2, the content of `file`.
+///
+/// `yes` and `no` are words, a key may come once, and aliases cannot blow the document up.
+///
+/// # Errors
+/// Code `definition`, with the place of what is wrong.
+pub fn yaml_value(file: &str, text: &str) -> Result<serde_json::Value> {
+    Ok(parse(file, text, text, 1)?.to_value())
+}
+
 fn options() -> Options {
     let budget = serde_saphyr::budget! {
         max_events: 100_000,

@@ -10,26 +10,23 @@ mod set;
 use std::{
     fs,
     path::{Path, PathBuf},
-    thread,
 };
 
-use hinagata::{Settings, definition::UndefinedMode, settings::grouped};
+use hinagata::{Settings, definition::UndefinedMode};
 use hinagata_template::{Engine, Options};
 use hinagata_value::{Limits, near_names};
 use serde_json::Value as Json;
 
-use self::{entry::shown, report::Outcome};
+use self::entry::shown;
 use crate::{
     failure::Failure,
     files,
     input::{Inputs, reason},
     output::Format,
-    variables,
+    stack,
+    variables::VariableArguments,
     workspace::{Globals, Workspace},
 };
-
-/// Stack that the thread of a render has beside what the limits allow.
-const SPARE_STACK: usize = 1 << 20;
 
 /// Fill one template file and print the text
 ///
@@ -41,14 +38,8 @@ pub(crate) struct Arguments {
     /// The template file; - reads it from standard input
     template: PathBuf,
 
-    /// Variables: name=text, name:=json, name=@file, name:=@file with JSON; user.name=… reaches into an
-    /// object, name=\@… is text that starts with @
-    #[arg(value_name = "NAME=VALUE")]
-    variables: Vec<String>,
-
-    /// Variables from a JSON file, below the single ones; - for standard input
-    #[arg(long, value_name = "FILE")]
-    vars: Vec<PathBuf>,
+    #[command(flatten)]
+    variables: VariableArguments,
 
     /// The directory that other templates are loaded from [default: the template's own]
     #[arg(long, value_name = "DIR")]
@@ -126,29 +117,13 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         .iter()
         .map(|file| read_template(file, "--with -", &inputs, settings))
         .collect::<Result<_, _>>()?;
-    let variables = variables::read(&arguments.vars, &arguments.variables, &inputs)?;
+    let variables = Json::Object(arguments.variables.read(&inputs)?.values);
     let request = Request { arguments, engine, source, more, variables, settings, limits };
-    let outcome = on_its_own_stack(&request.limits, || match request.more.is_empty() {
+    let outcome = stack::with(&request.limits, || match request.more.is_empty() {
         true => render::render(&request),
         false => set::render(&request),
     })?;
     report::print(&outcome, arguments.time, Format::of(globals))
-}
-
-/// Runs `render` where the stack is as large as the limits say.
-fn on_its_own_stack(
-    limits: &Limits,
-    render: impl FnOnce() -> Result<Outcome, Failure> + Send,
-) -> Result<Outcome, Failure> {
-    let size = limits.stack.saturating_add(SPARE_STACK);
-    thread::scope(|scope| {
-        let thread =
-            thread::Builder::new().stack_size(size).spawn_scoped(scope, render).map_err(|error| {
-                Failure::usage(format!("cannot make a stack of {} bytes: {error}", grouped(size as u64)))
-                    .advise("lower the limit `stack`")
-            })?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
 }
 
 /// The text of the template that the user named with `argument`.

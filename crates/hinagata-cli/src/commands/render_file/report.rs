@@ -1,15 +1,15 @@
 //! What a render gave, and how it is printed.
 
-use std::{
-    fmt,
-    io::{self, IsTerminal as _, Write as _},
-    time::Duration,
-};
+use std::{fmt, io::Write as _, time::Duration};
 
 use hinagata_value::{Error, MarkKind, Segment, Segments, Written};
 use serde_json::{Value as Json, json};
 
-use crate::{diagnostic::shortened, failure::Failure, output::Format};
+use crate::{
+    diagnostic::shortened,
+    failure::Failure,
+    output::{self, Format},
+};
 
 /// Characters of a piece that the table of origins shows.
 const PIECE_WIDTH: usize = 72;
@@ -80,12 +80,7 @@ pub(super) fn print(outcome: &Outcome, time: bool, format: Format) -> Result<(),
         (Format::Text, Some(pieces)) => table(&outcome.text, pieces),
         (Format::Text, None) => outcome.text.clone(),
     };
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).map_err(Failure::Output)?;
-    if stdout.is_terminal() && !text.is_empty() && !text.ends_with('\n') {
-        stdout.write_all(b"\n").map_err(Failure::Output)?;
-    }
-    stdout.flush().map_err(Failure::Output)?;
+    output::print_exactly(&text)?;
     if format == Format::Text {
         talk(outcome, time);
     }

@@ -1,0 +1,168 @@
+//! A call of a prompt as the command line writes it: which prompt, with which variables, for whom.
+
+use std::error::Error as _;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use hinagata::{Context, Engine, Rendered, Request, Validation, definition::UndefinedMode, from_text};
+use hinagata_value::near_names;
+use serde_json::{Map, Value as Json};
+
+use crate::{
+    completion,
+    failure::Failure,
+    input::Inputs,
+    stack,
+    variables::{self, VariableArguments, Variables},
+    workspace::Workspace,
+};
+
+/// Options of every command that calls a prompt.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct CallArguments {
+    /// The prompt, in any spelling
+    #[arg(add = completion::prompts())]
+    pub(crate) id: String,
+
+    #[command(flatten)]
+    variables: VariableArguments,
+
+    /// The agent that asks; its variables count
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+
+    /// Who asks, and from where, in the forms of variables: model, language, workspace_path, session.…
+    #[arg(long, value_name = "NAME=VALUE")]
+    context: Vec<String>,
+
+    /// Fail on a variable that is not there, as --undefined error
+    #[arg(long, conflicts_with = "undefined")]
+    strict: bool,
+
+    /// What a variable that is not there gives [default: as the prompt says, else empty]
+    #[arg(long, value_name = "MODE", value_parser = undefined_parser())]
+    undefined: Option<UndefinedMode>,
+}
+
+fn undefined_parser() -> impl clap::builder::TypedValueParser<Value = UndefinedMode> {
+    PossibleValuesParser::new(UndefinedMode::NAMES)
+        .map(|name| UndefinedMode::named(&name).expect("only names of modes are possible"))
+}
+
+/// A call whose arguments were read.
+pub(crate) struct Call {
+    id: String,
+    variables: Variables,
+    context: Context,
+    undefined: Option<UndefinedMode>,
+}
+
+impl CallArguments {
+    /// Reads files and standard input.
+    pub(crate) fn read(&self) -> Result<Call, Failure> {
+        let inputs = Inputs::default();
+        let variables = self.variables.read(&inputs)?;
+        let mut context = variables::read(&[], &self.context, &inputs)?.values;
+        if let Some(agent) = &self.agent {
+            context.insert("agent_id".to_owned(), agent.as_str().into());
+        }
+        let undefined = if self.strict { Some(UndefinedMode::Error) } else { self.undefined };
+        Ok(Call { id: self.id.clone(), variables, context: Context::from_map(&context), undefined })
+    }
+}
+
+impl Call {
+    /// Renders the prompt; with `explain` the result tells why it looks as it does.
+    pub(crate) fn render(
+        &self,
+        workspace: &Workspace,
+        engine: &Engine,
+        explain: bool,
+    ) -> Result<Rendered, Failure> {
+        let variables = self.typed(engine)?;
+        let request = self.request(&variables);
+        stack::with(&workspace.settings.limits(), || {
+            let rendered = match explain {
+                true => engine.explain_blocking(&request),
+                false => engine.render_blocking(&request),
+            };
+            rendered.map_err(|error| about_limits(error, workspace))
+        })
+    }
+
+    /// What is wrong with the variables.
+    pub(crate) fn validate(&self, engine: &Engine) -> Result<Validation, Failure> {
+        let parameters = engine.definition(&self.id)?.parameters;
+        let mut variables = self.variables.values.clone();
+        let mut wrong = Vec::new();
+        for (name, text) in self.variables.texts() {
+            match parameters.get(name).map(|parameter| from_text(parameter, text)) {
+                Some(Ok(value)) => drop(variables.insert(name.to_owned(), value)),
+                Some(Err(problem)) => wrong.push(problem),
+                None => {}
+            }
+        }
+        let mut found = engine.validate(&self.request(&variables))?;
+        // A text that is no value of its type stops a render, whatever the class of the variable.
+        found.type_warnings.retain(|problem| !wrong.contains(problem));
+        wrong.retain(|problem| !found.type_errors.contains(problem));
+        found.type_errors.extend(wrong);
+        found.valid &= found.type_errors.is_empty();
+        Ok(found)
+    }
+
+    /// Variables that the prompt does not declare and that look like a slip: each with names that may have been meant.
+    ///
+    /// A variable that nobody declares is none by itself: templates may read it.
+    pub(crate) fn slips(&self, engine: &Engine) -> Vec<(&str, Vec<String>)> {
+        let Ok(found) = engine.definition(&self.id) else { return Vec::new() };
+        let declared = || found.parameters.iter().map(|parameter| parameter.name.as_str());
+        let given = |name: &&str| !self.variables.values.contains_key(*name);
+        let unknown = self.variables.values.keys().filter(|name| found.parameters.get(name).is_none());
+        let slip = |name: &String| near_names(name, declared().filter(given));
+        unknown.map(|name| (name.as_str(), slip(name))).filter(|(_, near)| !near.is_empty()).collect()
+    }
+
+    fn request<'a>(&'a self, variables: &'a Map<String, Json>) -> Request<'a> {
+        let request = Request::new(&self.id).variable_map(variables).context(&self.context);
+        match self.undefined {
+            Some(mode) => request.undefined(mode),
+            None => request,
+        }
+    }
+
+    /// The variables, with texts as what the prompt declares.
+    fn typed(&self, engine: &Engine) -> Result<Map<String, Json>, Failure> {
+        let mut variables = self.variables.values.clone();
+        if self.variables.texts().next().is_some() {
+            let typed = engine.variables_from_text(&self.id, self.variables.texts());
+            variables.extend(typed.map_err(about_types)?);
+        }
+        Ok(variables)
+    }
+}
+
+/// Says how a value is written that no text can be.
+fn about_types(error: hinagata::Error) -> Failure {
+    let problems = error.details().get("type_errors").and_then(Json::as_array);
+    let written = problems.into_iter().flatten().find_map(|problem| {
+        let name = problem["name"].as_str()?;
+        match problem["expected"].as_str()? {
+            "list" => Some(format!("a list is written as JSON: `{name}:='[\"a\", \"b\"]'`")),
+            "dict" => Some(format!("an object is written as JSON: `{name}:='{{\"a\": 1}}'`")),
+            _ => None,
+        }
+    });
+    written.into_iter().fold(Failure::from(error), Failure::advise)
+}
+
+/// Names the setting of the limit that was reached.
+fn about_limits(error: hinagata::Error, workspace: &Workspace) -> Failure {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<hinagata_value::Error>());
+    let name = cause.and_then(hinagata_value::Error::limit).map(|limit| format!("limits.{}", limit.as_str()));
+    let advice = name.and_then(|name| {
+        let found = workspace.settings.get(&name)?;
+        let now = found.setting.kind.text(&found.value);
+        Some(format!("`--set {name}=…` sets it for one call; it is {now} now"))
+    });
+    advice.into_iter().fold(Failure::from(error), Failure::advise)
+}

@@ -1,0 +1,159 @@
+//! `hina explain`: why a prompt looks as it does.
+
+use hinagata::{Rendered, Trace, TracedTemplate, TracedUse, TracedVariable, settings::grouped};
+use serde_json::Value;
+
+use super::render::{warn, warn_of_slips};
+use crate::{
+    call::CallArguments,
+    diagnostic::shortened,
+    failure::Failure,
+    output::{self, Format, clean},
+    workspace::{Globals, Workspace},
+};
+
+/// Tell why a prompt looks as it does
+///
+/// Renders the prompt and prints, in place of the result, how the name led to it, every variable with the layer that
+/// won and the values that lost, the templates, everything that ran, sizes and times.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    call: CallArguments,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina explain general_system agent_name=Rumi
+  hina explain general_system agent_name=Rumi --json";
+
+/// Characters of a value that are shown.
+const VALUE_WIDTH: usize = 50;
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let (call, engine) = (arguments.call.read()?, workspace.engine());
+    let rendered = call.render(&workspace, &engine, true)?;
+    warn_of_slips(&workspace, &call, &engine);
+    match Format::of(globals) {
+        Format::Json => output::print_json(&rendered.to_json()),
+        Format::Text => {
+            warn(&workspace, &rendered);
+            output::print(&page(&workspace, &rendered))
+        }
+    }
+}
+
+fn page(workspace: &Workspace, rendered: &Rendered) -> String {
+    let Some(trace) = &rendered.trace else { return String::new() };
+    let mut page = format!("{} {}\n\n", rendered.prompt_id(), clean(rendered.version()));
+    page.push_str(&output::columns(&facts(workspace, trace)));
+    section(
+        &mut page,
+        "Variables",
+        &trace.variables.iter().flat_map(|one| variable(workspace, one)).collect::<Vec<_>>(),
+    );
+    section(
+        &mut page,
+        "Templates",
+        &trace.templates.iter().flat_map(|one| template(workspace, one)).collect::<Vec<_>>(),
+    );
+    section(&mut page, "Calls", &calls(trace));
+    page
+}
+
+fn section(page: &mut String, title: &str, rows: &[Vec<String>]) {
+    if !rows.is_empty() {
+        let indented = rows.iter().map(|row| {
+            let mut row = row.clone();
+            row[0].insert_str(0, "  ");
+            row
+        });
+        page.push_str(&format!("\n{title}\n{}", output::columns(&indented.collect::<Vec<_>>())));
+    }
+}
+
+fn facts(workspace: &Workspace, trace: &Trace) -> Vec<Vec<String>> {
+    let chosen = &trace.chosen;
+    let why = match chosen.reason {
+        "resolution" => ", as you decided",
+        "replacement" => ", in its place as you decided",
+        _ => "",
+    };
+    let size = |size: &hinagata::Size| {
+        let role = size.role.as_ref().map(|role| format!("{}: ", clean(role))).unwrap_or_default();
+        format!("{role}{} characters", grouped(size.characters as u64))
+    };
+    let times = &trace.times;
+    let mut rows = vec![("source", format!("{}{why}", workspace.shown(&chosen.source)))];
+    if chosen.asked != chosen.prompt_id {
+        rows.insert(0, ("asked for", chosen.asked.clone()));
+    }
+    if let [_, parents @ ..] = chosen.extends.as_slice()
+        && !parents.is_empty()
+    {
+        rows.push(("extends", parents.join(", then ")));
+    }
+    rows.push(("size", trace.sizes.iter().map(size).collect::<Vec<_>>().join(", ")));
+    rows.push((
+        "time",
+        format!(
+            "prepare {:.1?}, variables {:.1?}, hooks {:.1?}, render {:.1?}",
+            times.prepare, times.scope, times.hooks, times.render
+        ),
+    ));
+    rows.into_iter().map(|(name, value)| vec![name.to_owned(), clean(&value)]).collect()
+}
+
+/// A line for the value that counts, and one for each that lost.
+fn variable(workspace: &Workspace, variable: &TracedVariable) -> Vec<Vec<String>> {
+    let layer = match variable.layer {
+        Some(layer) => layer.as_str(),
+        None if variable.condition_only => "not there, only asked about",
+        None => "not there",
+    };
+    let value = variable.value.as_ref().map(value).unwrap_or_default();
+    let origin = origin(workspace, variable.origin.as_deref().unwrap_or_default(), layer);
+    let mut rows = vec![[&*variable.name, &*value, layer, &*origin].map(clean).to_vec()];
+    rows.extend(variable.lost.iter().map(|lost| {
+        let layer = lost.layer.as_str();
+        let origin = self::origin(workspace, &lost.origin, layer);
+        [" lost", &*self::value(&lost.value), layer, &*origin].map(clean).to_vec()
+    }));
+    rows
+}
+
+/// Where a value comes from, unless that is what the layer says already.
+fn origin(workspace: &Workspace, origin: &str, layer: &str) -> String {
+    if origin == layer || origin.is_empty() {
+        return String::new();
+    }
+    // A place has line and column behind its file.
+    let file = origin.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':');
+    format!("{}{}", workspace.shown(file), &origin[file.len()..])
+}
+
+fn value(value: &Value) -> String {
+    shortened(&value.to_string(), VALUE_WIDTH)
+}
+
+/// A line for the file, and one for each template that it names.
+fn template(workspace: &Workspace, template: &TracedTemplate) -> Vec<Vec<String>> {
+    let mut rows = vec![vec![clean(&workspace.shown(&template.file)), template.engine.to_owned()]];
+    let used = |used: &TracedUse| {
+        let name = if used.name.is_empty() { "(only a run knows)" } else { &used.name };
+        let file = used.file.as_ref().map_or_else(|| "not found".to_owned(), |file| workspace.shown(file));
+        let what = format!("  {} {}, line {}", used.how, clean(name), used.line);
+        vec![what, clean(&file)]
+    };
+    rows.extend(template.uses.iter().map(used));
+    rows
+}
+
+fn calls(trace: &Trace) -> Vec<Vec<String>> {
+    let row = |call: &hinagata::TracedCall| {
+        let error = call.error.as_deref().map(|error| format!("failed: {error}")).unwrap_or_default();
+        vec![format!("{} {}", call.kind, clean(&call.name)), format!("{:.1?}", call.time), clean(&error)]
+    };
+    trace.calls.iter().map(row).collect()
+}

@@ -1,0 +1,116 @@
+//! `hina render`: fills a prompt.
+
+use clap::ValueEnum;
+use hinagata::{Content, Engine, Message, Rendered, RenderedBody};
+
+use crate::{
+    call::{Call, CallArguments},
+    diagnostic::{Diagnostic, Level, did_you_mean},
+    failure::Failure,
+    output::{self, Format, clean},
+    workspace::{Globals, Workspace},
+};
+
+/// Fill a prompt and print it
+///
+/// A text is printed exactly as it is; only on a terminal a missing last newline is added. Messages are printed as a
+/// JSON list of role and content, on a terminal one below the other. Text becomes what the prompt declares: n=3 is
+/// a number where n is one.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    call: CallArguments,
+
+    /// Print the result as one text, or as messages, whatever the prompt makes
+    #[arg(long)]
+    format: Option<Shape>,
+}
+
+const EXAMPLES: &str = r#"Examples:
+  hina render general_system agent_name=Rumi
+  hina render coding_system agent_name=Rumi 'tools:=@tools.yaml' --strict
+  hina render daily_report --vars report.json --format messages
+  hina render coding_system --agent rumi --context model=large
+  echo 'What is new?' | hina render question text=@-
+  hina explain general_system agent_name=Rumi      why it looks as it does"#;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Shape {
+    /// One text: of several messages, their texts one below the other
+    Text,
+    /// A list of messages: a text alone is one of the user
+    Messages,
+}
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let call = arguments.call.read()?;
+    let engine = workspace.engine();
+    let rendered = call.render(&workspace, &engine, false)?;
+    warn_of_slips(&workspace, &call, &engine);
+    print(&workspace, &rendered, arguments.format, globals)
+}
+
+fn print(
+    workspace: &Workspace,
+    rendered: &Rendered,
+    shape: Option<Shape>,
+    globals: &Globals,
+) -> Result<(), Failure> {
+    if Format::of(globals) == Format::Json {
+        return output::print_json(&shaped_json(rendered, shape));
+    }
+    warn(workspace, rendered);
+    match (&rendered.body, shape) {
+        (RenderedBody::Text(text), None) => output::print_exactly(text),
+        (_, Some(Shape::Text)) => output::print_exactly(&rendered.text()),
+        _ if output::is_terminal() => output::print(&conversation(&rendered.messages())),
+        _ => output::print_json(&RenderedBody::Messages(rendered.messages()).to_json()),
+    }
+}
+
+/// The result for scripts, its body in the shape that was asked for.
+fn shaped_json(rendered: &Rendered, shape: Option<Shape>) -> serde_json::Value {
+    let mut all = rendered.to_json();
+    match shape {
+        Some(Shape::Text) => all["body"] = rendered.text().into(),
+        Some(Shape::Messages) => all["body"] = RenderedBody::Messages(rendered.messages()).to_json(),
+        None => {}
+    }
+    all
+}
+
+/// Tells people what did not work as it should.
+pub(super) fn warn(workspace: &Workspace, rendered: &Rendered) {
+    for warning in &rendered.warnings {
+        let mut diagnostic = Diagnostic::from(&warning.error).shown(|name| workspace.shown(name));
+        diagnostic.level = Level::Warning;
+        output::talk(&diagnostic.text());
+    }
+}
+
+/// Tells people of variables that are hardly meant as they are written.
+pub(super) fn warn_of_slips(workspace: &Workspace, call: &Call, engine: &Engine) {
+    for (name, near) in call.slips(engine) {
+        let advice = did_you_mean(&near).unwrap_or_default();
+        workspace.remark(format!("the prompt declares no variable `{name}`"), advice);
+    }
+}
+
+/// Messages for somebody who reads them: each below a line with its role.
+fn conversation(messages: &[Message]) -> String {
+    let bold = anstyle::Style::new().bold();
+    let message = |message: &Message| {
+        let parts: Vec<String> = message.content.iter().map(part).collect();
+        format!("{bold}── {}{bold:#}\n{}\n", clean(&message.role), parts.join("\n"))
+    };
+    messages.iter().map(message).collect::<Vec<_>>().join("\n")
+}
+
+fn part(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.clone(),
+        Content::Part { kind, content } => format!("[{} {}]", clean(kind), clean(&content.to_string())),
+    }
+}

@@ -1,0 +1,58 @@
+//! `hina validate`: whether variables are what a prompt declares.
+
+use hinagata::{TypeProblem, Validation};
+
+use super::render::warn_of_slips;
+use crate::{
+    call::CallArguments,
+    exit,
+    failure::Failure,
+    output::{self, Format, clean},
+    workspace::{Globals, Workspace},
+};
+
+/// Check variables against what a prompt declares
+///
+/// Nothing is rendered and nothing is run. Ends with exit code 1 when the prompt could not be rendered with them.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    call: CallArguments,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina validate general_system agent_name=Rumi
+  hina validate coding_system --vars call.json --json";
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let (call, engine) = (arguments.call.read()?, workspace.engine());
+    let found = call.validate(&engine)?;
+    warn_of_slips(&workspace, &call, &engine);
+    match Format::of(globals) {
+        Format::Json => output::print_json(&found)?,
+        Format::Text => output::print(&text(&found))?,
+    }
+    if found.valid { Ok(()) } else { Err(Failure::Printed(exit::Code::Failed)) }
+}
+
+fn text(found: &Validation) -> String {
+    let typed = |what: &str, problem: &TypeProblem| {
+        format!("{what}: `{}` should be {}, not {}", problem.name, problem.expected, problem.actual)
+    };
+    let mut lines: Vec<String> = found.missing.iter().map(|name| format!("missing: `{name}`")).collect();
+    lines.extend(found.type_errors.iter().map(|problem| typed("wrong type", problem)));
+    lines.extend(
+        found
+            .schema_errors
+            .iter()
+            .map(|problem| format!("wrong value: `{}{}`: {}", problem.name, problem.path, problem.message)),
+    );
+    lines.extend(found.reserved.iter().map(|name| format!("reserved: `{name}` cannot be given")));
+    lines.extend(found.type_warnings.iter().map(|problem| typed("warning", problem)));
+    if found.valid {
+        lines.insert(0, "valid".to_owned());
+    }
+    lines.iter().map(|line| format!("{}\n", clean(line))).collect()
+}

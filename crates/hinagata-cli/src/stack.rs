@@ -1,0 +1,27 @@
+//! A stack as large as the limits of a render say.
+
+use std::thread;
+
+use hinagata::settings::grouped;
+use hinagata_value::Limits;
+
+use crate::failure::Failure;
+
+/// Stack that the thread of a render has beside what the limits allow.
+const SPARE: usize = 1 << 20;
+
+/// Runs `render` on a thread whose stack holds what `limits` allow.
+pub(crate) fn with<T: Send>(
+    limits: &Limits,
+    render: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    let size = limits.stack.saturating_add(SPARE);
+    thread::scope(|scope| {
+        let thread =
+            thread::Builder::new().stack_size(size).spawn_scoped(scope, render).map_err(|error| {
+                Failure::usage(format!("cannot make a stack of {} bytes: {error}", grouped(size as u64)))
+                    .advise("lower the limit `stack`")
+            })?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
