@@ -32,7 +32,7 @@ pub struct CatalogOptions {
     pub root: PathBuf,
     /// More directories with prompts, searched after the user's and before the packs'; relative to the root.
     pub paths: Vec<String>,
-    /// What the user said about packs.
+    /// What the user said about packs; [`Approvals::load`] takes it from the user's state directory.
     pub approvals: Approvals,
 }
 

@@ -5,6 +5,7 @@
 
 mod approval;
 mod changes;
+mod copy;
 mod files;
 mod manifest;
 mod opened;
@@ -20,12 +21,13 @@ pub use files::{PackLimits, Refused};
 pub use manifest::{Manifest, PackKind, Provider, Replaces};
 
 pub(crate) use changes::Changes;
+pub(crate) use copy::{content_of, refusal};
 pub(crate) use files::{LEFT_OUT, Walked, walk};
 pub(crate) use manifest::LARGEST;
 pub(crate) use opened::{Pack, open_packs};
 #[cfg(feature = "watch")]
 pub(crate) use record::STAMPS;
-pub(crate) use record::{Decisions, PackState, Record, content_of, refusal};
+pub(crate) use record::{Decisions, PackState, Record};
 pub(crate) use seal::Seal;
 
 /// The name of a pack: that of its directory.

@@ -12,8 +12,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, OpenOptions},
-    io::{self, Write as _},
+    fs,
     path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -21,16 +20,16 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Manifest, PackId,
-    files::{PackLimits, Refused, Walked, walk},
+    PackId,
+    copy::{Copy, put_copy},
 };
 use crate::{
     Code, Error, Result,
-    digest::{Digest, Digester},
+    digest::Digest,
     resolution::utc,
     source::{Directory, Stamp},
     state::{self, WorkspaceState},
-    write::{self, Readers, Writer, failed},
+    write::{Readers, Writer, failed},
 };
 
 const APPROVAL: &str = "approval.json";
@@ -262,124 +261,6 @@ impl PackState {
             }
         }
     }
-}
-
-/// A copy of a pack, and what was copied.
-struct Copy {
-    files: BTreeMap<String, Digest>,
-    content: Digest,
-    manifest: Manifest,
-}
-
-impl Copy {
-    /// Copies `directory` to `place`. What is hashed is what is copied.
-    fn make(place: &Path, directory: &Directory, pack: &PackId) -> Result<Self> {
-        let wrong = |error: io::Error| failed("written", place, error);
-        // What a killed process left is not part of this copy.
-        match fs::remove_dir_all(place) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
-            _ => {}
-        }
-        let mut files = BTreeMap::new();
-        let mut manifest = None;
-        for read in read_all(directory, pack)? {
-            let (path, bytes) = read?;
-            write_copy(&place.join(&path), &bytes).map_err(wrong)?;
-            if path == "pack.json" {
-                manifest = Some(read_manifest(pack, &bytes)?);
-            }
-            files.insert(path, Digest::of(&bytes));
-        }
-        let no_manifest = || Error::definition("no_manifest", format!("the pack `{pack}` has no pack.json"));
-        Ok(Self { content: content(&files), files, manifest: manifest.ok_or_else(no_manifest)? })
-    }
-}
-
-fn read_manifest(pack: &PackId, bytes: &[u8]) -> Result<Manifest> {
-    let file = format!("user_data/packs/{pack}/pack.json");
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        Error::definition("encoding", "`pack.json` is no UTF-8 text")
-            .with("file", file.as_str())
-            .with_source(error)
-    })?;
-    Manifest::parse(&file, text)
-}
-
-/// Every file of the pack with its bytes, one after the other.
-fn read_all(directory: &Directory, pack: &PackId) -> Result<impl Iterator<Item = Result<(String, Vec<u8>)>>> {
-    let walked = walk(directory.path(), &PackLimits::DEFAULT);
-    if let Some(refused) = walked.refused.first() {
-        return Err(refusal(pack, refused));
-    }
-    Ok(walked.files.into_keys().map(move |path| {
-        let read = directory.bytes(&path, PackLimits::DEFAULT.file)?;
-        let gone = || Error::new(Code::Store, format!("`{path}` is gone")).with("reason", "io");
-        let (bytes, _) = read.ok_or_else(gone)?;
-        Ok((path, bytes))
-    }))
-}
-
-/// The error for something that no pack can hold.
-pub(crate) fn refusal(pack: &PackId, refused: &Refused) -> Error {
-    let path = &refused.path;
-    let limits = PackLimits::DEFAULT;
-    let (message, hint) = match refused.reason {
-        "link" => (format!("`{path}` is a link"), "replace it by what it leads to".to_owned()),
-        "special" => (format!("`{path}` is no file and no directory"), "remove it".to_owned()),
-        "name" => (format!("a name in `{path}/` is no plain text"), "rename it".to_owned()),
-        "count" => ("it has too many files".to_owned(), format!("at most {} are allowed", limits.entries)),
-        "depth" => {
-            let message = format!("`{path}` has too many directories around it");
-            (message, format!("at most {} are allowed", limits.depth))
-        }
-        "size" => {
-            let hint =
-                format!("a file may have {} MiB, a pack {} MiB", limits.file >> 20, limits.total >> 20);
-            (format!("with `{path}` it is too large"), hint)
-        }
-        _ => (format!("`{path}` cannot be read"), "check its permissions".to_owned()),
-    };
-    Error::new(Code::Approval, format!("the pack `{pack}` cannot be approved: {message}"))
-        .with("reason", refused.reason)
-        .with("pack_id", pack.as_str())
-        .with("file", path.as_str())
-        .with_hint(hint)
-}
-
-/// The SHA-256 of all files that were found in `directory` together; `None` when they cannot be approved.
-pub(crate) fn content_of(directory: &Directory, walked: &Walked) -> Option<Digest> {
-    let digest = |path: &String| {
-        let (bytes, _) = directory.bytes(path, PackLimits::DEFAULT.file).ok()??;
-        Some((path.clone(), Digest::of(&bytes)))
-    };
-    let files: Option<BTreeMap<String, Digest>> = walked.files.keys().map(digest).collect();
-    files.filter(|_| walked.refused.is_empty()).map(|files| content(&files))
-}
-
-/// The SHA-256 of all files together: of the lines `SHA-256 path` in the order of paths.
-fn content(files: &BTreeMap<String, Digest>) -> Digest {
-    let mut digester = Digester::default();
-    for (path, digest) in files {
-        digester.add(format!("{digest} {path}\n").as_bytes());
-    }
-    digester.finish()
-}
-
-fn write_copy(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write::make_directory(path.parent().unwrap_or(path), Readers::Owner)?;
-    let mut file =
-        write::no_link(OpenOptions::new().write(true).create_new(true), Readers::Owner).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_data()
-}
-
-/// Puts the copy `new` at `place`, whose name tells its content: one that is there already stays.
-fn put_copy(new: &Path, place: &Path) -> io::Result<()> {
-    if place.is_dir() {
-        return fs::remove_dir_all(new);
-    }
-    fs::rename(new, place)?;
-    write::sync_directory(place.parent().unwrap_or(place))
 }
 
 fn nanoseconds(time: SystemTime) -> i64 {
