@@ -485,3 +485,27 @@ fn the_call_decides_on_undefined_variables() {
     assert_eq!((strict.code(), strict.details()["missing"].clone()), (Code::RenderUndefined, json!(["a"])));
     assert_eq!(strict.place().map(|place| (place.line, place.column)), Some((1, 5)));
 }
+
+#[cfg(feature = "watch")]
+#[test]
+fn a_changed_file_is_live_at_the_next_event() {
+    let place = workspace(&[(&prompt("p", "template.md"), "old"), (&prompt("q", "template.md"), "other")]);
+    let engine = Engine::open(place.path());
+    assert_eq!(text(&engine, "p", &json!({})).expect("renders"), "old");
+    let (sender, told) = std::sync::mpsc::channel();
+    let watcher = engine.watch(move |_, _| sender.send(()).unwrap_or_default()).expect("watches");
+    write(place.path(), &prompt("p", "template.md"), "new");
+    // A burst may be told in parts: the state counts, and it is waited for.
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    while text(&engine, "p", &json!({})).expect("renders") != "new" {
+        told.recv_timeout(deadline.saturating_duration_since(std::time::Instant::now()))
+            .expect("is told in time");
+    }
+    write(place.path(), &prompt("p", "template.md"), "{{ broken");
+    while text(&engine, "p", &json!({})).is_ok() {
+        told.recv_timeout(deadline.saturating_duration_since(std::time::Instant::now()))
+            .expect("is told in time");
+    }
+    assert_eq!(text(&engine, "q", &json!({})).expect("renders"), "other", "one broken prompt stops no other");
+    drop(watcher);
+}

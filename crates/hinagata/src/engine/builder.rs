@@ -6,7 +6,7 @@ use hinagata_value::Limits;
 
 use super::Engine;
 use crate::{
-    Approvals, Catalog, CatalogOptions,
+    Approvals, Catalog, CatalogOptions, StateDir,
     definition::{OwnLimits, UndefinedMode},
     ports::{Clock, Hooks, Model, Ports, Store, Tools},
     settings::Settings,
@@ -80,6 +80,7 @@ pub struct EngineBuilder {
     root: PathBuf,
     options: EngineOptions,
     approvals: Approvals,
+    state: Option<StateDir>,
     ports: Ports,
 }
 
@@ -89,6 +90,7 @@ impl EngineBuilder {
             root,
             options: EngineOptions::default(),
             approvals: Approvals::default(),
+            state: None,
             ports: Ports::default(),
         }
     }
@@ -104,6 +106,13 @@ impl EngineBuilder {
     #[must_use]
     pub fn approvals(mut self, approvals: Approvals) -> Self {
         self.approvals = approvals;
+        self
+    }
+
+    /// The same with what the user's state directory remembers about packs, now and whenever the engine looks again.
+    #[must_use]
+    pub fn state(mut self, state: StateDir) -> Self {
+        self.state = Some(state);
         self
     }
 
@@ -152,11 +161,15 @@ impl EngineBuilder {
     /// Opens the engine.
     #[must_use]
     pub fn open(self) -> Engine {
+        let approvals = match &self.state {
+            Some(state) => Approvals::load(state, &self.root),
+            None => self.approvals,
+        };
         let catalog = Catalog::open(CatalogOptions {
             paths: self.options.paths.clone(),
-            approvals: self.approvals,
+            approvals,
             ..CatalogOptions::new(self.root)
         });
-        Engine::new(catalog, self.options, self.ports)
+        Engine::new(catalog, self.options, self.state, self.ports)
     }
 }

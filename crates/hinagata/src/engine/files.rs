@@ -22,11 +22,13 @@ impl Call<'_> {
     /// The text of a file beneath the workspace path, or else the prompt's own directory.
     pub(super) fn read_beneath(&self, path: &str) -> Result<String> {
         let mut refused = None;
-        for root in self.readable() {
-            let Some(directory) = Directory::open(&root)? else { continue };
-            match directory.read(relative(&root, path), LARGEST) {
-                Ok(Some(file)) => return Ok(file.text.to_string()),
+        let places: [&dyn Fn() -> Result<Option<String>>; 2] =
+            [&|| self.workspace_file(path), &|| self.own_file(path)];
+        for read in places {
+            match read() {
+                Ok(Some(text)) => return Ok(text),
                 Ok(None) => {}
+                Err(error) if error.code() == Code::Approval => return Err(error),
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
@@ -44,11 +46,17 @@ impl Call<'_> {
         })
     }
 
-    fn readable(&self) -> Vec<PathBuf> {
+    /// A file beside the prompt. Of a pack, it is compared with what the user approved, as everything of the pack is.
+    fn own_file(&self, path: &str) -> Result<Option<String>> {
+        Ok(self.plan.choice.entry.file(path, LARGEST)?.map(|text| text.to_string()))
+    }
+
+    fn workspace_file(&self, path: &str) -> Result<Option<String>> {
         let root = self.snapshot.catalog.root();
-        let workspace =
+        let root =
             self.request.context.workspace_path.as_ref().map_or_else(|| root.to_owned(), PathBuf::from);
-        vec![workspace, root.join(&self.plan.about.source)]
+        let Some(directory) = Directory::open(&root)? else { return Ok(None) };
+        Ok(directory.read(relative(&root, path), LARGEST)?.map(|file| file.text.to_string()))
     }
 }
 

@@ -50,7 +50,9 @@ use self::{
     snapshot::Snapshot,
     system::Host,
 };
-use crate::{Catalog, Code, Error, Result, definition::Inherited, ports::Ports};
+#[cfg(feature = "watch")]
+use crate::watch::{self, Change, Watcher};
+use crate::{Approvals, Catalog, Code, Error, Result, StateDir, definition::Inherited, ports::Ports};
 
 /// Finds prompts, fills them and hands them over. Cheap to clone, shared between threads.
 ///
@@ -73,6 +75,7 @@ pub struct Engine(Arc<Inner>);
 
 struct Inner {
     options: EngineOptions,
+    state: Option<StateDir>,
     ports: Ports,
     host: Host,
     cache: Cache,
@@ -96,11 +99,11 @@ impl Engine {
         EngineBuilder::new(root.into())
     }
 
-    fn new(catalog: Catalog, options: EngineOptions, ports: Ports) -> Self {
+    fn new(catalog: Catalog, options: EngineOptions, state: Option<StateDir>, ports: Ports) -> Self {
         let host = Host::new(options.timezone.as_deref(), options.os.as_deref(), options.language.as_deref());
         let cache = Cache::new(options.cached_templates.saturating_mul(4));
         let current = ArcSwap::from_pointee(Snapshot::new(catalog, options.cached_templates));
-        Self(Arc::new(Inner { options, ports, host, cache, current, changing: Mutex::new(()) }))
+        Self(Arc::new(Inner { options, state, ports, host, cache, current, changing: Mutex::new(()) }))
     }
 
     /// The workspace root.
@@ -117,7 +120,28 @@ impl Engine {
 
     /// Looks at the workspace again; renders that are under way go on with the state they started on.
     pub fn reload(&self) -> Catalog {
-        self.change(|catalog| Ok(catalog.reload())).unwrap_or_else(|_| self.catalog())
+        let again = |catalog: &Catalog| match &self.0.state {
+            Some(state) => catalog.with_approvals(Approvals::load(state, catalog.root())),
+            None => catalog.reload(),
+        };
+        self.change(|catalog| Ok(again(catalog))).unwrap_or_else(|_| self.catalog())
+    }
+
+    /// Looks at the workspace again whenever its files change, for as long as the result lives, and tells `told` of the
+    /// new state and of what changed.
+    ///
+    /// # Errors
+    /// Code `store` when the system does not allow to watch.
+    #[cfg(feature = "watch")]
+    pub fn watch(&self, mut told: impl FnMut(&Catalog, &Change) + Send + 'static) -> Result<Watcher> {
+        let places = watch::places(&self.root(), &self.0.options.paths, self.0.state.as_ref());
+        // Held weakly: a watcher alone keeps no engine alive.
+        let engine = Arc::downgrade(&self.0);
+        Watcher::new(places, move |change| {
+            if let Some(inner) = engine.upgrade() {
+                told(&Self(inner).reload(), &change);
+            }
+        })
     }
 
     /// Puts the catalog that `change` makes of the current one in its place.
