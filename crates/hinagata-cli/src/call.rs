@@ -1,6 +1,6 @@
 //! A call of a prompt as the command line writes it: which prompt, with which variables, for whom.
 
-use std::error::Error as _;
+use std::{error::Error as _, path::PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use hinagata::{Context, Engine, Rendered, Request, Validation, definition::UndefinedMode, from_text};
@@ -57,6 +57,16 @@ pub(crate) struct Call {
 }
 
 impl CallArguments {
+    /// The files that the variables come from.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.variables.files()
+    }
+
+    /// Whether standard input is read, which can be read once only.
+    pub(crate) fn uses_stdin(&self) -> bool {
+        self.variables.uses_stdin()
+    }
+
     /// Reads files and standard input.
     pub(crate) fn read(&self) -> Result<Call, Failure> {
         let inputs = Inputs::default();

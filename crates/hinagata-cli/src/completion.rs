@@ -21,6 +21,18 @@ pub(crate) fn prompts() -> ArgValueCandidates {
     })
 }
 
+/// The names of packs, each with what the user said about it.
+pub(crate) fn packs() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let Ok(workspace) = Workspace::open_quietly(&Globals::for_scripts()) else { return Vec::new() };
+        let catalog = workspace.catalog();
+        let candidate = |id: &hinagata::PackId| {
+            CompletionCandidate::new(id.as_str()).help(Some(catalog.approval(id).as_str().into()))
+        };
+        catalog.packs().map(candidate).collect()
+    })
+}
+
 /// The names of settings, each with its meaning.
 pub(crate) fn settings() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {

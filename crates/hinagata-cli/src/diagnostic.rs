@@ -134,7 +134,11 @@ impl Diagnostic {
     }
 
     fn helps(&self) -> impl Iterator<Item = String> {
-        did_you_mean(&self.near).into_iter().chain(self.advice.iter().cloned())
+        let asked = did_you_mean(&self.near);
+        // Some advice asks the same.
+        let repeats = |advice: &&String| !self.near.is_empty() && advice.starts_with("did you mean");
+        let advice: Vec<String> = self.advice.iter().filter(|advice| !repeats(advice)).cloned().collect();
+        asked.into_iter().chain(advice)
     }
 }
 

@@ -65,6 +65,14 @@ pub(crate) fn clean(text: &str) -> String {
     normalize_untrusted_str(&text.replace(['\n', '\r', '\t'], " "))
 }
 
+/// The name of a state or a kind, as scripts read it.
+pub(crate) fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        other => other.unwrap_or_default().to_string(),
+    }
+}
+
 /// Rows as columns with two spaces between them, the last one as wide as it is. Cells come clean.
 pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
@@ -106,6 +114,11 @@ mod tests {
     fn columns_are_as_wide_as_what_is_seen() {
         let rows = [row(&["a", "x", "1"]), row(&["日本", "", "2"]), row(&["b"])];
         assert_eq!(columns(&rows), "a     x  1\n日本     2\nb\n");
+    }
+
+    #[test]
+    fn people_and_scripts_read_the_same_words() {
+        assert_eq!(word(&hinagata::Approval::Modified), "modified");
     }
 
     #[test]

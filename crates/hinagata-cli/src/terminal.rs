@@ -12,6 +12,11 @@ pub(crate) fn ask_number(question: &str, count: usize) -> io::Result<Option<usiz
     number(question, count, &mut io::stdin().lock(), &mut io::stderr().lock())
 }
 
+/// Asks on standard error for yes or no; nothing is no.
+pub(crate) fn ask_yes(question: &str) -> io::Result<bool> {
+    yes(question, &mut io::stdin().lock(), &mut io::stderr().lock())
+}
+
 fn number(
     question: &str,
     count: usize,
@@ -26,6 +31,17 @@ fn number(
         }
     }
     Ok(None)
+}
+
+fn yes(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<bool> {
+    while let Some(answer) = answer(&format!("{question} [y/N] "), input, output)? {
+        match answer.to_lowercase().as_str() {
+            "y" | "yes" => return Ok(true),
+            "" | "n" | "no" => return Ok(false),
+            _ => writeln!(output, "answer y or n")?,
+        }
+    }
+    Ok(false)
 }
 
 /// One line without its end; `None` at the end of input.
@@ -58,5 +74,12 @@ mod tests {
     #[test]
     fn nothing_chooses_nothing() {
         assert_eq!((asked("\n").0, asked("").0), (None, None));
+    }
+
+    #[test]
+    fn only_yes_is_yes() {
+        let said = |typed: &str| yes("sure?", &mut typed.as_bytes(), &mut Vec::new()).expect("reads");
+        assert!(said("y\n") && said("maybe\nYES\n"));
+        assert!(!said("\n") && !said("no\n") && !said(""));
     }
 }

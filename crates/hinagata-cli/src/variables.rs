@@ -35,6 +35,19 @@ pub(crate) struct VariableArguments {
 }
 
 impl VariableArguments {
+    /// The files that they name, standard input not among them.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let named = self.variables.iter().filter_map(|argument| Assignment::parse(argument).ok()?.file());
+        let all = self.vars.iter().cloned().chain(named);
+        all.filter(|path| path != Path::new("-")).collect()
+    }
+
+    /// Whether one of them is read from standard input, which can be read once only.
+    pub(crate) fn uses_stdin(&self) -> bool {
+        let named = self.variables.iter().filter_map(|argument| Assignment::parse(argument).ok()?.file());
+        self.vars.iter().cloned().chain(named).any(|path| path == Path::new("-"))
+    }
+
     /// Reads them.
     pub(crate) fn read(&self, inputs: &Inputs) -> Result<Variables, Failure> {
         read(&self.vars, &self.variables, inputs)
@@ -104,6 +117,13 @@ impl<'a> Assignment<'a> {
             (true, Some(file)) => Written::JsonFile(file),
         };
         Ok(Self { argument, path, value })
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        match self.value {
+            Written::TextFile(file) | Written::JsonFile(file) => Some(file.to_owned()),
+            Written::Text(_) | Written::Json(_) => None,
+        }
     }
 
     const fn is_text(&self) -> bool {
@@ -344,6 +364,16 @@ mod tests {
         assert_eq!(texts(&["a=1", "b:=2", "c.d=3"]), ["a=1"]);
         assert_eq!(texts(&["a=1", "a:=2"]), [] as [&str; 0]);
         assert_eq!(texts(&["a:=1", "a=2"]), ["a=2"]);
+    }
+
+    #[test]
+    fn the_files_of_arguments_are_known() {
+        let arguments = VariableArguments {
+            variables: ["a=@x.txt", "b:=@-", "c=d", "bad"].map(str::to_owned).to_vec(),
+            vars: vec!["v.json".into()],
+        };
+        assert_eq!(arguments.files(), [Path::new("v.json"), Path::new("x.txt")]);
+        assert!(arguments.uses_stdin());
     }
 
     #[test]

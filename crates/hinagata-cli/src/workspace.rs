@@ -145,7 +145,8 @@ impl Workspace {
     /// The engine of the workspace.
     pub(crate) fn engine(&self) -> Engine {
         let options = EngineOptions::from(&self.settings);
-        Engine::builder(&self.root.path).options(options).approvals(self.approvals()).open()
+        let builder = Engine::builder(&self.root.path).options(options).approvals(self.approvals());
+        builder.trusted(self.trust.is_trusted()).open()
     }
 
     /// A path of the workspace as the user can open it.

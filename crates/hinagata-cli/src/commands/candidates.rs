@@ -43,6 +43,11 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         }
         Format::Text => {
             output::print(&table(&candidates, chosen.as_deref()))?;
+            // A pack may put a prompt with another id in this place.
+            let own = |source: &&String| candidates.iter().all(|candidate| candidate.source != **source);
+            if let Some(other) = chosen.as_ref().filter(own) {
+                output::print(&format!("* in its place, as you decided: {}\n", output::clean(other)))?;
+            }
             if arguments.diff {
                 output::print(&difference::of_candidates(&catalog.candidate_entries(&arguments.id)?))?;
             }

@@ -10,6 +10,7 @@ mod limits;
 mod list;
 mod man;
 mod new;
+mod pack;
 mod render;
 mod render_file;
 mod resolve;
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Resolve(resolve::Arguments),
     Init(init::Arguments),
     New(new::Arguments),
+    Pack(pack::Arguments),
     RenderFile(Box<render_file::Arguments>),
     Vocab(vocab::Arguments),
     Config(config::Arguments),
@@ -48,6 +50,7 @@ impl Command {
         match self {
             Self::Init(arguments) => init::run(&arguments, globals),
             Self::New(arguments) => new::run(&arguments, globals),
+            Self::Pack(arguments) => pack::run(&arguments, globals),
             Self::List(arguments) => list::run(&arguments, globals),
             Self::Show(arguments) => show::run(&arguments, globals),
             Self::Candidates(arguments) => candidates::run(&arguments, globals),

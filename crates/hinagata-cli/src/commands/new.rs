@@ -1,6 +1,6 @@
 //! `hina new`: a prompt from a skeleton.
 
-use hinagata::{Code, PromptId, SHARED_PROMPTS};
+use hinagata::{Code, PACKS, PromptId, SHARED_PROMPTS};
 use serde_json::json;
 
 use crate::{
@@ -90,6 +90,9 @@ fn warn(workspace: &Workspace, id: &PromptId, source: &str) {
         Ok(choice) => {
             let other = output::clean(choice.entry.source());
             workspace.remark(format!("`{id}` means {other}"), format!("choose with `hina resolve {id}`"));
+        }
+        Err(_) if source.starts_with(PACKS) => {
+            workspace.remark("a pack that changed is not used", "approve it again: `hina pack list`");
         }
         Err(_) => {
             let place = source.rsplit_once('/').map_or(source, |(place, _)| place);

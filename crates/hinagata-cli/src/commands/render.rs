@@ -1,5 +1,7 @@
 //! `hina render`: fills a prompt.
 
+mod watch;
+
 use clap::ValueEnum;
 use hinagata::{Content, Engine, Message, Rendered, RenderedBody};
 
@@ -25,6 +27,10 @@ pub(crate) struct Arguments {
     /// Print the result as one text, or as messages, whatever the prompt makes
     #[arg(long)]
     format: Option<Shape>,
+
+    /// Print it again whenever the prompt, its parts, its variables or the settings change
+    #[arg(long)]
+    watch: bool,
 }
 
 const EXAMPLES: &str = r#"Examples:
@@ -33,6 +39,7 @@ const EXAMPLES: &str = r#"Examples:
   hina render daily_report --vars report.json --format messages
   hina render coding_system --agent rumi --context model=large
   echo 'What is new?' | hina render question text=@-
+  hina render daily_report --vars report.json --watch
   hina explain general_system agent_name=Rumi      why it looks as it does"#;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -44,6 +51,10 @@ enum Shape {
 }
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    if arguments.watch { watch::run(arguments, globals) } else { once(arguments, globals) }
+}
+
+fn once(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
     let call = arguments.call.read()?;
     let engine = workspace.engine();

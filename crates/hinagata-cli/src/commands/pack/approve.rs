@@ -1,0 +1,129 @@
+//! `hina pack approve`.
+
+use std::time::SystemTime;
+
+use hinagata::packs::{PackDetails, PackSummary, Packs, Replacement, ReplacementKind, ReplacementState};
+use serde_json::json;
+
+use super::{packs, page};
+use crate::{
+    completion,
+    failure::Failure,
+    output::{self, Format, clean, word},
+    terminal,
+    workspace::{Globals, Workspace},
+};
+
+/// Approve a pack as it is now
+///
+/// On a terminal it shows what the pack brings and asks, also about what it proposes to replace. What changes
+/// afterwards is not used until you approve it again.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// The pack
+    #[arg(add = completion::packs())]
+    pack: String,
+
+    /// Accept that it replaces this prompt
+    #[arg(long, value_name = "ID")]
+    accept: Vec<String>,
+
+    /// Decline that it replaces this prompt
+    #[arg(long, value_name = "ID")]
+    decline: Vec<String>,
+
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina pack approve git_toolkit
+  hina pack approve memory_plus --accept memory_update
+  hina pack approve memory_plus --decline memory_update --yes";
+
+pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let mut packs = packs(&workspace)?;
+    let asks = terminal::can_ask() && !arguments.yes && !globals.json;
+    let details = packs.show(&arguments.pack)?;
+    if asks && !confirmed(&workspace, &details)? {
+        return output::print("nothing was approved\n");
+    }
+    // Exactly what was shown: whatever changed meanwhile is not what the user said yes to.
+    let summary = packs.approve(&arguments.pack, details.content.as_ref(), SystemTime::now())?;
+    let decided = decide(arguments, &mut packs, &details, asks)?;
+    report(&summary, &decided, &open(&details, &decided), globals)
+}
+
+fn confirmed(workspace: &Workspace, details: &PackDetails) -> Result<bool, Failure> {
+    output::talk(&format!("{}\n", page::details(workspace, details)));
+    Ok(terminal::ask_yes("approve this pack?")?)
+}
+
+/// Accepts and declines proposals: as the arguments say, and as the user answers.
+fn decide(
+    arguments: &Arguments,
+    packs: &mut Packs,
+    details: &PackDetails,
+    asks: bool,
+) -> Result<Vec<Replacement>, Failure> {
+    let now = SystemTime::now();
+    let mut decided = Vec::new();
+    for prompt in &arguments.accept {
+        decided.push(packs.accept_replacement(&arguments.pack, prompt, now)?);
+    }
+    for prompt in &arguments.decline {
+        decided.push(packs.decline_replacement(&arguments.pack, prompt, now)?);
+    }
+    for replacement in open(details, &decided).into_iter().filter(|_| asks) {
+        let Replacement { replaces, by, .. } = replacement;
+        decided.push(
+            match terminal::ask_yes(&format!("let `{}` take the place of `{}`?", clean(by), clean(replaces)))?
+            {
+                true => packs.accept_replacement(&arguments.pack, replaces, now)?,
+                false => packs.decline_replacement(&arguments.pack, replaces, now)?,
+            },
+        );
+    }
+    Ok(decided)
+}
+
+/// Proposals about prompts that nobody said anything to.
+fn open<'d>(details: &'d PackDetails, decided: &[Replacement]) -> Vec<&'d Replacement> {
+    let is_open = |one: &&Replacement| {
+        let known = decided.iter().any(|decided| decided.replaces == one.replaces);
+        one.kind == ReplacementKind::Prompt && one.state == ReplacementState::Open && !known
+    };
+    details.replaces.iter().filter(is_open).collect()
+}
+
+fn report(
+    summary: &PackSummary,
+    decided: &[Replacement],
+    open: &[&Replacement],
+    globals: &Globals,
+) -> Result<(), Failure> {
+    if Format::of(globals) == Format::Json {
+        return output::print_json(&json!({"pack": summary, "decided": decided, "open": open}));
+    }
+    let id = clean(summary.pack_id.as_str());
+    let mut text = format!("{id} is {}\n", summary.state);
+    for one in decided {
+        text.push_str(&format!(
+            "that `{}` replaces `{}` is {}\n",
+            clean(&one.by),
+            clean(&one.replaces),
+            word(&one.state)
+        ));
+    }
+    output::print(&text)?;
+    for one in open {
+        let replaces = clean(&one.replaces);
+        output::talk(&format!(
+            "It proposes to replace `{replaces}`: `hina pack approve {id} --accept {replaces}`, or `--decline {replaces}`.\n"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! `hina pack list`.
+
+use hinagata::packs::PackSummary;
+
+use super::packs;
+use crate::{
+    failure::Failure,
+    output::{self, Format, word},
+    workspace::{Globals, Workspace},
+};
+
+/// List the packs and what you said about them
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// Only packs of this kind: system, utility, partial or agent
+    #[arg(long)]
+    kind: Option<String>,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina pack list
+  hina pack list --kind utility --json";
+
+pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let wanted = |pack: &PackSummary| arguments.kind.as_ref().is_none_or(|kind| *kind == word(&pack.kind));
+    let packs: Vec<PackSummary> = packs(&workspace)?.list().into_iter().filter(wanted).collect();
+    match Format::of(globals) {
+        Format::Json => output::print_json(&packs),
+        Format::Text => {
+            let rows: Vec<_> = packs.iter().map(row).collect();
+            output::print(&output::table(&["PACK", "KIND", "VERSION", "STATE", "DESCRIPTION"], &rows))
+        }
+    }
+}
+
+fn row(pack: &PackSummary) -> Vec<String> {
+    let mut row = vec![
+        pack.pack_id.to_string(),
+        word(&pack.kind),
+        pack.version.clone().unwrap_or_else(|| "-".to_owned()),
+        pack.state.to_string(),
+    ];
+    if output::is_terminal() {
+        row.extend(pack.description.clone().or_else(|| pack.name.clone()));
+    }
+    row
+}

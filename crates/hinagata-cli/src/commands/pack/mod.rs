@@ -1,0 +1,63 @@
+//! `hina pack`: packs, from installing them to removing them.
+
+mod approve;
+mod install;
+mod list;
+mod page;
+mod reject;
+mod remove;
+mod show;
+mod verify;
+
+use clap::Subcommand;
+use hinagata::{StateDir, packs::Packs};
+
+use crate::{
+    failure::Failure,
+    workspace::{Globals, Workspace},
+};
+
+/// Install, look at, approve and remove packs
+///
+/// A pack brings prompts and more. Nothing of it is used until you approve it, and nothing that changed since.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina pack install git_toolkit.tar.gz
+  hina pack show git_toolkit
+  hina pack approve git_toolkit
+  hina pack verify                     what changed since";
+
+#[derive(Subcommand)]
+enum Command {
+    Install(install::Arguments),
+    List(list::Arguments),
+    Show(show::Arguments),
+    Approve(approve::Arguments),
+    Reject(reject::Arguments),
+    Verify(verify::Arguments),
+    Remove(remove::Arguments),
+}
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Install(arguments) => install::run(arguments, globals),
+        Command::List(arguments) => list::run(arguments, globals),
+        Command::Show(arguments) => show::run(arguments, globals),
+        Command::Approve(arguments) => approve::run(arguments, globals),
+        Command::Reject(arguments) => reject::run(arguments, globals),
+        Command::Verify(arguments) => verify::run(arguments, globals),
+        Command::Remove(arguments) => remove::run(arguments, globals),
+    }
+}
+
+/// The packs of the workspace; without a place to remember decisions there is nothing to be done with them.
+fn packs(workspace: &Workspace) -> Result<Packs, Failure> {
+    let state = workspace.state.clone().map_or_else(StateDir::of_user, Ok)?;
+    Ok(Packs::new(&workspace.catalog(), &state))
+}

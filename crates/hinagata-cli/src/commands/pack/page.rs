@@ -1,0 +1,82 @@
+//! A pack for somebody who has to decide about it.
+
+use hinagata::packs::{PackDetails, Problem, PythonFile, Replacement};
+
+use crate::{
+    output::{self, clean, word},
+    workspace::Workspace,
+};
+
+/// Everything that a pack brings.
+pub(super) fn details(workspace: &Workspace, pack: &PackDetails) -> String {
+    let summary = &pack.summary;
+    let version = summary.version.as_deref().unwrap_or("?");
+    let mut page = format!(
+        "{} {} ({}), {}\n",
+        clean(summary.pack_id.as_str()),
+        clean(version),
+        word(&summary.kind),
+        summary.state
+    );
+    for line in [&summary.name, &summary.description].into_iter().flatten() {
+        page.push_str(&format!("{}\n", clean(line)));
+    }
+    let prompts = pack.prompts.iter().map(|prompt| {
+        let kind = prompt.kind.as_deref().unwrap_or("broken");
+        vec![prompt.prompt_id.to_string(), kind.to_owned(), prompt.description.clone().unwrap_or_default()]
+    });
+    section(&mut page, "Prompts", prompts.collect());
+    section(&mut page, "Parts", names(&pack.partials));
+    section(&mut page, "Words", names(&pack.vocabulary));
+    section(&mut page, "Agents", names(&pack.agents));
+    section(&mut page, "Tools", names(&pack.tools));
+    let providers =
+        pack.providers.iter().map(|provider| vec![provider.namespace.clone(), provider.file.clone()]);
+    section(&mut page, "Variables", providers.collect());
+    section(&mut page, "Python", pack.python.iter().map(python).collect());
+    section(&mut page, "Proposes to replace", pack.replaces.iter().map(replacement).collect());
+    let conflicts = pack.conflicts.iter().map(|conflict| {
+        vec![format!("{} {}", word(&conflict.kind), conflict.name), conflict.others.join(", ")]
+    });
+    section(&mut page, "Has in common with others", conflicts.collect());
+    section(&mut page, "Problems", pack.problems.iter().map(|one| problem(workspace, one)).collect());
+    page
+}
+
+fn names(names: &[String]) -> Vec<Vec<String>> {
+    names.iter().map(|name| vec![name.clone()]).collect()
+}
+
+fn section(page: &mut String, title: &str, rows: Vec<Vec<String>>) {
+    if rows.is_empty() {
+        return;
+    }
+    let clean_row = |row: Vec<String>| {
+        let mut row: Vec<String> = row.iter().map(|cell| clean(cell)).collect();
+        row[0].insert_str(0, "  ");
+        row
+    };
+    let rows: Vec<_> = rows.into_iter().map(clean_row).collect();
+    page.push_str(&format!("\n{title}\n{}", output::columns(&rows)));
+}
+
+fn python(file: &PythonFile) -> Vec<String> {
+    let may = match file.permissions.as_deref() {
+        Some([]) => "uses nothing".to_owned(),
+        Some(permissions) => format!("uses {}", permissions.join(", ")),
+        None => "only running it can tell what it uses".to_owned(),
+    };
+    let hooks = if file.hooks.is_empty() { String::new() } else { file.hooks.join(", ") };
+    vec![file.file.clone(), word(&file.role), may, hooks]
+}
+
+fn replacement(replacement: &Replacement) -> Vec<String> {
+    let Replacement { kind, replaces, by, state } = replacement;
+    vec![format!("{} {replaces}", word(kind)), format!("by {by}"), word(state)]
+}
+
+fn problem(workspace: &Workspace, problem: &Problem) -> Vec<String> {
+    let file = workspace.shown(problem.file.as_deref().unwrap_or(&problem.source));
+    let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
+    vec![format!("{} {file}{line}", problem.severity), problem.message.clone()]
+}

@@ -1,0 +1,30 @@
+//! `hina pack show`.
+
+use super::{packs, page};
+use crate::{
+    completion,
+    failure::Failure,
+    output::{self, Format},
+    workspace::{Globals, Workspace},
+};
+
+/// Show everything that a pack brings
+///
+/// Its prompts and parts, its Python with what it declares to use, what it proposes to replace, what it has in common
+/// with others, and what is wrong with it. Nothing of it is run.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  hina pack show git_toolkit\n  hina pack show git_toolkit --json")]
+pub(super) struct Arguments {
+    /// The pack
+    #[arg(add = completion::packs())]
+    pack: String,
+}
+
+pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let details = packs(&workspace)?.show(&arguments.pack)?;
+    match Format::of(globals) {
+        Format::Json => output::print_json(&details),
+        Format::Text => output::print(&page::details(&workspace, &details)),
+    }
+}

@@ -1,0 +1,69 @@
+//! `hina pack verify`.
+
+use hinagata::{
+    Approval,
+    packs::{FileDiff, Verification},
+};
+
+use super::packs;
+use crate::{
+    completion, exit,
+    failure::Failure,
+    output::{self, Format, clean, word},
+    workspace::{Globals, Workspace},
+};
+
+/// Check that packs are what you approved
+///
+/// Without a name, all of them. Shows how files differ from what was approved. Ends with exit code 6 when a pack is
+/// not, or no longer, approved.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  hina pack verify\n  hina pack verify git_toolkit")]
+pub(super) struct Arguments {
+    /// The pack
+    #[arg(add = completion::packs())]
+    pack: Option<String>,
+}
+
+pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let packs = packs(&workspace)?;
+    let names: Vec<String> = match &arguments.pack {
+        Some(pack) => vec![pack.clone()],
+        None => packs.list().iter().map(|pack| pack.pack_id.to_string()).collect(),
+    };
+    let found = names.iter().map(|pack| packs.verify(pack)).collect::<Result<Vec<_>, _>>()?;
+    match Format::of(globals) {
+        Format::Json => output::print_json(&found)?,
+        Format::Text => output::print(&found.iter().map(text).collect::<String>())?,
+    }
+    match found.iter().all(|one| one.state == Approval::Approved) {
+        true => Ok(()),
+        false => Err(Failure::Printed(exit::Code::Permission)),
+    }
+}
+
+fn text(found: &Verification) -> String {
+    let since = match (&found.approved_at, found.state) {
+        (Some(at), Approval::Approved) => format!(" at {at}"),
+        (Some(at), _) => format!(", was approved at {at}"),
+        (None, _) => String::new(),
+    };
+    let mut text =
+        format!("{} {}: {}{since}\n", clean(found.pack_id.as_str()), clean(&found.version), found.state);
+    for refused in &found.refused {
+        text.push_str(&format!("  refused {} ({})\n", clean(&refused.path), refused.reason));
+    }
+    text.extend(found.files.iter().map(file));
+    text
+}
+
+fn file(file: &FileDiff) -> String {
+    let note = file.note.map(|note| format!(" ({note})")).unwrap_or_default();
+    let mut text = format!("  {} {}{note}\n", word(&file.change), clean(&file.path));
+    for line in file.diff.iter().flat_map(|diff| diff.lines()) {
+        text.push_str(format!("    {}", clean(line)).trim_end());
+        text.push('\n');
+    }
+    text
+}

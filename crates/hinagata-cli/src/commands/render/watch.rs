@@ -1,0 +1,65 @@
+//! `hina render --watch`: the result again whenever something changes that it is made from.
+
+use std::sync::mpsc;
+
+use hinagata::watch::{Change, Watcher, places};
+
+use super::{Arguments, once};
+use crate::{
+    exit,
+    failure::Failure,
+    output::{self, clean},
+    paths,
+    workspace::{Globals, Workspace, current_directory},
+};
+
+/// Files that a note about changes names.
+const MOST_NAMED: usize = 3;
+
+pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    if arguments.call.uses_stdin() {
+        return Err(Failure::usage("`--watch` would have to read standard input again")
+            .advise("put what it holds into a file"));
+    }
+    let workspace = Workspace::open_quietly(globals)?;
+    let mut watched =
+        places(&workspace.root.path, &workspace.settings.catalog_paths(), workspace.state.as_ref());
+    watched.extend(arguments.call.files());
+    watched.extend(workspace.user_config.path.clone());
+    let (sender, changes) = mpsc::channel();
+    // It watches before anything is read, so that no change is missed.
+    let _watcher = Watcher::new(watched, move |change| {
+        // Nobody listens any more when the command ends.
+        let _ = sender.send(change);
+    })?;
+    loop {
+        turn(arguments, globals)?;
+        let Ok(change) = changes.recv() else { return Ok(()) };
+        output::talk(&format!("\n{}\n", changed(&change)));
+    }
+}
+
+/// Prints the result, or tells what is wrong; only a reader that went away ends it.
+fn turn(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    match once(arguments, globals) {
+        Ok(()) => output::print("\n"),
+        Err(Failure::Output(error)) => Err(Failure::Output(error)),
+        Err(failure) if failure.exit() == exit::Code::Fine => Ok(()),
+        Err(failure) => {
+            crate::tell(&failure, globals);
+            Ok(())
+        }
+    }
+}
+
+fn changed(change: &Change) -> String {
+    let current = current_directory();
+    let named = change.paths.iter().take(MOST_NAMED);
+    let mut names: Vec<String> =
+        named.map(|path| clean(&paths::from(&current, path).display().to_string())).collect();
+    let others = change.paths.len().saturating_sub(MOST_NAMED);
+    if others > 0 || change.more {
+        names.push("more".to_owned());
+    }
+    format!("-- changed: {}", names.join(", "))
+}

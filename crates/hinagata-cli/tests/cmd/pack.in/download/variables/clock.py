@@ -1,0 +1,2 @@
+def provide(context):
+    return {"now": 1}
