@@ -219,6 +219,7 @@ impl Call<'_> {
             request.variables.contains_key(name) || scope.agent.is_some_and(|agent| agent.contains_key(name))
         };
         if plan.fetches.system {
+            warnings.extend(engine.0.host.unknown_zone().map(unknown_zone));
             let system = System::new(&engine.0.host, engine.0.ports.clock.now(), request.context, agent);
             for (name, from) in plan.system.iter().filter(|(name, _)| plan.reaches(name)) {
                 if let (false, Some(value)) = (is_given(scope, name), system.get(from)) {
@@ -448,8 +449,9 @@ impl Call<'_> {
         let missing = super::explain::missing(self, scope);
         let Some(first) = missing.first() else { return Ok(()) };
         let names: Vec<String> = missing.iter().map(|found| found.name.clone()).collect();
+        let names_count = names.len();
         let listed = format!("`{}`", names.join("`, `"));
-        let message = match names.len() {
+        let message = match names_count {
             1 => format!("the variable {listed} is not there"),
             _ => format!("the variables {listed} are not there"),
         };
@@ -462,7 +464,10 @@ impl Call<'_> {
             .with("missing", names)
             .with("missing_details", details)
             .with_near(near)
-            .with_hint("pass them, give them defaults, or render without `error` for what is undefined");
+            .with_hint(match names_count {
+                1 => "pass it, give it a default, or let `undefined` be something else than `error`",
+                _ => "pass them, give them defaults, or let `undefined` be something else than `error`",
+            });
         if let Some(place) = first.read_at.first() {
             error = error.at(crate::Place {
                 file: place.file.clone(),
@@ -479,6 +484,13 @@ impl Call<'_> {
         let read = self.plan.about.files.iter().find(|read| read.file == file)?;
         crate::Place::at_line(file, &read.text, line, 1).excerpt
     }
+}
+
+fn unknown_zone(name: &str) -> Warning {
+    let error =
+        Error::new(Code::Validation, format!("there is no time zone `{name}`; the machine's is used"))
+            .with_hint("set `render.timezone` to a name such as Asia/Tokyo");
+    Warning::new("render.timezone", error)
 }
 
 fn wrong_result(stage: &'static str, wanted: &str, found: &Value) -> Error {

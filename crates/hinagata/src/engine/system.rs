@@ -47,6 +47,12 @@ impl Host {
 }
 
 impl Host {
+    /// The configured zone, when there is none of that name.
+    pub(super) fn unknown_zone(&self) -> Option<&str> {
+        let name = self.timezone.as_deref()?;
+        (self.zone().iana_name() != Some(name) && TimeZone::get(name).is_err()).then_some(name)
+    }
+
     fn zone(&self) -> &TimeZone {
         self.zone.get_or_init(|| {
             let named = self.timezone.as_deref().and_then(|name| TimeZone::get(name).ok());
@@ -152,6 +158,13 @@ mod tests {
         assert_eq!((get("agent_name").as_deref(), get("workspace_path").as_deref()), (Some(""), Some("/w")));
         assert_eq!(get("nothing"), None);
         assert_eq!(system.all().as_object().map(Map::len), Some(NAMES.len()));
+    }
+
+    #[test]
+    fn a_zone_that_is_not_there_is_told() {
+        assert_eq!(Host::new(Some("Mars/Olympus"), None, None).unknown_zone(), Some("Mars/Olympus"));
+        assert_eq!(Host::new(Some("asia/tokyo"), None, None).unknown_zone(), None);
+        assert_eq!(Host::new(None, None, None).unknown_zone(), None);
     }
 
     #[test]
