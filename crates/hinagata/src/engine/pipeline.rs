@@ -157,7 +157,7 @@ impl Call<'_> {
     async fn run(&self, mut tracer: Option<Tracer>) -> Result<Rendered> {
         let Self { snapshot, plan, request, .. } = *self;
         lap(&mut tracer, |times| &mut times.prepare);
-        let mut warnings = Vec::new();
+        let mut warnings = plan.warnings.clone();
         let agent = agent(snapshot, request)?;
         if let (Some(id), None) = (request.context.agent(), &agent) {
             let error = Error::new(Code::NotFound, format!("there is no agent `{id}`"));

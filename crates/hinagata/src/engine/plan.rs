@@ -13,13 +13,13 @@ use serde_json::{Map, Number, Value};
 use super::{
     EngineOptions,
     places::with_places,
-    rendered::About,
+    rendered::{About, Warning},
     schema::Schemas,
     sources::{Known, PromptSources, TemplateFile},
     tools::{ToolSet, functions},
 };
 use crate::{
-    Catalog, Choice, Error, PackId, Provider, Result,
+    Catalog, Choice, Code, Error, PackId, Provider, Result,
     definition::{
         Body, Class, Definition, FileRead, Inherited, Message, Origin, Parameter, Part, Role, TemplateText,
         Type, UndefinedMode,
@@ -68,6 +68,8 @@ pub(super) struct Plan {
     pub(super) is_plain: bool,
     /// Seconds.
     pub(super) max_execution_time: Number,
+    /// What every call of it is told.
+    pub(super) warnings: Vec<Warning>,
     pub(super) tools: Option<Arc<ToolSet>>,
     /// The functions of its templates; `None` for the usual ones.
     pub(super) functions: Option<Arc<Functions>>,
@@ -241,6 +243,7 @@ impl Plan {
             limits: Limits { output: Some(room(limits.max_output_size)), ..with.options.limits.clone() },
             is_plain: false,
             max_execution_time: limits.max_execution_time,
+            warnings: passed_over(with.catalog, &choice).into_iter().collect(),
             tools: with.tools.clone(),
             functions,
             options,
@@ -261,6 +264,7 @@ impl Plan {
         plan.is_plain = !plan.fetches.anything
             && !plan.inherited.definition.hooks.any()
             && plan.functions.is_none()
+            && plan.warnings.is_empty()
             && plan.undefined != UndefinedMode::Error
             && plan.inherited.parameters.iter().all(|parameter| parameter.schema.is_none());
         Ok(plan)
@@ -281,6 +285,28 @@ impl Plan {
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
         self.inherited.parameters.iter().filter(|parameter| parameter.secret).map(|found| found.name.as_str())
     }
+}
+
+/// Tells that a recorded choice does not count, although there is only one prompt left to choose.
+fn passed_over(catalog: &Catalog, choice: &Choice) -> Option<Warning> {
+    let recorded = catalog.resolutions().get(&choice.id)?;
+    if recorded.source == choice.entry.source() {
+        return None;
+    }
+    let pack = catalog.packs().find(|pack| recorded.source.starts_with(&format!("{}/{pack}/", crate::PACKS)));
+    let (why, hint) = match pack {
+        Some(pack) => (
+            format!("the pack `{pack}` is {}", catalog.approval(pack)),
+            format!("look at it with `hina pack verify {pack}`, then approve or remove it"),
+        ),
+        None => {
+            ("it is not there any more".to_owned(), format!("choose again with `hina resolve {}`", choice.id))
+        }
+    };
+    let message =
+        format!("the decision on `{}` names `{}`, which is not used: {why}", choice.id, recorded.source);
+    let error = Error::new(Code::Approval, message).with("source", recorded.source.as_str()).with_hint(hint);
+    Some(Warning::new(choice.id.as_str(), error))
 }
 
 /// Characters that templates may write for a prompt that may give `size`.
@@ -331,14 +357,11 @@ fn providers(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Result<
 }
 
 fn namespace_conflict(namespace: &str, first: &PackId, second: &PackId) -> Error {
-    Error::new(
-        crate::Code::Conflict,
-        format!("the packs `{first}` and `{second}` both provide `{namespace}`"),
-    )
-    .with("reason", "namespace")
-    .with("namespace", namespace)
-    .with("candidates", vec![first.as_str(), second.as_str()])
-    .with_hint(format!("reject one of the packs, or pass `{namespace}` with the call"))
+    Error::new(Code::Conflict, format!("the packs `{first}` and `{second}` both provide `{namespace}`"))
+        .with("reason", "namespace")
+        .with("namespace", namespace)
+        .with("candidates", vec![first.as_str(), second.as_str()])
+        .with_hint(format!("reject one of the packs, or pass `{namespace}` with the call"))
 }
 
 struct Builder<'b> {
@@ -455,7 +478,7 @@ fn language_of(owner: &Definition) -> Language {
 
 fn needs_loading(owner: &Definition) -> Error {
     let error = Error::new(
-        crate::Code::Hook,
+        Code::Hook,
         format!(
             "only running the prompt.py of `{}` can tell what it declares, and there is no Python here",
             owner.id
