@@ -7,6 +7,7 @@
 use std::{
     collections::BTreeMap,
     future::Future,
+    path::{Path, PathBuf},
     pin::Pin,
     sync::Arc,
     time::{Duration, SystemTime},
@@ -60,8 +61,12 @@ pub struct Job<'a> {
     pub withheld: Vec<&'a str>,
     /// Plain entries of its context: `workspace_path`, `session`, and `session_state` where it may be read.
     pub context: Map<String, Value>,
-    /// Directories that it may read: the prompt's or pack's own.
-    pub own_directory: Option<std::path::PathBuf>,
+    /// The workspace root of the engine; prompts and packs lie beneath.
+    pub root: &'a Path,
+    /// The directory that is worked on: where it has the permission `read_file`, it may read what is beneath.
+    pub workspace: PathBuf,
+    /// The directory that it may always read: that of its prompt or pack.
+    pub own_directory: Option<PathBuf>,
     /// Wall-clock time that it may take.
     pub time: Duration,
     /// Answers what it asks the engine for.

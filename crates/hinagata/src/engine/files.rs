@@ -52,11 +52,15 @@ impl Call<'_> {
     }
 
     fn workspace_file(&self, path: &str) -> Result<Option<String>> {
-        let root = self.snapshot.catalog.root();
-        let root =
-            self.request.context.workspace_path.as_ref().map_or_else(|| root.to_owned(), PathBuf::from);
+        let root = self.workspace();
         let Some(directory) = Directory::open(&root)? else { return Ok(None) };
         Ok(directory.read(relative(&root, path), LARGEST)?.map(|file| file.text.to_string()))
+    }
+
+    /// The directory that is worked on: that of the caller, else the workspace root.
+    pub(super) fn workspace(&self) -> PathBuf {
+        let root = self.snapshot.catalog.root();
+        self.request.context.workspace_path.as_ref().map_or_else(|| root.to_owned(), PathBuf::from)
     }
 }
 

@@ -52,6 +52,8 @@ impl Call<'_> {
             context: self.plain_context(permissions.contains(&"session_state")),
             permissions,
             withheld,
+            root: self.snapshot.catalog.root(),
+            workspace: self.workspace(),
             own_directory: Some(self.snapshot.catalog.root().join(&definition.source)),
             time: python.left(),
             capabilities: &abilities,
@@ -98,6 +100,8 @@ impl Call<'_> {
             permissions,
             withheld,
             context: self.plain_context(false),
+            root: catalog.root(),
+            workspace: self.workspace(),
             own_directory: Some(catalog.root().join(format!("user_data/packs/{pack}"))),
             time,
             capabilities: &abilities,
@@ -120,9 +124,8 @@ impl Call<'_> {
 
     fn plain_context(&self, session_state: bool) -> Map<String, Value> {
         let context = self.request.context;
-        let workspace = context.workspace_path.clone().map_or(Value::Null, Value::String);
         let mut all = Map::new();
-        all.insert("workspace_path".to_owned(), workspace);
+        all.insert("workspace_path".to_owned(), self.workspace().to_string_lossy().into());
         all.insert("session".to_owned(), Value::Object(context.session.clone()));
         if session_state {
             all.insert("session_state".to_owned(), Value::Object(context.session_state.clone()));

@@ -1,0 +1,9 @@
+"""Runs one job in an interpreter of its own, over a socket that is the output or over both pipes."""
+
+config = json.loads(sys.argv[1])
+sys.argv = [""]
+# What the hook prints must not get between the frames.
+output = os.dup(1)
+os.dup2(2, 1)
+sys.stdout.reconfigure(line_buffering=True)
+serve(Link(socket.socket(fileno=output)) if config["socket"] else PipeLink(0, output))

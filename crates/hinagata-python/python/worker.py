@@ -1,0 +1,331 @@
+"""Runs jobs that the engine sends over a stream.
+
+A frame is a length (u32, little endian) and that many bytes of JSON. The engine sends a job; this side asks
+(`{"ask": N, "method": …, "arguments": …}`), is answered (`{"answer": N, "value" | "error": …}`) and ends the job with
+`{"result": …, "ready": …}` or `{"error": …, "ready": …}`. Everything here runs in the process of the hook: nothing in it
+protects anything.
+"""
+
+import asyncio
+import inspect
+import json
+import os
+import selectors
+import socket
+import struct
+import sys
+import threading
+import types
+
+LARGEST_FRAME = 8 << 20
+LONGEST_MESSAGE = 4096
+MOST_FRAMES = 32
+CONSTANTS = ("METADATA", "VARIABLES", "PERMISSIONS", "LIMITS", "TEMPLATE")
+HOOKS = ("pre_render", "post_render")
+EXCEPTIONS = (FileNotFoundError, PermissionError, ValueError, TypeError, RuntimeError, TimeoutError, ConnectionError)
+EXCEPTIONS = {kind.__name__: kind for kind in EXCEPTIONS}
+
+to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def encode(message):
+    body = to_json(message).encode("utf-8")
+    if len(body) > LARGEST_FRAME:
+        raise ValueError(f"{len(body)} bytes are more than a message can hold ({LARGEST_FRAME})")
+    return struct.pack("<I", len(body)) + body
+
+
+class Link:
+    """Frames over a stream socket."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.sending = threading.Lock()
+        self.buffer = bytearray()
+
+    def read(self):
+        return self.sock.recv(1 << 16)
+
+    def write(self, data):
+        self.sock.sendall(data)
+
+    def send(self, frame):
+        with self.sending:
+            self.write(frame)
+
+    def receive(self):
+        """The next message; waits for it. None when there is none any more."""
+        while (message := self.arrived()) is None:
+            data = self.read()
+            if not data:
+                return None
+            self.buffer += data
+        return message
+
+    def arrived(self):
+        """A message that is here already."""
+        if len(self.buffer) < 4:
+            return None
+        (size,) = struct.unpack_from("<I", self.buffer)
+        if len(self.buffer) < 4 + size:
+            return None
+        body = bytes(self.buffer[4 : 4 + size])
+        del self.buffer[: 4 + size]
+        return json.loads(body)
+
+    def watch(self, loop, take):
+        """Calls `take` with each message, while `loop` runs."""
+        loop.add_reader(self.sock, self.ready, take)
+
+    def leave(self, loop):
+        loop.remove_reader(self.sock)
+
+    def ready(self, take):
+        try:
+            data = self.sock.recv(1 << 16, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        if not data:
+            os._exit(0)
+        self.buffer += data
+        while (message := self.arrived()) is not None:
+            take(message)
+
+
+class PipeLink(Link):
+    """Frames over two pipes, where descriptors cannot be passed: a thread reads the answers."""
+
+    def __init__(self, reading, writing):
+        super().__init__(None)
+        self.reading, self.writing = reading, writing
+        self.target = None
+
+    def read(self):
+        return os.read(self.reading, 1 << 16)
+
+    def write(self, data):
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self.writing, rest) :]
+
+    def watch(self, loop, take):
+        fresh = self.target is None
+        self.target = (loop, take)
+        if fresh:
+            threading.Thread(target=self.listen, daemon=True).start()
+
+    def leave(self, loop):
+        pass
+
+    def listen(self):
+        while (message := self.receive()) is not None:
+            loop, take = self.target
+            loop.call_soon_threadsafe(take, message)
+        os._exit(0)
+
+
+class Host:
+    """What the engine answers."""
+
+    def __init__(self, link):
+        self.link = link
+        self.loop = None
+        self.waiting = {}
+        self.count = 0
+
+    async def ask(self, method, arguments):
+        loop = asyncio.get_running_loop()
+        home = self.loop
+        if home is not None and home is not loop and home.is_running():
+            # A loop of another thread: answers are read by the one that runs the hook.
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.ask(method, arguments), home))
+        self.loop = loop
+        self.count += 1
+        number, future = self.count, loop.create_future()
+        frame = encode({"ask": number, "method": method, "arguments": arguments})
+        if not self.waiting:
+            self.link.watch(loop, self.answer)
+        self.waiting[number] = future
+        try:
+            self.link.send(frame)
+            return await future
+        finally:
+            del self.waiting[number]
+            if not self.waiting:
+                self.link.leave(loop)
+
+    def answer(self, message):
+        future = self.waiting.get(message["answer"])
+        if future is None or future.done():
+            return
+        error = message.get("error")
+        if error is None:
+            future.set_result(message.get("value"))
+        else:
+            future.set_exception(EXCEPTIONS.get(error["exception"], RuntimeError)(error["message"]))
+
+
+def functions(host):
+    """The functions that a context can hold, by name."""
+
+    async def read_file(path):
+        return await host.ask("read_file", {"path": os.fspath(path)})
+
+    async def http_request(method, url, *, headers=None, body=None, json=None, timeout=None):
+        if body is not None and json is not None:
+            raise TypeError("http_request takes a body or json, not both")
+        if isinstance(body, (bytes, bytearray)):
+            body = bytes(body).decode("utf-8")
+        given = {"method": method, "url": url, "headers": headers or {}, "body": body, "timeout": timeout}
+        if json is not None:
+            given["body"] = to_json(json)
+            given["json"] = True
+        return await host.ask("http_request", given)
+
+    async def llm_call(prompt_or_messages, *, model=None, max_tokens=None):
+        return await host.ask("llm_call", {"prompt": prompt_or_messages, "model": model, "max_tokens": max_tokens})
+
+    async def render_template(name, variables=None):
+        return await host.ask("render_template", {"name": name, "variables": variables or {}})
+
+    async def get_variable(path):
+        return await host.ask("get_variable", {"path": path})
+
+    offered = (read_file, http_request, llm_call, render_template, get_variable)
+    return {function.__name__: function for function in offered}
+
+
+class Runner:
+    """Runs the jobs of one worker, which all have the same source."""
+
+    def __init__(self, link, loop):
+        self.link = link
+        self.loop = loop
+        self.module = None
+
+    def frame(self, job):
+        """The last frame of the job."""
+        try:
+            message = {"result": self.result(job)}
+            return encode({**message, "ready": self.is_ready(job)})
+        except BaseException as error:
+            return encode({"error": described(error, job["file"]), "ready": self.is_ready(job)})
+
+    def result(self, job):
+        stage = job["stage"]
+        if self.module is None:
+            self.module = loaded(job)
+        if stage == "load":
+            return constants(self.module)
+        context = job["context"]
+        offered = functions(Host(self.link))
+        context.update((name, offered[name]) for name in job["functions"])
+        if stage == "provide":
+            return self.provide(context)
+        hook = getattr(self.module, stage, None)
+        variables = job["variables"]
+        if stage == "pre_render":
+            result = self.finished(hook(variables, context)) if hook else None
+            return expect(variables if result is None else result, dict, stage, "a dict or nothing")
+        result = self.finished(hook(job["text"], variables, context)) if hook else job["text"]
+        return expect(result, str, stage, "a string")
+
+    def provide(self, context):
+        provide = getattr(self.module, "provide", None)
+        if provide is None:
+            raise TypeError("a provider needs a function `provide(context)`")
+        return expect(self.finished(provide(context)), dict, "provide", "a dict")
+
+    def finished(self, result):
+        """What a plain hook returned, or what an asynchronous one returns in the end."""
+        if not inspect.isawaitable(result):
+            return result
+        if self.loop is None:
+            self.loop = new_loop()
+        asyncio.set_event_loop(self.loop)
+        return self.loop.run_until_complete(awaited(result))
+
+    def is_ready(self, job):
+        """Whether the worker can take another job: nothing of this one may go on."""
+        if not job["keep"] or self.module is None:
+            return False
+        left = asyncio.all_tasks(self.loop) if self.loop is not None else ()
+        return not left and threading.active_count() == 1
+
+
+async def awaited(result):
+    return await result
+
+
+def new_loop():
+    return asyncio.SelectorEventLoop(getattr(selectors, "PollSelector", selectors.DefaultSelector)())
+
+
+def expect(value, kind, stage, wanted):
+    if isinstance(value, kind):
+        return value
+    raise TypeError(f"`{stage}` must return {wanted}, not {type(value).__name__}")
+
+
+def loaded(job):
+    """The module of a job: the source that was sent, never what the file holds by now."""
+    module = types.ModuleType("__prompt__")
+    module.__file__ = job["path"]
+    sys.modules["__prompt__"] = module
+    source = job["source"]
+    source = source[1:] if source[:1] == "\ufeff" else source
+    exec(compile(source, job["file"], "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+def constants(module):
+    found = {name: getattr(module, name) for name in CONSTANTS if hasattr(module, name)}
+    return {"constants": found, "hooks": [name for name in HOOKS if callable(getattr(module, name, None))]}
+
+
+def described(error, file):
+    """What the engine is told about an exception; whatever its author wrote must not fail here."""
+    try:
+        message = str(error.msg if isinstance(error, SyntaxError) else error)
+    except BaseException:
+        message = ""
+    message = message[:LONGEST_MESSAGE].encode("utf-8", "replace").decode("utf-8")
+    frames = own_frames(error, file)
+    if isinstance(error, SyntaxError) and error.filename == file and isinstance(error.lineno, int):
+        frames.append({"line": error.lineno, "column": max(error.offset or 1, 1), "function": "<module>"})
+    return {"exception": type(error).__name__, "message": message, "frames": frames}
+
+
+def own_frames(error, file):
+    """The lines of the prompt's own file that led to the exception, the innermost last."""
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == file:
+            frames.append({"line": trace.tb_lineno, "function": code.co_name})
+        trace = trace.tb_next
+    half = MOST_FRAMES // 2
+    return frames if len(frames) <= MOST_FRAMES else frames[:half] + frames[-half:]
+
+
+def flush():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+
+
+def serve(link, loop=None, prepare=None):
+    """Runs jobs as they arrive; ends with the first that is not to be followed by another."""
+    runner = Runner(link, loop)
+    while (job := link.receive()) is not None:
+        if prepare is not None:
+            prepare(job)
+        frame = runner.frame(job)
+        flush()
+        link.send(frame)
+        if not job["keep"]:
+            break
+    os._exit(0)

@@ -1,0 +1,243 @@
+"""Keeps a warm interpreter and forks it: once for each worker that the engine asks for.
+
+No code of a user runs in this process. The engine speaks over a socket of packets, JSON in each:
+
+| it says | this side answers |
+|---|---|
+| `{"op": "fork"}` | `{"op": "forked", "pid": N}` with the worker's stream, its process and what it prints |
+| `{"op": "end", "pid": N}` | nothing of that worker is left, then as below |
+| | `{"op": "exited", "pid": N, "code" or "signal": N}` when a worker ended |
+
+The end of the socket ends everything.
+"""
+
+import ctypes
+import gc
+import resource
+import select
+import signal
+import subprocess  # noqa: F401  (so that workers need not)
+import traceback
+
+LANDLOCK_RESTRICT_SELF = 446
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER = 1, 4, 22, 36
+SECCOMP_MODE_FILTER = 2
+
+
+class Filter(ctypes.Structure):
+    """`struct sock_fprog`"""
+
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+
+    @classmethod
+    def of_hex(cls, text):
+        code = ctypes.create_string_buffer(bytes.fromhex(text))
+        program = cls(len(text) // 16, ctypes.cast(code, ctypes.c_void_p))
+        program.kept = code
+        return program
+
+
+class Kernel:
+    """The calls that the standard library does not have."""
+
+    def __init__(self):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.libc.syscall.restype = ctypes.c_long
+
+    def check(self, result, what):
+        if result != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, f"{what}: {os.strerror(number)}")
+
+    def prctl(self, option, value):
+        self.check(self.libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0), f"prctl {option}")
+
+    def restrict(self, ruleset):
+        self.check(self.libc.syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0), "Landlock")
+
+    def filter(self, program):
+        result = self.libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)
+        self.check(result, "seccomp")
+
+
+class Zygote:
+    def __init__(self, control, config):
+        self.control = control
+        self.pid = os.getpid()
+        self.kernel = Kernel()
+        self.filters = {name: [Filter.of_hex(code) for code in codes] for name, codes in config["filters"].items()}
+        self.alone = config["pid_namespace"]
+        self.workers = {}
+        self.poll = select.poll()
+        self.poll.register(control, select.POLLIN)
+        self.loop = new_loop()
+        if not self.alone:
+            self.kernel.prctl(PR_SET_CHILD_SUBREAPER, 1)
+        gc.collect()
+        gc.freeze()
+
+    def run(self):
+        while True:
+            for descriptor, _ in self.poll.poll():
+                if descriptor == self.control.fileno():
+                    self.obey()
+                elif descriptor in self.workers:
+                    self.collect(descriptor)
+
+    def obey(self):
+        packet = self.control.recv(4096)
+        if not packet:
+            self.sweep()
+            os._exit(0)
+        order = json.loads(packet)
+        if order["op"] == "fork":
+            self.fork()
+        elif order["op"] == "end":
+            for descriptor in [key for key, pid in self.workers.items() if pid == order["pid"]]:
+                self.collect(descriptor)
+
+    def fork(self):
+        ours, theirs = socket.socketpair()
+        printed, printing = os.pipe()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self.say({"op": "failed", "error": f"cannot fork: {error.strerror}"})
+            os._exit(1)
+        if pid == 0:
+            self.work(theirs, printing, (ours.detach(), printed))
+        theirs.close()
+        os.close(printing)
+        group(pid)
+        descriptor = os.pidfd_open(pid)
+        self.workers[descriptor] = pid
+        self.poll.register(descriptor, select.POLLIN)
+        self.say({"op": "forked", "pid": pid}, [ours.fileno(), descriptor, printed])
+        ours.close()
+        os.close(printed)
+        # What one worker leaves in the pipe of the loop must not reach the next.
+        self.loop.close()
+        self.loop = new_loop()
+
+    def collect(self, descriptor):
+        """Ends a worker with all that it started."""
+        pid = self.workers.pop(descriptor)
+        self.poll.unregister(descriptor)
+        os.close(descriptor)
+        kill(os.killpg, pid)
+        kill(os.kill, pid)
+        _, status = os.waitpid(pid, 0)
+        if not self.workers:
+            self.sweep()
+        ended = {"signal": os.WTERMSIG(status)} if os.WIFSIGNALED(status) else {"code": os.WEXITSTATUS(status)}
+        self.say({"op": "exited", "pid": pid, **ended})
+
+    def sweep(self):
+        """Kills whatever the workers left behind: it became a child of this process."""
+        try:
+            while True:
+                if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                    self.kill_all()
+                    os.waitpid(-1, 0)
+        except ChildProcessError:
+            pass
+
+    def kill_all(self):
+        if self.alone:
+            # Reaches the processes of this namespace and no others; this one, the first in it, is exempt.
+            kill(os.kill, -1)
+        else:
+            for pid in children():
+                kill(os.kill, pid)
+
+    def say(self, message, descriptors=()):
+        try:
+            socket.send_fds(self.control, [to_json(message).encode()], descriptors)
+        except (BrokenPipeError, ConnectionResetError):
+            self.sweep()
+            os._exit(0)
+
+    def work(self, stream, printing, foreign):
+        """The worker: everything that confines it further happens before it sees the source of a job."""
+        try:
+            self.part(foreign)
+            os.dup2(printing, 1)
+            os.dup2(printing, 2)
+            os.close(printing)
+            data, descriptors, _, _ = socket.recv_fds(stream, 1 << 16, 1)
+            if data:
+                link = Link(stream)
+                link.buffer += data
+                serve(link, self.loop, lambda job: self.confine(job, descriptors))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+
+    def part(self, foreign):
+        """Leaves everything of the zygote behind, and dies with it."""
+        group(0)
+        self.control.close()
+        for descriptor in (*self.workers, *foreign):
+            os.close(descriptor)
+        self.kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != self.pid:
+            os._exit(1)
+        self.kernel.prctl(PR_SET_DUMPABLE, 0)
+
+    def confine(self, job, descriptors):
+        """The exact layers of the job, once."""
+        if self.filters is None:
+            return
+        if not job["keep"]:
+            seconds = int(job["seconds"]) + 2
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        if descriptors:
+            self.kernel.restrict(descriptors[0])
+            os.close(descriptors[0])
+        for program in self.filters.get(job["filter"], ()):
+            self.kernel.filter(program)
+        self.filters = None
+
+
+def kill(how, pid):
+    try:
+        how(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def group(pid):
+    """Makes a process the leader of its own group; both sides do it, whoever comes first."""
+    try:
+        os.setpgid(pid, pid)
+    except OSError:
+        pass
+
+
+def children():
+    own = os.getpid()
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and parent_of(name) == own:
+            found.append(int(name))
+    return found
+
+
+def parent_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+config = json.loads(sys.argv[1])
+sys.argv = [""]
+sys.stdout.reconfigure(line_buffering=True)
+control = socket.socket(fileno=os.dup(0))
+with open(os.devnull) as nothing:
+    os.dup2(nothing.fileno(), 0)
+zygote = Zygote(control, config)
+zygote.say({"op": "ready"})
+zygote.run()

@@ -1,0 +1,8 @@
+//! Becomes Python for programs that cannot be started anew for it, such as tests.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hinagata_python::launch_if_asked();
+    ExitCode::from(2)
+}

@@ -1,0 +1,187 @@
+//! Why a call of Python gave no result, and how the engine hears it.
+
+use std::time::Duration;
+
+use hinagata::{Code, Error, Place, ports::Job};
+use serde_json::{Value, json};
+
+use crate::message::Raised;
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The hook raised an exception.
+    Raised(Raised),
+    /// The time is up.
+    Timeout,
+    /// The process ended before it answered.
+    Died(Exit),
+    /// What arrived is no answer.
+    Broken(String),
+    /// A limit of the engine.
+    Limit { what: &'static str, message: String },
+    /// Python cannot be run here at all.
+    Unavailable { reason: &'static str, message: String, hint: Option<String> },
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Code(i32),
+    Signal(i32),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Failure {
+    pub(crate) fn unavailable(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Unavailable { reason, message: message.into(), hint: None }
+    }
+
+    /// The same with what to do next.
+    pub(crate) fn with_hint(self, text: impl Into<String>) -> Self {
+        match self {
+            Self::Unavailable { reason, message, .. } => {
+                Self::Unavailable { reason, message, hint: Some(text.into()) }
+            }
+            other => other,
+        }
+    }
+
+    /// The error that the engine hears about the job.
+    pub(crate) fn into_error(self, job: &Job<'_>, printed: &str) -> Error {
+        let stage = job.stage.as_str();
+        let error = match self {
+            Self::Raised(raised) => raised_error(job, &raised),
+            Self::Timeout => timeout(stage, job.time),
+            Self::Died(exit) => died(stage, exit),
+            Self::Broken(message) => Error::new(
+                Code::Hook,
+                format!("the Python process of `{stage}` answered with something else than an answer: {message}"),
+            )
+            .with("reason", "protocol")
+            .with_hint("a hook must not write to the descriptors that it did not open"),
+            Self::Limit { what, message } => Error::new(Code::Hook, format!("`{stage}` {message}"))
+                .with("reason", "limit")
+                .with("exceeded", what),
+            Self::Unavailable { reason, message, hint } => {
+                let error = Error::new(Code::Hook, format!("`{stage}` cannot run: {message}"));
+                let error = error.with("reason", reason);
+                match hint {
+                    Some(hint) => error.with_hint(hint),
+                    None => error,
+                }
+            }
+        };
+        let error = error.with_default("stage", stage).with_default("file", job.file);
+        if printed.is_empty() { error } else { error.with("printed", printed) }
+    }
+}
+
+fn timeout(stage: &str, time: Duration) -> Error {
+    Error::new(Code::HookTimeout, format!("`{stage}` was not done after {:.1} s", time.as_secs_f64()))
+        .with("reason", "timeout")
+        .with_hint(
+            "do less in the hook, or raise `max_execution_time` in the prompt's limits or in defaults.json",
+        )
+}
+
+fn died(stage: &str, exit: Exit) -> Error {
+    let (how, hint) = match exit {
+        Exit::Code(code) => (format!("with exit code {code}"), None),
+        Exit::Signal(signal) => (
+            format!("by {}", signal_name(signal)),
+            (signal == 9).then_some("the system may have run out of memory"),
+        ),
+        Exit::Unknown => ("without a trace".to_owned(), None),
+    };
+    let error = Error::new(Code::Hook, format!("the Python process of `{stage}` ended {how}"));
+    let error = match exit {
+        Exit::Code(code) => error.with("exit_code", code),
+        Exit::Signal(signal) => error.with("signal", signal),
+        Exit::Unknown => error,
+    };
+    let error = error.with("reason", "died");
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        4 => "an illegal instruction",
+        6 => "an abort",
+        7 => "a bus error",
+        8 => "an arithmetic error",
+        9 => "a kill",
+        11 => "a segmentation fault",
+        15 => "a termination",
+        24 => "the limit of processor time",
+        25 => "the limit of file size",
+        31 => "a forbidden system call",
+        _ => return format!("signal {signal}"),
+    };
+    format!("{name} (signal {signal})")
+}
+
+fn raised_error(job: &Job<'_>, raised: &Raised) -> Error {
+    let Raised { exception, message, frames } = raised;
+    let stage = job.stage.as_str();
+    let sentence = match message.is_empty() {
+        true => format!("`{stage}` failed with {exception}"),
+        false => format!("`{stage}` failed with {exception}: {message}"),
+    };
+    let listed: Vec<Value> = frames
+        .iter()
+        .map(|frame| json!({"file": job.file, "line": frame.line, "function": frame.function}))
+        .collect();
+    let mut error = Error::new(Code::Hook, sentence)
+        .with("exception", exception.as_str())
+        .with("exception_message", message.as_str())
+        .with("frames", listed);
+    let place = |line: u32, column: Option<u32>| {
+        Place::at_line(job.file, job.source, line, column.unwrap_or_else(|| first_column(job.source, line)))
+    };
+    let mut places = frames.iter().rev().map(|frame| place(frame.line, frame.column));
+    if let Some(innermost) = places.next() {
+        error = error.at(innermost).with_chain(places.collect());
+    }
+    match hint(job, raised) {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+/// The column of the first thing on a line.
+fn first_column(source: &str, line: u32) -> u32 {
+    let index = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
+    let text = source.lines().nth(index).unwrap_or_default();
+    let indent = text.chars().take_while(|char| char.is_whitespace()).count();
+    u32::try_from(indent).unwrap_or_default().saturating_add(1)
+}
+
+/// Advice for the mistakes that the rules of hooks invite.
+fn hint(job: &Job<'_>, raised: &Raised) -> Option<String> {
+    let allowed = |name: &str| job.permissions.contains(&name);
+    let known = ["read_file", "http_request", "llm_call", "session_state"];
+    match raised.exception.as_str() {
+        "KeyError" => {
+            let name = raised.message.trim_matches('\'');
+            (known.contains(&name) && !allowed(name))
+                .then(|| format!("declare `{name}` in PERMISSIONS to have it in the context"))
+        }
+        "PermissionError" | "BlockingIOError" => {
+            let missing: Vec<&str> =
+                ["read_file", "subprocess"].into_iter().filter(|name| !allowed(name)).collect();
+            match missing.is_empty() {
+                true => Some(
+                    "a hook can read the workspace and its own directory, write nothing and connect to nothing"
+                        .to_owned(),
+                ),
+                false => Some(format!("the prompt does not declare `{}`", missing.join("` and `"))),
+            }
+        }
+        _ => None,
+    }
+}

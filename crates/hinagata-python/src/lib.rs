@@ -1,0 +1,102 @@
+//! Runs the Python of prompts and packs, confined by the kernel.
+//!
+//! A [`HookPool`] is the port [`Hooks`] of an engine. Nothing is started before the first job. From then on, a warm
+//! interpreter is forked for each call; the fork may read what its prompt declared and nothing else, write nothing,
+//! connect to nothing, and ends with its call.
+//!
+//! The program that becomes Python is the one that uses this library, started anew: its `main` has to call
+//! [`launch_if_asked`] first.
+
+mod call;
+mod failure;
+mod frame;
+mod host;
+mod http;
+mod interpreter;
+#[cfg(target_os = "linux")]
+mod linux;
+mod message;
+mod options;
+mod sandbox;
+mod timer;
+mod wait;
+
+use std::{process, sync::Arc};
+
+use hinagata::{
+    Result,
+    ports::{Hooks, Job, Waiting},
+};
+use serde_json::Value;
+
+pub use frame::{FrameError, Frames, LARGEST_FRAME, frame};
+pub use interpreter::{Interpreter, OLDEST, PYTHON_VARIABLE};
+pub use message::VERSION;
+pub use options::{Isolation, Launcher, Listener, Options, Printed, SandboxMode};
+pub use sandbox::Layers;
+
+/// The first argument of a program that is to become Python.
+pub const LAUNCHER_ARGUMENT: &str = "__hook-launcher";
+
+/// Becomes Python if the program was started for that; returns otherwise.
+///
+/// It has to be called before threads are started and files are opened.
+pub fn launch_if_asked() {
+    if std::env::args_os().nth(1).is_none_or(|argument| argument != LAUNCHER_ARGUMENT) {
+        return;
+    }
+    #[cfg(target_os = "linux")]
+    {
+        let code = linux::launcher::run();
+        process::exit(i32::from(code != process::ExitCode::SUCCESS));
+    }
+}
+
+/// Runs Python for an engine. Cheap to clone; its processes end with the last clone.
+#[derive(Clone)]
+pub struct HookPool(Arc<linux::Pool>);
+
+impl HookPool {
+    /// A pool that starts nothing before it is needed.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self(Arc::new(linux::Pool::new(options)))
+    }
+}
+
+impl Hooks for HookPool {
+    fn run<'a>(&'a self, job: Job<'a>) -> Waiting<'a, Result<Value>> {
+        Box::pin(self.0.run(job))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::Future,
+        pin::pin,
+        sync::Arc,
+        task::{Context, Poll, Wake, Waker},
+        thread::{self, Thread},
+    };
+
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    /// The result of a future, waited for on this thread.
+    pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut future = pin!(future);
+        loop {
+            match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(value) => return value,
+                Poll::Pending => thread::park(),
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Python on Linux: a warm interpreter that forks, confined by the kernel.
+
+pub(crate) mod launcher;
+mod machine;
+mod packet;
+mod pool;
+mod printed;
+mod process;
+mod reactor;
+mod worker;
+mod zygote;
+
+pub(crate) use self::pool::Pool;

@@ -1,0 +1,62 @@
+//! Packets over a socket that keeps their borders, with descriptors beside them.
+
+use std::{
+    io::{IoSlice, IoSliceMut},
+    mem::MaybeUninit,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use rustix::{
+    io::Errno,
+    net::{
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    },
+};
+
+/// Most bytes of a packet that Python sends.
+pub(crate) const SMALL: usize = 8 << 10;
+/// Most bytes of a packet.
+pub(crate) const LARGE: usize = 128 << 10;
+/// Most descriptors of a packet.
+const MOST: usize = 4;
+
+/// The bytes of a packet, and the descriptors beside them.
+pub(crate) type Packet = (Vec<u8>, Vec<OwnedFd>);
+
+/// A pair of sockets for packets, both closed when a program is executed; the first does not block.
+pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    rustix::io::ioctl_fionbio(&ours, true)?;
+    Ok((ours, theirs))
+}
+
+/// Sends bytes with descriptors; how many bytes went.
+pub(crate) fn send(
+    socket: impl AsFd,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<usize, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(Errno::TOOBIG);
+    }
+    sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)
+}
+
+/// The next packet with its descriptors; an empty one at the end.
+pub(crate) fn receive(socket: impl AsFd, largest: usize) -> Result<Packet, Errno> {
+    let mut bytes = vec![0; largest];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received =
+        recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    bytes.truncate(received.bytes);
+    let descriptors = control.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<_>>(),
+        _ => Vec::new(),
+    });
+    Ok((bytes, descriptors.collect()))
+}

@@ -1,0 +1,148 @@
+//! A worker as the engine sees it: a stream to a process that runs jobs.
+
+use std::{
+    collections::VecDeque,
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use rustix::{
+    io::{Errno, read},
+    process::{Signal, pidfd_send_signal},
+};
+
+use super::{
+    packet,
+    printed::Printed,
+    reactor::{Reactor, Watched},
+    zygote::Zygote,
+};
+use crate::{call::Link, failure::Exit, frame::Frames};
+
+/// A process that runs jobs. It ends when this is dropped, with everything that it started.
+pub(crate) struct Worker {
+    zygote: Arc<Zygote>,
+    /// Its number among the processes of the zygote; `None` where it has no zygote.
+    pid: Option<u32>,
+    stream: Watched<OwnedFd>,
+    process: Option<OwnedFd>,
+    printed: Printed,
+    waiting: VecDeque<Vec<u8>>,
+    /// Bytes of the first frame that were sent already.
+    sent: usize,
+    queued: usize,
+    /// Goes with the first bytes: the rules for files.
+    ruleset: Option<Arc<OwnedFd>>,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        zygote: Arc<Zygote>,
+        pid: Option<u32>,
+        stream: OwnedFd,
+        process: Option<OwnedFd>,
+        printed: OwnedFd,
+        reactor: &Reactor,
+    ) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&stream, true)?;
+        Ok(Self {
+            zygote,
+            pid,
+            stream: reactor.watch(stream)?,
+            process,
+            printed: Printed::new(printed, reactor)?,
+            waiting: VecDeque::new(),
+            sent: 0,
+            queued: 0,
+            ruleset: None,
+        })
+    }
+
+    /// Sends these rules with the first job.
+    pub(crate) fn confine(&mut self, ruleset: Option<Arc<OwnedFd>>) {
+        self.ruleset = ruleset;
+    }
+
+    /// What it printed since the last time.
+    pub(crate) fn printed(&mut self, cx: &Context<'_>) -> String {
+        self.printed.poll(cx);
+        self.printed.take()
+    }
+
+    /// Sends one piece of what waits.
+    fn send_some(&mut self, cx: &Context<'_>) -> Poll<Result<(), Errno>> {
+        let Some(first) = self.waiting.front() else { return Poll::Ready(Ok(())) };
+        let rest = &first[self.sent..];
+        let ruleset = self.ruleset.as_ref().map(|ruleset| ruleset.as_fd());
+        let sent = match self.stream.poll_io(cx, |stream| packet::send(stream, rest, ruleset.as_slice())) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(sent) => sent,
+        };
+        let sent = match sent {
+            Ok(sent) => sent,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        self.ruleset = None;
+        self.sent += sent;
+        self.queued -= sent;
+        if self.sent == first.len() {
+            self.waiting.pop_front();
+            self.sent = 0;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Link for Worker {
+    fn queue(&mut self, frame: Vec<u8>) {
+        self.queued += frame.len();
+        self.waiting.push_back(frame);
+    }
+
+    fn queued(&self) -> usize {
+        self.queued
+    }
+
+    fn poll_flush(&mut self, cx: &Context<'_>) -> Poll<()> {
+        self.printed.poll(cx);
+        while !self.waiting.is_empty() {
+            match self.send_some(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(_)) => {
+                    self.waiting.clear();
+                    (self.sent, self.queued) = (0, 0);
+                }
+            }
+        }
+        Poll::Ready(())
+    }
+
+    fn poll_fill(&mut self, cx: &Context<'_>, frames: &mut Frames) -> Poll<io::Result<usize>> {
+        let mut buffer = [0; 16 << 10];
+        // Descriptors that stand beside the bytes are not asked for, and the kernel closes them.
+        self.stream.poll_io(cx, |stream| read(stream, &mut buffer)).map(|size| {
+            let size = size?;
+            frames.push(&buffer[..size]);
+            Ok(size)
+        })
+    }
+
+    fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<Exit> {
+        self.zygote.poll_exit(cx, self.pid)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(process) = &self.process {
+            // It may have ended; the zygote sees to what it started.
+            let _ = pidfd_send_signal(process, Signal::KILL);
+        }
+        if let Some(pid) = self.pid {
+            self.zygote.end(pid);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! A zygote as the engine sees it: a socket for orders, and what comes back.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    io,
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use rustix::{
+    io::Errno,
+    pipe::{PipeFlags, pipe_with},
+};
+
+use super::{
+    launcher::{Assignment, Order, Said},
+    packet::{self, Packet},
+    printed::Printed,
+    process::{self, Ends},
+    reactor::{Reactor, Watched},
+    worker::Worker,
+};
+use crate::{
+    failure::{Exit, Failure},
+    options::Launcher,
+};
+
+/// A process that was launched: a zygote with its workers, or a single worker.
+pub(crate) struct Zygote {
+    control: Watched<OwnedFd>,
+    inbox: Mutex<Inbox>,
+    printed: Mutex<Printed>,
+    reactor: Reactor,
+}
+
+/// What was heard and is not taken yet.
+#[derive(Default)]
+struct Inbox {
+    forked: VecDeque<Forked>,
+    /// Workers whose end somebody wants to know.
+    alive: HashSet<u32>,
+    exits: HashMap<u32, Exit>,
+    failed: Option<String>,
+    gone: Option<Exit>,
+}
+
+struct Forked {
+    pid: u32,
+    stream: OwnedFd,
+    process: OwnedFd,
+    printed: OwnedFd,
+}
+
+/// Nobody is there any more.
+#[derive(Debug)]
+pub(crate) struct Gone(pub(crate) Exit);
+
+impl Zygote {
+    /// Launches Python. A worker is ordered at once, so that it is there when it is needed.
+    pub(crate) fn launch(
+        launcher: &Launcher,
+        assignment: &Assignment,
+        reactor: &Reactor,
+    ) -> io::Result<Arc<Self>> {
+        let (control, theirs) = packet::pair()?;
+        let (printed, printing) = pipe_with(PipeFlags::CLOEXEC)?;
+        process::start(launcher, Ends { control: theirs, stream: None, printing }, reactor)?;
+        let zygote = Self::new(control, printed, reactor)?;
+        zygote.assign(assignment)?;
+        zygote.order(Order::Fork);
+        Ok(Arc::new(zygote))
+    }
+
+    /// Launches an interpreter for one worker alone.
+    pub(crate) fn launch_worker(
+        launcher: &Launcher,
+        assignment: &Assignment,
+        reactor: &Reactor,
+    ) -> io::Result<Worker> {
+        let (control, theirs) = packet::pair()?;
+        let (printed, printing) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stream, their_stream) = stream_pair()?;
+        let printed_by_worker = printed.try_clone()?;
+        let ends = Ends { control: theirs, stream: Some(their_stream), printing };
+        process::start(launcher, ends, reactor)?;
+        let zygote = Self::new(control, printed, reactor)?;
+        zygote.assign(assignment)?;
+        Worker::new(Arc::new(zygote), None, stream, None, printed_by_worker, reactor)
+    }
+
+    fn new(control: OwnedFd, printed: OwnedFd, reactor: &Reactor) -> io::Result<Self> {
+        Ok(Self {
+            control: reactor.watch(control)?,
+            inbox: Mutex::default(),
+            printed: Mutex::new(Printed::new(printed, reactor)?),
+            reactor: reactor.clone(),
+        })
+    }
+
+    fn assign(&self, assignment: &Assignment) -> io::Result<()> {
+        let packet = serde_json::to_vec(assignment)?;
+        packet::send(self.control.get(), &packet, &[])?;
+        Ok(())
+    }
+
+    /// Gives an order. One that cannot be given is not missed: whoever waits for its effect hears that nobody is there.
+    pub(crate) fn order(&self, order: Order) {
+        let packet = serde_json::to_vec(&order).unwrap_or_default();
+        if packet::send(self.control.get(), &packet, &[]).is_err() {
+            self.inbox().gone.get_or_insert(Exit::Unknown);
+        }
+    }
+
+    /// The lock is held for a few lines at a time, none of which can panic halfway.
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The worker that was ordered.
+    pub(crate) fn poll_worker(self: &Arc<Self>, cx: &Context<'_>) -> Poll<Result<Worker, Failure>> {
+        // What it prints is only worth something if it does not come up.
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner).poll(cx);
+        let found = match self.poll_find(cx, |inbox| inbox.forked.pop_front()) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(found) => found,
+        };
+        Poll::Ready(match found {
+            Err(Gone(exit)) => Err(self.why(cx, exit)),
+            Ok(Forked { pid, stream, process, printed }) => {
+                self.inbox().alive.insert(pid);
+                Worker::new(Arc::clone(self), Some(pid), stream, Some(process), printed, &self.reactor)
+                    .map_err(|error| Failure::unavailable("start", error.to_string()))
+            }
+        })
+    }
+
+    /// How the worker `pid` ended; without one, how the interpreter did.
+    pub(crate) fn poll_exit(&self, cx: &Context<'_>, pid: Option<u32>) -> Poll<Exit> {
+        let ended = |inbox: &mut Inbox| inbox.exits.remove(&pid?);
+        self.poll_find(cx, ended).map(|found| found.unwrap_or_else(|Gone(exit)| exit))
+    }
+
+    /// Nobody asks for the worker `pid` any more.
+    pub(crate) fn end(&self, pid: u32) {
+        let mut inbox = self.inbox();
+        inbox.alive.remove(&pid);
+        inbox.exits.remove(&pid);
+        drop(inbox);
+        self.order(Order::End { pid });
+    }
+
+    /// Whether it is still there, as far as is known without waiting.
+    pub(crate) fn is_there(&self) -> bool {
+        let mut inbox = self.inbox();
+        while inbox.gone.is_none() && self.receive(&mut inbox) {}
+        inbox.gone.is_none()
+    }
+
+    fn poll_find<T>(
+        &self,
+        cx: &Context<'_>,
+        mut find: impl FnMut(&mut Inbox) -> Option<T>,
+    ) -> Poll<Result<T, Gone>> {
+        let mut inbox = self.inbox();
+        loop {
+            if let Some(found) = find(&mut inbox) {
+                return Poll::Ready(Ok(found));
+            }
+            if let Some(exit) = inbox.gone {
+                return Poll::Ready(Err(Gone(exit)));
+            }
+            match self.control.poll_io(cx, |control| packet::receive(control, packet::SMALL)) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(received) => inbox.take(received),
+            }
+            if let Some(found) = find(&mut inbox) {
+                return Poll::Ready(Ok(found));
+            }
+            // It was for somebody else, who may not be told again.
+            self.control.wake_all();
+        }
+    }
+
+    /// Takes a packet if there is one.
+    fn receive(&self, inbox: &mut Inbox) -> bool {
+        match packet::receive(self.control.get(), packet::SMALL) {
+            Err(Errno::AGAIN) => false,
+            received => {
+                inbox.take(received);
+                true
+            }
+        }
+    }
+
+    /// Why an interpreter that was started is not there.
+    fn why(&self, cx: &Context<'_>, exit: Exit) -> Failure {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        printed.poll(cx);
+        let said = self.inbox().failed.take().or_else(|| last_line(&printed.take()));
+        let message = said.unwrap_or_else(|| match exit {
+            Exit::Code(code) => format!("the interpreter ended with exit code {code}"),
+            Exit::Signal(signal) => format!("the interpreter was ended by signal {signal}"),
+            Exit::Unknown => "the interpreter ended".to_owned(),
+        });
+        Failure::unavailable("start", message)
+    }
+}
+
+fn last_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
+}
+
+impl Inbox {
+    fn take(&mut self, received: Result<Packet, Errno>) {
+        let said = match received {
+            Ok((bytes, descriptors)) if !bytes.is_empty() => {
+                serde_json::from_slice::<Said>(&bytes).ok().zip(Some(descriptors))
+            }
+            _ => None,
+        };
+        match said {
+            None => {
+                self.gone.get_or_insert(Exit::Unknown);
+            }
+            Some((Said::Ready, _)) => {}
+            Some((Said::Forked { pid }, descriptors)) => {
+                if let Ok([stream, process, printed]) = <[OwnedFd; 3]>::try_from(descriptors) {
+                    self.forked.push_back(Forked { pid, stream, process, printed });
+                }
+            }
+            Some((Said::Exited { pid, code, signal }, _)) => {
+                if self.alive.remove(&pid) {
+                    self.exits.insert(pid, exit(code, signal));
+                }
+            }
+            Some((Said::Failed { error }, _)) => self.failed = Some(error),
+            Some((Said::Gone { code, signal }, _)) => self.gone = Some(exit(code, signal)),
+        }
+    }
+}
+
+fn exit(code: Option<i32>, signal: Option<i32>) -> Exit {
+    match (code, signal) {
+        (_, Some(signal)) => Exit::Signal(signal),
+        (Some(code), None) => Exit::Code(code),
+        (None, None) => Exit::Unknown,
+    }
+}
+
+fn stream_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    use std::os::unix::net::UnixStream;
+    let (ours, theirs) = UnixStream::pair()?;
+    Ok((ours.into(), theirs.into()))
+}

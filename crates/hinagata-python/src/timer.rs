@@ -1,0 +1,182 @@
+//! Waiting until a moment, for futures on any executor: one thread, started with the first wait.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    thread,
+    time::Instant,
+};
+
+/// Wakes futures when their time has come. Cheap to clone; the thread ends with the last clone.
+#[derive(Clone, Default)]
+pub(crate) struct Timer(Arc<Handle>);
+
+#[derive(Default)]
+struct Handle {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    wakers: BTreeMap<(Instant, u64), Waker>,
+    count: u64,
+    running: bool,
+    closed: bool,
+    /// When the thread looks again by itself; a later moment need not disturb it.
+    looks: Option<Instant>,
+}
+
+impl Shared {
+    /// The lock is held for a few lines at a time, none of which can panic halfway.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        let mut state = self.state();
+        while !state.closed {
+            let now = Instant::now();
+            let later = state.wakers.split_off(&(now, u64::MAX));
+            let due = std::mem::replace(&mut state.wakers, later);
+            if !due.is_empty() {
+                drop(state);
+                due.into_values().for_each(Waker::wake);
+                state = self.state();
+                continue;
+            }
+            let next = state.wakers.first_key_value().map(|((at, _), _)| *at);
+            state.looks = next;
+            state = match next {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(at) => {
+                    let waited = self.changed.wait_timeout(state, at - now);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.state().closed = true;
+        self.shared.changed.notify_one();
+    }
+}
+
+impl Timer {
+    /// Becomes ready at `at`.
+    pub(crate) fn deadline(&self, at: Instant) -> Deadline {
+        Deadline { shared: Arc::clone(&self.0.shared), at, key: None }
+    }
+}
+
+/// A moment that a future waits for.
+pub(crate) struct Deadline {
+    shared: Arc<Shared>,
+    at: Instant,
+    key: Option<(Instant, u64)>,
+}
+
+impl Deadline {
+    /// Moves the moment to `at` if that is earlier.
+    pub(crate) fn bring_forward(&mut self, at: Instant) {
+        if at < self.at {
+            self.at = at;
+        }
+    }
+
+    /// Whether the moment has come; the task is woken when it does.
+    pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<()> {
+        if Instant::now() >= self.at {
+            return Poll::Ready(());
+        }
+        let mut state = self.shared.state();
+        if let Some(old) = self.key.take_if(|(at, _)| *at != self.at) {
+            state.wakers.remove(&old);
+        }
+        let key = *self.key.get_or_insert_with(|| {
+            state.count += 1;
+            (self.at, state.count)
+        });
+        match state.wakers.get_mut(&key) {
+            Some(waker) => waker.clone_from(cx.waker()),
+            None => drop(state.wakers.insert(key, cx.waker().clone())),
+        }
+        start(&self.shared, &mut state);
+        if state.looks.is_none_or(|looks| self.at < looks) {
+            self.shared.changed.notify_one();
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Deadline {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.shared.state().wakers.remove(&key);
+        }
+    }
+}
+
+fn start(shared: &Arc<Shared>, state: &mut State) {
+    if state.running {
+        return;
+    }
+    let inner = Arc::clone(shared);
+    // Without a thread a deadline is still seen whenever the future is polled for another reason.
+    state.running =
+        thread::Builder::new().name("hooks-timer".into()).spawn(move || inner.run()).is_ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::poll_fn, time::Duration};
+
+    use super::*;
+    use crate::tests::block_on;
+
+    fn wait(timer: &Timer, time: Duration) -> Instant {
+        let mut deadline = timer.deadline(Instant::now() + time);
+        block_on(poll_fn(|cx| deadline.poll(cx)));
+        deadline.at
+    }
+
+    #[test]
+    fn a_future_is_woken_when_its_time_has_come() {
+        let timer = Timer::default();
+        assert!(wait(&timer, Duration::from_millis(30)) <= Instant::now());
+        assert!(wait(&timer, Duration::from_millis(1)) <= Instant::now());
+    }
+
+    #[test]
+    fn an_earlier_moment_is_not_kept_waiting_by_a_later_one() {
+        let timer = Timer::default();
+        let mut late = timer.deadline(Instant::now() + Duration::from_secs(600));
+        let mut early = timer.deadline(Instant::now() + Duration::from_millis(20));
+        block_on(poll_fn(|cx| {
+            assert!(late.poll(cx).is_pending());
+            early.poll(cx)
+        }));
+        late.bring_forward(Instant::now());
+        block_on(poll_fn(|cx| late.poll(cx)));
+    }
+
+    #[test]
+    fn the_thread_ends_with_the_timer() {
+        let timer = Timer::default();
+        wait(&timer, Duration::from_millis(1));
+        let shared = Arc::downgrade(&timer.0.shared);
+        drop(timer);
+        while shared.strong_count() > 0 {
+            thread::yield_now();
+        }
+    }
+}

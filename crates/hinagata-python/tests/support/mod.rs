@@ -1,0 +1,166 @@
+//! What tests of hooks share: a pool with the launcher of this crate, and an engine that answers.
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
+
+use std::{
+    future::Future,
+    path::{Path, PathBuf},
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+    time::Duration,
+};
+
+use hinagata::{
+    Code, Error, Result,
+    ports::{Capabilities, Hooks as _, Job, ModelRequest, Stage, Waiting},
+};
+use hinagata_python::{HookPool, Launcher, Options};
+use serde_json::{Map, Value, json};
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The result of a future, waited for on this thread.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// The launcher that was built for the tests.
+pub fn launcher() -> Launcher {
+    Launcher::program(env!("CARGO_BIN_EXE_hinagata-hook-launcher"))
+}
+
+pub fn options() -> Options {
+    Options { launcher: launcher(), ..Options::default() }
+}
+
+pub fn pool() -> HookPool {
+    HookPool::new(options())
+}
+
+/// An engine that answers simply.
+pub struct Engine;
+
+impl Capabilities for Engine {
+    fn render_template<'a>(
+        &'a self,
+        name: &'a str,
+        variables: &'a Map<String, Value>,
+    ) -> Waiting<'a, Result<String>> {
+        let text = format!("{name} with {}", Value::Object(variables.clone()));
+        Box::pin(async move { Ok(text) })
+    }
+
+    fn get_variable<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+        Box::pin(async move { Ok((path == "known.name").then(|| json!({"a": [1, 2.5, null]}))) })
+    }
+
+    fn read_file<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String>> {
+        Box::pin(async move {
+            match path {
+                "absent" => Err(Error::new(Code::Validation, "there is no file `absent`").with("reason", "file")),
+                path => Ok(format!("content of {path}")),
+            }
+        })
+    }
+
+    fn llm_call<'a>(&'a self, _request: ModelRequest) -> Waiting<'a, Result<String>> {
+        Box::pin(async { Err(Error::new(Code::Model, "no model is configured")) })
+    }
+}
+
+/// A job in the making.
+#[derive(Clone)]
+pub struct Ask<'a> {
+    pub source: &'a str,
+    pub variables: Map<String, Value>,
+    pub permissions: Vec<&'a str>,
+    pub withheld: Vec<&'a str>,
+    pub workspace: PathBuf,
+    pub own_directory: PathBuf,
+    pub time: Duration,
+}
+
+impl<'a> Ask<'a> {
+    pub fn new(source: &'a str) -> Self {
+        Self {
+            source,
+            variables: Map::new(),
+            permissions: Vec::new(),
+            withheld: Vec::new(),
+            workspace: PathBuf::from("/no/such/workspace"),
+            own_directory: PathBuf::from("/no/such/prompt"),
+            time: Duration::from_secs(60),
+        }
+    }
+
+    pub fn permissions(mut self, permissions: &[&'a str]) -> Self {
+        self.permissions = permissions.to_vec();
+        self
+    }
+
+    pub fn workspace(mut self, workspace: &Path) -> Self {
+        self.workspace = workspace.to_owned();
+        self
+    }
+
+    pub fn time(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+
+    pub fn variables(mut self, variables: Value) -> Self {
+        let Value::Object(variables) = variables else { panic!("variables are a map") };
+        self.variables = variables;
+        self
+    }
+
+    pub async fn run(&self, pool: &HookPool, stage: Stage<'_>) -> Result<Value> {
+        let mut context = Map::new();
+        context.insert("workspace_path".to_owned(), self.workspace.to_string_lossy().into());
+        context.insert("session".to_owned(), json!({"session_id": "s1"}));
+        let job = Job {
+            stage,
+            file: "user_data/shared/prompts/p/prompt.py",
+            source: self.source,
+            permissions: self.permissions.clone(),
+            withheld: self.withheld.clone(),
+            context,
+            root: Path::new("/no/such/root"),
+            workspace: self.workspace.clone(),
+            own_directory: Some(self.own_directory.clone()),
+            time: self.time,
+            capabilities: &Engine,
+        };
+        pool.run(job).await
+    }
+
+    pub fn pre_render(&self, pool: &HookPool) -> Result<Value> {
+        block_on(self.run(pool, Stage::PreRender { variables: &self.variables }))
+    }
+
+    pub fn post_render(&self, pool: &HookPool, text: &str) -> Result<Value> {
+        block_on(self.run(pool, Stage::PostRender { text, variables: &self.variables }))
+    }
+
+    pub fn provide(&self, pool: &HookPool) -> Result<Value> {
+        block_on(self.run(pool, Stage::Provide))
+    }
+
+    pub fn load(&self, pool: &HookPool) -> Result<Value> {
+        block_on(self.run(pool, Stage::Load))
+    }
+}
