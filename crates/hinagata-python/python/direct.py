@@ -6,4 +6,6 @@ sys.argv = [""]
 output = os.dup(1)
 os.dup2(2, 1)
 sys.stdout.reconfigure(line_buffering=True)
+for code in config.get("filter") or ():
+    Kernel().filter(Filter.of_hex(code))
 serve(Link(socket.socket(fileno=output)) if config["socket"] else PipeLink(0, output))

@@ -171,7 +171,7 @@ impl<L: Link> Conversation<'_, '_, L> {
                 Poll::Pending => index += 1,
                 Poll::Ready(answer) => {
                     drop(self.answers.swap_remove(index));
-                    self.link.queue(answer_frame(answer));
+                    self.link.queue(answer_frame(&answer));
                     any = true;
                 }
             }
@@ -231,9 +231,9 @@ impl<L: Link> Conversation<'_, '_, L> {
     }
 }
 
-fn answer_frame(answer: Answer) -> Vec<u8> {
+fn answer_frame(answer: &Answer) -> Vec<u8> {
     let number = answer.answer;
-    frame(&answer).unwrap_or_else(|_| {
+    frame(answer).unwrap_or_else(|_| {
         let message = "the answer is more than a message can hold".to_owned();
         let content = AnswerContent::Error { exception: "ValueError", message };
         frame(&Answer { answer: number, content }).expect("a short text is a small frame")

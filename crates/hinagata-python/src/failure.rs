@@ -48,6 +48,14 @@ impl Failure {
         }
     }
 
+    /// The error where there is no job.
+    pub(crate) fn into_plain_error(self) -> Error {
+        match self {
+            Self::Unavailable { reason, message, hint } => unavailable(reason, message, hint),
+            other => Error::new(Code::Hook, format!("{other:?}")),
+        }
+    }
+
     /// The error that the engine hears about the job.
     pub(crate) fn into_error(self, job: &Job<'_>, printed: &str) -> Error {
         let stage = job.stage.as_str();
@@ -57,7 +65,9 @@ impl Failure {
             Self::Died(exit) => died(stage, exit),
             Self::Broken(message) => Error::new(
                 Code::Hook,
-                format!("the Python process of `{stage}` answered with something else than an answer: {message}"),
+                format!(
+                    "the Python process of `{stage}` answered with something else than an answer: {message}"
+                ),
             )
             .with("reason", "protocol")
             .with_hint("a hook must not write to the descriptors that it did not open"),
@@ -65,16 +75,19 @@ impl Failure {
                 .with("reason", "limit")
                 .with("exceeded", what),
             Self::Unavailable { reason, message, hint } => {
-                let error = Error::new(Code::Hook, format!("`{stage}` cannot run: {message}"));
-                let error = error.with("reason", reason);
-                match hint {
-                    Some(hint) => error.with_hint(hint),
-                    None => error,
-                }
+                unavailable(reason, format!("`{stage}` cannot run: {message}"), hint)
             }
         };
         let error = error.with_default("stage", stage).with_default("file", job.file);
         if printed.is_empty() { error } else { error.with("printed", printed) }
+    }
+}
+
+fn unavailable(reason: &str, message: String, hint: Option<String>) -> Error {
+    let error = Error::new(Code::Hook, message).with("reason", reason);
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
     }
 }
 

@@ -33,7 +33,8 @@ impl<'a> Host<'a> {
     pub(crate) fn functions(&self) -> Vec<&'static str> {
         let always = ALWAYS.into_iter().filter(|_| self.is_hook());
         let named = |name: &str| self.job.permissions.contains(&name) || self.job.withheld.contains(&name);
-        let declared = DECLARED.into_iter().filter(|name| named(name) && !matches!(self.job.stage, Stage::Load));
+        let declared =
+            DECLARED.into_iter().filter(|name| named(name) && !matches!(self.job.stage, Stage::Load));
         always.chain(declared).collect()
     }
 
@@ -71,7 +72,9 @@ impl<'a> Host<'a> {
         let engine = self.job.capabilities;
         Ok(match ask {
             Ask::ReadFile { path } => engine.read_file(&path).await?.into(),
-            Ask::RenderTemplate { name, variables } => engine.render_template(&name, &variables).await?.into(),
+            Ask::RenderTemplate { name, variables } => {
+                engine.render_template(&name, &variables).await?.into()
+            }
             Ask::GetVariable { path } => engine.get_variable(&path).await?.unwrap_or_default(),
             Ask::HttpRequest(request) => self.http.request(request).await?,
             Ask::LlmCall { prompt, model, max_tokens } => {
@@ -107,9 +110,8 @@ fn messages(prompt: Value) -> Result<Vec<Message>, Error> {
     match prompt {
         Value::String(text) => Ok(vec![message("user", &text)]),
         Value::Array(list) => {
-            let one = |item: &Value| {
-                Some(message(item.get("role")?.as_str()?, item.get("content")?.as_str()?))
-            };
+            let one =
+                |item: &Value| Some(message(item.get("role")?.as_str()?, item.get("content")?.as_str()?));
             list.iter().map(one).collect::<Option<Vec<_>>>().ok_or_else(wrong)
         }
         _ => Err(wrong()),

@@ -32,7 +32,7 @@ paths = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, os.
 paths |= {path for path in sys.path if os.path.isabs(path)}
 print(json.dumps({
     'executable': sys.executable, 'version': list(sys.version_info[:3]), 'paths': sorted(paths),
-    'forks': ctypes is not None and hasattr(os, 'fork') and hasattr(os, 'pidfd_open'),
+    'ctypes': ctypes is not None, 'forks': hasattr(os, 'fork') and hasattr(os, 'pidfd_open'),
 }))";
 
 /// An interpreter that was found and asked.
@@ -44,7 +44,9 @@ pub struct Interpreter {
     pub version: (u32, u32, u32),
     /// Directories that it reads.
     pub paths: Vec<PathBuf>,
-    /// Whether it can be forked as we do it: it needs `ctypes` and `pidfd_open`.
+    /// Whether it has `ctypes`, without which a worker cannot confine itself.
+    pub ctypes: bool,
+    /// Whether it can be forked and hear of the end of its forks.
     pub forks: bool,
 }
 
@@ -57,9 +59,8 @@ impl Interpreter {
         let wanted = named.map(Path::to_owned).or(of_variable);
         let program = locate(wanted.as_deref()).ok_or_else(|| absent(wanted.as_deref()))?;
         let answer = ask(&program, patience)?;
-        let found: Self = serde_json::from_slice(&answer).map_err(|_| {
-            Failure::unavailable("python", format!("`{}` is no Python", program.display()))
-        })?;
+        let found: Self = serde_json::from_slice(&answer)
+            .map_err(|_| Failure::unavailable("python", format!("`{}` is no Python", program.display())))?;
         let (major, minor, _) = found.version;
         if (major, minor) < OLDEST {
             let message = format!(
@@ -84,7 +85,9 @@ impl Interpreter {
     #[must_use]
     pub fn roots(&self) -> Vec<PathBuf> {
         let mut roots = self.paths.clone();
-        for program in [Some(self.executable.clone()), self.executable.canonicalize().ok()].into_iter().flatten() {
+        for program in
+            [Some(self.executable.clone()), self.executable.canonicalize().ok()].into_iter().flatten()
+        {
             // In a virtual environment, what describes it lies above the directory of the program.
             let around = program.parent().and_then(Path::parent).filter(|around| around.parent().is_some());
             roots.extend(around.map(Path::to_owned));

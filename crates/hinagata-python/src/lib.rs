@@ -33,7 +33,7 @@ pub use frame::{FrameError, Frames, LARGEST_FRAME, frame};
 pub use interpreter::{Interpreter, OLDEST, PYTHON_VARIABLE};
 pub use message::VERSION;
 pub use options::{Isolation, Launcher, Listener, Options, Printed, SandboxMode};
-pub use sandbox::Layers;
+pub use sandbox::{Layers, Report, Tier};
 
 /// The first argument of a program that is to become Python.
 pub const LAUNCHER_ARGUMENT: &str = "__hook-launcher";
@@ -61,6 +61,22 @@ impl HookPool {
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self(Arc::new(linux::Pool::new(options)))
+    }
+
+    /// What confines Python on this machine, by trying. This starts a process and waits for it.
+    ///
+    /// # Errors
+    /// When the launcher cannot be started.
+    pub fn report(&self) -> Result<Report> {
+        self.0.report().map_err(failure::Failure::into_plain_error)
+    }
+
+    /// The Python that hooks run on. This starts it and waits for it.
+    ///
+    /// # Errors
+    /// Code `hook`, reason `unavailable`, `python` or `python_version`.
+    pub fn interpreter(&self) -> Result<Interpreter> {
+        self.0.interpreter().map_err(failure::Failure::into_plain_error)
     }
 }
 

@@ -1,6 +1,10 @@
 //! What confines Python: the layers there can be, and how strong they are together.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
 
 /// The layers around a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,6 +36,104 @@ impl Layers {
             landlock: self.landlock && other.landlock,
             namespaces: self.namespaces && other.namespaces,
             seccomp: self.seccomp && other.seccomp,
+        }
+    }
+}
+
+/// How strong the layers of a machine are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// Landlock that keeps signals inside, and namespaces.
+    A,
+    /// Landlock, without namespaces or without its newer rules: nearly as strong.
+    B,
+    /// Namespaces without Landlock.
+    C,
+    /// Neither, or no filter of system calls.
+    D,
+}
+
+impl Tier {
+    /// The tier of these layers; `scoped` says whether Landlock keeps signals inside.
+    #[must_use]
+    pub fn of(layers: Layers, scoped: bool) -> Self {
+        match (layers.seccomp, layers.landlock, layers.namespaces) {
+            (false, ..) | (true, false, false) => Self::D,
+            (true, true, true) if scoped => Self::A,
+            (true, true, _) => Self::B,
+            (true, false, true) => Self::C,
+        }
+    }
+
+    /// What holds in it, in one line.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::A => "files, system calls, processes and network are confined",
+            Self::B => "files and system calls are confined, processes by rules for signals",
+            Self::C => "files, processes and network are hidden, system calls are confined",
+            Self::D => "Python is not confined",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// What confines Python on a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// How strong it is.
+    pub tier: Tier,
+    /// The layers that work.
+    pub layers: Layers,
+    /// The version of Landlock in the kernel; 0 for none.
+    pub landlock_version: i32,
+    /// What is missing, each with the reason.
+    pub missing: Vec<String>,
+}
+
+impl Report {
+    /// What there is when nothing is to confine it.
+    pub(crate) fn off() -> Self {
+        Self {
+            tier: Tier::D,
+            layers: Layers::NONE,
+            landlock_version: 0,
+            missing: vec!["everything: `hooks.sandbox` is `off`".to_owned()],
+        }
+    }
+
+    /// Why Python does not run where it must be confined.
+    pub(crate) fn refusal(&self) -> Failure {
+        let message = format!("this system cannot confine Python ({})", self.missing.join("; "));
+        Failure::unavailable("sandbox", message).with_hint(
+            "`hina doctor` tells more; `hooks.sandbox = \"best-effort\"` runs it with what there is",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tier_follows_from_the_layers() {
+        let layers = |landlock, namespaces, seccomp| Layers { landlock, namespaces, seccomp };
+        for (given, scoped, tier) in [
+            (Layers::ALL, true, Tier::A),
+            (Layers::ALL, false, Tier::B),
+            (layers(true, false, true), true, Tier::B),
+            (layers(true, false, true), false, Tier::B),
+            (layers(false, true, true), false, Tier::C),
+            (layers(false, false, true), false, Tier::D),
+            (layers(true, true, false), true, Tier::D),
+            (Layers::NONE, true, Tier::D),
+        ] {
+            assert_eq!(Tier::of(given, scoped), tier, "{given:?}");
         }
     }
 }

@@ -132,8 +132,7 @@ fn start(shared: &Arc<Shared>, state: &mut State) {
     }
     let inner = Arc::clone(shared);
     // Without a thread a deadline is still seen whenever the future is polled for another reason.
-    state.running =
-        thread::Builder::new().name("hooks-timer".into()).spawn(move || inner.run()).is_ok();
+    state.running = thread::Builder::new().name("hooks-timer".into()).spawn(move || inner.run()).is_ok();
 }
 
 #[cfg(test)]

@@ -27,7 +27,10 @@ fn hooks_are_plain_or_async_and_return_or_change_in_place() {
         ("def pre_render(variables, context):\n    return {'a': 1}", json!({"a": 1})),
         ("async def pre_render(variables, context):\n    return {'a': 1}", json!({"a": 1})),
         ("def pre_render(variables, context):\n    variables['a'] = 1", json!({"given": "é", "a": 1})),
-        ("async def pre_render(variables, context):\n    variables['a'] = [1.5, None]", json!({"given": "é", "a": [1.5, null]})),
+        (
+            "async def pre_render(variables, context):\n    variables['a'] = [1.5, None]",
+            json!({"given": "é", "a": [1.5, null]}),
+        ),
         ("x = 1", json!({"given": "é"})),
     ] {
         for pool in pools() {
@@ -47,8 +50,14 @@ fn post_render_and_providers_return_what_they_must() {
     let result = Ask::new(provide).permissions(&["read_file", "subprocess"]).provide(&pool);
     assert_eq!(result.expect("runs"), json!({"keys": ["read_file", "session", "workspace_path"]}));
     for (source, call) in [
-        ("def post_render(text, variables, context):\n    return None", "`post_render` must return a string, not NoneType"),
-        ("def post_render(text, variables, context):\n    return b'x'", "`post_render` must return a string, not bytes"),
+        (
+            "def post_render(text, variables, context):\n    return None",
+            "`post_render` must return a string, not NoneType",
+        ),
+        (
+            "def post_render(text, variables, context):\n    return b'x'",
+            "`post_render` must return a string, not bytes",
+        ),
     ] {
         let error = Ask::new(source).post_render(&pool, "t").expect_err("is no text");
         assert_eq!((error.code(), exception(&error)), (Code::Hook, "TypeError"));
@@ -62,12 +71,26 @@ fn the_context_holds_what_is_declared_and_nothing_else() {
     let pool = pool();
     let keys = |permissions: &[&'static str]| {
         let result = Ask::new(source).permissions(permissions).pre_render(&pool).expect("runs");
-        result["keys"].as_array().expect("is a list").iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+        result["keys"]
+            .as_array()
+            .expect("is a list")
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     assert_eq!(keys(&[]), ["get_variable", "render_template", "session", "workspace_path"]);
     assert_eq!(
         keys(&["read_file", "http_request", "llm_call", "subprocess"]),
-        ["get_variable", "http_request", "llm_call", "read_file", "render_template", "session", "workspace_path"]
+        [
+            "get_variable",
+            "http_request",
+            "llm_call",
+            "read_file",
+            "render_template",
+            "session",
+            "workspace_path"
+        ]
     );
 }
 
@@ -118,7 +141,8 @@ def pre_render(variables, context):
 
 #[test]
 fn what_is_not_declared_is_a_key_error_with_advice() {
-    let source = "async def pre_render(variables, context):\n    await context['http_request']('GET', 'http://a')";
+    let source =
+        "async def pre_render(variables, context):\n    await context['http_request']('GET', 'http://a')";
     let error = Ask::new(source).pre_render(&pool()).expect_err("is not there");
     assert_eq!((error.code(), exception(&error)), (Code::Hook, "KeyError"));
     assert_eq!(error.hint(), Some("declare `http_request` in PERMISSIONS to have it in the context"));
@@ -176,7 +200,10 @@ def pre_render(variables, context):
         ])
     );
     let place = error.place().expect("there is a place");
-    assert_eq!((place.to_string(), place.excerpt.as_deref()), (format!("{file}:5:5"), Some("    return json.loads(text)")));
+    assert_eq!(
+        (place.to_string(), place.excerpt.as_deref()),
+        (format!("{file}:5:5"), Some("    return json.loads(text)"))
+    );
     assert_eq!(error.chain().iter().map(|place| place.line).collect::<Vec<_>>(), [8]);
 }
 
@@ -262,7 +289,8 @@ async def post_render(text, variables, context):
 #[test]
 fn a_hook_that_takes_too_long_is_ended_and_the_next_one_runs() {
     for pool in pools() {
-        let endless = Ask::new("def pre_render(variables, context):\n    while True: pass").time(Duration::from_millis(300));
+        let endless = Ask::new("def pre_render(variables, context):\n    while True: pass")
+            .time(Duration::from_millis(300));
         let error = endless.pre_render(&pool).expect_err("never ends");
         assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some("timeout")));
         let fine = Ask::new("def pre_render(variables, context):\n    return {'fine': True}");
@@ -299,18 +327,25 @@ fn without_python_there_is_an_error_of_its_own() {
 fn jobs_run_at_the_same_time_and_a_hook_can_wait_for_a_provider() {
     let pool = HookPool::new(Options { workers: 1, ..options() });
     let waiting = Ask::new("def provide(context):\n    return {'p': 1}");
-    let hook = Ask::new("async def pre_render(variables, context):\n    return {'h': await context['get_variable']('known.name')}");
+    let hook = Ask::new(
+        "async def pre_render(variables, context):\n    return {'h': await context['get_variable']('known.name')}",
+    );
     let variables = serde_json::Map::new();
     let (first, second) = support::block_on(async {
-        let mut first = std::pin::pin!(hook.run(&pool, hinagata::ports::Stage::PreRender { variables: &variables }));
+        let mut first =
+            std::pin::pin!(hook.run(&pool, hinagata::ports::Stage::PreRender { variables: &variables }));
         let mut second = std::pin::pin!(waiting.run(&pool, hinagata::ports::Stage::Provide));
         let (mut one, mut two) = (None, None);
         std::future::poll_fn(|cx| {
             use std::{future::Future as _, task::Poll};
-            if one.is_none() && let Poll::Ready(value) = first.as_mut().poll(cx) {
+            if one.is_none()
+                && let Poll::Ready(value) = first.as_mut().poll(cx)
+            {
                 one = Some(value);
             }
-            if two.is_none() && let Poll::Ready(value) = second.as_mut().poll(cx) {
+            if two.is_none()
+                && let Poll::Ready(value) = second.as_mut().poll(cx)
+            {
                 two = Some(value);
             }
             if one.is_some() && two.is_some() { Poll::Ready(()) } else { Poll::Pending }

@@ -1,6 +1,6 @@
 //! The product's prompt engine, answering recorded calls.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
 use hinagata::definition::{Class, Inherited};
@@ -9,6 +9,7 @@ use hinagata::{
     Approval, Approvals, Catalog, Code, Context, Engine as PromptEngine, EngineOptions, Error, RenderedBody,
     Request, Result,
 };
+use hinagata_python::{HookPool, Options as HookOptions};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -45,6 +46,9 @@ impl Engine for Rumi {
     }
 }
 
+/// Runs the Python of all cases; it is started with the first that has some.
+static HOOKS: LazyLock<Arc<HookPool>> = LazyLock::new(|| Arc::new(HookPool::new(HookOptions::default())));
+
 /// The time that the cases were recorded at.
 struct Fixed(SystemTime);
 
@@ -63,7 +67,10 @@ fn open(call: &Call) -> PromptEngine {
         trusted: true,
         ..EngineOptions::default()
     };
-    let mut builder = PromptEngine::builder(&call.root).options(options).approvals(approvals(call));
+    let mut builder = PromptEngine::builder(&call.root)
+        .options(options)
+        .approvals(approvals(call))
+        .hooks(Arc::<HookPool>::clone(&HOOKS));
     if let Some(now) = host("clock").and_then(|clock| clock.parse::<Timestamp>().ok()) {
         builder = builder.clock(Arc::new(Fixed(now.into())));
     }

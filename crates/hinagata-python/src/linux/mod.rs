@@ -3,10 +3,13 @@
 pub(crate) mod launcher;
 mod machine;
 mod packet;
+mod policy;
 mod pool;
 mod printed;
 mod process;
 mod reactor;
+mod sandbox;
+mod shelf;
 mod worker;
 mod zygote;
 

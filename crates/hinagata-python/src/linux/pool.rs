@@ -1,21 +1,25 @@
-//! The processes that run hooks: found, started, shared out, ended.
+//! Runs jobs: finds out what the machine has, and takes each job to a process that is confined for it.
 
 use std::{
     future::poll_fn,
+    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
     time::{Duration, Instant},
 };
 
 use hinagata::{
-    Error,
+    Digest, Error,
     ports::{Job, Stage},
 };
 use serde_json::Value;
 
 use super::{
-    launcher::{Order, Role},
-    machine::Machine,
+    launcher::{Order, Role, filter_name},
+    machine::{Machine, sandbox_of},
+    policy::{Policy, Rulesets},
+    reactor::Reactor,
+    shelf::{Kept, Purpose, Shelf, View},
     worker::Worker,
     zygote::Zygote,
 };
@@ -24,52 +28,56 @@ use crate::{
     failure::Failure,
     host::Host,
     http::Http,
+    interpreter::Interpreter,
     options::{Isolation, Options, Printed},
+    sandbox::Report,
     timer::Timer,
     wait::{Place, Places, blocking},
 };
+
+/// Calls after which a kept worker is replaced.
+const MOST_CALLS: u32 = 1000;
 
 /// Runs jobs.
 pub(crate) struct Pool {
     options: Options,
     http: Http,
     timer: Timer,
+    machine: Mutex<Option<Arc<Machine>>>,
     /// Held while the machine is examined.
     examining: Places,
     /// Providers have places of their own: a hook that waits for one must not keep it from running.
     hooks: Places,
     providers: Places,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    machine: Option<Arc<Machine>>,
-    idle: Vec<Idle>,
-}
-
-/// A zygote that nobody uses.
-struct Idle {
-    zygote: Arc<Zygote>,
-    since: Instant,
+    shelf: Arc<Shelf>,
+    rulesets: Rulesets,
 }
 
 impl Pool {
     pub(crate) fn new(options: Options) -> Self {
+        let timer = Timer::default();
         Self {
             http: Http::new(&options),
-            timer: Timer::default(),
+            machine: Mutex::default(),
             examining: Places::new(1),
             hooks: Places::new(options.workers),
             providers: Places::new(options.workers),
-            state: Mutex::default(),
+            shelf: Shelf::new(options.idle, options.workers, &timer),
+            rulesets: Rulesets::default(),
+            timer,
             options,
         }
     }
 
-    /// The lock is held for a few lines at a time, none of which can panic halfway.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What confines Python here. This starts a process and waits for it.
+    pub(crate) fn report(&self) -> Result<Report, Failure> {
+        let reactor = Reactor::start().map_err(|error| Failure::unavailable("start", error.to_string()))?;
+        sandbox_of(&self.options, self.interpreter().ok().as_ref(), &reactor)
+    }
+
+    /// The interpreter. This starts it and waits for it.
+    pub(crate) fn interpreter(&self) -> Result<Interpreter, Failure> {
+        Interpreter::find(self.options.python.as_deref(), self.options.start)
     }
 
     /// Runs a job.
@@ -85,26 +93,36 @@ impl Pool {
     async fn run_printing(&self, job: &Job<'_>, printed: &mut String) -> Result<Value, Failure> {
         let machine = self.machine().await?;
         let _place = self.place(job).await?;
+        let policy = Policy::of(job, &machine);
         match self.options.isolation {
-            Isolation::Spawn => self.spawn(&machine, job, printed).await,
-            Isolation::Call | Isolation::Prompt => self.fork(&machine, job, printed).await,
+            Isolation::Call | Isolation::Prompt if !machine.interpreter.forks => {
+                self.spawn(&machine, job, &policy, printed).await
+            }
+            Isolation::Spawn => self.spawn(&machine, job, &policy, printed).await,
+            // What a program leaves behind can only be ended together with the worker that started it.
+            Isolation::Prompt if !policy.programs => self.reuse(&machine, job, policy, printed).await,
+            Isolation::Call | Isolation::Prompt => self.fork(&machine, job, &policy, printed).await,
         }
+    }
+
+    fn known_machine(&self) -> MutexGuard<'_, Option<Arc<Machine>>> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What this machine has, found out by the first who asks.
     async fn machine(&self) -> Result<Arc<Machine>, Failure> {
-        if let Some(machine) = &self.state().machine {
+        if let Some(machine) = &*self.known_machine() {
             return Ok(Arc::clone(machine));
         }
         let _turn = self.examining.take().await;
-        if let Some(machine) = &self.state().machine {
+        if let Some(machine) = &*self.known_machine() {
             return Ok(Arc::clone(machine));
         }
         let options = self.options.clone();
         let examined = blocking(move || Machine::examine(&options)).await;
         let examined = examined.map_err(|error| Failure::unavailable("start", error.to_string()))??;
         let machine = Arc::new(examined);
-        self.state().machine = Some(Arc::clone(&machine));
+        *self.known_machine() = Some(Arc::clone(&machine));
         Ok(machine)
     }
 
@@ -128,100 +146,166 @@ impl Pool {
         .await
     }
 
-    fn terms<'a>(&'a self, job: &'a Job<'a>) -> Terms<'a> {
+    fn terms<'a>(&'a self, job: &'a Job<'a>, policy: &Policy) -> Terms<'a> {
         Terms {
             host: Host::new(job, &self.http),
             asks: self.options.asks,
             deadline: self.timer.deadline(Instant::now() + job.time),
             keep: false,
             knows_source: false,
-            filter: "none",
+            filter: filter_name(policy.programs),
         }
     }
 
     /// Runs a job in a fork of a warm interpreter.
-    async fn fork(&self, machine: &Machine, job: &Job<'_>, printed: &mut String) -> Result<Value, Failure> {
-        let lease = self.lease(machine).await?;
-        let Lease { mut worker, .. } = lease;
-        let outcome = call(&mut worker, job, self.terms(job)).await;
-        Self::finish(&mut worker, outcome, printed)
+    async fn fork(
+        &self,
+        machine: &Machine,
+        job: &Job<'_>,
+        policy: &Policy,
+        printed: &mut String,
+    ) -> Result<Value, Failure> {
+        let (lent, mut worker) = self.lease(machine, policy).await?;
+        self.confine(machine, &mut worker, policy)?;
+        let outcome = call(&mut worker, job, self.terms(job, policy)).await;
+        let result = finish(&mut worker, outcome, printed);
+        // The worker is ended first: the next is made when everything of this one is gone.
+        drop(worker);
+        drop(lent);
+        result
     }
 
     /// Runs a job in an interpreter of its own.
-    async fn spawn(&self, machine: &Machine, job: &Job<'_>, printed: &mut String) -> Result<Value, Failure> {
-        let assignment = machine.assignment(Role::Worker, &self.options);
+    async fn spawn(
+        &self,
+        machine: &Machine,
+        job: &Job<'_>,
+        policy: &Policy,
+        printed: &mut String,
+    ) -> Result<Value, Failure> {
+        let role = Role::Worker { rules: policy.rules_to_start(machine), programs: policy.programs };
+        let assignment = machine.assignment(role, policy, &self.options);
         let mut worker = Zygote::launch_worker(&self.options.launcher, &assignment, &machine.reactor)
             .map_err(|error| self.not_launched(&error))?;
-        let outcome = call(&mut worker, job, self.terms(job)).await;
-        Self::finish(&mut worker, outcome, printed)
+        let outcome = call(&mut worker, job, self.terms(job, policy)).await;
+        let result = finish(&mut worker, outcome, printed);
+        match worker.start_failure() {
+            Some(why) if matches!(result, Err(Failure::Died(_))) => Err(Failure::unavailable("start", why)),
+            _ => result,
+        }
     }
 
-    fn finish(worker: &mut Worker, outcome: Outcome, printed: &mut String) -> Result<Value, Failure> {
-        *printed = worker.printed(&Context::from_waker(Waker::noop()));
-        outcome.result
+    /// Runs a job in a worker that has run the same source before, if there is one.
+    async fn reuse(
+        &self,
+        machine: &Machine,
+        job: &Job<'_>,
+        policy: Policy,
+        printed: &mut String,
+    ) -> Result<Value, Failure> {
+        let purpose = Purpose {
+            file: job.file.to_owned(),
+            path: job.own_directory.clone(),
+            source: Digest::of(job.source.as_bytes()),
+            policy,
+        };
+        let policy = &purpose.policy;
+        let known = self.shelf.take_kept(&purpose);
+        let knows_source = known.is_some();
+        let mut kept = match known {
+            Some(kept) => kept,
+            None => {
+                let mut worker = self.bring_up(machine, policy).await?;
+                self.confine(machine, &mut worker, policy)?;
+                Kept { worker, calls: 0 }
+            }
+        };
+        let terms = Terms { keep: true, knows_source, ..self.terms(job, policy) };
+        let outcome = call(&mut kept.worker, job, terms).await;
+        let ready = outcome.ready;
+        let result = finish(&mut kept.worker, outcome, printed);
+        kept.calls += 1;
+        if ready && kept.calls < MOST_CALLS {
+            self.shelf.put_kept(purpose, kept);
+        }
+        result
     }
 
-    fn not_launched(&self, error: &std::io::Error) -> Failure {
+    /// Gives a worker the rules for files that it has to put itself under.
+    fn confine(&self, machine: &Machine, worker: &mut Worker, policy: &Policy) -> Result<(), Failure> {
+        if machine.layers.landlock {
+            worker.confine(self.rulesets.get(policy)?);
+        }
+        Ok(())
+    }
+
+    fn not_launched(&self, error: &io::Error) -> Failure {
         let program = self.options.launcher.program.display();
         Failure::unavailable("start", format!("`{program}` cannot be started: {error}"))
     }
 
-    /// A worker of a zygote that nobody else uses.
-    async fn lease(&self, machine: &Machine) -> Result<Lease<'_>, Failure> {
+    fn launch(&self, machine: &Machine, policy: &Policy) -> Result<Arc<Zygote>, Failure> {
+        let assignment = machine.assignment(Role::Zygote, policy, &self.options);
+        Zygote::launch(&self.options.launcher, &assignment, &machine.reactor)
+            .map_err(|error| self.not_launched(&error))
+    }
+
+    /// The worker that a zygote makes.
+    async fn worker_of(&self, zygote: &Arc<Zygote>) -> Result<Worker, Failure> {
+        let worker = self.within(self.options.start, poll_fn(|cx| zygote.poll_worker(cx))).await;
+        worker.unwrap_or_else(|| Err(Failure::unavailable("start", "the interpreter does not start in time")))
+    }
+
+    /// A worker, and the zygote that nobody else uses until it is given back.
+    async fn lease(&self, machine: &Machine, policy: &Policy) -> Result<(Lent, Worker), Failure> {
         loop {
-            let idle = self.take_idle();
-            let known = idle.is_some();
-            let zygote = match idle {
+            let known = self.shelf.take_zygote(&policy.view);
+            let fresh = known.is_none();
+            let zygote = match known {
                 Some(zygote) => zygote,
-                None => {
-                    let assignment = machine.assignment(Role::Zygote, &self.options);
-                    Zygote::launch(&self.options.launcher, &assignment, &machine.reactor)
-                        .map_err(|error| self.not_launched(&error))?
-                }
+                None => self.launch(machine, policy)?,
             };
-            let lent = Lent { pool: self, zygote };
-            let worker = self.within(self.options.start, poll_fn(|cx| lent.zygote.poll_worker(cx))).await;
-            match worker {
-                Some(Ok(worker)) => return Ok(Lease { worker, lent }),
+            match self.worker_of(&zygote).await {
+                Ok(worker) => {
+                    let lent = Lent { shelf: Arc::clone(&self.shelf), view: policy.view.clone(), zygote };
+                    return Ok((lent, worker));
+                }
+                Err(failure) if fresh => return Err(failure),
                 // It ended while nobody looked: another takes its place.
-                Some(Err(_)) if known => {}
-                Some(Err(failure)) => return Err(failure),
-                None => return Err(Failure::unavailable("start", "the interpreter does not start in time")),
+                Err(_) => {}
             }
         }
     }
 
-    fn take_idle(&self) -> Option<Arc<Zygote>> {
-        let mut state = self.state();
-        while let Some(idle) = state.idle.pop() {
-            if idle.zygote.is_there() {
-                return Some(idle.zygote);
-            }
-        }
-        None
+    /// A worker that is to be kept.
+    async fn bring_up(&self, machine: &Machine, policy: &Policy) -> Result<Worker, Failure> {
+        let zygote = self.shelf.nursery(&policy.view, || self.launch(machine, policy))?;
+        let worker = self.worker_of(&zygote).await?;
+        // The next one is made while nobody waits for it.
+        zygote.order(Order::Fork);
+        Ok(worker)
     }
 }
 
-/// A worker, and the zygote that is lent for it. The worker is dropped first.
-struct Lease<'p> {
-    worker: Worker,
-    #[expect(dead_code, reason = "gives the zygote back when it is dropped")]
-    lent: Lent<'p>,
+/// The result, and what was printed on the way to it.
+fn finish(worker: &mut Worker, outcome: Outcome, printed: &mut String) -> Result<Value, Failure> {
+    *printed = worker.printed(&Context::from_waker(Waker::noop()));
+    outcome.result
 }
 
-/// A zygote that goes back to the pool.
-struct Lent<'p> {
-    pool: &'p Pool,
+/// A zygote that goes back on the shelf, after its worker was ended.
+struct Lent {
+    shelf: Arc<Shelf>,
+    view: View,
     zygote: Arc<Zygote>,
 }
 
-impl Drop for Lent<'_> {
+impl Drop for Lent {
     fn drop(&mut self) {
-        // Its worker was ended before; the next is made while nobody waits for it.
+        // The next worker is made while nobody waits for it.
         self.zygote.order(Order::Fork);
         if self.zygote.is_there() {
-            let idle = Idle { zygote: Arc::clone(&self.zygote), since: Instant::now() };
-            self.pool.state().idle.push(idle);
+            self.shelf.put_zygote(std::mem::take(&mut self.view), Arc::clone(&self.zygote));
         }
     }
 }

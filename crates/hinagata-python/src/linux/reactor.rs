@@ -88,10 +88,8 @@ impl Reactor {
             state.sources.insert(number, Arc::clone(source));
             number
         };
-        let flags = epoll::EventFlags::IN
-            | epoll::EventFlags::OUT
-            | epoll::EventFlags::RDHUP
-            | epoll::EventFlags::ET;
+        let flags =
+            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(&shared.epoll, io, epoll::EventData::new_u64(number), flags)
             .inspect_err(|_| drop(shared.state().sources.remove(&number)))?;
         Ok(number)
@@ -224,9 +222,7 @@ mod tests {
             theirs
         });
         let mut buffer = [0; 16];
-        let size = block_on(poll_fn(|cx| {
-            watched.poll_io(cx, |io| rustix::io::read(io, &mut buffer))
-        }));
+        let size = block_on(poll_fn(|cx| watched.poll_io(cx, |io| rustix::io::read(io, &mut buffer))));
         assert_eq!(size, Ok(5));
         writer.join().expect("ends");
     }

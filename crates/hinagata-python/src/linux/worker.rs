@@ -61,8 +61,13 @@ impl Worker {
     }
 
     /// Sends these rules with the first job.
-    pub(crate) fn confine(&mut self, ruleset: Option<Arc<OwnedFd>>) {
-        self.ruleset = ruleset;
+    pub(crate) fn confine(&mut self, ruleset: Arc<OwnedFd>) {
+        self.ruleset = Some(ruleset);
+    }
+
+    /// Why it did not become Python, if it did not.
+    pub(crate) fn start_failure(&self) -> Option<String> {
+        self.zygote.failure()
     }
 
     /// What it printed since the last time.

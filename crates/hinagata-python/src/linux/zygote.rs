@@ -107,9 +107,7 @@ impl Zygote {
     /// Gives an order. One that cannot be given is not missed: whoever waits for its effect hears that nobody is there.
     pub(crate) fn order(&self, order: Order) {
         let packet = serde_json::to_vec(&order).unwrap_or_default();
-        if packet::send(self.control.get(), &packet, &[]).is_err() {
-            self.inbox().gone.get_or_insert(Exit::Unknown);
-        }
+        let _ = packet::send(self.control.get(), &packet, &[]);
     }
 
     /// The lock is held for a few lines at a time, none of which can panic halfway.
@@ -155,6 +153,11 @@ impl Zygote {
         let mut inbox = self.inbox();
         while inbox.gone.is_none() && self.receive(&mut inbox) {}
         inbox.gone.is_none()
+    }
+
+    /// What it said could not be done.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.inbox().failed.clone()
     }
 
     fn poll_find<T>(
@@ -214,6 +217,8 @@ fn last_line(text: &str) -> Option<String> {
 impl Inbox {
     fn take(&mut self, received: Result<Packet, Errno>) {
         let said = match received {
+            // It ended without reading everything; what it said before comes next.
+            Err(Errno::CONNRESET) => return,
             Ok((bytes, descriptors)) if !bytes.is_empty() => {
                 serde_json::from_slice::<Said>(&bytes).ok().zip(Some(descriptors))
             }
@@ -223,7 +228,7 @@ impl Inbox {
             None => {
                 self.gone.get_or_insert(Exit::Unknown);
             }
-            Some((Said::Ready, _)) => {}
+            Some((Said::Ready | Said::Probed(_), _)) => {}
             Some((Said::Forked { pid }, descriptors)) => {
                 if let Ok([stream, process, printed]) = <[OwnedFd; 3]>::try_from(descriptors) {
                     self.forked.push_back(Forked { pid, stream, process, printed });

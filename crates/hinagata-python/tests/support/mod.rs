@@ -51,6 +51,26 @@ pub fn pool() -> HookPool {
     HookPool::new(options())
 }
 
+/// Waits until exactly `count` processes have `marker` among their arguments.
+///
+/// It never gives up: a process that stays makes the test hang, and the runner names it.
+pub fn processes_with(marker: &str, count: usize) {
+    let has = |path: PathBuf| {
+        let arguments = std::fs::read(path.join("cmdline")).unwrap_or_default();
+        arguments.split(|byte| *byte == 0).any(|argument| argument == marker.as_bytes())
+    };
+    let all = || {
+        std::fs::read_dir("/proc")
+            .expect("there are processes")
+            .flatten()
+            .filter(|entry| has(entry.path()))
+            .count()
+    };
+    while all() != count {
+        thread::yield_now();
+    }
+}
+
 /// An engine that answers simply.
 pub struct Engine;
 
@@ -71,7 +91,9 @@ impl Capabilities for Engine {
     fn read_file<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String>> {
         Box::pin(async move {
             match path {
-                "absent" => Err(Error::new(Code::Validation, "there is no file `absent`").with("reason", "file")),
+                "absent" => {
+                    Err(Error::new(Code::Validation, "there is no file `absent`").with("reason", "file"))
+                }
                 path => Ok(format!("content of {path}")),
             }
         })
@@ -91,6 +113,7 @@ pub struct Ask<'a> {
     pub withheld: Vec<&'a str>,
     pub workspace: PathBuf,
     pub own_directory: PathBuf,
+    pub root: PathBuf,
     pub time: Duration,
 }
 
@@ -103,6 +126,7 @@ impl<'a> Ask<'a> {
             withheld: Vec::new(),
             workspace: PathBuf::from("/no/such/workspace"),
             own_directory: PathBuf::from("/no/such/prompt"),
+            root: PathBuf::from("/no/such/root"),
             time: Duration::from_secs(60),
         }
     }
@@ -139,7 +163,7 @@ impl<'a> Ask<'a> {
             permissions: self.permissions.clone(),
             withheld: self.withheld.clone(),
             context,
-            root: Path::new("/no/such/root"),
+            root: &self.root,
             workspace: self.workspace.clone(),
             own_directory: Some(self.own_directory.clone()),
             time: self.time,

@@ -1,10 +1,10 @@
-//! What a launcher is told to become.
+//! What a launcher is told to become, and what comes back.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox::Layers;
+use crate::{linux::sandbox::landlock::Rules, sandbox::Layers};
 
 /// What a launcher is told to become, in the first packet on its input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -14,18 +14,29 @@ pub(crate) struct Assignment {
     pub(crate) python: PathBuf,
     /// The layers to be in; one that cannot be made is a failure.
     pub(crate) layers: Layers,
+    /// What its root directory holds, where it has one of its own.
+    pub(crate) visible: Vec<PathBuf>,
+    /// Whether the kernel keeps signals inside, so that processes may send some to each other.
+    pub(crate) signals: bool,
     /// Bytes of address space of a process.
     pub(crate) memory: u64,
 }
 
 /// What becomes of a launcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
     /// A warm interpreter that forks workers; it speaks over the input.
     Zygote,
     /// One worker; its stream is the output.
-    Worker,
+    Worker {
+        /// What it may read and execute.
+        rules: Rules,
+        /// Whether it may start programs.
+        programs: bool,
+    },
+    /// Nothing: it tells which layers it could make.
+    Probe,
 }
 
 /// What a launcher, or the zygote that it became, says.
@@ -34,18 +45,29 @@ pub(crate) enum Role {
 pub(crate) enum Said {
     /// The zygote is warm.
     Ready,
-    /// There is a new worker; its stream and its process stand beside the packet.
+    /// There is a new worker; its stream, its process and what it prints stand beside the packet.
     Forked { pid: u32 },
     /// A worker ended.
-    Exited {
-        pid: u32,
-        code: Option<i32>,
-        signal: Option<i32>,
-    },
+    Exited { pid: u32, code: Option<i32>, signal: Option<i32> },
     /// Something could not be done.
     Failed { error: String },
     /// The interpreter ended.
     Gone { code: Option<i32>, signal: Option<i32> },
+    /// What was found out.
+    Probed(Probed),
+}
+
+/// What this machine can do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Probed {
+    /// The version of Landlock; 0 for none.
+    pub(crate) landlock_version: i32,
+    /// Why a layer cannot be made.
+    pub(crate) landlock: Option<String>,
+    pub(crate) namespaces: Option<String>,
+    pub(crate) seccomp: Option<String>,
+    /// Whether the number of processes is bounded.
+    pub(crate) bounded: bool,
 }
 
 /// What a zygote is told.

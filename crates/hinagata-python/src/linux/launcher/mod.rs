@@ -2,9 +2,10 @@
 //!
 //! It is our own binary, started anew: between a fork and an exec of a program with threads next to nothing may be
 //! done, while a fresh process with one thread can take its time. It reads an [`Assignment`] from its input, forks once,
-//! and the child confines itself and executes Python. The parent stays as the [supervisor](supervisor).
+//! and the child confines itself and executes Python. The parent stays as the supervisor.
 
 mod assignment;
+mod probe;
 mod supervisor;
 
 use std::{
@@ -18,15 +19,29 @@ use rustix::{
     process::{Pid, Signal, getpid, set_child_subreaper, set_parent_process_death_signal, setsid},
     stdio::{dup2_stdout, stderr, stdin},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-pub(crate) use self::assignment::{Assignment, Order, Role, Said};
-use super::packet;
+pub(crate) use self::assignment::{Assignment, Order, Probed, Role, Said};
+use super::{
+    packet,
+    sandbox::{
+        landlock, limits, namespace, root,
+        seccomp::{self, Purpose},
+    },
+};
 
 /// What a zygote runs.
-const ZYGOTE: &str = concat!(include_str!("../../../python/worker.py"), include_str!("../../../python/zygote.py"));
+const ZYGOTE: &str = concat!(
+    include_str!("../../../python/worker.py"),
+    include_str!("../../../python/kernel.py"),
+    include_str!("../../../python/zygote.py")
+);
 /// What a single worker runs.
-const WORKER: &str = concat!(include_str!("../../../python/worker.py"), include_str!("../../../python/direct.py"));
+const WORKER: &str = concat!(
+    include_str!("../../../python/worker.py"),
+    include_str!("../../../python/kernel.py"),
+    include_str!("../../../python/direct.py")
+);
 
 /// Everything that Python finds in its environment.
 const ENVIRONMENT: [(&str, &str); 8] = [
@@ -47,7 +62,11 @@ pub(crate) fn run() -> ExitCode {
     let control = stdin();
     let failure = match prepare(control) {
         Ok(Side::Supervisor(pid)) => return supervisor::run(control, pid),
-        Ok(Side::Python(assignment)) => become_python(&assignment),
+        Ok(Side::Inner(assignment)) => become_python(&assignment),
+        Ok(Side::Probe(probed)) => {
+            tell(control, &Said::Probed(probed));
+            return ExitCode::SUCCESS;
+        }
         Err(failure) => failure,
     };
     tell(control, &Said::Failed { error: failure.to_string() });
@@ -63,7 +82,10 @@ fn tell(control: BorrowedFd<'_>, said: &Said) {
 /// The two processes that a launcher becomes.
 enum Side {
     Supervisor(Pid),
-    Python(Assignment),
+    /// Confines itself and becomes Python.
+    Inner(Assignment),
+    /// Has tried to confine itself.
+    Probe(Probed),
 }
 
 fn prepare(control: BorrowedFd<'_>) -> io::Result<Side> {
@@ -74,10 +96,25 @@ fn prepare(control: BorrowedFd<'_>) -> io::Result<Side> {
     let assignment: Assignment = serde_json::from_slice(&bytes)?;
     // What Python leaves behind comes to the supervisor.
     set_child_subreaper(Some(getpid()))?;
+    let entered = match assignment.layers.namespaces {
+        true => namespace::enter().map_err(|error| named("namespaces", &error)),
+        false => Ok(()),
+    };
+    if assignment.role != Role::Probe {
+        entered?;
+        return Ok(match fork()? {
+            Some(pid) => Side::Supervisor(pid),
+            None => Side::Inner(assignment),
+        });
+    }
     Ok(match fork()? {
         Some(pid) => Side::Supervisor(pid),
-        None => Side::Python(assignment),
+        None => Side::Probe(probe::all(&assignment, entered)),
     })
+}
+
+fn named(layer: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{layer}: {error}"))
 }
 
 /// Closes what the engine left open by mistake.
@@ -101,21 +138,56 @@ fn fork() -> io::Result<Option<Pid>> {
 
 /// Confines this process and executes Python; what comes back is why it could not.
 fn become_python(assignment: &Assignment) -> io::Error {
-    match confine_and_execute(assignment) {
+    match confine(assignment).and_then(|()| execute(assignment)) {
         Err(error) => error,
         Ok(never) => match never {},
     }
 }
 
-fn confine_and_execute(assignment: &Assignment) -> io::Result<Infallible> {
+/// Puts this process into all of its layers. The order matters: each step still needs what the next one takes away.
+fn confine(assignment: &Assignment) -> io::Result<()> {
+    let Assignment { layers, memory, .. } = assignment;
     // The kernel ends it with the supervisor.
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    if assignment.role == Role::Zygote {
-        dup2_stdout(stderr())?;
+    if layers.namespaces {
+        enter_root(assignment).map_err(|error| named("a root directory of its own", &error))?;
     }
+    let apart = layers.namespaces || limits::leave_root();
+    limits::set(*memory, apart).map_err(|error| named("limits", &error))?;
+    limits::drop_privileges().map_err(|error| named("privileges", &error))?;
+    if layers.landlock {
+        let rules = match &assignment.role {
+            Role::Worker { rules, .. } => rules.clone(),
+            Role::Zygote | Role::Probe => landlock::everything(),
+        };
+        landlock::restrict(&rules).map_err(|error| io::Error::other(format!("Landlock: {error}")))?;
+    }
+    if layers.seccomp {
+        // A worker still has to become Python; it goes on from there by itself.
+        seccomp::install(Purpose::Zygote).map_err(|error| io::Error::other(format!("seccomp: {error}")))?;
+    }
+    Ok(())
+}
+
+/// A root of its own, and a bound on the processes in there. Whether that bound holds is returned.
+fn enter_root(assignment: &Assignment) -> io::Result<bool> {
+    let processes = root::enter(&assignment.visible)?;
+    let bounded = processes && namespace::bound_processes();
+    root::close()?;
+    Ok(bounded)
+}
+
+fn execute(assignment: &Assignment) -> io::Result<Infallible> {
+    let filters = filters(assignment);
     let (script, config) = match assignment.role {
-        Role::Zygote => (ZYGOTE, json!({"pid_namespace": assignment.layers.namespaces, "filters": {}})),
-        Role::Worker => (WORKER, json!({"socket": true})),
+        Role::Worker { programs, .. } => {
+            let filter = filters.get(filter_name(programs)).cloned().unwrap_or_default();
+            (WORKER, json!({"socket": true, "filter": filter}))
+        }
+        Role::Zygote | Role::Probe => {
+            dup2_stdout(stderr())?;
+            (ZYGOTE, json!({"pid_namespace": assignment.layers.namespaces, "filters": filters}))
+        }
     };
     // Isolated from the environment and the user's packages, no bytecode written, UTF-8 everywhere.
     let error = Command::new(&assignment.python)
@@ -125,4 +197,21 @@ fn confine_and_execute(assignment: &Assignment) -> io::Result<Infallible> {
         .current_dir("/")
         .exec();
     Err(io::Error::new(error.kind(), format!("cannot execute {}: {error}", assignment.python.display())))
+}
+
+/// The filters that a zygote puts its workers into, by name.
+fn filters(assignment: &Assignment) -> Value {
+    if !assignment.layers.seccomp {
+        return json!({});
+    }
+    let of = |programs: bool| -> Vec<String> {
+        let purpose = Purpose::Worker { programs, signals: assignment.signals };
+        seccomp::programs(purpose).unwrap_or_default().iter().map(seccomp::to_hex).collect()
+    };
+    json!({filter_name(false): of(false), filter_name(true): of(true)})
+}
+
+/// The name of the filter for workers that may start programs, or may not.
+pub(crate) fn filter_name(programs: bool) -> &'static str {
+    if programs { "programs" } else { "plain" }
 }

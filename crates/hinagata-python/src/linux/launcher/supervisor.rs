@@ -10,8 +10,8 @@ use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,
     process::{
-        Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, pidfd_open,
-        pidfd_send_signal, wait, waitpid,
+        Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group,
+        pidfd_open, pidfd_send_signal, wait, waitpid,
     },
     stdio::{dup2_stdout, stderr},
 };

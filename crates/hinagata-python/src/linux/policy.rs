@@ -1,0 +1,138 @@
+//! What a job may see and do, as the layers want to hear it.
+
+use std::{
+    collections::HashMap,
+    fs,
+    os::{fd::OwnedFd, unix::fs::MetadataExt as _},
+    path::{Path, PathBuf, absolute},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hinagata::ports::Job;
+
+use super::{
+    machine::Machine,
+    sandbox::landlock::{self, Rules},
+};
+use crate::failure::Failure;
+
+/// What every interpreter and program reads: libraries, and how times and names are written.
+const LIBRARIES: [&str; 14] = [
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/share/zoneinfo",
+    "/usr/share/locale",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/timezone",
+    "/nix/store",
+    "/gnu/store",
+];
+/// Where programs are, and what they read.
+const PROGRAMS: [&str; 6] = ["/usr", "/bin", "/sbin", "/etc/alternatives", "/etc/gitconfig", "/etc/inputrc"];
+/// Devices that can be read.
+const DEVICES: [&str; 4] = ["/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+/// Most rules that are kept ready.
+const MOST_KEPT: usize = 256;
+
+/// What a job may see and do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Policy {
+    /// What is visible beside the system, where there is a root of its own; workers of the same can share a zygote.
+    pub(crate) view: Vec<PathBuf>,
+    pub(crate) rules: Rules,
+    /// Whether it may start programs.
+    pub(crate) programs: bool,
+}
+
+impl Policy {
+    /// What `job` may, with the layers of `machine`.
+    pub(crate) fn of(job: &Job<'_>, machine: &Machine) -> Self {
+        let allowed = |name: &str| job.permissions.contains(&name);
+        let programs = allowed("subprocess");
+        let own = job.own_directory.as_deref().and_then(|own| absolute(own).ok());
+        let workspace = allowed("read_file").then(|| absolute(&job.workspace).ok()).flatten();
+        let mut read: Vec<PathBuf> = [&own, &workspace].into_iter().flatten().cloned().collect();
+        let view = match (machine.layers.namespaces, machine.layers.landlock) {
+            (false, _) => Vec::new(),
+            // No other layer is exact: this one is.
+            (true, false) => sorted(read.clone()),
+            // Landlock is exact; this layer can be shared by the prompts of a workspace.
+            (true, true) => match workspace {
+                Some(workspace) => sorted(absolute(job.root).into_iter().chain([workspace]).collect()),
+                None => own.as_deref().and_then(Path::parent).map(Path::to_owned).into_iter().collect(),
+            },
+        };
+        let interpreter = machine.interpreter.roots();
+        let system = || LIBRARIES.map(PathBuf::from).into_iter().chain(interpreter.iter().cloned());
+        read.extend(DEVICES.map(PathBuf::from));
+        let execute = match programs {
+            true => system().chain(PROGRAMS.map(PathBuf::from)).collect(),
+            false => {
+                read.extend(system());
+                Vec::new()
+            }
+        };
+        Self { view, rules: Rules { read, execute }, programs }
+    }
+
+    /// The rules of an interpreter that is started under them, and has to be executed first.
+    pub(crate) fn rules_to_start(&self, machine: &Machine) -> Rules {
+        let mut rules = self.rules.clone();
+        rules.execute.extend(LIBRARIES.map(PathBuf::from));
+        rules.execute.push(machine.interpreter.executable.clone());
+        rules
+    }
+
+    /// Everything that a root of its own holds.
+    pub(crate) fn visible(&self, machine: &Machine) -> Vec<PathBuf> {
+        let mut all = system(&machine.interpreter.roots());
+        all.extend(self.view.iter().cloned());
+        all
+    }
+}
+
+/// What a root of its own holds for an interpreter and for programs.
+pub(crate) fn system(interpreter: &[PathBuf]) -> Vec<PathBuf> {
+    let fixed = LIBRARIES.iter().chain(&PROGRAMS).map(PathBuf::from);
+    fixed.chain(interpreter.iter().cloned()).collect()
+}
+
+fn sorted(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// Rules that were handed to the kernel and can be used again.
+#[derive(Default)]
+pub(crate) struct Rulesets(Mutex<HashMap<Key, Arc<OwnedFd>>>);
+
+/// A directory that was replaced by another of its name has other rules.
+type Key = (Rules, Vec<Option<(u64, u64)>>);
+
+impl Rulesets {
+    /// The descriptor of the rules of `policy`.
+    pub(crate) fn get(&self, policy: &Policy) -> Result<Arc<OwnedFd>, Failure> {
+        let identity = |path: &PathBuf| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+        // The first ones are of the job; the others are of the system and stay.
+        let key = (policy.rules.clone(), policy.rules.read.iter().take(2).map(identity).collect());
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept.get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let failed = |why: String| Failure::unavailable("sandbox", format!("Landlock: {why}"));
+        let made = landlock::descriptor(&policy.rules).map_err(|error| failed(error.to_string()))?;
+        let made = Arc::new(made.ok_or_else(|| failed("the kernel has none".to_owned()))?);
+        if kept.len() >= MOST_KEPT {
+            kept.clear();
+        }
+        kept.insert(key, Arc::clone(&made));
+        Ok(made)
+    }
+}

@@ -1,0 +1,89 @@
+//! Limits of resources.
+
+use std::{fs, io};
+
+use rustix::{
+    process::{Gid, Resource, Rlimit, Uid, geteuid, getpid, getuid, setrlimit},
+    thread::{
+        CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
+        set_capabilities, set_no_new_privs, set_thread_res_uid,
+    },
+};
+
+/// Processes and threads of a zygote with its workers.
+const PROCESSES: u64 = 64;
+/// The same where others of the same user count too.
+const MORE_PROCESSES: u64 = 256;
+const DESCRIPTORS: u64 = 256;
+
+/// Sets every limit. `alone` says whether the processes of this user are counted apart from those outside.
+pub(crate) fn set(memory: u64, alone: bool) -> io::Result<()> {
+    let processes = match alone {
+        true => PROCESSES,
+        false => processes_of(getuid()).saturating_add(MORE_PROCESSES),
+    };
+    for (resource, most) in [
+        (Resource::As, memory),
+        (Resource::Nproc, processes),
+        (Resource::Nofile, DESCRIPTORS),
+        // Nothing is written to files, no matter what else fails; pipes and sockets are no files.
+        (Resource::Fsize, 0),
+        (Resource::Core, 0),
+        (Resource::Memlock, 0),
+        (Resource::Msgqueue, 0),
+    ] {
+        set_one(resource, most)?;
+    }
+    Ok(())
+}
+
+fn set_one(resource: Resource, most: u64) -> io::Result<()> {
+    let before = rustix::process::getrlimit(resource).maximum;
+    let most = before.map_or(most, |before| before.min(most));
+    setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    Ok(())
+}
+
+/// Processes and threads of a user, as far as they can be seen.
+fn processes_of(user: Uid) -> u64 {
+    let Ok(entries) = fs::read_dir("/proc") else { return 0 };
+    let threads = |entry: fs::DirEntry| {
+        entry.file_name().to_str()?.parse::<u32>().ok()?;
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        let field =
+            |name: &str| status.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next();
+        let real: u32 = field("Uid:")?.parse().ok()?;
+        (real == user.as_raw()).then(|| field("Threads:")?.parse::<u64>().ok()).flatten()
+    };
+    entries.filter_map(|entry| threads(entry.ok()?)).sum()
+}
+
+/// Takes a real user of its own for a process of root, which no limit on processes would hold otherwise.
+///
+/// The effective user, by which files are opened, stays. Whether it was done is returned.
+pub(crate) fn leave_root() -> bool {
+    if !geteuid().is_root() || !getuid().is_root() {
+        return false;
+    }
+    // A number that nobody else has: the processes of a zygote are counted by it.
+    let own = 0x7f00_0000 | getpid().as_raw_nonzero().get().unsigned_abs() & 0x00ff_ffff;
+    set_thread_res_uid(Uid::from_raw(own), geteuid(), geteuid()).is_ok()
+}
+
+/// Gives up every privilege, for this process and all programs that it executes.
+pub(crate) fn drop_privileges() -> io::Result<()> {
+    // Without privileges there is nothing to remove, and these fail.
+    let _ = clear_ambient_capability_set();
+    for capability in CapabilitySet::all().iter() {
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    set_no_new_privs(true)?;
+    Ok(())
+}
+
+/// The user and the group of this process, for maps of a namespace.
+pub(crate) fn identity() -> (Uid, Gid) {
+    (geteuid(), rustix::process::getegid())
+}

@@ -1,0 +1,183 @@
+//! Filters of system calls.
+//!
+//! Two lists decide. A call that is *known and refused* is answered with EACCES, so that authors see a PermissionError; one
+//! that is not known at all, as a kernel newer than this list may have, with ENOSYS, so that programs take the way
+//! that they take on older kernels. What is left runs. The numbers of the 32-bit modes are not known either.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch,
+};
+
+use super::calls::{HARMLESS, REFUSED};
+
+/// What a process is filtered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A zygote, which forks workers and confines them further.
+    Zygote,
+    /// A worker.
+    Worker {
+        /// Whether it may start programs.
+        programs: bool,
+        /// Whether the kernel keeps its signals from others, so that it may send some.
+        signals: bool,
+    },
+}
+
+/// The programs that a process installs, one after the other; `None` where there are none for this processor.
+pub(crate) fn programs(purpose: Purpose) -> Option<Vec<BpfProgram>> {
+    let processor = TargetArch::try_from(std::env::consts::ARCH).ok()?;
+    let refused = refused(purpose);
+    let known = HARMLESS.iter().chain(REFUSED).map(|call| (*call, Vec::new()));
+    let known: BTreeMap<i64, Vec<SeccompRule>> =
+        known.chain(refused.keys().map(|call| (*call, Vec::new()))).collect();
+    let refuse = SeccompAction::Errno(libc::EACCES.unsigned_abs());
+    let absent = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let filters = [
+        SeccompFilter::new(known, absent, SeccompAction::Allow, processor),
+        SeccompFilter::new(refused, SeccompAction::Allow, refuse, processor),
+    ];
+    filters.into_iter().map(|filter| filter.ok()?.try_into().ok()).collect()
+}
+
+/// Puts this process into the filters of its purpose, for good.
+pub(crate) fn install(purpose: Purpose) -> Result<(), String> {
+    let programs = programs(purpose).ok_or_else(|| "there are no filters for this processor".to_owned())?;
+    programs
+        .iter()
+        .try_for_each(|program| seccompiler::apply_filter(program))
+        .map_err(|error| error.to_string())
+}
+
+/// A program as the kernel reads it, in hexadecimal digits.
+pub(crate) fn to_hex(program: &BpfProgram) -> String {
+    let bytes = program.iter().flat_map(|line| {
+        let [c0, c1] = line.code.to_ne_bytes();
+        let [k0, k1, k2, k3] = line.k.to_ne_bytes();
+        [c0, c1, line.jt, line.jf, k0, k1, k2, k3]
+    });
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn refused(purpose: Purpose) -> Rules {
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let mut when = |call: i64, conditions: Vec<SeccompCondition>| {
+        rules.entry(call).or_default().extend(SeccompRule::new(conditions));
+    };
+    // Only a stream between two of its own ends: the ends of other kinds can be turned to sockets of others.
+    when(libc::SYS_socketpair, vec![argument(0, Compare::Ne, libc::AF_UNIX)]);
+    when(libc::SYS_socketpair, vec![argument(1, Compare::MaskedEq(0xf), libc::SOCK_DGRAM)]);
+    when(libc::SYS_socketpair, vec![argument(1, Compare::MaskedEq(0xf), libc::SOCK_SEQPACKET)]);
+    when(libc::SYS_socketpair, vec![argument(1, Compare::MaskedEq(0xf), libc::SOCK_RAW)]);
+    // Limits of itself only.
+    when(libc::SYS_prlimit64, vec![argument(0, Compare::Ne, 0)]);
+    for flag in NAMESPACES {
+        when(libc::SYS_clone, vec![masked(0, *flag, *flag)]);
+    }
+    // Input of a terminal cannot be forged.
+    when(libc::SYS_ioctl, vec![argument(1, Compare::Eq, TIOCSTI)]);
+    if let Purpose::Worker { programs, signals } = purpose {
+        worker(&mut rules, programs, signals);
+    }
+    rules
+}
+
+fn worker(rules: &mut Rules, programs: bool, signals: bool) {
+    let always = |rules: &mut Rules, calls: &[i64]| {
+        for call in calls {
+            rules.insert(*call, Vec::new());
+        }
+    };
+    // It stays in its group and session, which is how it is ended; and its layers stay as they are.
+    always(rules, &[libc::SYS_setsid, libc::SYS_setpgid, libc::SYS_seccomp]);
+    always(rules, super::calls::LANDLOCK);
+    let harmless = PRCTL.iter().map(|option| argument(0, Compare::Ne, *option)).collect();
+    rules.entry(libc::SYS_prctl).or_default().extend(SeccompRule::new(harmless));
+    if !programs {
+        always(rules, super::calls::PROGRAMS);
+        // A thread is no program.
+        let thread = u64::from(libc::CLONE_THREAD.unsigned_abs());
+        rules.entry(libc::SYS_clone).or_default().extend(SeccompRule::new(vec![masked(0, thread, 0)]));
+    }
+    if !(programs && signals) {
+        always(rules, super::calls::SIGNALS);
+    }
+}
+
+const TIOCSTI: i32 = 0x5412;
+
+/// Options of `prctl` that concern the process alone and undo nothing.
+const PRCTL: &[i32] = &[
+    libc::PR_GET_PDEATHSIG,
+    libc::PR_GET_DUMPABLE,
+    libc::PR_SET_NAME,
+    libc::PR_GET_NAME,
+    libc::PR_CAPBSET_READ,
+    libc::PR_SET_TIMERSLACK,
+    libc::PR_GET_TIMERSLACK,
+    libc::PR_SET_NO_NEW_PRIVS,
+    libc::PR_GET_NO_NEW_PRIVS,
+    libc::PR_GET_TID_ADDRESS,
+    libc::PR_SET_THP_DISABLE,
+    libc::PR_GET_THP_DISABLE,
+    // The names of areas of memory, which allocators set.
+    0x5356_4d41,
+];
+
+const NAMESPACES: &[u64] = &[
+    libc::CLONE_NEWUSER as u64,
+    libc::CLONE_NEWNS as u64,
+    libc::CLONE_NEWPID as u64,
+    libc::CLONE_NEWNET as u64,
+    libc::CLONE_NEWIPC as u64,
+    libc::CLONE_NEWUTS as u64,
+    libc::CLONE_NEWCGROUP as u64,
+];
+
+fn argument(index: u8, compare: Compare, value: i32) -> SeccompCondition {
+    condition(index, compare, u64::from(value.unsigned_abs()))
+}
+
+fn masked(index: u8, mask: u64, value: u64) -> SeccompCondition {
+    condition(index, Compare::MaskedEq(mask), value)
+}
+
+fn condition(index: u8, compare: Compare, value: u64) -> SeccompCondition {
+    SeccompCondition::new(index, Length::Dword, compare, value).expect("a call has six arguments")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    const PURPOSES: [Purpose; 5] = [
+        Purpose::Zygote,
+        Purpose::Worker { programs: true, signals: true },
+        Purpose::Worker { programs: true, signals: false },
+        Purpose::Worker { programs: false, signals: true },
+        Purpose::Worker { programs: false, signals: false },
+    ];
+
+    #[test]
+    fn the_lists_do_not_contradict_each_other() {
+        let harmless: HashSet<_> = HARMLESS.iter().collect();
+        assert!(REFUSED.iter().all(|call| !harmless.contains(call)));
+        assert_eq!(harmless.len(), HARMLESS.len(), "each is listed once");
+    }
+
+    #[test]
+    fn filters_are_as_short_as_the_kernel_wants_them() {
+        for purpose in PURPOSES {
+            let programs = programs(purpose).expect("this processor is known");
+            assert!(programs.iter().all(|program| program.len() < 4096), "{purpose:?}");
+            assert_eq!(to_hex(&programs[0]).len(), programs[0].len() * 16);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+# permissions: read_file, subprocess
+# reason: PermissionError, FileNotFoundError
+# alone: landlock, namespaces
+
+def attempt(given):
+    return open(f"/proc/{os.getppid()}/environ", "rb").read()
