@@ -47,6 +47,18 @@ impl Installer {
         Ok(place)
     }
 
+    /// The command of the product, built as it is shipped.
+    pub(crate) fn hina(&self) -> Result<PathBuf> {
+        let manifest = self.home.with_file_name("Cargo.toml");
+        let target = self.cache.join("target");
+        let mut build = Command::new("cargo");
+        build
+            .args(["build", "--release", "--quiet", "--package", "hinagata-cli", "--manifest-path"])
+            .arg(manifest);
+        run(build.env("CARGO_TARGET_DIR", &target))?;
+        Ok(target.join("release/hina"))
+    }
+
     /// The peer in Go, built by the toolchain of [`Installer::python`].
     pub(crate) fn go_peer(&self) -> Result<PathBuf> {
         let go = self.python()?.with_file_name("go");

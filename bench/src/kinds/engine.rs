@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::hint::black_box;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use hinagata::{Catalog, CatalogOptions, Engine, Request};
 use hinagata_template::{Engine as EngineName, Options, Render, Template};
 use hinagata_value::Limits;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::install::Installer;
 use crate::measure::{Contest, Peer};
@@ -27,6 +28,8 @@ const OPENING: Goal = Goal { must: 3.0, stretch: None };
 const RENDER: Goal = Goal { must: 1.5, stretch: None };
 /// Among many prompts beside among few: what a render costs must not depend on what it does not use.
 const AMONG: Goal = Goal { must: 1.1, stretch: None };
+/// A process that renders one prompt, beside one that only gets ready to.
+const START: Goal = Goal { must: 0.3, stretch: None };
 
 pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
     let many = Workspace::make(&installer.cache, MANY)?;
@@ -36,6 +39,7 @@ pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
         contests.push(render(&few, files)?);
     }
     contests.push(among(&few, &many));
+    contests.push(start(installer, &many)?);
     Ok(contests)
 }
 
@@ -128,6 +132,68 @@ fn rendering(workspace: &Workspace, variables: Value) -> Entrant {
     };
     let again = render.clone();
     Entrant::local("", move || Ok(again()?.into_bytes()), move || drop(black_box(render())))
+}
+
+/// `hina render` in the large workspace, beside a Python that imports Jinja2.
+fn start(installer: &Installer, many: &Workspace) -> Result<Contest> {
+    let variables = installer.cache.join("target-variables.json");
+    std::fs::write(&variables, tree::target_variables(8).to_string())?;
+    Ok(Contest {
+        kind: KIND,
+        name: format!("`hina render` among {MANY}"),
+        expected: None,
+        ours: Entrant::new(hina(installer, many, &variables)),
+        peers: vec![Peer {
+            name: "python -c 'import jinja2'",
+            goal: Some(START),
+            entrant: Entrant::new(importing(installer, &variables)),
+        }],
+    })
+}
+
+fn hina(installer: &Installer, many: &Workspace, variables: &Path) -> Result<Box<dyn Side>> {
+    let (hina, root, variables) = (installer.hina()?, many.root.clone(), variables.to_owned());
+    let command = move || {
+        let mut command = Command::new(&hina);
+        command.arg("--root").arg(&root).args(["render", TARGET, "--vars"]).arg(&variables);
+        command
+    };
+    // Once beforehand: where it cannot render, it is absent.
+    let text = without_newline(printed(&mut command())?);
+    Ok(Box::new(ProcessSide::new(String::new(), command, move || Ok(text.clone()))))
+}
+
+/// A Python that imports Jinja2 and does nothing with it; the text is what it would make of the template.
+fn importing(installer: &Installer, variables: &Path) -> Result<Box<dyn Side>> {
+    const RENDER: &str = "import json, sys, jinja2; data = json.load(open(sys.argv[2])) | json.loads(sys.argv[3]); \
+                          print(jinja2.Template(sys.argv[1]).render(data))";
+    const VERSION: &str = "import platform, jinja2; print('Jinja2', jinja2.__version__, 'on', \
+                           platform.python_implementation(), platform.python_version())";
+    let (python, variables) = (installer.python()?, variables.to_owned());
+    let version = printed(Command::new(&python).args(["-c", VERSION]))?;
+    let defaults: Map<String, Value> =
+        tree::TARGET_DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+    let mut command = Command::new(&python);
+    command
+        .args(["-c", RENDER, tree::TARGET_TEMPLATE])
+        .arg(variables)
+        .arg(Value::Object(defaults).to_string());
+    let text = without_newline(printed(&mut command)?);
+    let import = move || {
+        let mut command = Command::new(&python);
+        command.args(["-c", "import jinja2"]);
+        command
+    };
+    let version = String::from_utf8_lossy(&version).trim().to_owned();
+    Ok(Box::new(ProcessSide::new(version, import, move || Ok(text.clone()))))
+}
+
+/// Without the newline that a command puts behind a text.
+fn without_newline(mut text: Vec<u8>) -> Vec<u8> {
+    if text.last() == Some(&b'\n') {
+        text.pop();
+    }
+    text
 }
 
 fn lines(names: BTreeSet<String>) -> Result<Vec<u8>> {
