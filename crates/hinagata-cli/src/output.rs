@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use annotate_snippets::normalize_untrusted_str;
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::{failure::Failure, workspace::Globals};
 
@@ -90,6 +90,37 @@ fn line(row: &[String], widths: &[usize]) -> String {
     format!("{}\n", line.trim_end())
 }
 
+/// The characters that a line of the terminal holds, where that is known.
+#[cfg(unix)]
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col.into())
+}
+
+#[cfg(not(unix))]
+fn terminal_width() -> Option<usize> {
+    None
+}
+
+/// Columns whose lines are at most `width` wide, by what is left out at their ends.
+fn fitting(rows: &[Vec<String>], width: usize) -> String {
+    let fit = |line: &str| match line.width() > width {
+        true => format!("{}…\n", seen(line, width.saturating_sub(1))),
+        false => format!("{line}\n"),
+    };
+    columns(rows).lines().map(fit).collect()
+}
+
+/// As much of `text` as is at most `width` wide.
+fn seen(text: &str, width: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find(|(_, character)| {
+        taken += character.width().unwrap_or_default();
+        taken > width
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
 /// Rows for people: columns with a heading on a terminal, values between tabs elsewhere.
 pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
@@ -99,7 +130,7 @@ pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
     }
     let mut all = vec![heading.iter().map(|&cell| cell.to_owned()).collect()];
     all.extend(rows);
-    columns(&all)
+    fitting(&all, terminal_width().unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]
@@ -114,6 +145,14 @@ mod tests {
     fn columns_are_as_wide_as_what_is_seen() {
         let rows = [row(&["a", "x", "1"]), row(&["日本", "", "2"]), row(&["b"])];
         assert_eq!(columns(&rows), "a     x  1\n日本     2\nb\n");
+    }
+
+    #[test]
+    fn lines_fit_the_terminal() {
+        let rows = [row(&["a", "日本語です"]), row(&["b", "short"])];
+        assert_eq!(fitting(&rows, 8), "a  日本…\nb  short\n");
+        assert_eq!(fitting(&rows, 0), "…\n…\n");
+        assert_eq!(fitting(&rows, usize::MAX), columns(&rows));
     }
 
     #[test]

@@ -1,6 +1,11 @@
 //! `hina list`: the prompts there are.
 
-use hinagata::{Catalog, Code, Listing, PackId};
+use std::sync::Arc;
+
+use hinagata::{
+    Catalog, Code, Listing, PackId,
+    source::{Entry, RootKind},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -51,29 +56,46 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         Format::Json => output::print_json(&lines.iter().map(Line::json).collect::<Vec<_>>()),
         Format::Text => {
             let rows: Vec<_> = lines.iter().map(Line::row).collect();
-            output::print(&output::table(&["ID", "TYPE", "VERSION", "SOURCE", "DESCRIPTION"], &rows))
+            output::print(&output::table(&["ID", "TYPE", "VERSION", "FROM", "DESCRIPTION"], &rows))
         }
     }
 }
 
 struct Line {
     listing: Listing,
-    pack: Option<PackId>,
     /// The directory that was chosen, where one was.
-    source: Option<String>,
+    entry: Option<Arc<Entry>>,
 }
 
 impl Line {
     fn new(catalog: &Catalog, listing: Listing) -> Self {
-        let chosen = catalog.choose(listing.id.as_str()).ok();
-        let pack = chosen.as_ref().and_then(|choice| choice.entry.pack().cloned());
-        let source = chosen.map(|choice| choice.entry.source().to_owned());
-        Self { listing, pack, source }
+        let entry = catalog.choose(listing.id.as_str()).ok().map(|choice| choice.entry);
+        Self { listing, entry }
+    }
+
+    fn pack(&self) -> Option<&PackId> {
+        self.entry.as_ref()?.pack()
+    }
+
+    fn source(&self) -> Option<&str> {
+        self.entry.as_ref().map(|entry| entry.source())
+    }
+
+    /// Where it comes from: the directory for scripts; for people in a word, which leaves room for what it is.
+    fn place(&self) -> String {
+        let Some(entry) = &self.entry else { return "-".to_owned() };
+        match entry.root() {
+            _ if !output::is_terminal() => entry.source().to_owned(),
+            RootKind::Shared => "yours".to_owned(),
+            RootKind::Builtin => "built in".to_owned(),
+            RootKind::Pack(pack) => format!("pack {pack}"),
+            RootKind::Path(_) => entry.source().rsplit_once('/').map_or("-", |(place, _)| place).to_owned(),
+        }
     }
 
     fn is_wanted(&self, arguments: &Arguments) -> bool {
         let conflict = matches!(&self.listing.definition, Err(error) if error.code() == Code::Conflict);
-        let pack = self.pack.as_ref().map(PackId::as_str);
+        let pack = self.pack().map(PackId::as_str);
         if arguments.conflicts && !conflict || arguments.pack.is_some() && pack != arguments.pack.as_deref() {
             return false;
         }
@@ -89,11 +111,11 @@ impl Line {
 
     fn row(&self) -> Vec<String> {
         let id = self.listing.id.as_str().to_owned();
-        let source = self.source.clone().unwrap_or_default();
+        let place = self.place();
         match &self.listing.definition {
             Ok(definition) => {
                 let metadata = &definition.metadata;
-                let mut row = vec![id, metadata.kind.clone(), metadata.version.clone(), source];
+                let mut row = vec![id, metadata.kind.clone(), metadata.version.clone(), place];
                 // Words for people would only be in the way of a script.
                 if output::is_terminal() {
                     let described = metadata.description.as_ref().or(metadata.title.as_ref());
@@ -102,9 +124,9 @@ impl Line {
                 row
             }
             Err(error) if error.code() == Code::Conflict => {
-                vec![id, "conflict".to_owned(), "-".to_owned(), "-".to_owned(), error.message().to_owned()]
+                vec![id, "conflict".to_owned(), "-".to_owned(), place, error.message().to_owned()]
             }
-            Err(error) => vec![id, "broken".to_owned(), "-".to_owned(), source, error.message().to_owned()],
+            Err(error) => vec![id, "broken".to_owned(), "-".to_owned(), place, error.message().to_owned()],
         }
     }
 
@@ -119,8 +141,8 @@ impl Line {
             "title": metadata.map(|metadata| &metadata.title),
             "description": metadata.map(|metadata| &metadata.description),
             "tags": metadata.map(|metadata| &metadata.tags),
-            "source": self.source,
-            "pack_id": self.pack,
+            "source": self.source(),
+            "pack_id": self.pack(),
             "error": error,
         })
     }
