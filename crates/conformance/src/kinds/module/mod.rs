@@ -2,7 +2,7 @@
 //!
 //! The format is described in `tests/vectors/module/README.md`. Where the recorded answer, the document and the
 //! later state of the framework differ, the product chooses; the choice for each kind of vector is made in
-//! [`questions`], and a vector that nothing is to be compared with is left out and not counted:
+//! `questions`, and a vector that nothing is to be compared with is left out and not counted:
 //!
 //! * `chat`, `request`, `response`, `later_chat`, `mlx_params`, `mlx_element`: drivers have golden files of their own;
 //! * `workflow`: waits for processes;
