@@ -172,14 +172,17 @@ fn write_files(directory: &Path, files: &[(&str, String)]) -> Result<()> {
 mod tests {
     use super::*;
 
+    /// How many of a thousand prompts have files that `wanted` takes.
+    fn count(wanted: impl Fn(&[(&str, String)]) -> bool) -> usize {
+        (0..1_000).filter(|number| wanted(&files(*number))).count()
+    }
+
     #[test]
     fn prompts_are_mixed_as_described() {
-        let count =
-            |wanted: &dyn Fn(&[(&str, String)]) -> bool| (0..1_000).filter(|n| wanted(&files(*n))).count();
-        assert_eq!(count(&|files| files.len() == 1 && !files[0].1.starts_with("---")), 700);
-        assert_eq!(count(&|files| files.len() == 1 && files[0].1.starts_with("---")), 200);
-        assert_eq!(count(&|files| files[0].0 == "prompt.yaml"), 50);
-        assert_eq!(count(&|files| files[0].0 == "prompt.py"), 50);
+        assert_eq!(count(|files| files.len() == 1 && !files[0].1.starts_with("---")), 700);
+        assert_eq!(count(|files| files.len() == 1 && files[0].1.starts_with("---")), 200);
+        assert_eq!(count(|files| files[0].0 == "prompt.yaml"), 50);
+        assert_eq!(count(|files| files[0].0 == "prompt.py"), 50);
     }
 
     #[test]
