@@ -8,7 +8,7 @@ use crate::{Entry, IntoEntries, Section, SectionName, entry::Inner, section::Cus
 
 /// A prompt that is put together from named sections.
 ///
-/// `C` is the context that its dynamic content is made from. Modules are merged with [`merge`](crate::merge),
+/// `C` is the context that its dynamic content is made from. Modules are merged with [`merge`](crate::merge()),
 /// and a module with a context is compiled to a prompt:
 ///
 /// ```
