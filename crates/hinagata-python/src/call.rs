@@ -83,10 +83,7 @@ fn job_frame(job: &Job<'_>, terms: &Terms<'_>) -> Result<Vec<u8>, Failure> {
         Stage::PostRender { text, variables } => (Some(variables), Some(text)),
         Stage::Provide | Stage::Load => (None, None),
     };
-    let path = match (&job.own_directory, job.file.rsplit('/').next()) {
-        (Some(directory), Some(name)) => directory.join(name).to_string_lossy().into_owned(),
-        _ => job.file.to_owned(),
-    };
+    let path = job.root.join(job.file).to_string_lossy().into_owned();
     let message = JobMessage {
         version: VERSION,
         stage: job.stage.as_str(),

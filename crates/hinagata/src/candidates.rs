@@ -262,8 +262,18 @@ impl Catalog {
     /// # Errors
     /// Code `definition`, and `conflict` for a parent.
     pub fn inherited(&self, choice: &Choice) -> Result<Inherited> {
-        let definition = choice.entry.definition()?;
-        inherit(definition, &self.defaults().parameters, |parent| self.choose(parent)?.entry.definition())
+        self.inherited_with(choice, &mut |_, definition| Ok(definition))
+    }
+
+    /// The same, with each definition as `complete` makes it of what its files say.
+    pub(crate) fn inherited_with(
+        &self,
+        choice: &Choice,
+        complete: &mut dyn FnMut(&Entry, Arc<Definition>) -> Result<Arc<Definition>>,
+    ) -> Result<Inherited> {
+        let mut completed = |entry: &Entry| complete(entry, entry.definition()?);
+        let definition = completed(&choice.entry)?;
+        inherit(definition, &self.defaults().parameters, |parent| completed(&self.choose(parent)?.entry))
     }
 
     /// All prompts that may be used, in the order of their ids.

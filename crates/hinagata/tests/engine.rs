@@ -4,7 +4,10 @@ use std::{
     collections::BTreeMap,
     fs,
     path::Path,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -323,6 +326,55 @@ fn what_widens_power_needs_a_trusted_workspace() {
     let rendered = open(false).render_blocking(&Request::new("p")).expect("renders");
     assert_eq!(rendered.text(), "read_file http_request+subprocess");
     assert_eq!(rendered.warnings.len(), 1, "it is told");
+}
+
+#[test]
+fn constants_that_are_no_literals_are_told_by_running_the_file_once() {
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    let source = "NAMES = ['a']\nVARIABLES = {'required': [{'name': n, 'type': 'integer'} for n in NAMES]}\nMETADATA = make()\n";
+    let child = "METADATA = {'extends': 'computed', 'template': None}\n";
+    let place = workspace(&[
+        (&prompt("computed", "prompt.py"), source),
+        (&prompt("computed", "other.md"), "value {{ a }}"),
+        (&prompt("child", "prompt.py"), child),
+    ]);
+    let engine = with_hooks(place.path(), |job| {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+        assert!(matches!(job.stage, Stage::Load) && job.permissions.is_empty() && job.context.is_empty());
+        assert_eq!(job.file, "user_data/shared/prompts/computed/prompt.py");
+        Ok(json!({
+            "constants": {
+                "METADATA": {"template": "other.md", "version": "7.0.0"},
+                "VARIABLES": {"required": [{"name": "a", "type": "integer"}]},
+            },
+            "hooks": [],
+        }))
+    });
+    let error = engine.validate(&Request::new("computed")).expect_err("nothing is run to validate");
+    assert_eq!((error.code(), error.place().map(|place| place.line)), (Code::Hook, Some(3)));
+    assert_eq!(engine.definition("computed").expect("is read").parameters.iter().count(), 0);
+    assert_eq!(text(&engine, "child", &json!({"a": 5})).expect("renders"), "value 5");
+    assert_eq!(text(&engine, "computed", &json!({"a": 6})).expect("renders"), "value 6");
+    let error = text(&engine, "computed", &json!({})).expect_err("is required");
+    assert_eq!(error.code(), Code::Validation);
+    let known = engine.definition("computed").expect("is known now");
+    assert_eq!((known.definition.metadata.version.as_str(), known.parameters.iter().count()), ("7.0.0", 1));
+    engine.reload();
+    assert_eq!(text(&engine, "computed", &json!({"a": 7})).expect("renders"), "value 7");
+    assert_eq!(RUNS.load(Ordering::Relaxed), 1, "the content is the same");
+}
+
+#[test]
+fn a_file_that_fails_when_it_is_run_fails_its_prompt_alone() {
+    let place = workspace(&[
+        (&prompt("broken", "prompt.py"), "TEMPLATE = open('x').read()\n"),
+        (&prompt("fine", "template.md"), "fine"),
+    ]);
+    let engine = with_hooks(place.path(), |_| Err(Error::new(Code::Hook, "no such file")));
+    let error = text(&engine, "broken", &json!({})).expect_err("cannot be run");
+    assert_eq!(error.details()["prompt_id"], "broken");
+    assert_eq!((error.code(), error.details()["stage"].as_str()), (Code::Hook, Some("load")));
+    assert_eq!(text(&engine, "fine", &json!({})).expect("renders"), "fine");
 }
 
 #[test]

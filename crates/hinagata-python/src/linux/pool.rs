@@ -203,12 +203,8 @@ impl Pool {
         policy: Policy,
         printed: &mut String,
     ) -> Result<Value, Failure> {
-        let purpose = Purpose {
-            file: job.file.to_owned(),
-            path: job.own_directory.clone(),
-            source: Digest::of(job.source.as_bytes()),
-            policy,
-        };
+        let purpose =
+            Purpose { file: job.root.join(job.file), source: Digest::of(job.source.as_bytes()), policy };
         let policy = &purpose.policy;
         let known = self.shelf.take_kept(&purpose);
         let knows_source = known.is_some();

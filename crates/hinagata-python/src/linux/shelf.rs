@@ -19,8 +19,7 @@ pub(crate) type View = Vec<PathBuf>;
 /// What a kept worker is for: it has run this source and is in these layers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Purpose {
-    pub(crate) file: String,
-    pub(crate) path: Option<PathBuf>,
+    pub(crate) file: PathBuf,
     pub(crate) source: Digest,
     pub(crate) policy: Policy,
 }

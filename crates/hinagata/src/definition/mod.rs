@@ -4,6 +4,7 @@
 //! a `prompt.py`, or several of them. Each file gives a draft; drafts are laid over each other, and the
 //! result is a [`Definition`]. Nothing is run.
 
+mod computed;
 mod declarations;
 mod draft;
 mod fields;
@@ -21,6 +22,7 @@ mod yaml;
 
 pub use hinagata_template::Engine;
 
+pub use computed::Computed;
 pub use inherit::Inherited;
 pub use model::{
     Body, Definition, FileRead, Hook, Hooks, Message, Metadata, OwnLimits, Part, Permissions, Role, Settings,
@@ -35,7 +37,7 @@ pub(crate) use draft::limits;
 pub(crate) use fields::Fields;
 pub(crate) use front_matter::split as split_front_matter;
 pub(crate) use inherit::inherit;
-pub(crate) use read::{LARGEST_TEMPLATE, TEMPLATE_NAMES};
+pub(crate) use read::{LARGEST_TEMPLATE, TEMPLATE_NAMES, read_again};
 
 #[cfg(test)]
 mod tests;

@@ -83,16 +83,22 @@ impl Node {
 
     /// A value of nowhere in particular, as a document of a store has it.
     pub(crate) fn from_value(value: &Value) -> Self {
+        Self::from_value_at(value, At::default())
+    }
+
+    /// A value that was made at `at`, with everything in it.
+    pub(crate) fn from_value_at(value: &Value, at: At) -> Self {
+        let inner = |value: &Value| Self::from_value_at(value, at);
         let data = match value {
             Value::Null => Data::Null,
             Value::Bool(value) => Data::Bool(*value),
             Value::Number(number) => Data::Number(number.clone()),
             Value::String(text) => Data::String(text.clone()),
-            Value::Array(items) => Data::List(items.iter().map(Self::from_value).collect()),
+            Value::Array(items) => Data::List(items.iter().map(inner).collect()),
             Value::Object(entries) => {
-                Data::Map(entries.iter().map(|(key, value)| (key.clone(), Self::from_value(value))).collect())
+                Data::Map(entries.iter().map(|(key, value)| (key.clone(), inner(value))).collect())
             }
         };
-        Self { at: At::default(), data }
+        Self { at, data }
     }
 }

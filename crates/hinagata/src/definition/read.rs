@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hinagata_template::Engine;
 use serde_json::Value;
 
+use super::computed::Computed;
 use super::draft::{self, Draft, DraftBody};
 use super::fields::Fields;
 use super::front_matter;
@@ -36,9 +37,47 @@ pub trait PromptFiles {
 /// # Errors
 /// Code `definition`, with file, line, column and every wrong field at once.
 pub fn read(id: &PromptId, name: &str, source: &str, files: &dyn PromptFiles) -> Result<Definition> {
-    Reader { id, name, source, files, read: Vec::new() }
+    read_with(id, name, source, files, None)
+}
+
+fn read_with(
+    id: &PromptId,
+    name: &str,
+    source: &str,
+    files: &dyn PromptFiles,
+    computed: Option<&Computed>,
+) -> Result<Definition> {
+    Reader { id, name, source, files, computed, read: Vec::new() }
         .read()
         .map_err(|error| error.with_default("prompt_id", id.as_str()).with_default("source", source))
+}
+
+/// Reads a prompt once more, from the texts that it was read from and with what running its `prompt.py` told.
+/// `other` reads files that nothing named before.
+pub(crate) fn read_again(
+    before: &Definition,
+    name: &str,
+    computed: &Computed,
+    other: &dyn Fn(&str, u64) -> Result<Option<Arc<str>>>,
+) -> Result<Definition> {
+    let files = Again { before, other };
+    read_with(&before.id, name, &before.source, &files, Some(computed))
+}
+
+/// Files as they were read before: what was run and what is declared have to be of one piece.
+struct Again<'a> {
+    before: &'a Definition,
+    other: &'a dyn Fn(&str, u64) -> Result<Option<Arc<str>>>,
+}
+
+impl PromptFiles for Again<'_> {
+    fn text(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        let path = format!("{}/{name}", self.before.source);
+        match self.before.files.iter().find(|read| read.file == path) {
+            Some(read) => Ok(Some(Arc::clone(&read.text))),
+            None => (self.other)(name, largest),
+        }
+    }
 }
 
 /// Reads a prompt from a document, such as one of `contributes.prompts` of an extension.
@@ -47,7 +86,7 @@ pub fn read(id: &PromptId, name: &str, source: &str, files: &dyn PromptFiles) ->
 /// Code `definition`, with every wrong field at once.
 pub fn document(id: &PromptId, source: &str, document: &Value, engine: Engine) -> Result<Definition> {
     let files = &Nothing;
-    let mut reader = Reader { id, name: id.as_str(), source, files, read: Vec::new() };
+    let mut reader = Reader { id, name: id.as_str(), source, files, computed: None, read: Vec::new() };
     let mut fields = Fields::new(source, "");
     let draft = draft::read(&mut fields, &Node::from_value(document));
     fields
@@ -69,6 +108,7 @@ struct Reader<'a> {
     name: &'a str,
     source: &'a str,
     files: &'a dyn PromptFiles,
+    computed: Option<&'a Computed>,
     read: Vec<FileRead>,
 }
 
@@ -119,7 +159,10 @@ impl Reader<'_> {
             return Ok((Draft::default(), Hooks::default()));
         };
         let file = self.path("prompt.py");
-        let module = python::read(&file, &text)?;
+        let mut module = python::read(&file, &text)?;
+        if let Some(computed) = self.computed {
+            computed.fill(&mut module);
+        }
         let mut fields = Fields::new(&file, &text);
         let constant = |name: &str| module.constants.get(name).filter(|node| !node.is_null());
         let mut draft = constant("METADATA").map(|node| draft::read(&mut fields, node)).unwrap_or_default();

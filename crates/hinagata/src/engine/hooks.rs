@@ -1,19 +1,19 @@
 //! Python in the way of a call: providers, `pre_render`, `post_render`, and what they may ask the engine for.
 
 use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
 use hinagata_template::Render;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     explain::Tracer,
     pipeline::{Call, PythonTime},
     places::with_places,
     plan::{PlannedProvider, seconds},
+    rendered::Warning,
     scope::Scope,
     sources::PromptSources,
 };
@@ -54,7 +54,7 @@ impl Call<'_> {
             withheld,
             root: self.snapshot.catalog.root(),
             workspace: self.workspace(),
-            own_directory: Some(self.snapshot.catalog.root().join(&definition.source)),
+            own_directory: Some(self.own_directory()),
             time: python.left(),
             capabilities: &abilities,
         };
@@ -81,6 +81,17 @@ impl Call<'_> {
             let result = self.run_provider(planned, time).await;
             (result, started.elapsed())
         })
+    }
+
+    /// The value of a provider that a hook asks for, and what went wrong.
+    async fn provide_softly(&self, planned: &PlannedProvider) -> (Value, Option<Warning>) {
+        // The time of the hook that waits for it bounds it as well.
+        match self.run_provider(planned, seconds(&self.plan.max_execution_time)).await {
+            Ok(value) => (value, None),
+            Err(error) => {
+                (unavailable(), Some(Warning::new(format!("provider {}", planned.provider.namespace), error)))
+            }
+        }
     }
 
     async fn run_provider(&self, planned: &PlannedProvider, time: Duration) -> Result<Value> {
@@ -122,6 +133,15 @@ impl Call<'_> {
         declared.partition(|name| trusted || !NEEDS_TRUST.contains(name))
     }
 
+    /// The directory of the prompt's pack, or of the prompt.
+    fn own_directory(&self) -> PathBuf {
+        let root = self.snapshot.catalog.root();
+        match self.plan.choice.entry.pack() {
+            Some(pack) => root.join(crate::PACKS).join(pack.as_str()),
+            None => root.join(&self.plan.inherited.definition.source),
+        }
+    }
+
     fn plain_context(&self, session_state: bool) -> Map<String, Value> {
         let context = self.request.context;
         let mut all = Map::new();
@@ -146,6 +166,11 @@ fn provider_permissions(declared: &Map<String, Value>) -> Vec<&str> {
     usual.chain(more.map(|(name, _)| name.as_str())).collect()
 }
 
+/// The value of a provider that failed.
+pub(super) fn unavailable() -> Value {
+    json!({"available": false})
+}
+
 fn no_python(stage: &str) -> Error {
     Error::new(Code::Hook, format!("`{stage}` cannot run: there is no Python here"))
         .with("reason", "unavailable")
@@ -157,13 +182,11 @@ struct Abilities<'a, 'c> {
     call: &'a Call<'c>,
     /// The variables; a provider has none.
     scope: Option<&'a Scope<'a>>,
-    /// Values of providers that were asked for by name.
-    provided: Mutex<HashMap<String, Value>>,
 }
 
 impl<'a, 'c> Abilities<'a, 'c> {
     fn new(call: &'a Call<'c>, scope: Option<&'a Scope<'a>>) -> Self {
-        Self { call, scope, provided: Mutex::default() }
+        Self { call, scope }
     }
 
     fn render(&self, name: &str, variables: &Map<String, Value>) -> Result<String> {
@@ -188,23 +211,14 @@ impl<'a, 'c> Abilities<'a, 'c> {
     }
 
     async fn variable(&self, path: &str) -> Result<Option<Value>> {
-        if let Some(value) = self.scope.and_then(|scope| scope.at_path(path)) {
-            return Ok(Some(value.clone()));
-        }
         let (namespace, rest) = path.split_once('.').unwrap_or((path, ""));
-        let below = |value: &Value| {
-            let mut keys = rest.split('.').filter(|key| !key.is_empty());
-            keys.try_fold(value, |value, key| value.get(key)).cloned()
-        };
-        let known = self.provided.lock().unwrap_or_else(PoisonError::into_inner).get(namespace).cloned();
-        if let Some(value) = known {
-            return Ok(below(&value));
+        if let Some(scope) = self.scope.filter(|scope| scope.get(namespace).is_some()) {
+            return Ok(scope.at_path(path).cloned());
         }
         let Some(planned) = self.call.any_provider(namespace) else { return Ok(None) };
-        let value = self.call.run_provider(&planned, seconds(&self.call.plan.max_execution_time)).await?;
-        let found = below(&value);
-        self.provided.lock().unwrap_or_else(PoisonError::into_inner).insert(namespace.to_owned(), value);
-        Ok(found)
+        let value = self.call.provided.get(namespace, self.call.provide_softly(&planned)).await;
+        let mut keys = rest.split('.').filter(|key| !key.is_empty());
+        Ok(keys.try_fold(&value, |value, key| value.get(key)).cloned())
     }
 }
 

@@ -8,9 +8,11 @@ mod builder;
 mod explain;
 mod files;
 mod hooks;
+mod load;
 mod pipeline;
 mod places;
 mod plan;
+mod provided;
 mod rendered;
 mod request;
 mod run;
@@ -46,6 +48,7 @@ pub use trace::{
 pub use validate::{SchemaProblem, TypeProblem, Validation, from_text};
 
 use self::{
+    load::Unplanned,
     plan::{Plan, Planning},
     snapshot::Snapshot,
     system::Host,
@@ -80,6 +83,8 @@ struct Inner {
     host: Host,
     cache: Cache,
     current: ArcSwap<Snapshot>,
+    /// What running files told that declare with more than literals.
+    loaded: load::Loaded,
     /// Held while a new snapshot is made, so that an older state never follows a newer one.
     changing: Mutex<()>,
 }
@@ -103,7 +108,9 @@ impl Engine {
         let host = Host::new(options.timezone.as_deref(), options.os.as_deref(), options.language.as_deref());
         let cache = Cache::new(options.cached_templates.saturating_mul(4));
         let current = ArcSwap::from_pointee(Snapshot::new(catalog, options.cached_templates));
-        Self(Arc::new(Inner { options, state, ports, host, cache, current, changing: Mutex::new(()) }))
+        let loaded = load::Loaded::new(options.cached_templates);
+        let changing = Mutex::new(());
+        Self(Arc::new(Inner { options, state, ports, host, cache, current, loaded, changing }))
     }
 
     /// The workspace root.
@@ -165,12 +172,18 @@ impl Engine {
         self.change(|catalog| catalog.set_resolution(prompt, source, now))
     }
 
-    /// What the prompt declares, with what it inherits.
+    /// What the prompt declares, with what it inherits. Nothing is run; see [`Engine::load`].
     ///
     /// # Errors
     /// Those of [`Catalog::definition`].
     pub fn definition(&self, prompt: &str) -> Result<Inherited> {
-        self.catalog().definition(prompt)
+        let catalog = self.catalog();
+        let choice = catalog.choose(prompt)?;
+        match load::inherited(&catalog, &choice, &self.0.loaded) {
+            Ok(inherited) => Ok(inherited),
+            Err(Unplanned::Failed(error)) => Err(error),
+            Err(Unplanned::NeedsLoading(_)) => catalog.inherited(&choice),
+        }
     }
 
     /// The preferred word for `word` in `namespace`, such as `tool`.
@@ -213,6 +226,13 @@ impl Engine {
 
     /// The plan of a prompt in a state of the workspace.
     fn plan(&self, snapshot: &Snapshot, name: &str) -> Result<Arc<Plan>> {
+        self.plan_unless_open(snapshot, name).map_err(|unplanned| match unplanned {
+            Unplanned::Failed(error) => error,
+            Unplanned::NeedsLoading(definition) => load::needs_loading(&definition),
+        })
+    }
+
+    fn plan_unless_open(&self, snapshot: &Snapshot, name: &str) -> Result<Arc<Plan>, Unplanned> {
         let tools = self.0.ports.tools.as_ref().map(|tools| tools.tools());
         if let Some(plan) = snapshot.plans.get(name) {
             let same = match (&plan.tools, &tools) {
@@ -225,8 +245,13 @@ impl Engine {
             }
         }
         let choice = snapshot.catalog.choose(name)?;
-        let planning =
-            Planning { catalog: &snapshot.catalog, cache: &self.0.cache, options: &self.0.options, tools };
+        let planning = Planning {
+            catalog: &snapshot.catalog,
+            cache: &self.0.cache,
+            options: &self.0.options,
+            loaded: &self.0.loaded,
+            tools,
+        };
         let plan = Arc::new(Plan::make(choice, &planning)?);
         snapshot.plans.insert(name.into(), Arc::clone(&plan));
         Ok(plan)

@@ -11,8 +11,9 @@ use serde_json::{Map, Number, Value, json};
 use super::{
     Engine,
     explain::Tracer,
-    hooks::NEEDS_TRUST,
+    hooks::{NEEDS_TRUST, unavailable},
     plan::{Plan, PlannedProvider, seconds},
+    provided::Provided,
     rendered::{Rendered, RenderedBody, Warning},
     request::Request,
     run::{Run, Step, Waiting, Wanted},
@@ -78,15 +79,15 @@ impl Engine {
     fn plain(&self, request: &Request<'_>) -> Option<Result<Rendered>> {
         let snapshot = self.0.current.load();
         let plan = snapshot.plans.get(request.prompt).filter(|plan| plan.is_plain)?;
-        let call = Call { engine: self, snapshot: &snapshot, plan: &plan, request };
+        let call = Call::new(self, &snapshot, &plan, request);
         let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
         call.is_plain().then(|| call.run_plain().map_err(named))
     }
 
     async fn pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
         let snapshot = self.0.current.load_full();
-        let plan = self.plan(&snapshot, request.prompt)?;
-        let call = Call { engine: self, snapshot: &snapshot, plan: &plan, request };
+        let plan = self.planned(&snapshot, request.prompt).await?;
+        let call = Call::new(self, &snapshot, &plan, request);
         let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
         call.run(tracer).await.map_err(named)
     }
@@ -114,6 +115,8 @@ pub(super) struct Call<'c> {
     pub(super) snapshot: &'c Snapshot,
     pub(super) plan: &'c Plan,
     pub(super) request: &'c Request<'c>,
+    /// What providers gave that hooks asked for.
+    pub(super) provided: Provided,
 }
 
 /// The time that all Python of a render shares; it starts with the first that runs.
@@ -130,6 +133,12 @@ impl PythonTime {
     pub(super) fn left(&mut self) -> Duration {
         let started = *self.started.get_or_insert_with(Instant::now);
         seconds(&self.seconds).saturating_sub(started.elapsed())
+    }
+}
+
+impl<'c> Call<'c> {
+    fn new(engine: &'c Engine, snapshot: &'c Snapshot, plan: &'c Plan, request: &'c Request<'c>) -> Self {
+        Self { engine, snapshot, plan, request, provided: Provided::default() }
     }
 }
 
@@ -174,6 +183,7 @@ impl Call<'_> {
         lap(&mut tracer, |times| &mut times.scope);
         let result = self.body(&mut scope, &mut python, &mut tracer).await;
         let body = result.map_err(|error| Secrets::of(plan, &scope).redacted(self.with_limit(error)))?;
+        warnings.extend(self.provided.take_warnings());
         let trace = tracer.map(|tracer| Box::new(tracer.finish(self, &scope, agent.as_deref(), &body)));
         Ok(self.rendered(body, warnings, trace))
     }
@@ -288,7 +298,7 @@ impl Call<'_> {
             }
             let value = result.unwrap_or_else(|error| {
                 warnings.push(Warning::new(format!("provider {namespace}"), error));
-                json!({"available": false})
+                unavailable()
             });
             scope.fetch(Layer::Provider, namespace, value);
         }

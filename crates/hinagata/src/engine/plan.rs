@@ -12,6 +12,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     EngineOptions,
+    load::{self, Loaded, Unplanned},
     places::with_places,
     rendered::{About, Warning},
     schema::Schemas,
@@ -35,6 +36,7 @@ pub(super) struct Planning<'p> {
     pub(super) catalog: &'p Catalog,
     pub(super) cache: &'p Cache,
     pub(super) options: &'p EngineOptions,
+    pub(super) loaded: &'p Loaded,
     pub(super) tools: Option<Arc<ToolSet>>,
 }
 
@@ -189,8 +191,8 @@ pub(super) struct PlannedProvider {
 }
 
 impl Plan {
-    pub(super) fn make(choice: Choice, with: &Planning<'_>) -> Result<Self> {
-        let inherited = with.catalog.inherited(&choice)?;
+    pub(super) fn make(choice: Choice, with: &Planning<'_>) -> Result<Self, Unplanned> {
+        let inherited = load::inherited(with.catalog, &choice, with.loaded)?;
         let owner = Arc::clone(inherited.with_body()?);
         let definition = &inherited.definition;
         let undefined =
@@ -392,7 +394,7 @@ impl Builder<'_> {
                 )
                 .with("prompt_id", owner.id.as_str()));
             }
-            Body::NeedsLoading => return Err(needs_loading(owner)),
+            Body::NeedsLoading => return Err(load::needs_loading(owner)),
             Body::Inherited => {
                 return Err(Error::definition("no_body", format!("`{}` has no template", owner.id)));
             }
@@ -474,21 +476,4 @@ fn language_of(owner: &Definition) -> Language {
         Part::Other { .. } => None,
     });
     texts.unwrap_or(Language::Jinja)
-}
-
-fn needs_loading(owner: &Definition) -> Error {
-    let error = Error::new(
-        Code::Hook,
-        format!(
-            "only running the prompt.py of `{}` can tell what it declares, and there is no Python here",
-            owner.id
-        ),
-    )
-    .with("prompt_id", owner.id.as_str())
-    .with("reason", "unavailable")
-    .with_hint("write METADATA, VARIABLES and TEMPLATE as plain literals");
-    match owner.hooks.needs_loading.first() {
-        Some((_, place)) => error.at(place.clone()),
-        None => error,
-    }
 }

@@ -1,0 +1,37 @@
+//! What only running a `prompt.py` told.
+
+use serde_json::{Map, Value};
+
+use super::{model::Hook, node::Node, python::Module};
+
+/// The constants and hooks that a `prompt.py` had after it was run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Computed {
+    constants: Map<String, Value>,
+    hooks: Vec<String>,
+}
+
+impl Computed {
+    /// What the answer to [`crate::ports::Stage::Load`] tells: `constants` by name, and the names of `hooks`.
+    #[must_use]
+    pub fn of(told: &Value) -> Option<Self> {
+        let constants = told.get("constants")?.as_object()?.clone();
+        let hooks = told.get("hooks")?.as_array()?;
+        let hooks = hooks.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+        Some(Self { constants, hooks })
+    }
+
+    /// Puts what running told into the place of what reading could not tell.
+    pub(super) fn fill(&self, module: &mut Module) {
+        for (name, at) in std::mem::take(&mut module.computed) {
+            if let Some(value) = self.constants.get(name) {
+                module.constants.insert(name, Node::from_value_at(value, at));
+            }
+        }
+        let present = |name: &str, known: Option<Hook>| {
+            self.hooks.iter().any(|hook| hook == name).then(|| known.unwrap_or(Hook::Assigned))
+        };
+        module.pre_render = present("pre_render", module.pre_render);
+        module.post_render = present("post_render", module.post_render);
+    }
+}

@@ -1,0 +1,180 @@
+//! Definitions whose constants are not literals: run once for each content, confined, and remembered.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{
+    Engine,
+    plan::{Plan, seconds},
+    snapshot::Snapshot,
+    wait::block_on,
+};
+use crate::{
+    Catalog, Choice, Code, Digest, Error, Result,
+    definition::{Computed, Definition, Inherited},
+    ports::{Capabilities, Job, ModelRequest, Stage, Waiting},
+    source::Entry,
+};
+
+/// Most prompts of one chain that have to be run.
+const MOST: usize = 40;
+
+/// What running files told, by the hash of their content.
+pub(super) type Loaded = super::snapshot::Recent<Digest, Arc<Computed>>;
+
+/// Why there is no plan.
+pub(super) enum Unplanned {
+    /// Something is wrong.
+    Failed(Error),
+    /// This definition has to be run first.
+    NeedsLoading(Box<Definition>),
+}
+
+impl From<Error> for Unplanned {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What a chosen prompt declares and inherits, with everything that running files told.
+pub(super) fn inherited(catalog: &Catalog, choice: &Choice, loaded: &Loaded) -> Result<Inherited, Unplanned> {
+    let mut open = None;
+    let result = catalog.inherited_with(choice, &mut |entry, definition| {
+        let Some(source) = source_to_run(&definition) else { return Ok(definition) };
+        match loaded.get(&Digest::of(source.as_bytes())) {
+            Some(computed) => Ok(Arc::new(complete(entry, &definition, &computed)?)),
+            None => {
+                let error = needs_loading(&definition);
+                open = Some(Box::new((*definition).clone()));
+                Err(error)
+            }
+        }
+    });
+    match open {
+        Some(definition) => Err(Unplanned::NeedsLoading(definition)),
+        None => Ok(result?),
+    }
+}
+
+/// The source of a definition that only running it can tell.
+fn source_to_run(definition: &Definition) -> Option<&Arc<str>> {
+    definition.hooks.source.as_ref().filter(|_| !definition.hooks.needs_loading.is_empty())
+}
+
+/// The definition with what running its file told.
+fn complete(entry: &Entry, definition: &Definition, computed: &Computed) -> Result<Definition> {
+    crate::definition::read_again(definition, entry.name(), computed, &|name, largest| {
+        entry.file(name, largest)
+    })
+}
+
+impl Engine {
+    /// Runs the `prompt.py` of a prompt and of its parents where only that tells what they declare, unless it was run
+    /// before. [`Engine::definition`] and [`Engine::validate`], which run nothing, know it from then on.
+    ///
+    /// # Errors
+    /// Those of finding and reading the prompt; code `hook` when the file cannot be run or fails.
+    pub async fn load(&self, prompt: &str) -> Result<()> {
+        let snapshot = self.0.current.load_full();
+        self.planned(&snapshot, prompt).await.map(|_| ())
+    }
+
+    /// As [`Engine::load`], waiting on this thread.
+    ///
+    /// # Errors
+    /// As [`Engine::load`].
+    pub fn load_blocking(&self, prompt: &str) -> Result<()> {
+        block_on(self.load(prompt))
+    }
+
+    /// The plan of a prompt; what has to be run for it is run.
+    pub(super) async fn planned(&self, snapshot: &Snapshot, name: &str) -> Result<Arc<Plan>> {
+        for _ in 0..MOST {
+            let definition = match self.plan_unless_open(snapshot, name) {
+                Ok(plan) => return Ok(plan),
+                Err(Unplanned::Failed(error)) => return Err(error),
+                Err(Unplanned::NeedsLoading(definition)) => definition,
+            };
+            self.run_definition(&snapshot.catalog, &definition).await.map_err(|error| {
+                error.with_default("prompt_id", definition.id.as_str()).with_default("stage", "load")
+            })?;
+        }
+        Err(Error::definition("extends_depth", format!("`{name}` has too many parents")))
+    }
+
+    /// Runs the file of a definition, and remembers what it told.
+    async fn run_definition(&self, catalog: &Catalog, definition: &Definition) -> Result<()> {
+        let Some(hooks) = &self.0.ports.hooks else { return Err(needs_loading(definition)) };
+        let source = definition.hooks.source.as_deref().unwrap_or_default();
+        let options = &self.0.options;
+        let limits =
+            catalog.defaults().limits_within(&definition.limits, &options.prompt_limits, &options.caps);
+        let file = format!("{}/prompt.py", definition.source);
+        let job = Job {
+            stage: Stage::Load,
+            file: &file,
+            source,
+            permissions: Vec::new(),
+            withheld: Vec::new(),
+            context: Map::new(),
+            root: catalog.root(),
+            workspace: catalog.root().to_owned(),
+            own_directory: Some(catalog.root().join(&definition.source)),
+            time: seconds(&limits.max_execution_time),
+            capabilities: &Nothing,
+        };
+        let told = hooks.run(job).await?;
+        let computed = Computed::of(&told).ok_or_else(|| {
+            Error::new(Code::Hook, format!("running `{file}` did not tell what it declares"))
+        })?;
+        self.0.loaded.insert(Digest::of(source.as_bytes()), Arc::new(computed));
+        Ok(())
+    }
+}
+
+/// The error where nothing is run.
+pub(super) fn needs_loading(owner: &Definition) -> Error {
+    let error = Error::new(
+        Code::Hook,
+        format!(
+            "only running the prompt.py of `{}` can tell what it declares, and there is no Python here",
+            owner.id
+        ),
+    )
+    .with("prompt_id", owner.id.as_str())
+    .with("reason", "unavailable")
+    .with_hint("write METADATA, VARIABLES and TEMPLATE as plain literals");
+    match owner.hooks.needs_loading.first() {
+        Some((_, place)) => error.at(place.clone()),
+        None => error,
+    }
+}
+
+/// What a file that is only looked at may ask for.
+struct Nothing;
+
+fn refused<T>() -> Waiting<'static, Result<T>>
+where
+    T: Send + 'static,
+{
+    Box::pin(async { Err(Error::new(Code::Hook, "there is no render to ask")) })
+}
+
+impl Capabilities for Nothing {
+    fn render_template<'a>(&'a self, _: &'a str, _: &'a Map<String, Value>) -> Waiting<'a, Result<String>> {
+        refused()
+    }
+
+    fn get_variable<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+        refused()
+    }
+
+    fn read_file<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<String>> {
+        refused()
+    }
+
+    fn llm_call<'a>(&'a self, _: ModelRequest) -> Waiting<'a, Result<String>> {
+        refused()
+    }
+}
