@@ -262,14 +262,14 @@ impl Catalog {
     /// # Errors
     /// Code `definition`, and `conflict` for a parent.
     pub fn inherited(&self, choice: &Choice) -> Result<Inherited> {
-        self.inherited_with(choice, &mut |_, definition| Ok(definition))
+        self.inherited_with(choice, |_, definition| Ok(definition))
     }
 
     /// The same, with each definition as `complete` makes it of what its files say.
     pub(crate) fn inherited_with(
         &self,
         choice: &Choice,
-        complete: &mut dyn FnMut(&Entry, Arc<Definition>) -> Result<Arc<Definition>>,
+        mut complete: impl FnMut(&Entry, Arc<Definition>) -> Result<Arc<Definition>>,
     ) -> Result<Inherited> {
         let mut completed = |entry: &Entry| complete(entry, entry.definition()?);
         let definition = completed(&choice.entry)?;

@@ -58,7 +58,7 @@ pub(crate) fn read_again(
     before: &Definition,
     name: &str,
     computed: &Computed,
-    other: &dyn Fn(&str, u64) -> Result<Option<Arc<str>>>,
+    other: &dyn PromptFiles,
 ) -> Result<Definition> {
     let files = Again { before, other };
     read_with(&before.id, name, &before.source, &files, Some(computed))
@@ -67,7 +67,7 @@ pub(crate) fn read_again(
 /// Files as they were read before: what was run and what is declared have to be of one piece.
 struct Again<'a> {
     before: &'a Definition,
-    other: &'a dyn Fn(&str, u64) -> Result<Option<Arc<str>>>,
+    other: &'a dyn PromptFiles,
 }
 
 impl PromptFiles for Again<'_> {
@@ -75,7 +75,7 @@ impl PromptFiles for Again<'_> {
         let path = format!("{}/{name}", self.before.source);
         match self.before.files.iter().find(|read| read.file == path) {
             Some(read) => Ok(Some(Arc::clone(&read.text))),
-            None => (self.other)(name, largest),
+            None => self.other.text(name, largest),
         }
     }
 }

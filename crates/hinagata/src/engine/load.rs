@@ -20,7 +20,7 @@ use crate::{
 /// Most prompts of one chain that have to be run.
 const MOST: usize = 40;
 
-/// What running files told, by the hash of their content.
+/// What running files told, by the hash of their path and content.
 pub(super) type Loaded = super::snapshot::Recent<Digest, Arc<Computed>>;
 
 /// Why there is no plan.
@@ -40,9 +40,9 @@ impl From<Error> for Unplanned {
 /// What a chosen prompt declares and inherits, with everything that running files told.
 pub(super) fn inherited(catalog: &Catalog, choice: &Choice, loaded: &Loaded) -> Result<Inherited, Unplanned> {
     let mut open = None;
-    let result = catalog.inherited_with(choice, &mut |entry, definition| {
+    let result = catalog.inherited_with(choice, |entry, definition| {
         let Some(source) = source_to_run(&definition) else { return Ok(definition) };
-        match loaded.get(&Digest::of(source.as_bytes())) {
+        match loaded.get(&key(&definition, source)) {
             Some(computed) => Ok(Arc::new(complete(entry, &definition, &computed)?)),
             None => {
                 let error = needs_loading(&definition);
@@ -62,11 +62,14 @@ fn source_to_run(definition: &Definition) -> Option<&Arc<str>> {
     definition.hooks.source.as_ref().filter(|_| !definition.hooks.needs_loading.is_empty())
 }
 
+/// A file can read what lies beside it, so its place belongs to what it tells.
+fn key(definition: &Definition, source: &str) -> Digest {
+    Digest::of(format!("{}\0{source}", definition.source).as_bytes())
+}
+
 /// The definition with what running its file told.
 fn complete(entry: &Entry, definition: &Definition, computed: &Computed) -> Result<Definition> {
-    crate::definition::read_again(definition, entry.name(), computed, &|name, largest| {
-        entry.file(name, largest)
-    })
+    crate::definition::read_again(definition, entry.name(), computed, entry)
 }
 
 impl Engine {
@@ -128,7 +131,7 @@ impl Engine {
         let computed = Computed::of(&told).ok_or_else(|| {
             Error::new(Code::Hook, format!("running `{file}` did not tell what it declares"))
         })?;
-        self.0.loaded.insert(Digest::of(source.as_bytes()), Arc::new(computed));
+        self.0.loaded.insert(key(definition, source), Arc::new(computed));
         Ok(())
     }
 }

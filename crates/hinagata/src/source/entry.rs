@@ -149,6 +149,12 @@ impl Entry {
     }
 }
 
+impl PromptFiles for Entry {
+    fn text(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        self.file(name, largest)
+    }
+}
+
 /// The files of an entry, with a note of what was asked for.
 struct Files<'a> {
     entry: &'a Entry,
