@@ -16,6 +16,10 @@ use crate::{
     workspace::Workspace,
 };
 
+/// What a context can tell.
+const CONTEXT: [&str; 7] =
+    ["agent_id", "language", "model", "session", "session_id", "session_state", "workspace_path"];
+
 /// Options of every command that calls a prompt.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CallArguments {
@@ -72,6 +76,11 @@ impl CallArguments {
         let inputs = Inputs::default();
         let variables = self.variables.read(&inputs)?;
         let mut context = variables::read(&[], &self.context, &inputs)?.values;
+        if let Some(unknown) = context.keys().find(|name| !CONTEXT.contains(&name.as_str())) {
+            return Err(Failure::usage(format!("a context has no `{unknown}`"))
+                .near(near_names(unknown, CONTEXT))
+                .advise(format!("it has {}", CONTEXT.join(", "))));
+        }
         if let Some(agent) = &self.agent {
             context.insert("agent_id".to_owned(), agent.as_str().into());
         }

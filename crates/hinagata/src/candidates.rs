@@ -76,10 +76,14 @@ impl Catalog {
         let ids =
             self.roots().iter().filter(usable).flat_map(crate::source::Index::ids).map(PromptId::as_str);
         let near = hinagata_value::near_names(id.as_str(), ids.chain(self.vocabulary().words("prompt")));
+        let hint = match self.entries(id).find_map(|entry| entry.pack()) {
+            Some(pack) => format!("the pack `{pack}` has one, but is not approved: `hina pack show {pack}`"),
+            None => "`hina list` shows the prompts there are".to_owned(),
+        };
         Error::new(Code::NotFound, format!("there is no prompt `{id}`"))
             .with("prompt_id", id.as_str())
             .with_near(near)
-            .with_hint("`hina list` shows the prompts there are")
+            .with_hint(hint)
     }
 
     /// All directories with this id in search order, whether they may be used or not. A built-in directory stands

@@ -144,6 +144,17 @@ fn unknown_names_come_with_near_ones() {
 }
 
 #[test]
+fn a_prompt_of_a_pack_that_is_not_approved_is_not_there_but_told() {
+    let workspace = Workspace::new(&[
+        ("user_data/packs/extra/pack.json", "{}"),
+        ("user_data/packs/extra/prompts/only_there/template.md", "x"),
+    ]);
+    let error = workspace.catalog(&[]).choose("only_there").expect_err("is not approved");
+    assert_eq!(error.code(), Code::NotFound);
+    assert!(error.hint().is_some_and(|hint| hint.contains("`hina pack show extra`")), "{error:?}");
+}
+
+#[test]
 fn two_spellings_in_one_place_are_a_conflict() {
     let workspace = Workspace::new(&[
         ("user_data/shared/prompts/DailyReport/template.md", "x"),
