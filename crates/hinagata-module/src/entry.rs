@@ -204,6 +204,9 @@ pub mod kinds {
     /// Several values.
     #[derive(Debug)]
     pub enum Many {}
+    /// What is one already.
+    #[derive(Debug)]
+    pub enum Ready {}
     /// A function from the context to `R`.
     #[derive(Debug)]
     pub struct Function<R>(std::marker::PhantomData<R>);
@@ -260,6 +263,12 @@ pub trait IntoTextItems<C, M> {
 impl<C, T: Into<Text>> IntoTextItems<C, kinds::One> for T {
     fn into_items(self) -> Vec<TextItem<C>> {
         vec![TextItem::Fixed(self.into())]
+    }
+}
+
+impl<C> IntoTextItems<C, kinds::Ready> for TextItem<C> {
+    fn into_items(self) -> Vec<TextItem<C>> {
+        vec![self]
     }
 }
 

@@ -392,6 +392,23 @@ impl From<hinagata_value::Error> for Error {
     }
 }
 
+impl From<hinagata_module::Error> for Error {
+    /// The error of a module as one of the engine; its first problem is the one that is told.
+    fn from(error: hinagata_module::Error) -> Self {
+        let problems: Vec<Value> = error
+            .problems()
+            .iter()
+            .map(|problem| serde_json::json!({"path": problem.path, "message": problem.message}))
+            .collect();
+        let mut ours = Self::definition("module", error.to_string()).with("problems", problems);
+        if let Some(first) = error.problems().first() {
+            ours.0.near = first.near.clone();
+            ours.0.hint = first.hint.clone();
+        }
+        ours.with_source(error)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

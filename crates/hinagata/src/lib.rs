@@ -55,6 +55,7 @@ pub use engine::{
     TracedUse, TracedVariable, TypeProblem, Validation, Warning, from_text,
 };
 pub use error::{Code, Error, Result};
+pub use hinagata_module as module;
 pub use id::{PARTIALS, PromptId, normal_form};
 pub use lookup::FoundTemplate;
 pub use pack::{Approval, Approvals, Manifest, PackId, PackKind, PackLimits, Provider, Refused, Replaces};

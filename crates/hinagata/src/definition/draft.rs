@@ -74,7 +74,7 @@ fn refuse_two_bodies(fields: &mut Fields<'_>, node: &Node) {
 }
 
 impl Draft {
-    fn read_key(&mut self, fields: &mut Fields<'_>, key: &str, node: &Node) {
+    pub(super) fn read_key(&mut self, fields: &mut Fields<'_>, key: &str, node: &Node) {
         match key {
             "prompt_id" | "id" => self.label = fields.optional_string(key, node),
             "name" => self.name = fields.optional_string(key, node),

@@ -56,6 +56,46 @@ impl<'a> Fields<'a> {
         self.push(field, node, message.into(), Some(hint.to_owned()), Vec::new());
     }
 
+    /// Notes a key that means nothing where it stands.
+    pub(crate) fn unknown_key(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
+        let near = hinagata_value::near_names(key, known.iter().copied());
+        let shown: String = key.chars().take(60).collect();
+        let hint = near.is_empty().then(|| format!("use {}", known.join(", ")));
+        let message = match field {
+            "(document)" => format!("there is no key `{shown}`"),
+            field => format!("`{field}` has no key `{shown}`"),
+        };
+        self.push(&format!("{field}.{key}"), node, message, hint, near);
+    }
+
+    /// Notes a section that nobody knows.
+    pub(crate) fn unknown_section(&mut self, node: &Node, name: &str, known: &[&str]) {
+        let near = hinagata_value::near_names(name, known.iter().copied());
+        let shown: String = name.chars().take(60).collect();
+        let hint = match near.first() {
+            Some(near) => format!("write `{near}`, or declare `{shown}` under `custom_sections`"),
+            None => format!("use one of {}, or declare it under `custom_sections`", known.join(", ")),
+        };
+        self.push(
+            &format!("sections.{name}"),
+            node,
+            format!("there is no section `{shown}`"),
+            Some(hint),
+            near,
+        );
+    }
+
+    /// The line on which the text of `node` starts: a block scalar starts below its mark.
+    pub(crate) fn first_line_of(&self, node: &Node) -> u32 {
+        let line = node.at.line.max(1);
+        let written = self.text.lines().nth(line as usize - 1).unwrap_or_default();
+        let after: String = written.chars().skip((node.at.column as usize).saturating_sub(1)).collect();
+        match after.trim_end().as_bytes() {
+            [b'|' | b'>', rest @ ..] if rest.iter().all(|byte| b"+-0123456789".contains(byte)) => line + 1,
+            _ => line,
+        }
+    }
+
     fn push(&mut self, field: &str, node: &Node, message: String, hint: Option<String>, near: Vec<String>) {
         if self.problems.len() < MOST {
             let place = self.place(node);

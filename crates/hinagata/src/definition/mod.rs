@@ -13,6 +13,7 @@ mod inherit;
 pub(crate) mod json;
 mod messages;
 mod model;
+pub(crate) mod module;
 pub(crate) mod node;
 mod parameter;
 mod python;
@@ -28,6 +29,7 @@ pub use model::{
     Body, Definition, FileRead, Hook, Hooks, Message, Metadata, OwnLimits, Part, Permissions, Role, Settings,
     TemplateText, UndefinedMode,
 };
+pub use module::{Given, ModuleBody, PRESETS, preset};
 pub use parameter::{Class, Origin, Parameter, Parameters, Type};
 pub use read::{PromptFiles, document, read};
 pub use yaml::yaml_value;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use hinagata_template::Engine;
 use serde_json::{Map, Number, Value};
 
-use super::parameter::Parameters;
+use super::{module::ModuleBody, parameter::Parameters};
 use crate::{Place, PromptId};
 
 /// A prompt as it is declared: metadata, parameters, a body, permissions, limits.
@@ -73,8 +73,8 @@ pub enum Body {
     Text(TemplateText),
     /// A list of messages.
     Messages(Vec<Message>),
-    /// A prompt module, kept as it is written.
-    Module(Arc<str>),
+    /// A prompt module, with everything that it uses.
+    Module(Arc<ModuleBody>),
     /// Nothing of its own: the body of the nearest parent that has one.
     Inherited,
     /// Only running its `prompt.py` can tell; see [`Hooks::needs_loading`].

@@ -11,7 +11,7 @@ use super::fields::Fields;
 use super::front_matter;
 use super::model::{Body, Definition, FileRead, Hooks, Metadata, TemplateText};
 use super::node::Node;
-use super::{declarations, json, python, yaml};
+use super::{declarations, json, module, python, yaml};
 use crate::{Error, Place, PromptId, Result};
 
 /// Largest template file, in bytes.
@@ -29,6 +29,14 @@ pub trait PromptFiles {
     /// # Errors
     /// When it is no regular file, larger than `largest` bytes, no UTF-8, or cannot be read.
     fn text(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>>;
+
+    /// The module that stands in the place of the preset called `name`, with its path from the workspace root.
+    ///
+    /// # Errors
+    /// As [`PromptFiles::text`].
+    fn preset(&self, _name: &str, _largest: u64) -> Result<Option<(String, Arc<str>)>> {
+        Ok(None)
+    }
 }
 
 /// Reads the prompt `id` from its files. `source` is its directory as a path from the workspace root, and
@@ -110,6 +118,20 @@ struct Reader<'a> {
     files: &'a dyn PromptFiles,
     computed: Option<&'a Computed>,
     read: Vec<FileRead>,
+}
+
+impl module::ModuleFiles for Reader<'_> {
+    fn module_file(&mut self, name: &str) -> Result<Option<(String, Arc<str>)>> {
+        Ok(self.text(name, LARGEST_DOCUMENT)?.map(|text| (self.path(name), text)))
+    }
+
+    fn preset_file(&mut self, name: &str) -> Result<Option<(String, Arc<str>)>> {
+        let found = self.files.preset(name, LARGEST_DOCUMENT)?;
+        if let Some((file, text)) = &found {
+            self.read.push(FileRead { file: file.clone(), text: Arc::clone(text) });
+        }
+        Ok(found)
+    }
 }
 
 impl Reader<'_> {
@@ -234,16 +256,40 @@ impl Reader<'_> {
                     return self.template(draft, name, &text);
                 }
             }
-            if let Some(text) = self.text("module.yaml", LARGEST_DOCUMENT)? {
-                return Ok(Body::Module(text));
+            if let Some(body) = self.module(draft)? {
+                return Ok(body);
             }
         }
         match (extends, needs_loading(hooks, "METADATA")) {
             (_, true) => Ok(Body::NeedsLoading),
             (true, _) => Ok(Body::Inherited),
             _ => Err(Error::definition("no_body", format!("the prompt `{}` has nothing to render", self.id))
-                .with_hint("add a template.md, a TEMPLATE, `messages`, or the parent whose template it takes in `extends`")),
+                .with_hint("add a template.md, a module.yaml, a TEMPLATE, `messages`, or the parent whose template it takes in `extends`")),
         }
+    }
+
+    /// A module file: what it says about the prompt lies below what the other files say.
+    fn module(&mut self, draft: &mut Draft) -> Result<Option<Body>> {
+        let mut found: Option<(&str, Arc<str>)> = None;
+        for name in module::MODULE_NAMES {
+            let Some(text) = self.text(name, LARGEST_DOCUMENT)? else { continue };
+            if let Some((first, _)) = found {
+                let message = format!("`{first}` and `{name}` describe the same module");
+                return Err(Error::definition("two_documents", message)
+                    .with_hint(format!("remove `{first}` or `{name}`")));
+            }
+            found = Some((name, text));
+        }
+        let Some((name, text)) = found else { return Ok(None) };
+        let shown = (self.path(name), text);
+        let (below, body) = module::read(name, &shown, self)?;
+        *draft = below.overlaid(std::mem::take(draft));
+        draft.parameters = body.context.overlaid(&draft.parameters);
+        // What a parent declares is only known where prompts are put together.
+        if draft.extends.as_ref().is_none_or(Option::is_none) {
+            body.check_paths(&module::Reach { parameters: &draft.parameters, others: Vec::new() })?;
+        }
+        Ok(Some(Body::Module(Arc::new(body))))
     }
 
     /// A template file: its front matter lies below what the other files say.

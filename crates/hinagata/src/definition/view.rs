@@ -81,7 +81,7 @@ fn body(body: &Body) -> Value {
         Body::Messages(messages) => {
             json!({"kind": "messages", "roles": messages.iter().map(Message::role_name).collect::<Vec<_>>()})
         }
-        Body::Module(_) => json!({"kind": "module"}),
+        Body::Module(module) => json!({"kind": "module", "uses": module.uses()}),
         Body::Inherited => Value::Null,
         Body::NeedsLoading => json!({"kind": "computed"}),
     }

@@ -107,11 +107,18 @@ fn templates(call: &Call<'_>) -> Vec<TracedTemplate> {
     let plan = call.plan;
     let mut all: Vec<TracedTemplate> = Vec::new();
     for (first_line, graph) in &plan.reads.graphs {
-        for (name, analysis) in &graph.templates {
-            if all.iter().any(|known| known.file == *name) {
+        for (index, (name, analysis)) in graph.templates.iter().enumerate() {
+            let known = plan.known.file(name).filter(|_| index > 0);
+            let shift = known.map_or(*first_line, |file| file.first_line) - 1;
+            if let Some(known) = all.iter_mut().find(|known| known.file == *name) {
+                // Another template of the same file.
+                if index == 0 {
+                    known.uses.extend(
+                        analysis.templates.iter().flat_map(|used| traced_uses(call, name, used, shift)),
+                    );
+                }
                 continue;
             }
-            let shift = plan.known.file(name).map_or(*first_line, |file| file.first_line) - 1;
             let uses = analysis.templates.iter().flat_map(|used| traced_uses(call, name, used, shift));
             let engine = plan.known.file(name).map_or("jinja", |file| file.source.engine().as_str());
             all.push(TracedTemplate { file: name.clone(), engine, uses: uses.collect() });
@@ -151,7 +158,7 @@ fn variables(call: &Call<'_>, scope: &Scope<'_>, agent: Option<&Agent>) -> Vec<T
                 traced(call, scope, agent, &name)
             });
             entry.condition_only &= item.variable.usage == Usage::Condition;
-            let place = read_at(call, file_line, &item.template, &item.variable);
+            let place = read_at(call, (file_line, graph), &item.template, &item.variable);
             if !entry.read_at.contains(&place) {
                 entry.read_at.push(place);
             }
@@ -164,8 +171,16 @@ fn graphs<'a>(call: &Call<'a>) -> impl Iterator<Item = (u32, &'a Graph)> {
     call.plan.reads.graphs.iter().map(|(line, graph)| (*line, graph))
 }
 
-fn read_at(call: &Call<'_>, first_line: u32, template: &str, variable: &VariableUse) -> ReadAt {
-    let first = call.plan.known.file(template).map_or(first_line, |file| file.first_line);
+/// Where a variable is read; a file can hold several templates, and the first of a graph knows its own line.
+fn read_at(
+    call: &Call<'_>,
+    (first_line, graph): (u32, &Graph),
+    template: &str,
+    variable: &VariableUse,
+) -> ReadAt {
+    let is_entry = graph.templates.first().is_some_and(|(name, _)| name == template);
+    let known = call.plan.known.file(template).filter(|_| !is_entry);
+    let first = known.map_or(first_line, |file| file.first_line);
     ReadAt {
         file: template.to_owned(),
         line: variable.position.line + first.saturating_sub(1),
@@ -312,7 +327,7 @@ pub(super) fn missing(call: &Call<'_>, scope: &Scope<'_>) -> Vec<Missing> {
             if call.is_function(&name) {
                 continue;
             }
-            let place = read_at(call, first_line, &item.template, &item.variable);
+            let place = read_at(call, (first_line, graph), &item.template, &item.variable);
             match all.iter_mut().find(|known| known.name == name) {
                 Some(known) => known.read_at.push(place),
                 None => all.push(Missing { name, read_at: vec![place] }),

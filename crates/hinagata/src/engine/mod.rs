@@ -5,10 +5,13 @@
 //! the workspace; what does is in [`pipeline`].
 
 mod builder;
+mod chat;
 mod explain;
 mod files;
 mod hooks;
 mod load;
+mod module;
+mod module_plan;
 mod pipeline;
 mod places;
 mod plan;

@@ -16,7 +16,7 @@ use super::{
     provided::Provided,
     rendered::{Rendered, RenderedBody, Warning},
     request::Request,
-    run::{Run, Step, Waiting, Wanted},
+    run::{Made, Run, Step, Waiting, Wanted},
     scope::{Layer, Scope},
     secrets::Secrets,
     snapshot::Snapshot,
@@ -154,13 +154,19 @@ impl Call<'_> {
     /// The way of a plain call: the same steps, as far as it has them, without a future around each.
     fn run_plain(&self) -> Result<Rendered> {
         let scope = Scope::new(Some(self.request.variables), &self.plan.defaults);
-        let body = self.run_templates(None).at_once(&scope).and_then(|body| self.within_limit(body));
-        let body = body.map_err(|error| Secrets::of(self.plan, &scope).redacted(self.with_limit(error)))?;
-        Ok(self.rendered(body, Vec::new(), None))
+        let run = self.run_templates(None, self.plan.undefined);
+        let made = run.at_once(&scope).and_then(|made| self.within_limit(made));
+        let made = made.map_err(|error| Secrets::of(self.plan, &scope).redacted(self.with_limit(error)))?;
+        Ok(self.rendered(made, Vec::new(), None))
     }
 
-    fn rendered(&self, body: RenderedBody, warnings: Vec<Warning>, trace: Option<Box<Trace>>) -> Rendered {
-        Rendered { body, warnings, trace, about: Arc::clone(&self.plan.about) }
+    fn rendered(&self, made: Made, mut warnings: Vec<Warning>, trace: Option<Box<Trace>>) -> Rendered {
+        let Made { body, module } = made;
+        for left_out in module.iter().flat_map(|prompt| &prompt.warnings) {
+            let error = Error::definition("module", left_out.message.clone());
+            warnings.push(Warning::new(left_out.path.clone(), error));
+        }
+        Rendered { body, module, warnings, trace, about: Arc::clone(&self.plan.about) }
     }
 
     async fn run(&self, mut tracer: Option<Tracer>) -> Result<Rendered> {
@@ -182,10 +188,10 @@ impl Call<'_> {
         }
         lap(&mut tracer, |times| &mut times.scope);
         let result = self.body(&mut scope, &mut python, &mut tracer).await;
-        let body = result.map_err(|error| Secrets::of(plan, &scope).redacted(self.with_limit(error)))?;
+        let made = result.map_err(|error| Secrets::of(plan, &scope).redacted(self.with_limit(error)))?;
         warnings.extend(self.provided.take_warnings());
-        let trace = tracer.map(|tracer| Box::new(tracer.finish(self, &scope, agent.as_deref(), &body)));
-        Ok(self.rendered(body, warnings, trace))
+        let trace = tracer.map(|tracer| Box::new(tracer.finish(self, &scope, agent.as_deref(), &made.body)));
+        Ok(self.rendered(made, warnings, trace))
     }
 
     /// Tells that a hook does not get everything that it declares.
@@ -310,7 +316,7 @@ impl Call<'_> {
         scope: &mut Scope<'_>,
         python: &mut PythonTime,
         tracer: &mut Option<Tracer>,
-    ) -> Result<RenderedBody> {
+    ) -> Result<Made> {
         let definition = &self.plan.inherited.definition;
         if definition.hooks.pre_render.is_some() {
             let before = scope.flat();
@@ -326,13 +332,13 @@ impl Call<'_> {
         if mode == UndefinedMode::Error {
             self.refuse_missing(scope)?;
         }
-        let mut body = self.templates(scope, mode, tracer).await?;
+        let mut made = self.templates(scope, mode, tracer).await?;
         lap(tracer, |times| &mut times.render);
         if definition.hooks.post_render.is_some() {
-            body = self.post_render(body, scope, python, tracer).await?;
+            made = self.post_render(made.body, scope, python, tracer).await?.into();
             lap(tracer, |times| &mut times.hooks);
         }
-        self.within_limit(body)
+        self.within_limit(made)
     }
 
     async fn post_render(
@@ -363,17 +369,17 @@ impl Call<'_> {
         scope: &Scope<'_>,
         mode: UndefinedMode,
         tracer: &mut Option<Tracer>,
-    ) -> Result<RenderedBody> {
+    ) -> Result<Made> {
         let plan = self.plan;
         let other_mode =
             (mode != plan.undefined).then(|| Arc::new((*plan.options).clone().undefined(mode.into())));
         if plan.functions.is_none() {
-            return self.run_templates(other_mode).at_once(scope);
+            return self.run_templates(other_mode, mode).at_once(scope);
         }
         let mut waiting = Waiting::default();
         loop {
-            let wanted = match self.run_templates(other_mode.clone()).pass(scope, &mut waiting)? {
-                Step::Done(body) => return Ok(body),
+            let wanted = match self.run_templates(other_mode.clone(), mode).pass(scope, &mut waiting)? {
+                Step::Done(made) => return Ok(made),
                 Step::Wait(wanted) => wanted,
             };
             for (place, result) in self.call_tools(wanted, tracer).await {
@@ -419,12 +425,13 @@ impl Call<'_> {
         all
     }
 
-    fn run_templates(&self, options: Option<Arc<Options>>) -> Run<'_> {
+    fn run_templates(&self, options: Option<Arc<Options>>, undefined: UndefinedMode) -> Run<'_> {
         Run {
             plan: self.plan,
             catalog: &self.snapshot.catalog,
             cache: &self.engine.0.cache,
             options,
+            undefined,
             cancel: self.request.cancel.clone(),
         }
     }
@@ -437,13 +444,13 @@ impl Call<'_> {
         }
     }
 
-    fn within_limit(&self, body: RenderedBody) -> Result<RenderedBody> {
+    fn within_limit(&self, made: Made) -> Result<Made> {
         let limit = self.plan.max_output_size;
         // Bytes prove it for nearly every text.
-        let fits = matches!(&body, RenderedBody::Text(text) if text.len() as u64 <= limit);
-        let actual = if fits { 0 } else { body.characters() as u64 };
+        let fits = matches!(&made.body, RenderedBody::Text(text) if text.len() as u64 <= limit);
+        let actual = if fits { 0 } else { made.body.characters() as u64 };
         if actual <= limit {
-            return Ok(body);
+            return Ok(made);
         }
         Err(Error::new(
             Code::OutputLimit,

@@ -13,6 +13,7 @@ use serde_json::{Map, Number, Value};
 use super::{
     EngineOptions,
     load::{self, Loaded, Unplanned},
+    module::PlannedModule,
     places::with_places,
     rendered::{About, Warning},
     schema::Schemas,
@@ -22,14 +23,17 @@ use super::{
 use crate::{
     Catalog, Choice, Code, Error, PackId, Provider, Result,
     definition::{
-        Body, Class, Definition, FileRead, Inherited, Message, Origin, Parameter, Part, Role, TemplateText,
-        Type, UndefinedMode,
+        Body, Class, Definition, FileRead, Inherited, Message, Origin, Parameter, Parameters, Part, Role,
+        TemplateText, Type, UndefinedMode,
     },
     source::RootKind,
 };
 
 /// The root of the path of all variables together, as a Go template reads it.
-const WHOLE: &str = ".";
+pub(super) const WHOLE: &str = ".";
+
+/// Characters that a module may give unless something else is configured.
+const OUTPUT_SIZE_OF_MODULES: u64 = 2_000_000;
 
 /// What a plan is made with.
 pub(super) struct Planning<'p> {
@@ -121,6 +125,8 @@ pub(super) enum Planned {
     Text { template: PlannedTemplate, structured: bool },
     /// Declared messages.
     Messages(Vec<PlannedMessage>),
+    /// A module.
+    Module(Box<PlannedModule>),
 }
 
 /// A compiled template of the prompt's own.
@@ -173,6 +179,20 @@ impl Reads {
         self.anything || self.roots.contains(name)
     }
 
+    /// Leaves a variable out of the graphs from number `from` on.
+    pub(super) fn forget(&mut self, from: usize, name: Option<&str>) {
+        let Some(name) = name else { return };
+        for (_, graph) in &mut self.graphs[from..] {
+            graph.variables.retain(|item| &*item.variable.path.root != name);
+        }
+        self.roots = self
+            .graphs
+            .iter()
+            .flat_map(|(_, graph)| &graph.variables)
+            .map(|item| Arc::clone(&item.variable.path.root))
+            .collect();
+    }
+
     fn add(&mut self, first_line: u32, graph: Graph) {
         for item in &graph.variables {
             self.anything |= &*item.variable.path.root == WHOLE;
@@ -205,6 +225,7 @@ impl Plan {
         let root = with.catalog.root_of(&owner.source).unwrap_or(RootKind::Shared);
         let mut builder = Builder {
             with,
+            parameters: &inherited.parameters,
             options: Arc::new(options),
             root,
             known: Known::default(),
@@ -212,11 +233,11 @@ impl Plan {
         };
         let body = builder.body(&owner)?;
         let Builder { options, known, reads, .. } = builder;
-        let limits = with.catalog.defaults().limits_within(
-            &definition.limits,
-            &with.options.prompt_limits,
-            &with.options.caps,
-        );
+        let mut below = with.options.prompt_limits.clone();
+        if let Planned::Module(_) = &body {
+            below.max_output_size.get_or_insert(OUTPUT_SIZE_OF_MODULES);
+        }
+        let limits = with.catalog.defaults().limits_within(&definition.limits, &below, &with.options.caps);
         let providers = providers(with.catalog, &reads, &inherited);
         let named = |origin: Origin| {
             let of = move |parameter: &&Parameter| parameter.origin == origin;
@@ -255,6 +276,7 @@ impl Plan {
                 version: with.catalog.version_of(&choice.entry),
                 files: read,
                 hash: OnceLock::new(),
+                settings: inherited.definition.settings.clone(),
             }),
             choice,
             body,
@@ -366,12 +388,13 @@ fn namespace_conflict(namespace: &str, first: &PackId, second: &PackId) -> Error
         .with_hint(format!("reject one of the packs, or pass `{namespace}` with the call"))
 }
 
-struct Builder<'b> {
-    with: &'b Planning<'b>,
+pub(super) struct Builder<'b> {
+    pub(super) with: &'b Planning<'b>,
+    pub(super) parameters: &'b Parameters,
     options: Arc<Options>,
     root: RootKind,
     known: Known,
-    reads: Reads,
+    pub(super) reads: Reads,
 }
 
 impl Builder<'_> {
@@ -387,13 +410,7 @@ impl Builder<'_> {
                     messages.iter().map(|message| self.message(owner, message)).collect();
                 Planned::Messages(planned?)
             }
-            Body::Module(_) => {
-                return Err(Error::definition(
-                    "module",
-                    format!("`{}` is a module, which cannot be rendered yet", owner.id),
-                )
-                .with("prompt_id", owner.id.as_str()));
-            }
+            Body::Module(body) => Planned::Module(Box::new(self.module(body)?)),
             Body::NeedsLoading => return Err(load::needs_loading(owner)),
             Body::Inherited => {
                 return Err(Error::definition("no_body", format!("`{}` has no template", owner.id)));
@@ -402,7 +419,7 @@ impl Builder<'_> {
     }
 
     /// Compiles and analyses a template and everything that it names.
-    fn template(&mut self, text: &TemplateText) -> Result<PlannedTemplate> {
+    pub(super) fn template(&mut self, text: &TemplateText) -> Result<PlannedTemplate> {
         let file = TemplateFile::new(text, self.root.clone());
         let (source, first_line) = (file.source.clone(), file.first_line);
         let known = Known::with_entry(&text.file, file);

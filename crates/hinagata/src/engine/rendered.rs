@@ -5,17 +5,26 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use hinagata_module::{
+    CompiledPrompt,
+    driver::{Driver, Formatted, RequestOptions},
+};
 use hinagata_template::{Content, Message};
 use serde_json::{Value, json};
 
-use super::trace::Trace;
-use crate::{Digest, Error, PromptId, definition::FileRead};
+use super::{chat, trace::Trace};
+use crate::{
+    Digest, Error, PromptId, Result,
+    definition::{FileRead, Settings},
+};
 
 /// A rendered prompt.
 #[derive(Clone, Debug)]
 pub struct Rendered {
     /// The result.
     pub body: RenderedBody,
+    /// The compiled prompt, where the prompt is a module.
+    pub(super) module: Option<Arc<CompiledPrompt>>,
     /// What did not work as it should and did not stop the render.
     pub warnings: Vec<Warning>,
     /// What the render did, when it was asked for.
@@ -32,6 +41,46 @@ pub(super) struct About {
     /// The files that it was read from.
     pub(super) files: Vec<FileRead>,
     pub(super) hash: OnceLock<String>,
+    /// What it says for the model that gets it.
+    pub(super) settings: Settings,
+}
+
+impl About {
+    /// The schema of the answer: `output.schema`, or `output` where it is one.
+    fn schema(&self) -> Option<&Value> {
+        let output = self.settings.output.as_ref()?;
+        match output.get("schema") {
+            Some(schema) => Some(schema),
+            None => (output.get("type").is_some() || output.get("properties").is_some()).then_some(output),
+        }
+    }
+
+    fn request_options(&self) -> RequestOptions {
+        let model = match &self.settings.model {
+            Some(Value::String(name)) => Some(name.clone()),
+            Some(other) => other.get("name").and_then(Value::as_str).map(str::to_owned),
+            None => None,
+        };
+        let config = self.settings.config.clone().unwrap_or_default();
+        let any = |names: &[&str]| names.iter().find_map(|name| config.get(name));
+        let stop = any(&["stop", "stopSequences", "stop_sequences"]);
+        RequestOptions {
+            model,
+            max_tokens: any(&["max_tokens", "maxOutputTokens", "maxTokens"]).and_then(Value::as_u64),
+            temperature: any(&["temperature"]).and_then(Value::as_f64),
+            top_p: any(&["top_p", "topP"]).and_then(Value::as_f64),
+            top_k: any(&["top_k", "topK"]).and_then(Value::as_u64),
+            stop: match stop {
+                Some(Value::String(text)) => vec![text.clone()],
+                Some(Value::Array(texts)) => {
+                    texts.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+                }
+                _ => Vec::new(),
+            },
+            seed: any(&["seed"]).and_then(Value::as_i64),
+            ..RequestOptions::default()
+        }
+    }
 }
 
 /// The result of a render.
@@ -77,9 +126,12 @@ impl Rendered {
         &self.about.version
     }
 
-    /// The text; of several messages, their texts one below the other.
+    /// The text; of several messages, their texts one below the other, and of a module its text with headings.
     #[must_use]
     pub fn text(&self) -> String {
+        if let Some(prompt) = &self.module {
+            return hinagata_module::prompt_text(prompt, &hinagata_module::TextOptions::default());
+        }
         match &self.body {
             RenderedBody::Text(text) => text.clone(),
             RenderedBody::Messages(messages) => {
@@ -92,8 +144,8 @@ impl Rendered {
     #[must_use]
     pub fn into_text(self) -> String {
         match self.body {
-            RenderedBody::Text(text) => text,
-            RenderedBody::Messages(_) => self.text(),
+            RenderedBody::Text(text) if self.module.is_none() => text,
+            _ => self.text(),
         }
     }
 
@@ -106,6 +158,33 @@ impl Rendered {
                 vec![Message { role: "user".to_owned(), content: vec![Content::Text(text.clone())] }]
             }
         }
+    }
+
+    /// The result as a compiled prompt, from which every driver makes a request.
+    ///
+    /// # Errors
+    /// When it holds messages that no provider can be given.
+    pub fn prompt(&self) -> Result<Arc<CompiledPrompt>> {
+        if let Some(prompt) = &self.module {
+            return Ok(Arc::clone(prompt));
+        }
+        let mut prompt = chat::prompt(&self.messages())?;
+        prompt.schema = self.about.schema().map(|schema| Arc::new(schema.clone()));
+        Ok(Arc::new(prompt))
+    }
+
+    /// What the prompt says itself about a request: its model and the settings of it.
+    #[must_use]
+    pub fn request_options(&self) -> RequestOptions {
+        self.about.request_options()
+    }
+
+    /// The exact body of a provider's request; of [`Driver::Text`] the text.
+    ///
+    /// # Errors
+    /// When the result holds something that the provider cannot be given.
+    pub fn request(&self, driver: Driver, options: &RequestOptions) -> Result<Formatted> {
+        Ok(driver.format(&*self.prompt()?, options)?)
     }
 
     /// Characters of all texts.

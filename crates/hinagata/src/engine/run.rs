@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
+use hinagata_module::CompiledPrompt;
 use hinagata_template::{Cache, Content, Message, Meter, Options, Render, Template};
-use hinagata_value::{Call, CallId, Calls, Cancel, Pass};
+use hinagata_value::{Call, CallId, Calls, Cancel, Pass, Variables};
 use serde_json::{Map, Value};
 
 use super::{
+    chat::chat,
     places::with_places,
     plan::{Plan, Planned, PlannedMessage, PlannedPart, PlannedRole, PlannedTemplate, PlannedValue},
     rendered::RenderedBody,
     scope::Scope,
     sources::PromptSources,
 };
-use crate::{Catalog, Code, Error, Result};
+use crate::{Catalog, Code, Error, Result, definition::UndefinedMode};
 
 /// Roles that data may choose.
 const ROLES_OF_DATA: [&str; 3] = ["user", "assistant", "tool"];
@@ -25,6 +27,8 @@ pub(super) struct Run<'r> {
     pub(super) cache: &'r Cache,
     /// Other options than those of the plan.
     pub(super) options: Option<Arc<Options>>,
+    /// What a value does that is not there.
+    pub(super) undefined: UndefinedMode,
     pub(super) cancel: Option<Cancel>,
 }
 
@@ -43,9 +47,22 @@ pub(super) struct Wanted {
     pub(super) pure: bool,
 }
 
+/// What the templates of a prompt gave.
+pub(super) struct Made {
+    pub(super) body: RenderedBody,
+    /// The compiled prompt of a module, from which its body was made.
+    pub(super) module: Option<Arc<CompiledPrompt>>,
+}
+
+impl From<RenderedBody> for Made {
+    fn from(body: RenderedBody) -> Self {
+        Self { body, module: None }
+    }
+}
+
 /// How a pass over all templates ended.
 pub(super) enum Step {
-    Done(RenderedBody),
+    Done(Made),
     Wait(Vec<Wanted>),
 }
 
@@ -66,18 +83,18 @@ impl Waiting {
 }
 
 /// One pass: templates are counted in the order they run, so that each finds its calls again.
-struct Passing<'p, 'r> {
-    run: &'p Run<'r>,
-    scope: &'p Scope<'p>,
+pub(super) struct Passing<'p, 'r> {
+    pub(super) run: &'p Run<'r>,
+    pub(super) scope: &'p Scope<'p>,
     waiting: &'p mut Waiting,
     meter: Meter,
     next: usize,
-    wanted: Vec<Wanted>,
+    pub(super) wanted: Vec<Wanted>,
 }
 
 impl Run<'_> {
     /// Runs a prompt whose functions need nothing from the outside, to the end.
-    pub(super) fn at_once(&self, scope: &Scope<'_>) -> Result<RenderedBody> {
+    pub(super) fn at_once(&self, scope: &Scope<'_>) -> Result<Made> {
         match &self.plan.body {
             Planned::Text { template, structured } => {
                 let sources = self.sources(template);
@@ -87,10 +104,11 @@ impl Run<'_> {
                     false => render.text(&compiled, scope).map(RenderedBody::Text),
                     true => render.messages(&compiled, scope).map(RenderedBody::Messages),
                 }
+                .map(Made::from)
                 .map_err(|error| with_places(error, &sources))
             }
-            Planned::Messages(_) => match self.pass(scope, &mut Waiting::default())? {
-                Step::Done(body) => Ok(body),
+            Planned::Messages(_) | Planned::Module(_) => match self.pass(scope, &mut Waiting::default())? {
+                Step::Done(made) => Ok(made),
                 Step::Wait(_) => {
                     Err(Error::new(Code::RenderRuntime, "a call is waited for that nobody makes"))
                 }
@@ -110,9 +128,15 @@ impl Run<'_> {
                 .template(template, |render, written| render.cut(&written))?
                 .map(RenderedBody::Messages),
             Planned::Messages(messages) => passing.messages(messages)?.map(RenderedBody::Messages),
+            Planned::Module(module) => {
+                return Ok(match passing.module(module)? {
+                    Some(prompt) => Step::Done(Made { body: chat(&prompt), module: Some(prompt) }),
+                    None => Step::Wait(passing.wanted),
+                });
+            }
         };
         Ok(match body {
-            Some(body) if passing.wanted.is_empty() => Step::Done(body),
+            Some(body) if passing.wanted.is_empty() => Step::Done(body.into()),
             _ => Step::Wait(passing.wanted),
         })
     }
@@ -153,7 +177,7 @@ impl Passing<'_, '_> {
         template: &PlannedTemplate,
         finish: impl FnOnce(&Render<'_>, Written) -> hinagata_value::Result<T>,
     ) -> Result<Option<T>> {
-        self.one(template, false, finish)
+        self.one(template, self.scope, false, finish)
     }
 
     /// Runs a template inside of a declared message, where no message can start.
@@ -162,12 +186,13 @@ impl Passing<'_, '_> {
         template: &PlannedTemplate,
         finish: impl FnOnce(&Render<'_>, Written) -> hinagata_value::Result<T>,
     ) -> Result<Option<T>> {
-        self.one(template, true, finish)
+        self.one(template, self.scope, true, finish)
     }
 
     fn one<T>(
         &mut self,
         template: &PlannedTemplate,
+        variables: &dyn Variables,
         inner: bool,
         finish: impl FnOnce(&Render<'_>, Written) -> hinagata_value::Result<T>,
     ) -> Result<Option<T>> {
@@ -181,13 +206,22 @@ impl Passing<'_, '_> {
         let compiled = self.run.compiled(template)?;
         let calls = self.waiting.of(number);
         let placed = |error| with_places(error, &sources);
-        match render.pass(&compiled, self.scope, calls).map_err(placed)? {
+        match render.pass(&compiled, variables, calls).map_err(placed)? {
             Pass::Done(written) => finish(&render, written).map(Some).map_err(placed),
             Pass::Wait(waiting) => {
                 self.wanted.extend(waiting.into_iter().map(|call| wanted(number, call)));
                 Ok(None)
             }
         }
+    }
+
+    /// Runs a template for its text, with other variables than those of the render.
+    pub(super) fn text_with(
+        &mut self,
+        template: &PlannedTemplate,
+        variables: &dyn Variables,
+    ) -> Result<Option<String>> {
+        self.one(template, variables, true, |_, written| written.into_text())
     }
 
     fn text(&mut self, template: &PlannedTemplate) -> Result<Option<String>> {

@@ -13,10 +13,10 @@ use crate::{
 };
 
 /// A message about a text, and where in it.
-pub(super) type SyntaxProblem = (String, Option<Place>);
+pub(crate) type SyntaxProblem = (String, Option<Place>);
 
 /// The content of `file`, or everything that keeps it from being read.
-pub(super) fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
+pub(crate) fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(Node::new(At { line: 1, column: 1 }, map(text, table.get_ref())));

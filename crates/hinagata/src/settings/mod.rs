@@ -15,7 +15,7 @@
 //! [`Power`].
 
 mod amount;
-mod document;
+pub(crate) mod document;
 mod files;
 mod kind;
 mod layers;

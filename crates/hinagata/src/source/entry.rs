@@ -8,11 +8,11 @@ use std::{
 use super::{Root, RootKind, Stamp};
 use crate::{
     Code, PackId, PromptId, Result,
-    definition::{self, Definition, PromptFiles, TEMPLATE_NAMES},
+    definition::{self, Definition, PromptFiles, TEMPLATE_NAMES, module::MODULE_NAMES},
 };
 
 /// The files of which one makes a directory a prompt.
-const MARKS: [&str; 8] = [
+const MARKS: [&str; 11] = [
     "prompt.py",
     TEMPLATE_NAMES[0],
     TEMPLATE_NAMES[1],
@@ -20,8 +20,14 @@ const MARKS: [&str; 8] = [
     "prompt.yaml",
     "prompt.yml",
     "prompt.json",
-    "module.yaml",
+    MODULE_NAMES[0],
+    MODULE_NAMES[1],
+    MODULE_NAMES[2],
+    MODULE_NAMES[3],
 ];
+
+/// Where a search place keeps modules that stand in the place of presets.
+const PRESETS: &str = "presets";
 
 /// A prompt directory of a source.
 #[derive(Debug)]
@@ -37,7 +43,7 @@ pub struct Entry {
 #[derive(Debug)]
 struct Loaded {
     definition: Result<Arc<Definition>>,
-    /// Every file that was asked for, with its state; `None` was not there.
+    /// Every file that was asked for, by its path beneath the search place, with its state; `None` was not there.
     stamps: Vec<(String, Option<Stamp>)>,
 }
 
@@ -133,9 +139,7 @@ impl Entry {
     /// Whether what was read of it, if anything, is still what its files hold.
     pub(super) fn is_unchanged(&self) -> bool {
         let marks = self.presence.get().is_none_or(|known| self.present() == *known);
-        let same = |(name, stamp): &(String, Option<Stamp>)| {
-            self.root.tree.stamp(&self.path(name)).flatten() == *stamp
-        };
+        let same = |(path, stamp): &(String, Option<Stamp>)| self.root.tree.stamp(path).flatten() == *stamp;
         // What was not approved when it was read is read again: it may have been put right between the reading and
         // the look at its state.
         let refused =
@@ -163,14 +167,26 @@ struct Files<'a> {
 
 impl PromptFiles for Files<'_> {
     fn text(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        self.read(self.entry.path(name), largest)
+    }
+
+    fn preset(&self, name: &str, largest: u64) -> Result<Option<(String, Arc<str>)>> {
+        let path = format!("{PRESETS}/{name}.yaml");
+        let shown = format!("{}/{path}", self.entry.root.prefix);
+        Ok(self.read(path, largest)?.map(|text| (shown, text)))
+    }
+}
+
+impl Files<'_> {
+    /// The text of a file beneath the search place.
+    fn read(&self, path: String, largest: u64) -> Result<Option<Arc<str>>> {
         let tree = &self.entry.root.tree;
-        let path = self.entry.path(name);
         let read = tree.read(&path, largest);
         let stamp = match &read {
             Ok(found) => found.as_ref().and_then(|(_, stamp)| *stamp),
             Err(_) => tree.stamp(&path).flatten(),
         };
-        self.stamps.borrow_mut().push((name.to_owned(), stamp));
+        self.stamps.borrow_mut().push((path, stamp));
         Ok(read?.map(|(text, _)| text))
     }
 }

@@ -1,0 +1,381 @@
+//! From what a module file says and the values of a call to elements.
+
+use hinagata_module::{
+    Attachment, Chunk, Content, Element, Elements, JsonElement, Material, Message, Role, Said, Text, Texts,
+    ToolValue, Yielded,
+};
+use serde_json::{Map, Value, json};
+
+use super::spec::{
+    AttachmentSpec, AttachmentsSpec, BodySpec, ChunkSpec, MaterialSpec, MessageSpec, NumberSpec, PathUse,
+    RoleSpec, TextSpec, ValueSpec,
+};
+use crate::{Code, Error, Place, Result};
+
+/// What a render knows.
+pub(crate) trait Values {
+    /// The text of the template with this number.
+    fn template(&mut self, number: usize) -> Result<Text>;
+
+    /// The value at a path; `None` when there is none.
+    fn value(&self, path: &PathUse) -> Result<Option<&Value>>;
+
+    /// Counts bytes that are made, so that a loop over much data cannot make more than a render may give.
+    fn charge(&mut self, bytes: usize) -> Result<()>;
+}
+
+/// For entries that need no values.
+pub(super) struct NoValues;
+
+impl Values for NoValues {
+    fn template(&mut self, _number: usize) -> Result<Text> {
+        Err(Error::new(Code::Definition, "a template where everything is fixed"))
+    }
+
+    fn value(&self, path: &PathUse) -> Result<Option<&Value>> {
+        Err(Error::new(Code::Definition, "a path where everything is fixed").at(path.place.clone()))
+    }
+
+    fn charge(&mut self, _bytes: usize) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether a condition holds for a value, as in Jinja: nothing, zero and what is empty do not.
+pub(crate) fn is_true(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(value)) => *value,
+        Some(Value::Number(number)) => number.as_f64() != Some(0.0),
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(entries)) => !entries.is_empty(),
+    }
+}
+
+/// Adds what `body` says.
+pub(crate) fn build(body: &BodySpec, values: &mut dyn Values, all: &mut Elements) -> Result<()> {
+    let before = all.len();
+    add(body, values, all)?;
+    values.charge(all[before..].iter().map(weight).sum())
+}
+
+fn add(body: &BodySpec, values: &mut dyn Values, all: &mut Elements) -> Result<()> {
+    match body {
+        BodySpec::Text(TextSpec::Path(path)) => {
+            for text in texts_at(path, values)? {
+                all.push(Yielded::Text(text));
+            }
+        }
+        BodySpec::Text(spec) => all.push(Yielded::Text(text(spec, values)?)),
+        BodySpec::Message(spec) => all.push(Yielded::Element(message(spec, values)?.into())),
+        BodySpec::Material(spec) => all.push(Yielded::Element(material(spec, values)?.into())),
+        BodySpec::Chunk(spec) => all.push(Yielded::Element(chunk(spec, values)?.into())),
+        BodySpec::Json(spec) => {
+            let element = match spec {
+                ValueSpec::Text(TextSpec::Fixed(text)) => JsonElement::text(text.clone()),
+                spec => JsonElement::new(value(spec, values)?),
+            };
+            all.push(Yielded::Element(element.into()));
+        }
+    }
+    Ok(())
+}
+
+/// Adds the texts that `body` says; the grammar lets nothing else stand under a heading.
+pub(crate) fn build_texts(body: &BodySpec, values: &mut dyn Values, all: &mut Texts) -> Result<()> {
+    let mut elements = Elements::new();
+    build(body, values, &mut elements)?;
+    for yielded in elements {
+        match yielded {
+            Yielded::Text(text) => all.texts.push(text),
+            Yielded::Element(_) => all.left_out.push("an element".to_owned()),
+        }
+    }
+    Ok(())
+}
+
+/// The texts at a path: one, or a list of them.
+fn texts_at(path: &PathUse, values: &mut dyn Values) -> Result<Vec<Text>> {
+    match values.value(path)? {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(items)) => items.iter().map(|item| plain(item, path)).collect(),
+        Some(one) => Ok(vec![plain(one, path)?]),
+    }
+}
+
+/// A value as text; maps and lists are none.
+fn plain(value: &Value, path: &PathUse) -> Result<Text> {
+    match value {
+        Value::String(text) => Ok(Text::from(text)),
+        Value::Number(number) => {
+            Ok(Text::from(hinagata_module::json::compact(&Value::Number(number.clone()))))
+        }
+        Value::Bool(value) => Ok(Text::from(if *value { "true" } else { "false" })),
+        Value::Null => Ok(Text::default()),
+        Value::Array(_) | Value::Object(_) => Err(wrong(path, "a text", value)),
+    }
+}
+
+fn text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
+    match spec {
+        TextSpec::Fixed(text) => Ok(text.clone()),
+        TextSpec::Template(number) => values.template(*number),
+        TextSpec::Path(path) => {
+            values.value(path)?.map_or_else(|| Ok(Text::default()), |value| plain(value, path))
+        }
+    }
+}
+
+/// A text that may be missing: then the element goes without it.
+fn optional_text(spec: Option<&TextSpec>, values: &mut dyn Values) -> Result<Option<Text>> {
+    match spec {
+        None => Ok(None),
+        Some(TextSpec::Path(path)) => match values.value(path)? {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => plain(value, path).map(Some),
+        },
+        Some(spec) => text(spec, values).map(Some),
+    }
+}
+
+fn number(spec: Option<&NumberSpec>, values: &mut dyn Values) -> Result<Option<u64>> {
+    match spec {
+        None => Ok(None),
+        Some(NumberSpec::Fixed(number)) => Ok(Some(*number)),
+        Some(NumberSpec::Path(path)) => match values.value(path)? {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => match value.as_u64() {
+                Some(number) => Ok(Some(number)),
+                None => Err(wrong(path, "a whole number", value)),
+            },
+        },
+    }
+}
+
+fn value(spec: &ValueSpec, values: &mut dyn Values) -> Result<Value> {
+    Ok(match spec {
+        ValueSpec::Fixed(fixed) => {
+            values.charge(size(fixed))?;
+            fixed.clone()
+        }
+        ValueSpec::Text(TextSpec::Path(path)) => {
+            let bytes = values.value(path)?.map_or(0, size);
+            values.charge(bytes)?;
+            values.value(path)?.cloned().unwrap_or_default()
+        }
+        ValueSpec::Text(spec) => Value::from(text(spec, values)?.as_str()),
+        ValueSpec::List(items) => {
+            Value::Array(items.iter().map(|item| value(item, values)).collect::<Result<_>>()?)
+        }
+        ValueSpec::Map(entries) => {
+            let mut all = Map::new();
+            for (key, spec) in entries {
+                all.insert(key.clone(), value(spec, values)?);
+            }
+            Value::Object(all)
+        }
+    })
+}
+
+fn content(spec: &TextSpec, attached: &AttachmentsSpec, values: &mut dyn Values) -> Result<Content> {
+    let text = Content::from(text(spec, values)?);
+    Ok(attachments(attached, values)?.into_iter().fold(text, Content::with))
+}
+
+fn attachments(spec: &AttachmentsSpec, values: &mut dyn Values) -> Result<Vec<Attachment>> {
+    match spec {
+        AttachmentsSpec::Listed(all) => all
+            .iter()
+            .map(|one| {
+                Ok(match one {
+                    AttachmentSpec::Text(spec) => Attachment::Text(text(spec, values)?),
+                    AttachmentSpec::Image(spec) => Attachment::image(text(spec, values)?),
+                    AttachmentSpec::File { path, mime_type } => {
+                        Attachment::file(text(path, values)?, text(mime_type, values)?)
+                    }
+                })
+            })
+            .collect(),
+        AttachmentsSpec::Path(path) => match values.value(path)? {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(given) => {
+                let document = json!({"type": "text", "content": given});
+                let element = Element::from_json(&document).map_err(|error| misshapen(path, &error))?;
+                match element {
+                    Element::Text(element) => Ok(match element.content {
+                        Content::Parts(parts) => parts,
+                        Content::Text(text) => vec![Attachment::Text(text)],
+                    }),
+                    _ => Ok(Vec::new()),
+                }
+            }
+        },
+    }
+}
+
+fn material(spec: &MaterialSpec, values: &mut dyn Values) -> Result<Material> {
+    let (id, title) = (text(&spec.id, values)?, text(&spec.title, values)?);
+    let material = Material::new(id, title, content(&spec.content, &spec.attachments, values)?);
+    Ok(match number(spec.usage.as_ref(), values)? {
+        Some(usage) => material.usage(usage),
+        None => material,
+    })
+}
+
+fn chunk(spec: &ChunkSpec, values: &mut dyn Values) -> Result<Chunk> {
+    let part_of = text(&spec.part_of, values)?;
+    let mut chunk = Chunk::new(part_of, content(&spec.content, &spec.attachments, values)?);
+    chunk.index = number(spec.index.as_ref(), values)?;
+    chunk.total = number(spec.total.as_ref(), values)?;
+    Ok(match number(spec.usage.as_ref(), values)? {
+        Some(usage) => chunk.usage(usage),
+        None => chunk,
+    })
+}
+
+fn message(spec: &MessageSpec, values: &mut dyn Values) -> Result<Message> {
+    let role = role(&spec.role, values)?;
+    let content = content(&spec.content, &spec.attachments, values)?;
+    let name = optional_text(spec.name.as_ref(), values)?;
+    let call_id = optional_text(spec.tool_call_id.as_ref(), values)?;
+    let calls = tool_calls(spec.tool_calls.as_ref(), values)?;
+    if !calls.is_empty() && role != Role::Assistant {
+        return Err(misplaced(spec, role, "toolCalls", "only the assistant calls tools"));
+    }
+    if matches!(spec.tool_call_id, Some(TextSpec::Path(_))) && call_id.is_some() && role != Role::Tool {
+        return Err(misplaced(spec, role, "toolCallId", "only a tool answers a call"));
+    }
+    let mut message = match role {
+        Role::System => Message::system(content),
+        Role::User => Message::user(content),
+        Role::Assistant => Message::calling(content, calls),
+        Role::Tool => {
+            let Some(call_id) = call_id else { return Err(no_call_id(&spec.place)) };
+            let Content::Text(answer) = content else {
+                return Err(misplaced(spec, role, "attachments", "a tool answers with text alone"));
+            };
+            Message::tool(call_id, name.clone().unwrap_or_default(), ToolValue::Text(answer))
+        }
+    };
+    message.name = name;
+    Ok(match number(spec.usage.as_ref(), values)? {
+        Some(usage) => message.usage(usage),
+        None => message,
+    })
+}
+
+/// What a message of this role cannot have; it would be lost.
+fn misplaced(spec: &MessageSpec, role: Role, key: &str, hint: &str) -> Error {
+    Error::new(Code::RenderRuntime, format!("a message of role {role} cannot have `{key}`"))
+        .with("reason", "runtime")
+        .with_hint(hint)
+        .at(spec.place.clone())
+}
+
+fn no_call_id(place: &Place) -> Error {
+    Error::new(Code::RenderRuntime, "a message of a tool does not say which call it answers")
+        .with("reason", "runtime")
+        .with_hint("add `toolCallId` to the message")
+        .at(place.clone())
+}
+
+/// A role; data may say user, assistant or tool.
+fn role(spec: &RoleSpec, values: &mut dyn Values) -> Result<Role> {
+    let path = match spec {
+        RoleSpec::Fixed(role) => return Ok(*role),
+        RoleSpec::Bound(path) => path,
+    };
+    let given = values.value(path)?;
+    let found = given.and_then(Value::as_str).and_then(Role::named).filter(|role| *role != Role::System);
+    found.ok_or_else(|| {
+        let shown: String = match given {
+            Some(Value::String(text)) => text.chars().take(40).collect(),
+            Some(other) => hinagata_module::json::compact(other).chars().take(40).collect(),
+            None => "nothing".to_owned(),
+        };
+        Error::new(
+            Code::RenderSecurity,
+            format!("a role from data must be user, assistant or tool, not `{shown}`"),
+        )
+        .with("reason", "security")
+        .with_hint("write the role into the module to use another one")
+        .at(path.place.clone())
+    })
+}
+
+fn tool_calls(path: Option<&PathUse>, values: &mut dyn Values) -> Result<Vec<hinagata_module::ToolCall>> {
+    let Some(path) = path else { return Ok(Vec::new()) };
+    let calls = match values.value(path)? {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(calls) => calls,
+    };
+    let document = json!({"type": "message", "role": "assistant", "content": "", "toolCalls": calls});
+    match Element::from_json(&document).map_err(|error| misshapen(path, &error))? {
+        Element::Message(Message { said: Said::Assistant(_, calls), .. }) => Ok(calls),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn wrong(path: &PathUse, wanted: &str, value: &Value) -> Error {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    };
+    Error::new(Code::RenderRuntime, format!("`{}` must be {wanted} here, not {found}", path.path))
+        .with("reason", "runtime")
+        .with("path", path.path.as_str())
+        .at(path.place.clone())
+}
+
+/// The error of a value that should be a list and is none.
+pub(crate) fn no_list(path: &PathUse, value: &Value) -> Error {
+    wrong(path, "a list", value)
+}
+
+/// The error of a value that should be a whole number and is none.
+pub(crate) fn no_number(path: &PathUse, value: &Value) -> Error {
+    wrong(path, "a whole number", value)
+}
+
+fn misshapen(path: &PathUse, error: &hinagata_module::Error) -> Error {
+    Error::new(
+        Code::RenderRuntime,
+        format!("`{}` does not have the shape that is needed: {error}", path.path),
+    )
+    .with("reason", "runtime")
+    .with("path", path.path.as_str())
+    .at(path.place.clone())
+}
+
+/// Bytes of the texts in a value, and some for each part of it.
+fn size(value: &Value) -> usize {
+    8 + match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(entries) => entries.iter().map(|(key, value)| key.len() + size(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+/// Bytes that an element brings, and some for being one.
+fn weight(yielded: &Yielded) -> usize {
+    use hinagata_module::DynamicElement as E;
+    let content = |content: &Content| content.texts().map(str::len).sum::<usize>();
+    let body = match yielded {
+        Yielded::Text(text) => text.len(),
+        Yielded::Element(E::Text(element)) => content(&element.content),
+        Yielded::Element(E::Message(message)) => message.content().map_or(0, content),
+        Yielded::Element(E::Material(material)) => {
+            content(&material.content) + material.title.len() + material.id.len()
+        }
+        Yielded::Element(E::Chunk(chunk)) => content(&chunk.content) + chunk.part_of.len(),
+        // Its data was counted when it was made.
+        Yielded::Element(E::Json(_)) => 0,
+    };
+    body + 16
+}

@@ -1,0 +1,90 @@
+//! Whether paths lead to something that a call can give.
+
+use hinagata_module::nearest;
+use serde_json::{Value, json};
+
+use super::spec::PathUse;
+use crate::{
+    Error, Result,
+    definition::{Parameter, Parameters, Type},
+};
+
+/// Names that every render has.
+const ALWAYS: [&str; 4] = ["system", "environs", "variables", "args"];
+
+/// What a call can give.
+pub(crate) struct Reach<'r> {
+    /// Declared variables.
+    pub(crate) parameters: &'r Parameters,
+    /// Other names that have values, such as those of providers.
+    pub(crate) others: Vec<String>,
+}
+
+impl Reach<'_> {
+    /// Whether something is called `name`.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.parameters.get(name).is_some()
+            || ALWAYS.contains(&name)
+            || self.others.iter().any(|known| known == name)
+    }
+
+    /// Names that may have been meant.
+    pub(crate) fn near(&self, name: &str) -> Vec<String> {
+        nearest(name, self.parameters.iter().map(|parameter| parameter.name.as_str()))
+    }
+}
+
+pub(super) fn paths(paths: &[PathUse], reach: &Reach<'_>) -> Result<()> {
+    let wrong: Vec<(&PathUse, String)> = paths
+        .iter()
+        .filter(|used| !used.local)
+        .filter_map(|used| Some((used, problem(used, reach)?)))
+        .collect();
+    let Some((first, message)) = wrong.first() else { return Ok(()) };
+    let message = match wrong.len() {
+        1 => message.clone(),
+        2 => format!("{message}, and 1 more problem"),
+        count => format!("{message}, and {} more problems", count - 1),
+    };
+    let list: Vec<Value> = wrong
+        .iter()
+        .map(|(used, message)| {
+            json!({"path": used.path.as_str(), "message": message, "file": used.place.file,
+                "line": used.place.line, "column": used.place.column})
+        })
+        .collect();
+    let root = first.path.root();
+    let error = Error::definition("unknown_path", message)
+        .with("path", first.path.as_str())
+        .with("problems", list)
+        .at(first.place.clone());
+    Err(match reach.has(root) {
+        true => error.with_hint("correct the path, or the declaration under `context`"),
+        false => error
+            .with_near(reach.near(root))
+            .with_hint(format!("declare `{root}` under `context`, or correct the path")),
+    })
+}
+
+fn problem(used: &PathUse, reach: &Reach<'_>) -> Option<String> {
+    let root = used.path.root();
+    match reach.parameters.get(root) {
+        Some(parameter) => dead_end(used, parameter),
+        None if reach.has(root) => None,
+        None => Some(format!("the path `{}` starts at `{root}`, which is not in the context", used.path)),
+    }
+}
+
+/// Why the steps of a path cannot lead anywhere, as far as the declaration tells.
+fn dead_end(used: &PathUse, parameter: &Parameter) -> Option<String> {
+    let step = used.path.steps().next()?;
+    if matches!(parameter.kind, Type::String | Type::Integer | Type::Number | Type::Boolean | Type::File) {
+        let kind = parameter.kind.as_str();
+        return Some(format!("`{}` leads into `{}`, which is of type {kind}", used.path, parameter.name));
+    }
+    let schema = parameter.schema.as_ref()?;
+    let properties = schema.get("properties")?.as_object()?;
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    (closed && !properties.contains_key(step))
+        .then(|| format!("`{}`: the schema of `{}` has no `{step}`", used.path, parameter.name))
+}

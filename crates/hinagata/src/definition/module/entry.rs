@@ -1,0 +1,439 @@
+//! The entries of sections: texts, and maps with exactly one kind.
+
+use std::sync::Arc;
+
+use hinagata_module::{
+    Dynamic, DynamicText, Elements, Entry, Role, Section, SectionName, Text, TextItem, Yielded, section,
+    subsection,
+};
+
+use super::{
+    Given, ModuleTemplate,
+    build::{self, NoValues},
+    fields::Reader,
+    path::is_name,
+    spec::{
+        AttachmentSpec, AttachmentsSpec, BodySpec, Bound, ChunkSpec, Condition, DynamicSpec, Each,
+        MaterialSpec, MessageSpec, PathUse, RoleSpec, TextSpec, ValueSpec,
+    },
+};
+use crate::definition::node::{Data, Node};
+
+/// What an entry can be.
+const KINDS: [&str; 7] = ["text", "message", "material", "chunk", "json", "section", "subsection"];
+/// What entries that depend on variables have beside their kind.
+const MODIFIERS: [&str; 7] = ["each", "as", "where", "slice", "if", "unless", "else"];
+
+/// What depends on variables, by numbers that count through all files of a module.
+#[derive(Default)]
+pub(super) struct Collected {
+    pub(super) entries: Vec<DynamicSpec>,
+    pub(super) texts: Vec<DynamicSpec>,
+    pub(super) templates: Vec<ModuleTemplate>,
+    pub(super) paths: Vec<PathUse>,
+}
+
+impl Reader<'_, '_> {
+    /// The entries of a section.
+    pub(super) fn entries(&mut self, name: &SectionName, field: &str, node: &Node) -> Vec<Entry<Given>> {
+        if let Some(text) = node.as_str() {
+            let shown: String = text.chars().take(30).collect();
+            let hint = format!("write a list: `{}: [\"{shown}\"]`", name.name());
+            let message = format!("`{field}` must be a list, not a string");
+            self.fields.problem_with_hint(field, node, message, &hint);
+            return Vec::new();
+        }
+        let items = self.fields.list(field, node);
+        let entry = |(index, item)| self.entry(name, &format!("{field}[{index}]"), item);
+        items.iter().enumerate().filter_map(entry).collect()
+    }
+
+    fn entry(&mut self, name: &SectionName, field: &str, node: &Node) -> Option<Entry<Given>> {
+        match self.kind(field, node)? {
+            "section" => self.section(field, node).map(Entry::Section),
+            "subsection" => self.subsection(field, node).map(Entry::Subsection),
+            _ => {
+                let spec = self.dynamic(field, node)?;
+                if *name == SectionName::Standard(Section::Schema) {
+                    self.check_schema(field, node, &spec);
+                }
+                if spec.is_fixed() {
+                    return self.fixed(field, node, &spec);
+                }
+                self.all.entries.push(spec);
+                let number = self.all.entries.len() - 1;
+                let given = move |given: &Given| given.elements.get(number).cloned().unwrap_or_default();
+                Some(Entry::Dynamic(Dynamic::new(given).written_as(node.to_value())))
+            }
+        }
+    }
+
+    /// The kind of an entry: exactly one.
+    fn kind(&mut self, field: &str, node: &Node) -> Option<&'static str> {
+        let Some(entries) = node.as_map() else {
+            if matches!(node.data, Data::String(_) | Data::Number(_)) {
+                return Some("text");
+            }
+            let message = format!("`{field}` must be a text or a map, not {}", node.kind());
+            let hint = format!("write a text, or a map with one of {}", KINDS.join(", "));
+            self.fields.problem_with_hint(field, node, message, &hint);
+            return None;
+        };
+        let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| node.get(kind).is_some()).collect();
+        match kinds.as_slice() {
+            [one] => Some(one),
+            [] => {
+                let known: Vec<&str> = KINDS.into_iter().chain(MODIFIERS).chain(["items"]).collect();
+                let stranger = entries.iter().find(|(key, _)| !known.contains(&key.as_str()));
+                match stranger {
+                    Some((key, value)) => self.fields.unknown_key(field, value, key, &known),
+                    None => {
+                        let hint = format!("give it one of {}", KINDS.join(", "));
+                        self.fields.problem_with_hint(field, node, format!("`{field}` says nothing"), &hint);
+                    }
+                }
+                None
+            }
+            [first, second, ..] => {
+                let place = node.get(second).unwrap_or(node);
+                let message = format!("`{field}` is two things at once: `{first}` and `{second}`");
+                self.fields.problem_with_hint(field, place, message, "make it two entries");
+                None
+            }
+        }
+    }
+
+    fn section(&mut self, field: &str, node: &Node) -> Option<hinagata_module::SectionEntry<Given>> {
+        self.refuse_modifiers(field, node);
+        self.known_map(field, node, &structure_keys("section"))?;
+        let title = self.fixed_text(&format!("{field}.section"), node.get("section")?)?;
+        let mut built = section(title);
+        let items = self.required(field, node, "items")?;
+        for (index, item) in self.fields.list(&format!("{field}.items"), items).iter().enumerate() {
+            let field = format!("{field}.items[{index}]");
+            match self.kind(&field, item) {
+                Some("subsection") => {
+                    if let Some(inner) = self.subsection(&field, item) {
+                        built = built.subsection(inner);
+                    }
+                }
+                Some("section") => {
+                    let hint = "make it a subsection, or an entry of its own";
+                    self.fields.problem_with_hint(&field, item, "a section cannot hold a section", hint);
+                }
+                Some(_) => {
+                    if let Some(item) = self.text_item(&field, item) {
+                        built = built.item(item);
+                    }
+                }
+                None => {}
+            }
+        }
+        Some(built)
+    }
+
+    fn subsection(&mut self, field: &str, node: &Node) -> Option<hinagata_module::SubsectionEntry<Given>> {
+        self.refuse_modifiers(field, node);
+        self.known_map(field, node, &structure_keys("subsection"))?;
+        let title = self.fixed_text(&format!("{field}.subsection"), node.get("subsection")?)?;
+        let items = self.required(field, node, "items")?;
+        let mut built = subsection(title);
+        for (index, item) in self.fields.list(&format!("{field}.items"), items).iter().enumerate() {
+            if let Some(item) = self.text_item(&format!("{field}.items[{index}]"), item) {
+                built = built.item(item);
+            }
+        }
+        Some(built)
+    }
+
+    /// An entry under a heading: only a text can stand there.
+    fn text_item(&mut self, field: &str, node: &Node) -> Option<TextItem<Given>> {
+        match self.kind(field, node)? {
+            "text" => {}
+            other => {
+                let message = format!("`{field}`: a {other} cannot stand under a heading, only texts");
+                let hint = "put it beside the heading, as an entry of the section";
+                self.fields.problem_with_hint(field, node, message, hint);
+                return None;
+            }
+        }
+        let spec = self.dynamic(field, node)?;
+        if let (true, BodySpec::Text(TextSpec::Fixed(text))) = (spec.is_fixed(), &spec.body) {
+            return Some(TextItem::Fixed(text.clone()));
+        }
+        self.all.texts.push(spec);
+        let number = self.all.texts.len() - 1;
+        let given = move |given: &Given| given.texts.get(number).cloned().unwrap_or_default();
+        Some(TextItem::Dynamic(DynamicText::new(given).written_as(node.to_value())))
+    }
+
+    fn refuse_modifiers(&mut self, field: &str, node: &Node) {
+        for modifier in MODIFIERS {
+            if let Some(value) = node.get(modifier) {
+                let hint = "structure is static: put it on the entries under the heading";
+                let message = format!("`{field}`: `{modifier}` cannot stand on a heading");
+                self.fields.problem_with_hint(field, value, message, hint);
+            }
+        }
+    }
+
+    /// An entry with its modifiers, but no heading.
+    fn dynamic(&mut self, field: &str, node: &Node) -> Option<DynamicSpec> {
+        if node.as_map().is_none() {
+            let body = BodySpec::Text(self.text(field, node)?);
+            return Some(DynamicSpec { conditions: Vec::new(), each: None, body, otherwise: None });
+        }
+        let kind = self.kind(field, node)?;
+        let known: Vec<&str> = MODIFIERS.into_iter().chain([kind]).collect();
+        self.known_map(field, node, &known)?;
+        let mut conditions = Vec::new();
+        for (key, wanted) in [("if", true), ("unless", false)] {
+            if let Some(value) = node.get(key) {
+                let path = self.bare_path(&format!("{field}.{key}"), value, true)?;
+                conditions.push(Condition { path, wanted });
+            }
+        }
+        let each = self.each(field, node)?;
+        let body = self.body(&format!("{field}.{kind}"), kind, node.get(kind)?);
+        self.local = None;
+        let otherwise = self.otherwise(field, node)?;
+        Some(DynamicSpec { conditions, each, body: body?, otherwise })
+    }
+
+    /// The loop of an entry; its variable counts until the body is read.
+    fn each(&mut self, field: &str, node: &Node) -> Option<Option<Each>> {
+        let Some(list) = node.get("each") else {
+            for key in ["as", "where", "slice"] {
+                if let Some(value) = node.get(key) {
+                    let message = format!("`{field}`: `{key}` belongs to `each`, which is not there");
+                    self.fields.problem_with_hint(field, value, message, "add `each`, or remove it");
+                }
+            }
+            return Some(None);
+        };
+        let list = self.bare_path(&format!("{field}.each"), list, false)?;
+        let bound = |reader: &mut Self, index: usize| -> Option<Option<Bound>> {
+            let Some(slice) = node.get("slice") else { return Some(None) };
+            let field = format!("{field}.slice");
+            let Some([start, end]) = slice.as_list() else {
+                let hint = "write `slice: [range.start, range.end]`; null leaves one side open";
+                reader.fields.problem_with_hint(
+                    &field,
+                    slice,
+                    format!("`{field}` must be a list of two"),
+                    hint,
+                );
+                return None;
+            };
+            reader.bound(&format!("{field}[{index}]"), if index == 0 { start } else { end })
+        };
+        let (start, end) = (bound(self, 0)?, bound(self, 1)?);
+        let name: Arc<str> = match node.get("as") {
+            Some(name) => self.fields.string(&format!("{field}.as"), name)?.into(),
+            None => "item".into(),
+        };
+        if !is_name(&name) {
+            let place = node.get("as").unwrap_or(node);
+            let message = format!("`{field}`: `{name}` cannot be the name of a variable");
+            self.fields.problem_with_hint(field, place, message, "use letters, digits and `_`");
+        }
+        self.local = Some(Arc::clone(&name));
+        let filter = match node.get("where") {
+            Some(filter) => Some(self.bare_path(&format!("{field}.where"), filter, true)?),
+            None => None,
+        };
+        Some(Some(Each { list, name, filter, start, end }))
+    }
+
+    fn bound(&mut self, field: &str, node: &Node) -> Option<Option<Bound>> {
+        match &node.data {
+            Data::Null => Some(None),
+            Data::Number(number) if number.as_u64().is_some() => Some(number.as_u64().map(Bound::Number)),
+            _ => self.bare_path(field, node, false).map(|path| Some(Bound::Path(path))),
+        }
+    }
+
+    fn otherwise(&mut self, field: &str, node: &Node) -> Option<Option<Box<DynamicSpec>>> {
+        let Some(other) = node.get("else") else { return Some(None) };
+        let needs = ["each", "if", "unless"];
+        if needs.iter().all(|key| node.get(key).is_none()) {
+            let message = format!("`{field}`: `else` needs `if`, `unless` or `each`");
+            self.fields.problem_with_hint(field, other, message, "add one of them, or remove `else`");
+        }
+        let field = format!("{field}.else");
+        if matches!(self.kind(&field, other)?, "section" | "subsection") {
+            let hint = "put the heading beside the entry, and let what stands under it depend on variables";
+            self.fields.problem_with_hint(&field, other, "a heading cannot depend on variables", hint);
+            return None;
+        }
+        self.dynamic(&field, other).map(|spec| Some(Box::new(spec)))
+    }
+
+    fn body(&mut self, field: &str, kind: &str, node: &Node) -> Option<BodySpec> {
+        Some(match kind {
+            "text" => BodySpec::Text(self.text(field, node)?),
+            "message" => BodySpec::Message(Box::new(self.message(field, node)?)),
+            "material" => BodySpec::Material(Box::new(self.material(field, node)?)),
+            "chunk" => BodySpec::Chunk(Box::new(self.chunk(field, node)?)),
+            _ => BodySpec::Json(self.value(field, node)?),
+        })
+    }
+
+    fn message(&mut self, field: &str, node: &Node) -> Option<MessageSpec> {
+        let keys = ["role", "content", "name", "attachments", "toolCalls", "toolCallId", "usage"];
+        self.known_map(field, node, &keys)?;
+        let role = self.required(field, node, "role")?;
+        let role = self.role(&format!("{field}.role"), role)?;
+        if let RoleSpec::Fixed(role) = role {
+            self.refuse_fields_of_others(field, node, role);
+        }
+        Some(MessageSpec {
+            role,
+            content: match node.get("content") {
+                Some(content) => self.text(&format!("{field}.content"), content)?,
+                None if node.get("toolCalls").is_some() || node.get("attachments").is_some() => {
+                    TextSpec::Fixed(Text::default())
+                }
+                None => {
+                    self.required(field, node, "content")?;
+                    return None;
+                }
+            },
+            attachments: self.attachments(field, node)?,
+            name: self.optional(field, node, "name", Self::text)?,
+            tool_calls: match node.get("toolCalls") {
+                Some(calls) => Some(self.bare_path(&format!("{field}.toolCalls"), calls, false)?),
+                None => None,
+            },
+            tool_call_id: self.optional(field, node, "toolCallId", Self::text)?,
+            usage: self.optional(field, node, "usage", Self::number)?,
+            place: self.fields.place(node),
+        })
+    }
+
+    /// Refuses what a message of this role cannot have: it would not be sent.
+    fn refuse_fields_of_others(&mut self, field: &str, node: &Node, role: Role) {
+        let wrong = [
+            ("toolCalls", role != Role::Assistant, "only the assistant calls tools"),
+            ("toolCallId", role != Role::Tool, "only a tool answers a call"),
+            ("attachments", role == Role::Tool, "a tool answers with text alone"),
+        ];
+        for (key, is_wrong, hint) in wrong {
+            if let Some(value) = node.get(key).filter(|_| is_wrong) {
+                let message = format!("`{field}`: a message of role {role} cannot have `{key}`");
+                self.fields.problem_with_hint(field, value, message, hint);
+            }
+        }
+    }
+
+    fn role(&mut self, field: &str, node: &Node) -> Option<RoleSpec> {
+        match node.as_str().and_then(|text| text.strip_prefix('=')) {
+            Some(path) => self.path(field, node, path, false).map(RoleSpec::Bound),
+            None => {
+                let names = Role::ALL.map(Role::name);
+                self.fields.one_of(field, node, &names, Role::named).map(RoleSpec::Fixed)
+            }
+        }
+    }
+
+    fn material(&mut self, field: &str, node: &Node) -> Option<MaterialSpec> {
+        self.known_map(field, node, &["id", "title", "content", "attachments", "usage"])?;
+        Some(MaterialSpec {
+            id: self.text_field(field, node, "id")?,
+            title: self.text_field(field, node, "title")?,
+            content: self.text_field(field, node, "content")?,
+            attachments: self.attachments(field, node)?,
+            usage: self.optional(field, node, "usage", Self::number)?,
+        })
+    }
+
+    fn chunk(&mut self, field: &str, node: &Node) -> Option<ChunkSpec> {
+        let keys = ["partOf", "content", "index", "total", "attachments", "usage"];
+        self.known_map(field, node, &keys)?;
+        Some(ChunkSpec {
+            part_of: self.text_field(field, node, "partOf")?,
+            content: self.text_field(field, node, "content")?,
+            attachments: self.attachments(field, node)?,
+            index: self.optional(field, node, "index", Self::number)?,
+            total: self.optional(field, node, "total", Self::number)?,
+            usage: self.optional(field, node, "usage", Self::number)?,
+        })
+    }
+
+    fn text_field(&mut self, field: &str, node: &Node, key: &str) -> Option<TextSpec> {
+        let found = self.required(field, node, key)?;
+        self.text(&format!("{field}.{key}"), found)
+    }
+
+    fn optional<T>(
+        &mut self,
+        field: &str,
+        node: &Node,
+        key: &str,
+        read: impl FnOnce(&mut Self, &str, &Node) -> Option<T>,
+    ) -> Option<Option<T>> {
+        match node.get(key) {
+            None => Some(None),
+            Some(found) => read(self, &format!("{field}.{key}"), found).map(Some),
+        }
+    }
+
+    fn attachments(&mut self, field: &str, node: &Node) -> Option<AttachmentsSpec> {
+        let Some(found) = node.get("attachments") else { return Some(AttachmentsSpec::Listed(Vec::new())) };
+        let field = format!("{field}.attachments");
+        if found.as_str().is_some() {
+            return self.bare_path(&field, found, false).map(AttachmentsSpec::Path);
+        }
+        let mut all = Vec::new();
+        for (index, item) in self.fields.list(&field, found).iter().enumerate() {
+            all.push(self.attachment(&format!("{field}[{index}]"), item)?);
+        }
+        Some(AttachmentsSpec::Listed(all))
+    }
+
+    fn attachment(&mut self, field: &str, node: &Node) -> Option<AttachmentSpec> {
+        let kind = ["text", "image_url", "file"].into_iter().find(|kind| node.get(kind).is_some());
+        match kind {
+            Some("file") => self.known_map(field, node, &["file", "mime_type"])?,
+            Some(kind) => self.known_map(field, node, &[kind])?,
+            None => self.known_map(field, node, &["text", "image_url", "file", "mime_type"])?,
+        };
+        if let Some(text) = node.get("text") {
+            return self.text(&format!("{field}.text"), text).map(AttachmentSpec::Text);
+        }
+        if let Some(url) = node.get("image_url") {
+            return self.text(&format!("{field}.image_url"), url).map(AttachmentSpec::Image);
+        }
+        let path = self.text_field(field, node, "file")?;
+        Some(AttachmentSpec::File { path, mime_type: self.text_field(field, node, "mime_type")? })
+    }
+
+    /// The entry of something that always says the same.
+    fn fixed(&mut self, field: &str, node: &Node, spec: &DynamicSpec) -> Option<Entry<Given>> {
+        let mut all = Elements::new();
+        if let Err(error) = build::build(&spec.body, &mut NoValues, &mut all) {
+            self.fields.problem_with_hint(field, node, error.message(), error.hint().unwrap_or_default());
+            return None;
+        }
+        all.pop().map(|yielded| match yielded {
+            Yielded::Text(text) => Entry::Text(text),
+            Yielded::Element(element) => Entry::Element(element.into()),
+        })
+    }
+
+    /// A schema that is written as text must be JSON.
+    fn check_schema(&mut self, field: &str, node: &Node, spec: &DynamicSpec) {
+        if let BodySpec::Json(ValueSpec::Text(TextSpec::Fixed(text))) = &spec.body
+            && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
+        {
+            let place = node.get("json").unwrap_or(node);
+            let message = format!("`{field}.json` is text that is no JSON: {error}");
+            self.fields.problem_with_hint(field, place, message, "correct it, or write it as a map");
+        }
+    }
+}
+
+/// The keys of a heading; what else may stand on entries is refused with a reason of its own.
+fn structure_keys(kind: &'static str) -> Vec<&'static str> {
+    MODIFIERS.into_iter().chain([kind, "items"]).collect()
+}

@@ -1,0 +1,226 @@
+//! One module file.
+
+use hinagata_module::{CustomSection, Order, Part, PromptModule, Section, SectionName, Text};
+
+use super::{Given, entry::Collected, fields::Reader, path::is_name};
+use crate::{
+    Error, Place, Result,
+    definition::{declarations, draft::Draft, fields::Fields, json, node::Node, parameter::Parameters, yaml},
+    settings,
+};
+
+/// The files that make a prompt directory a module, of which there may be one.
+pub(crate) const MODULE_NAMES: [&str; 4] = ["module.yaml", "module.yml", "module.json", "module.toml"];
+
+/// Whether a file of this name can hold a module.
+pub(crate) fn is_module_file(name: &str) -> bool {
+    [".yaml", ".yml", ".json", ".toml"].iter().any(|end| name.ends_with(end))
+}
+
+/// Keys that say something about the prompt and not in it.
+const ABOUT: [&str; 14] = [
+    "name",
+    "title",
+    "description",
+    "version",
+    "type",
+    "tags",
+    "author",
+    "extends",
+    "undefined",
+    "limits",
+    "model",
+    "config",
+    "supports",
+    "metadata",
+];
+const OWN: [&str; 6] = ["module", "uses", "context", "custom_sections", "order", "sections"];
+
+/// What one file says.
+pub(super) struct ModuleFile {
+    pub(super) draft: Draft,
+    pub(super) context: Parameters,
+    pub(super) custom: Vec<CustomSection>,
+    pub(super) custom_place: Option<Place>,
+    pub(super) order: Option<Order>,
+    pub(super) module: PromptModule<Given>,
+}
+
+/// The data of a file, by the end of its name.
+pub(super) fn parse(file: &str, text: &str) -> Result<Node> {
+    if file.ends_with(".json") {
+        return json::parse(file, text);
+    }
+    if !file.ends_with(".toml") {
+        return yaml::parse(file, text, text, 1);
+    }
+    settings::document::parse(file, text).map_err(|problems| {
+        let (message, place) = problems.into_iter().next().unwrap_or_default();
+        let error = Error::definition("syntax", format!("not valid TOML: {message}"));
+        match place {
+            Some(place) => error.at(place),
+            None => error,
+        }
+    })
+}
+
+/// What a file uses, with the places.
+pub(super) fn uses_of(file: &str, text: &str, node: &Node) -> Result<Vec<(String, Place)>> {
+    let mut fields = Fields::new(file, text);
+    let found = node.get("uses").map(|value| uses(&mut fields, value)).unwrap_or_default();
+    fields.finish()?;
+    Ok(found)
+}
+
+/// Reads `text`, the content of `file`; `declared` are sections that modules declare which it uses.
+pub(super) fn read(
+    file: &str,
+    text: &str,
+    node: &Node,
+    declared: &[CustomSection],
+    all: &mut Collected,
+) -> Result<ModuleFile> {
+    let mut fields = Fields::new(file, text);
+    let mut found = ModuleFile {
+        draft: Draft::default(),
+        context: Parameters::default(),
+        custom: Vec::new(),
+        custom_place: None,
+        order: None,
+        module: PromptModule::new(),
+    };
+    let Some(entries) = node.as_map() else {
+        let message = format!("a module is a map, not {}", node.kind());
+        fields.problem_with_hint("(document)", node, message, "start it with `sections:`");
+        return fields.finish().map(|()| found);
+    };
+    for (key, value) in entries {
+        match key.as_str() {
+            "module" => found.draft.name = fields.optional_string(key, value),
+            "sections" | "uses" => {}
+            "context" => found.context = declarations::variables(&mut fields, key, value),
+            "custom_sections" => {
+                found.custom = custom_sections(&mut fields, value);
+                found.custom_place = Some(fields.place(value));
+            }
+            "order" => found.order = fields.one_of(key, value, &["standard", "cache"], Order::named),
+            about if ABOUT.contains(&about) => found.draft.read_key(&mut fields, about, value),
+            unknown => {
+                if Section::named(unknown).is_some() {
+                    let message =
+                        format!("the section `{unknown}` stands beside `sections` instead of in it");
+                    fields.problem_with_hint(unknown, value, message, "indent it under `sections`");
+                } else {
+                    let known: Vec<&str> = OWN.into_iter().chain(ABOUT).collect();
+                    fields.unknown_key("(document)", value, unknown, &known);
+                }
+            }
+        }
+    }
+    for parameter in found.context.iter().filter(|parameter| !is_name(&parameter.name)) {
+        let message = format!("`{}` cannot be the name of a variable", parameter.name);
+        fields.problem_with_hint(
+            "context",
+            node.get("context").unwrap_or(node),
+            message,
+            "use letters, digits and `_`",
+        );
+    }
+    if let Some(value) = node.get("sections") {
+        sections(&mut fields, value, declared, &mut found, all);
+    } else if node.get("uses").is_none() {
+        let hint = "add `sections`, or `uses` for a module of others alone";
+        fields.problem_with_hint("sections", node, "the module has no `sections`", hint);
+    }
+    fields.finish()?;
+    Ok(found)
+}
+
+fn uses(fields: &mut Fields<'_>, node: &Node) -> Vec<(String, Place)> {
+    let mut all: Vec<(String, Place)> = Vec::new();
+    for (index, item) in fields.list("uses", node).iter().enumerate() {
+        let field = format!("uses[{index}]");
+        let Some(name) = fields.string(&field, item) else { continue };
+        if all.iter().any(|(known, _)| *known == name) {
+            fields.problem_with_hint(&field, item, format!("`{name}` is used twice"), "remove one of them");
+            continue;
+        }
+        let is_file = name.starts_with("./") && is_module_file(&name);
+        if !is_file && !name.starts_with("preset:") {
+            let message = format!("`{field}`: `{name}` is neither a preset nor a file");
+            let hint = "write `preset:NAME`, or `./FILE.yaml` for a file beside this one";
+            fields.problem_with_hint(&field, item, message, hint);
+            continue;
+        }
+        all.push((name, fields.place(item)));
+    }
+    all
+}
+
+/// `name: {part, title}`; the part may be called `type`, as in the specification of modules.
+fn custom_sections(fields: &mut Fields<'_>, node: &Node) -> Vec<CustomSection> {
+    let mut all = Vec::new();
+    for (name, value) in fields.map("custom_sections", node) {
+        let field = format!("custom_sections.{name}");
+        if Section::named(name).is_some() {
+            let message = format!("`{name}` is a standard section");
+            fields.problem_with_hint(
+                &field,
+                value,
+                message,
+                "use it without declaring it, or take another name",
+            );
+            continue;
+        }
+        for (key, inner) in fields.map(&field, value) {
+            let known = ["part", "type", "title"].contains(&key.as_str());
+            if !known || (key == "type" && value.get("part").is_some()) {
+                fields.unknown_key(&field, inner, key, &["part", "title"]);
+            }
+        }
+        let Some(part) = value.get("part").or_else(|| value.get("type")) else {
+            let hint = "one of instructions, data, output";
+            fields.problem_with_hint(&field, value, format!("`{field}` does not say its `part`"), hint);
+            continue;
+        };
+        let names = Part::ALL.map(Part::name);
+        let part = fields.one_of(&format!("{field}.part"), part, &names, Part::named);
+        let title = match value.get("title") {
+            Some(title) => fields.string(&format!("{field}.title"), title),
+            None => Some(name.clone()),
+        };
+        if let (Some(part), Some(title)) = (part, title) {
+            all.push(CustomSection { name: Text::from(name), part, title: title.into() });
+        }
+    }
+    all
+}
+
+fn sections(
+    fields: &mut Fields<'_>,
+    node: &Node,
+    declared: &[CustomSection],
+    found: &mut ModuleFile,
+    all: &mut Collected,
+) {
+    let entries = fields.map("sections", node);
+    let mut reader = Reader::new(fields, all);
+    for (name, value) in entries {
+        let own = || found.custom.iter().chain(declared);
+        let section = match (Section::named(name), own().find(|own| own.name == name.as_str())) {
+            (Some(section), _) => SectionName::from(section),
+            (None, Some(own)) => own.clone().into(),
+            (None, None) => {
+                let known: Vec<&str> = Section::ALL
+                    .map(Section::name)
+                    .into_iter()
+                    .chain(own().map(|own| own.name.as_str()))
+                    .collect();
+                reader.fields.unknown_section(value, name, &known);
+                continue;
+            }
+        };
+        let entries = reader.entries(&section, &format!("sections.{name}"), value);
+        found.module = std::mem::take(&mut found.module).say(section, entries);
+    }
+}

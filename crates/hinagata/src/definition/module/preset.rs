@@ -1,0 +1,16 @@
+//! Modules that every workspace has: compiled in, to be used, printed and overridden.
+
+macro_rules! presets {
+    ($($name:literal),*) => {
+        &[$(($name, include_str!(concat!("../../../presets/", $name, ".yaml")))),*]
+    };
+}
+
+/// The names of the presets with their module files, in order.
+pub const PRESETS: &[(&str, &str)] = presets!["dialogue", "json-answer", "materials", "stream", "summarize"];
+
+/// The module file of the preset called `name`.
+#[must_use]
+pub fn preset(name: &str) -> Option<&'static str> {
+    PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}

@@ -1,0 +1,82 @@
+//! What is known of a module before anybody calls it.
+
+use std::sync::Arc;
+
+use hinagata_template::Engine as Language;
+
+use super::{
+    module::PlannedModule,
+    plan::{Builder, WHOLE},
+};
+use crate::{
+    Error, Place, Result,
+    definition::{
+        ModuleBody, TemplateText,
+        module::{ModuleTemplate, Reach},
+    },
+};
+
+impl<'b> Builder<'b> {
+    /// Compiles and analyses the templates and paths of a module.
+    pub(super) fn module(&mut self, body: &Arc<ModuleBody>) -> Result<PlannedModule> {
+        let reach = self.reach();
+        body.check_paths(&reach)?;
+        let mut templates = Vec::with_capacity(body.templates.len());
+        for ModuleTemplate { text, local } in &body.templates {
+            let before = self.reads.graphs.len();
+            templates.push(self.template(text)?);
+            // The variable of a loop is none of the prompt's.
+            self.reads.forget(before, local.as_deref());
+            self.refuse_unknown(&reach, text, before)?;
+        }
+        // A path is analysed as the template that would read it, so that explaining knows it too.
+        for used in body.paths.iter().filter(|used| !used.local) {
+            let (before, after) = if used.condition { ("{% if ", " %}{% endif %}") } else { ("{{ ", " }}") };
+            // In the column in which it is written, so that places are right.
+            let column = (used.place.column as usize).saturating_sub(before.len() + 1);
+            let text = format!("{}{before}{}{after}", " ".repeat(column), used.path);
+            let (file, first_line) = (used.place.file.clone(), used.place.line.max(1));
+            self.template(&TemplateText { engine: Language::Jinja, text: text.into(), file, first_line })?;
+        }
+        Ok(PlannedModule { body: Arc::clone(body), templates })
+    }
+
+    /// What has a value in this prompt.
+    fn reach(&self) -> Reach<'b> {
+        let catalog = self.with.catalog;
+        let mut others: Vec<String> = Vec::new();
+        for pack in catalog.packs().filter(|pack| catalog.is_active(pack)) {
+            if let Ok(Some(manifest)) = catalog.manifest(pack) {
+                others.extend(manifest.providers.iter().map(|provider| provider.namespace.clone()));
+            }
+        }
+        // The functions of a tool may be called by its name, or by names beneath it.
+        for name in self.with.tools.iter().flat_map(|tools| tools.keys()) {
+            others.push(name.split('.').next().unwrap_or(name).to_owned());
+        }
+        Reach { parameters: self.parameters, others }
+    }
+
+    /// Refuses a template that reads what nobody declares.
+    fn refuse_unknown(&self, reach: &Reach<'_>, text: &TemplateText, from: usize) -> Result<()> {
+        let variables = self.reads.graphs[from..].iter().flat_map(|(_, graph)| &graph.variables);
+        for item in variables {
+            let root = &*item.variable.path.root;
+            if root == WHOLE || reach.has(root) {
+                continue;
+            }
+            let position = item.variable.position;
+            // What the template includes has lines of its own.
+            let own = *item.template == *text.file;
+            let line = if own { position.line + text.first_line - 1 } else { position.line };
+            let place =
+                Place { file: item.template.to_string(), line, column: position.column, excerpt: None };
+            return Err(Error::definition("unknown_path", format!("`{root}` is not in the context"))
+                .with("path", root)
+                .with_near(reach.near(root))
+                .with_hint(format!("declare `{root}` under `context`, or correct the name"))
+                .at(place));
+        }
+        Ok(())
+    }
+}
