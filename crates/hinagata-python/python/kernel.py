@@ -35,6 +35,16 @@ class Kernel:
     def prctl(self, option, value):
         self.check(self.libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0), f"prctl {option}")
 
+    def die_with(self, parent):
+        """Dies with its parent, a number of a process if it is told.
+
+        What was asked of the kernel before is forgotten when a program is executed as another user than it was
+        started by.
+        """
+        self.prctl(PR_SET_PDEATHSIG, 9)
+        if parent is not None and os.getppid() != parent:
+            os._exit(1)
+
     def restrict(self, ruleset):
         self.check(self.libc.syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0), "Landlock")
 

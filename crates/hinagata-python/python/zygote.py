@@ -25,7 +25,9 @@ class Zygote:
         self.pid = os.getpid()
         self.kernel = Kernel()
         self.filters = {name: [Filter.of_hex(code) for code in codes] for name, codes in config["filters"].items()}
-        self.alone = config["pid_namespace"]
+        # The first process of its namespace of processes; nobody else's can be reached from there.
+        self.alone = config["parent"] is None and self.pid == 1
+        self.kernel.die_with(config["parent"])
         self.workers = {}
         self.poll = select.poll()
         self.poll.register(control, select.POLLIN)
@@ -141,9 +143,7 @@ class Zygote:
         self.control.close()
         for descriptor in (*self.workers, *foreign):
             os.close(descriptor)
-        self.kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != self.pid:
-            os._exit(1)
+        self.kernel.die_with(self.pid)
 
     def confine(self, job, descriptors):
         """The exact layers of the job, once."""

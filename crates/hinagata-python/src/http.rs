@@ -1,19 +1,78 @@
-//! `http_request`.
+//! `http_request`: the engine asks in the place of the hook, which has no network.
+
+use std::time::Duration;
 
 use hinagata::{Code, Error};
-use serde_json::Value;
+use hinagata_http::{Allowed, Client, Error as HttpError, Request, Response};
+use serde_json::{Map, Value, json};
 
 use crate::{message::HttpAsk, options::Options};
 
+/// Most bytes of an answer: as text in a frame it can become several times as long.
+const LARGEST: usize = 1 << 20;
+
 /// Makes requests for hooks.
-pub(crate) struct Http;
+pub(crate) struct Http {
+    client: Result<Client, HttpError>,
+    timeout: Duration,
+}
 
 impl Http {
-    pub(crate) fn new(_options: &Options) -> Self {
-        Self
+    pub(crate) fn new(options: &Options) -> Self {
+        let client = Allowed::parse(&options.allowed_hosts).map(Client::new);
+        Self { client, timeout: options.http_timeout }
     }
 
-    pub(crate) async fn request(&self, _request: HttpAsk) -> Result<Value, Error> {
-        Err(Error::new(Code::Tool, "http_request is not offered"))
+    pub(crate) async fn request(&self, ask: HttpAsk) -> Result<Value, Error> {
+        let client = self.client.as_ref().map_err(list_error)?;
+        let content_type = match (&ask.body, ask.json) {
+            (None, _) => None,
+            (Some(_), true) => Some("application/json"),
+            (Some(_), false) => Some("text/plain; charset=utf-8"),
+        };
+        let request = Request {
+            headers: ask.headers.into_iter().collect(),
+            body: ask.body.map(String::into_bytes),
+            content_type,
+            timeout: within(ask.timeout, self.timeout)?,
+            largest: LARGEST,
+            ..Request::new(ask.method, ask.url)
+        };
+        client.request(request).await.map(answer).map_err(|error| told(&error))
     }
+}
+
+/// The time that a hook wants, no longer than it may be.
+fn within(wanted: Option<f64>, most: Duration) -> Result<Duration, Error> {
+    let Some(seconds) = wanted else { return Ok(most) };
+    let wanted = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+    wanted.map(|time| time.min(most)).ok_or_else(|| {
+        let message = format!("{seconds} is no time to wait for");
+        Error::new(Code::Validation, message).with("reason", "arguments")
+    })
+}
+
+fn answer(response: Response) -> Value {
+    let headers: Map<String, Value> =
+        response.headers.into_iter().map(|(name, value)| (name, value.into())).collect();
+    json!({
+        "status": response.status,
+        "headers": headers,
+        "body": String::from_utf8_lossy(&response.body),
+    })
+}
+
+fn told(error: &HttpError) -> Error {
+    let (code, reason, more) = match error {
+        HttpError::Forbidden(_) => (Code::Tool, "forbidden", "; `hooks.allowed_hosts` lists them"),
+        HttpError::Invalid(_) => (Code::Validation, "arguments", ""),
+        HttpError::Timeout(_) => (Code::Deadline, "timeout", ""),
+        HttpError::Connection(_) => (Code::Tool, "connection", ""),
+        HttpError::TooLarge(_) => (Code::Validation, "size", ""),
+    };
+    Error::new(code, format!("{error}{more}")).with("reason", reason)
+}
+
+fn list_error(error: &HttpError) -> Error {
+    Error::new(Code::Tool, format!("`hooks.allowed_hosts` cannot be read: {error}"))
 }

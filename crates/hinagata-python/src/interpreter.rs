@@ -28,8 +28,9 @@ try:
     import ctypes
 except ImportError:
     ctypes = None
-paths = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, os.path.dirname(os.__file__)}
-paths |= {path for path in sys.path if os.path.isabs(path)}
+prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
+paths = {os.path.join(prefix, name) for prefix in prefixes for name in ('bin', 'lib', 'lib64', 'share', 'pyvenv.cfg')}
+paths |= {path for path in sys.path if os.path.isabs(path)} | {os.path.dirname(os.__file__)}
 print(json.dumps({
     'executable': sys.executable, 'version': list(sys.version_info[:3]), 'paths': sorted(paths),
     'ctypes': ctypes is not None, 'forks': hasattr(os, 'fork') and hasattr(os, 'pidfd_open'),
@@ -42,7 +43,7 @@ pub struct Interpreter {
     pub executable: PathBuf,
     /// Its version.
     pub version: (u32, u32, u32),
-    /// Directories that it reads.
+    /// Files and directories that it reads, whether they are there or not.
     pub paths: Vec<PathBuf>,
     /// Whether it has `ctypes`, without which a worker cannot confine itself.
     pub ctypes: bool,
@@ -88,11 +89,14 @@ impl Interpreter {
         for program in
             [Some(self.executable.clone()), self.executable.canonicalize().ok()].into_iter().flatten()
         {
-            // In a virtual environment, what describes it lies above the directory of the program.
-            let around = program.parent().and_then(Path::parent).filter(|around| around.parent().is_some());
-            roots.extend(around.map(Path::to_owned));
+            // In a virtual environment, what describes it lies above the directory of the program. Any other such
+            // directory may be somebody's home.
+            let around = program.parent().and_then(Path::parent);
+            let described = around.filter(|around| around.join("pyvenv.cfg").is_file());
+            roots.extend(described.map(Path::to_owned));
             roots.push(program);
         }
+        roots.retain(|root| root.parent().is_some() && root.exists());
         roots.sort();
         roots.dedup();
         roots

@@ -8,9 +8,14 @@
 //! [`launch_if_asked`] first.
 
 mod call;
+mod desk;
 mod failure;
 mod frame;
 mod host;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(not(feature = "http"))]
+#[path = "no_http.rs"]
 mod http;
 mod interpreter;
 #[cfg(target_os = "linux")]
@@ -18,6 +23,8 @@ mod linux;
 mod message;
 mod options;
 mod sandbox;
+#[cfg(any(test, not(target_os = "linux")))]
+mod spawned;
 mod timer;
 mod wait;
 
@@ -28,6 +35,11 @@ use hinagata::{
     ports::{Hooks, Job, Waiting},
 };
 use serde_json::Value;
+
+#[cfg(target_os = "linux")]
+use linux::Pool;
+#[cfg(not(target_os = "linux"))]
+use spawned::Pool;
 
 pub use frame::{FrameError, Frames, LARGEST_FRAME, frame};
 pub use interpreter::{Interpreter, OLDEST, PYTHON_VARIABLE};
@@ -54,13 +66,13 @@ pub fn launch_if_asked() {
 
 /// Runs Python for an engine. Cheap to clone; its processes end with the last clone.
 #[derive(Clone)]
-pub struct HookPool(Arc<linux::Pool>);
+pub struct HookPool(Arc<Pool>);
 
 impl HookPool {
     /// A pool that starts nothing before it is needed.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self(Arc::new(linux::Pool::new(options)))
+        Self(Arc::new(Pool::new(options)))
     }
 
     /// What confines Python on this machine, by trying. This starts a process and waits for it.
@@ -76,7 +88,7 @@ impl HookPool {
     /// # Errors
     /// Code `hook`, reason `unavailable`, `python` or `python_version`.
     pub fn interpreter(&self) -> Result<Interpreter> {
-        self.0.interpreter().map_err(failure::Failure::into_plain_error)
+        self.0.desk.interpreter().map_err(failure::Failure::into_plain_error)
     }
 }
 

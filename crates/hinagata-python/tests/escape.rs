@@ -29,7 +29,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata_python::{HookPool, Layers, Options, SandboxMode};
+use hinagata_python::{HookPool, Isolation, Layers, Options, SandboxMode};
 use serde_json::{Value, json};
 
 use support::{Ask, options, processes_with};
@@ -181,8 +181,9 @@ fn make(attempt: &Attempt, setting: &str, scene: &Scene, pool: &HookPool) -> Res
 
 /// Makes all attempts that `chosen` takes, with these layers.
 #[expect(clippy::print_stderr, reason = "tells that there was nothing to test")]
-fn run(setting: &str, layers: Layers, mode: SandboxMode, chosen: impl Fn(&Attempt) -> bool) {
-    let pool = HookPool::new(Options { layers, sandbox: mode, ..options() });
+fn run(setting: &str, wanted: Options, chosen: impl Fn(&Attempt) -> bool) {
+    let layers = wanted.layers;
+    let pool = HookPool::new(wanted);
     let report = pool.report().expect("the launcher starts");
     if report.layers != layers {
         // There is nothing to test on such a machine, and no way to test it elsewhere.
@@ -210,11 +211,12 @@ fn tier(name: &str, layers: Layers) {
         let tiers = attempt.list("tiers");
         tiers.is_empty() || tiers.contains(&name)
     };
-    run(name, layers, SandboxMode::Enforce, stops);
+    run(name, Options { layers, ..options() }, stops);
 }
 
 fn alone(name: &str, layers: Layers) {
-    run(name, layers, SandboxMode::BestEffort, |attempt| attempt.list("alone").contains(&name));
+    let wanted = Options { layers, sandbox: SandboxMode::BestEffort, ..options() };
+    run(name, wanted, |attempt| attempt.list("alone").contains(&name));
 }
 
 #[test]
@@ -230,6 +232,13 @@ fn tier_b_stops_every_attempt() {
 #[test]
 fn tier_c_stops_every_attempt() {
     tier("C", Layers { landlock: false, ..Layers::ALL });
+}
+
+#[test]
+fn an_interpreter_of_its_own_is_confined_alike() {
+    let wanted = Options { isolation: Isolation::Spawn, ..options() };
+    // There is no zygote to break into: the parent is out of sight.
+    run("A", wanted, |attempt| !attempt.source.contains("os.getppid()"));
 }
 
 #[test]
@@ -257,6 +266,21 @@ fn without_layers_nothing_runs_unless_it_is_asked_for() {
     for mode in [SandboxMode::BestEffort, SandboxMode::Off] {
         let pool = HookPool::new(Options { sandbox: mode, ..bare.clone() });
         assert_eq!(ask.pre_render(&pool).expect("was asked for"), json!({"ran": true}));
+    }
+}
+
+#[test]
+fn a_broadcast_refuses_to_run_where_others_can_be_reached() {
+    let attempt = Attempt::read(&directory().join("broadcast_kill.py"));
+    for layers in [Layers::NONE, Layers { namespaces: false, ..Layers::ALL }] {
+        let pool = HookPool::new(Options { layers, sandbox: SandboxMode::BestEffort, ..options() });
+        let scene = Scene::new("broadcast");
+        let mut ask = Ask::new(&attempt.source)
+            .permissions(&attempt.list("permissions"))
+            .workspace(&scene.path("workspace"))
+            .variables(scene.variables("broadcast"));
+        (ask.own_directory, ask.root) = (scene.path("prompts/own"), scene.path("prompts"));
+        assert_eq!(ask.pre_render(&pool).expect("runs")["outcome"], "refused", "{layers:?}");
     }
 }
 

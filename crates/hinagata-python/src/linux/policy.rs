@@ -55,7 +55,8 @@ impl Policy {
     pub(crate) fn of(job: &Job<'_>, machine: &Machine) -> Self {
         let allowed = |name: &str| job.permissions.contains(&name);
         let programs = allowed("subprocess");
-        let own = job.own_directory.as_deref().and_then(|own| absolute(own).ok());
+        let own = job.own_directory.as_deref().filter(|own| is_inside(own, job.root));
+        let own = own.and_then(|own| absolute(own).ok());
         let workspace = allowed("read_file").then(|| absolute(&job.workspace).ok()).flatten();
         let mut read: Vec<PathBuf> = [&own, &workspace].into_iter().flatten().cloned().collect();
         let view = match (machine.layers.namespaces, machine.layers.landlock) {
@@ -101,6 +102,14 @@ impl Policy {
 pub(crate) fn system(interpreter: &[PathBuf]) -> Vec<PathBuf> {
     let fixed = LIBRARIES.iter().chain(&PROGRAMS).map(PathBuf::from);
     fixed.chain(interpreter.iter().cloned()).collect()
+}
+
+/// Whether a directory is one of the workspace root, and no link that leads out of it.
+fn is_inside(directory: &Path, root: &Path) -> bool {
+    match (directory.canonicalize(), root.canonicalize()) {
+        (Ok(directory), Ok(root)) => directory.starts_with(root),
+        _ => false,
+    }
 }
 
 fn sorted(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {

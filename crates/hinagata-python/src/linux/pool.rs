@@ -4,14 +4,10 @@ use std::{
     future::poll_fn,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker},
-    time::{Duration, Instant},
+    task::{Context, Waker},
 };
 
-use hinagata::{
-    Digest, Error,
-    ports::{Job, Stage},
-};
+use hinagata::{Digest, Error, ports::Job};
 use serde_json::Value;
 
 use super::{
@@ -25,14 +21,11 @@ use super::{
 };
 use crate::{
     call::{Outcome, Terms, call},
+    desk::Desk,
     failure::Failure,
-    host::Host,
-    http::Http,
-    interpreter::Interpreter,
-    options::{Isolation, Options, Printed},
+    options::{Isolation, Options},
     sandbox::Report,
-    timer::Timer,
-    wait::{Place, Places, blocking},
+    wait::{Places, blocking},
 };
 
 /// Calls after which a kept worker is replaced.
@@ -40,61 +33,45 @@ const MOST_CALLS: u32 = 1000;
 
 /// Runs jobs.
 pub(crate) struct Pool {
-    options: Options,
-    http: Http,
-    timer: Timer,
+    pub(crate) desk: Desk,
     machine: Mutex<Option<Arc<Machine>>>,
     /// Held while the machine is examined.
     examining: Places,
-    /// Providers have places of their own: a hook that waits for one must not keep it from running.
-    hooks: Places,
-    providers: Places,
     shelf: Arc<Shelf>,
     rulesets: Rulesets,
 }
 
 impl Pool {
     pub(crate) fn new(options: Options) -> Self {
-        let timer = Timer::default();
+        let desk = Desk::new(options);
         Self {
-            http: Http::new(&options),
             machine: Mutex::default(),
             examining: Places::new(1),
-            hooks: Places::new(options.workers),
-            providers: Places::new(options.workers),
-            shelf: Shelf::new(options.idle, options.workers, &timer),
+            shelf: Shelf::new(desk.options.idle, desk.options.workers, &desk.timer),
             rulesets: Rulesets::default(),
-            timer,
-            options,
+            desk,
         }
     }
 
     /// What confines Python here. This starts a process and waits for it.
     pub(crate) fn report(&self) -> Result<Report, Failure> {
         let reactor = Reactor::start().map_err(|error| Failure::unavailable("start", error.to_string()))?;
-        sandbox_of(&self.options, self.interpreter().ok().as_ref(), &reactor)
-    }
-
-    /// The interpreter. This starts it and waits for it.
-    pub(crate) fn interpreter(&self) -> Result<Interpreter, Failure> {
-        Interpreter::find(self.options.python.as_deref(), self.options.start)
+        sandbox_of(&self.desk.options, self.desk.interpreter().ok().as_ref(), &reactor)
     }
 
     /// Runs a job.
-    pub(crate) async fn run(&self, job: Job<'_>) -> Result<Value, Error> {
+    pub(crate) async fn run(&self, mut job: Job<'_>) -> Result<Value, Error> {
         let mut printed = String::new();
-        let result = self.run_printing(&job, &mut printed).await;
-        if let (Some(listener), false) = (&self.options.listener, printed.is_empty()) {
-            listener(&Printed { file: job.file, stage: job.stage.as_str(), text: &printed });
-        }
-        result.map_err(|failure| failure.into_error(&job, &printed))
+        let result = self.run_printing(&mut job, &mut printed).await;
+        self.desk.hand_over(&job, result, &printed)
     }
 
-    async fn run_printing(&self, job: &Job<'_>, printed: &mut String) -> Result<Value, Failure> {
+    async fn run_printing(&self, job: &mut Job<'_>, printed: &mut String) -> Result<Value, Failure> {
         let machine = self.machine().await?;
-        let _place = self.place(job).await?;
+        let _place = self.desk.place(job).await?;
+        let job = &*job;
         let policy = Policy::of(job, &machine);
-        match self.options.isolation {
+        match self.desk.options.isolation {
             Isolation::Call | Isolation::Prompt if !machine.interpreter.forks => {
                 self.spawn(&machine, job, &policy, printed).await
             }
@@ -118,43 +95,12 @@ impl Pool {
         if let Some(machine) = &*self.known_machine() {
             return Ok(Arc::clone(machine));
         }
-        let options = self.options.clone();
+        let options = self.desk.options.clone();
         let examined = blocking(move || Machine::examine(&options)).await;
         let examined = examined.map_err(|error| Failure::unavailable("start", error.to_string()))??;
         let machine = Arc::new(examined);
         *self.known_machine() = Some(Arc::clone(&machine));
         Ok(machine)
-    }
-
-    /// A place among those that run at the same time; waiting for it counts.
-    async fn place(&self, job: &Job<'_>) -> Result<Place<'_>, Failure> {
-        let places = match job.stage {
-            Stage::Provide => &self.providers,
-            _ => &self.hooks,
-        };
-        self.within(job.time, places.take()).await.ok_or(Failure::Timeout)
-    }
-
-    /// What `future` gives, if it does so in time.
-    async fn within<T>(&self, time: Duration, future: impl Future<Output = T>) -> Option<T> {
-        let mut deadline = self.timer.deadline(Instant::now() + time);
-        let mut future = std::pin::pin!(future);
-        poll_fn(|cx| match future.as_mut().poll(cx) {
-            Poll::Ready(value) => Poll::Ready(Some(value)),
-            Poll::Pending => deadline.poll(cx).map(|()| None),
-        })
-        .await
-    }
-
-    fn terms<'a>(&'a self, job: &'a Job<'a>, policy: &Policy) -> Terms<'a> {
-        Terms {
-            host: Host::new(job, &self.http),
-            asks: self.options.asks,
-            deadline: self.timer.deadline(Instant::now() + job.time),
-            keep: false,
-            knows_source: false,
-            filter: filter_name(policy.programs),
-        }
     }
 
     /// Runs a job in a fork of a warm interpreter.
@@ -167,7 +113,7 @@ impl Pool {
     ) -> Result<Value, Failure> {
         let (lent, mut worker) = self.lease(machine, policy).await?;
         self.confine(machine, &mut worker, policy)?;
-        let outcome = call(&mut worker, job, self.terms(job, policy)).await;
+        let outcome = call(&mut worker, job, self.desk.terms(job, filter_name(policy.programs))).await;
         let result = finish(&mut worker, outcome, printed);
         // The worker is ended first: the next is made when everything of this one is gone.
         drop(worker);
@@ -184,10 +130,10 @@ impl Pool {
         printed: &mut String,
     ) -> Result<Value, Failure> {
         let role = Role::Worker { rules: policy.rules_to_start(machine), programs: policy.programs };
-        let assignment = machine.assignment(role, policy, &self.options);
-        let mut worker = Zygote::launch_worker(&self.options.launcher, &assignment, &machine.reactor)
+        let assignment = machine.assignment(role, policy, &self.desk.options);
+        let mut worker = Zygote::launch_worker(&self.desk.options.launcher, &assignment, &machine.reactor)
             .map_err(|error| self.not_launched(&error))?;
-        let outcome = call(&mut worker, job, self.terms(job, policy)).await;
+        let outcome = call(&mut worker, job, self.desk.terms(job, filter_name(policy.programs))).await;
         let result = finish(&mut worker, outcome, printed);
         match worker.start_failure() {
             Some(why) if matches!(result, Err(Failure::Died(_))) => Err(Failure::unavailable("start", why)),
@@ -216,7 +162,7 @@ impl Pool {
                 Kept { worker, calls: 0 }
             }
         };
-        let terms = Terms { keep: true, knows_source, ..self.terms(job, policy) };
+        let terms = Terms { keep: true, knows_source, ..self.desk.terms(job, filter_name(policy.programs)) };
         let outcome = call(&mut kept.worker, job, terms).await;
         let ready = outcome.ready;
         let result = finish(&mut kept.worker, outcome, printed);
@@ -229,6 +175,9 @@ impl Pool {
 
     /// Gives a worker the rules for files that it has to put itself under.
     fn confine(&self, machine: &Machine, worker: &mut Worker, policy: &Policy) -> Result<(), Failure> {
+        if !machine.layers.namespaces {
+            worker.is_visible();
+        }
         if machine.layers.landlock {
             worker.confine(self.rulesets.get(policy)?);
         }
@@ -236,19 +185,19 @@ impl Pool {
     }
 
     fn not_launched(&self, error: &io::Error) -> Failure {
-        let program = self.options.launcher.program.display();
+        let program = self.desk.options.launcher.program.display();
         Failure::unavailable("start", format!("`{program}` cannot be started: {error}"))
     }
 
     fn launch(&self, machine: &Machine, policy: &Policy) -> Result<Arc<Zygote>, Failure> {
-        let assignment = machine.assignment(Role::Zygote, policy, &self.options);
-        Zygote::launch(&self.options.launcher, &assignment, &machine.reactor)
+        let assignment = machine.assignment(Role::Zygote, policy, &self.desk.options);
+        Zygote::launch(&self.desk.options.launcher, &assignment, &machine.reactor)
             .map_err(|error| self.not_launched(&error))
     }
 
     /// The worker that a zygote makes.
     async fn worker_of(&self, zygote: &Arc<Zygote>) -> Result<Worker, Failure> {
-        let worker = self.within(self.options.start, poll_fn(|cx| zygote.poll_worker(cx))).await;
+        let worker = self.desk.within(self.desk.options.start, poll_fn(|cx| zygote.poll_worker(cx))).await;
         worker.unwrap_or_else(|| Err(Failure::unavailable("start", "the interpreter does not start in time")))
     }
 

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::reactor::{Reactor, Watched};
 use crate::options::Launcher;
@@ -32,31 +32,39 @@ pub(super) fn start(launcher: &Launcher, ends: Ends, reactor: &Reactor) -> io::R
     reap_at_end(child, reactor)
 }
 
+/// A launcher, and what tells of its end.
+type Slot = Mutex<Option<(Watched<OwnedFd>, Child)>>;
+
 fn reap_at_end(mut child: Child, reactor: &Reactor) -> io::Result<()> {
     let pid = Pid::from_child(&child);
-    let process = match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(process) => process,
+    let slot: Arc<Slot> = Arc::default();
+    let inner = Arc::clone(&slot);
+    // Held until there is something to take: the end may be told at once.
+    let mut held = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    let watched = pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from).and_then(|process| {
+        reactor.watch_with(process, move || {
+            let taken = inner.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some((_, child)) = taken {
+                end(child);
+            }
+        })
+    });
+    match watched {
+        Ok(watched) => {
+            *held = Some((watched, child));
+            Ok(())
+        }
         Err(error) => {
             child.kill()?;
-            child.wait()?;
-            return Err(error.into());
+            end(child);
+            Err(error)
         }
-    };
-    type Slot = Mutex<Option<(Watched<OwnedFd>, Child)>>;
-    let slot: Arc<Slot> = Arc::default();
-    let take = |slot: &Slot| slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let inner = Arc::clone(&slot);
-    let watched = reactor.watch_with(process, move || {
-        if let Some((_, mut child)) = take(&inner) {
-            // It has ended: this does not wait.
-            let _ = child.wait();
-        }
-    })?;
-    let ended = matches!(child.try_wait(), Ok(Some(_)));
-    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some((watched, child));
-    // Its end may have been told before there was anything to take.
-    if ended {
-        drop(take(&slot));
     }
-    Ok(())
+}
+
+/// Takes note of the end of a launcher, and ends what it left in its group, whoever ended it.
+fn end(mut child: Child) {
+    // Until it is waited for, its number is nobody else's.
+    let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+    let _ = child.wait();
 }

@@ -10,7 +10,7 @@ use std::{
 
 use rustix::{
     io::{Errno, read},
-    process::{Signal, pidfd_send_signal},
+    process::{Pid, Signal, kill_process_group, pidfd_send_signal},
 };
 
 use super::{
@@ -26,6 +26,8 @@ pub(crate) struct Worker {
     zygote: Arc<Zygote>,
     /// Its number among the processes of the zygote; `None` where it has no zygote.
     pid: Option<u32>,
+    /// Its group, where that is known by its number outside.
+    group: Option<Pid>,
     stream: Watched<OwnedFd>,
     process: Option<OwnedFd>,
     printed: Printed,
@@ -50,6 +52,7 @@ impl Worker {
         Ok(Self {
             zygote,
             pid,
+            group: None,
             stream: reactor.watch(stream)?,
             process,
             printed: Printed::new(printed, reactor)?,
@@ -63,6 +66,11 @@ impl Worker {
     /// Sends these rules with the first job.
     pub(crate) fn confine(&mut self, ruleset: Arc<OwnedFd>) {
         self.ruleset = Some(ruleset);
+    }
+
+    /// Its number is its number here as well: it is in no namespace of processes.
+    pub(crate) fn is_visible(&mut self) {
+        self.group = self.pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     }
 
     /// Why it did not become Python, if it did not.
@@ -148,6 +156,10 @@ impl Drop for Worker {
         }
         if let Some(pid) = self.pid {
             self.zygote.end(pid);
+        }
+        // Nobody is left who would end what it started.
+        if let Some(group) = self.group.filter(|_| !self.zygote.is_there()) {
+            let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }

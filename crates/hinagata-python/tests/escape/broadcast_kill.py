@@ -1,8 +1,14 @@
-# Kills everything that it can reach. Must not run where others can be reached.
+# Kills everything that it can reach. Refuses to where the engine is not out of sight.
 # permissions: read_file, subprocess
 # tiers: A, C
 # reason: ProcessLookupError, PermissionError
 # alone: namespaces
 
 def attempt(given):
-    os.kill(-1, signal.SIGKILL)
+    try:
+        os.kill(given["engine"], 0)
+    except ProcessLookupError:
+        os.kill(-1, signal.SIGKILL)
+    except OSError:
+        pass
+    return "refused"

@@ -177,7 +177,9 @@ pub static SETTINGS: &[Setting] = &[
         "enforce",
         "what happens where the system cannot confine Python",
     ),
-    power("hooks.python", Kind::Text, "-", "the Python interpreter; - finds python3").optional(),
+    power("hooks.python", Kind::Text, "-", "the Python interpreter; - finds python3")
+        .optional()
+        .variable("HINAGATA_PYTHON"),
     power("hooks.allowed_hosts", Kind::Texts, "", "hosts that `http_request` of a hook may reach"),
     power("hooks.timeout", Kind::Time, "10s", "time of one `http_request` of a hook"),
     power("store.url", Kind::Text, "embedded", "where shared variables live: embedded, or redis://…")

@@ -62,7 +62,7 @@ pub(crate) fn run() -> ExitCode {
     let control = stdin();
     let failure = match prepare(control) {
         Ok(Side::Supervisor(pid)) => return supervisor::run(control, pid),
-        Ok(Side::Inner(assignment)) => become_python(&assignment),
+        Ok(Side::Inner(assignment, supervisor)) => become_python(&assignment, supervisor),
         Ok(Side::Probe(probed)) => {
             tell(control, &Said::Probed(probed));
             return ExitCode::SUCCESS;
@@ -82,8 +82,8 @@ fn tell(control: BorrowedFd<'_>, said: &Said) {
 /// The two processes that a launcher becomes.
 enum Side {
     Supervisor(Pid),
-    /// Confines itself and becomes Python.
-    Inner(Assignment),
+    /// Confines itself and becomes Python; the supervisor stands beside it.
+    Inner(Assignment, Pid),
     /// Has tried to confine itself.
     Probe(Probed),
 }
@@ -95,7 +95,8 @@ fn prepare(control: BorrowedFd<'_>) -> io::Result<Side> {
     let (bytes, _) = packet::receive(control, packet::LARGE)?;
     let assignment: Assignment = serde_json::from_slice(&bytes)?;
     // What Python leaves behind comes to the supervisor.
-    set_child_subreaper(Some(getpid()))?;
+    let supervisor = getpid();
+    set_child_subreaper(Some(supervisor))?;
     let entered = match assignment.layers.namespaces {
         true => namespace::enter().map_err(|error| named("namespaces", &error)),
         false => Ok(()),
@@ -104,7 +105,7 @@ fn prepare(control: BorrowedFd<'_>) -> io::Result<Side> {
         entered?;
         return Ok(match fork()? {
             Some(pid) => Side::Supervisor(pid),
-            None => Side::Inner(assignment),
+            None => Side::Inner(assignment, supervisor),
         });
     }
     Ok(match fork()? {
@@ -137,8 +138,8 @@ fn fork() -> io::Result<Option<Pid>> {
 }
 
 /// Confines this process and executes Python; what comes back is why it could not.
-fn become_python(assignment: &Assignment) -> io::Error {
-    match confine(assignment).and_then(|()| execute(assignment)) {
+fn become_python(assignment: &Assignment, supervisor: Pid) -> io::Error {
+    match confine(assignment).and_then(|()| execute(assignment, supervisor)) {
         Err(error) => error,
         Ok(never) => match never {},
     }
@@ -177,16 +178,18 @@ fn enter_root(assignment: &Assignment) -> io::Result<bool> {
     Ok(bounded)
 }
 
-fn execute(assignment: &Assignment) -> io::Result<Infallible> {
+fn execute(assignment: &Assignment, supervisor: Pid) -> io::Result<Infallible> {
     let filters = filters(assignment);
+    // Numbers of processes mean nothing across namespaces, and the kernel needs no reminder there.
+    let parent = (!assignment.layers.namespaces).then(|| supervisor.as_raw_nonzero().get());
     let (script, config) = match assignment.role {
         Role::Worker { programs, .. } => {
             let filter = filters.get(filter_name(programs)).cloned().unwrap_or_default();
-            (WORKER, json!({"socket": true, "filter": filter}))
+            (WORKER, json!({"socket": true, "filter": filter, "parent": parent}))
         }
         Role::Zygote | Role::Probe => {
             dup2_stdout(stderr())?;
-            (ZYGOTE, json!({"pid_namespace": assignment.layers.namespaces, "filters": filters}))
+            (ZYGOTE, json!({"filters": filters, "parent": parent}))
         }
     };
     // Isolated from the environment and the user's packages, no bytecode written, UTF-8 everywhere.

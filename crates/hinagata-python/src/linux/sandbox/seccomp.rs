@@ -81,6 +81,13 @@ fn refused(purpose: Purpose) -> Rules {
     }
     // Input of a terminal cannot be forged.
     when(libc::SYS_ioctl, vec![argument(1, Compare::Eq, TIOCSTI)]);
+    // A descriptor can be made to send any signal to any process of the same user.
+    for command in OWNERS_BY_FCNTL {
+        when(libc::SYS_fcntl, vec![argument(1, Compare::Eq, *command)]);
+    }
+    for command in OWNERS_BY_IOCTL {
+        when(libc::SYS_ioctl, vec![argument(1, Compare::Eq, *command)]);
+    }
     if let Purpose::Worker { programs, signals } = purpose {
         worker(&mut rules, programs, signals);
     }
@@ -110,6 +117,13 @@ fn worker(rules: &mut Rules, programs: bool, signals: bool) {
 }
 
 const TIOCSTI: i32 = 0x5412;
+
+/// Who is told by a signal when something happens to a descriptor, and by which; and when somebody else opens a file.
+const OWNERS_BY_FCNTL: &[i32] = &[libc::F_SETOWN, F_SETSIG, F_SETOWN_EX, libc::F_SETLEASE, libc::F_NOTIFY];
+const F_SETSIG: i32 = 10;
+const F_SETOWN_EX: i32 = 15;
+/// The same for sockets: `FIOSETOWN`, `SIOCSPGRP`, and for terminals: `TIOCSPGRP`, `TIOCSCTTY`.
+const OWNERS_BY_IOCTL: &[i32] = &[0x8901, 0x8902, 0x5410, 0x540e];
 
 /// Options of `prctl` that concern the process alone and undo nothing.
 const PRCTL: &[i32] = &[

@@ -1,0 +1,117 @@
+//! Addresses that belong to everybody, and those that do not.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Whether an address is one of the public internet: not of this machine, of a private network, or reserved.
+///
+/// An address of IPv6 that stands for one of IPv4, as gateways translate it, is judged as that one.
+#[must_use]
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => match embedded(address) {
+            Some(inner) => is_public_v4(inner),
+            None => is_public_v6(address),
+        },
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let shared = a == 100 && (64..128).contains(&b);
+    let protocols = (a, b, c) == (192, 0, 0);
+    let relays = (a, b, c) == (192, 88, 99);
+    let benchmarks = a == 198 && (b == 18 || b == 19);
+    let reserved = a == 0 || a >= 240;
+    !(reserved
+        || shared
+        || protocols
+        || relays
+        || benchmarks
+        || address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_documentation()
+        || address.is_multicast())
+}
+
+/// Only what is given out today is public; of that, not what is set apart for examples, tunnels and identifiers.
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let [a, b, ..] = address.segments();
+    let global = a & 0xe000 == 0x2000;
+    let set_apart = a == 0x2001 && b < 0x200;
+    let documentation = (a == 0x2001 && b == 0xdb8) || (a == 0x3fff && b < 0x1000);
+    global && !set_apart && !documentation
+}
+
+/// The address of IPv4 inside one of IPv6.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let of = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Some(Ipv4Addr::new(a, b, c, d))
+    };
+    match address.segments() {
+        // Mapped and compatible; the last of these has the loopback and the unspecified address in it.
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => of(high, low),
+        // Translated by a gateway.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => of(high, low),
+        [0, 0, 0, 0, 0xffff, 0, high, low] => of(high, low),
+        // Through a tunnel.
+        [0x2002, high, low, ..] => of(high, low),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn public(text: &str) -> bool {
+        is_public(text.parse().expect("is an address"))
+    }
+
+    #[test]
+    fn addresses_of_everybody_are_public() {
+        for address in
+            ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111", "2a00:1450::1", "64:ff9b::101:101"]
+        {
+            assert!(public(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_this_machine_and_of_private_networks_are_not() {
+        for address in [
+            "0.0.0.0",
+            "10.1.2.3",
+            "100.64.0.1",
+            "127.0.0.1",
+            "127.255.255.254",
+            "169.254.169.254",
+            "172.16.0.1",
+            "192.0.0.8",
+            "192.0.2.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "::127.0.0.1",
+            "64:ff9b::7f00:1",
+            "64:ff9b:1::1",
+            "2002:7f00:1::",
+            "2002:a00:1::",
+            "2001::1",
+            "2001:db8::1",
+            "fc00::1",
+            "fd12::1",
+            "fe80::1",
+            "ff02::1",
+        ] {
+            assert!(!public(address), "{address}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The list of hosts that can be reached.
+
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+use crate::{Error, is_public};
+
+/// The hosts that can be reached; none unless listed.
+///
+/// | entry | stands for |
+/// |---|---|
+/// | `api.example.com` | this host |
+/// | `*.example.com` | every host below that name, not the name itself |
+/// | `10.1.2.3`, `::1` | this address, private or not |
+/// | `10.0.0.0/8` | every address of this network |
+/// | `localhost` | this machine |
+/// | `*` | every host with a public address |
+///
+/// Each may end with `:port`, and stands for that port alone then; an address of IPv6 with a port stands in brackets.
+/// A name whose address is private is refused, unless that address, or a network around it, is listed without a port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowed(Vec<Entry>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    host: Host,
+    port: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Host {
+    Any,
+    Name(String),
+    /// Every name that ends so; it begins with a dot.
+    Below(String),
+    Network(IpAddr, u8),
+}
+
+impl Allowed {
+    /// The list with these entries.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an entry of another form.
+    pub fn parse<I>(entries: I) -> Result<Self, Error>
+    where
+        I: IntoIterator<Item: AsRef<str>>,
+    {
+        let one = |text: &str| {
+            entry(text).ok_or_else(|| {
+                Error::Invalid(format!(
+                    "`{text}` is no host: write it like `api.example.com`, `*.example.com`, `10.0.0.0/8` or `localhost:8080`"
+                ))
+            })
+        };
+        entries.into_iter().map(|text| one(text.as_ref())).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether a request may go to `url`, as far as that can be told before its name is looked up.
+    pub(crate) fn check_url(&self, url: &Url) -> Result<(), Error> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Error::Invalid(format!("`{}` is not HTTP: write http:// or https://", url.scheme())));
+        }
+        let host = url.host_str().ok_or_else(|| Error::Invalid(format!("`{url}` names no host")))?;
+        let port = url.port_or_known_default();
+        let listed = match address_of(host) {
+            Some(address) => self.lists_address(address, port),
+            None => self.lists_name(&canonical(host), port),
+        };
+        listed.then_some(()).ok_or_else(|| {
+            let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+            Error::Forbidden(format!("`{host}{port}` is not among the allowed hosts"))
+        })
+    }
+
+    fn lists_address(&self, address: IpAddr, port: Option<u16>) -> bool {
+        self.0.iter().filter(|entry| entry.has_port(port)).any(|entry| match &entry.host {
+            Host::Any => is_public(address),
+            Host::Network(network, bits) => contains(*network, *bits, address),
+            Host::Name(name) => name == "localhost" && address.is_loopback(),
+            Host::Below(_) => false,
+        })
+    }
+
+    fn lists_name(&self, name: &str, port: Option<u16>) -> bool {
+        self.0.iter().filter(|entry| entry.has_port(port)).any(|entry| match &entry.host {
+            Host::Any => true,
+            Host::Name(listed) => listed == name,
+            Host::Below(end) => name.len() > end.len() && name.ends_with(end),
+            Host::Network(..) => false,
+        })
+    }
+
+    /// Whether `name`, which is listed, may stand for `address`.
+    pub(crate) fn check_answer(&self, name: &str, address: IpAddr) -> Result<(), Error> {
+        let here = address.is_loopback() && canonical(name) == "localhost" && self.lists_localhost();
+        let listed = || {
+            let mut networks = self.0.iter().filter(|entry| entry.port.is_none());
+            networks.any(|entry| matches!(entry.host, Host::Network(network, bits) if contains(network, bits, address)))
+        };
+        (is_public(address) || here || listed()).then_some(()).ok_or_else(|| {
+            Error::Forbidden(format!(
+                "`{name}` stands for {address}, which is private and not among the allowed hosts"
+            ))
+        })
+    }
+
+    fn lists_localhost(&self) -> bool {
+        self.0.iter().any(|entry| matches!(&entry.host, Host::Name(name) if name == "localhost"))
+    }
+}
+
+impl Entry {
+    fn has_port(&self, port: Option<u16>) -> bool {
+        self.port.is_none() || self.port == port
+    }
+}
+
+/// A host as a URL has it, if it is an address.
+fn address_of(host: &str) -> Option<IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+/// A name as it is compared.
+fn canonical(name: &str) -> String {
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+}
+
+fn entry(text: &str) -> Option<Entry> {
+    let (host, port) = split_port(text.trim())?;
+    Some(Entry { host: self::host(host)?, port })
+}
+
+fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
+    if let Some(rest) = text.strip_prefix('[') {
+        let (host, after) = rest.split_once(']')?;
+        return match after.strip_prefix(':') {
+            Some(port) => Some((host, Some(port.parse().ok()?))),
+            None => after.is_empty().then_some((host, None)),
+        };
+    }
+    match text.split_once(':') {
+        Some((host, port)) if !port.contains(':') => Some((host, Some(port.parse().ok()?))),
+        _ => Some((text, None)),
+    }
+}
+
+fn host(text: &str) -> Option<Host> {
+    if text == "*" {
+        return Some(Host::Any);
+    }
+    if let Some((address, bits)) = text.split_once('/') {
+        let (address, bits) = (address.parse::<IpAddr>().ok()?, bits.parse().ok()?);
+        return (bits <= width(address)).then_some(Host::Network(address, bits));
+    }
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some(Host::Network(address, width(address)));
+    }
+    match text.strip_prefix("*.") {
+        Some(name) => is_name(name).then(|| Host::Below(format!(".{}", canonical(name)))),
+        None => is_name(text).then(|| Host::Name(canonical(text))),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    let mut labels = text.strip_suffix('.').unwrap_or(text).split('.');
+    // A last part of digits alone is an address that is written in another way.
+    let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
+    let last = labels.clone().next_back().unwrap_or_default();
+    labels.all(label) && !is_number(last)
+}
+
+fn width(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+fn contains(network: IpAddr, bits: u8, address: IpAddr) -> bool {
+    let number = |address: IpAddr| match address.to_canonical() {
+        IpAddr::V4(address) => (true, u128::from(u32::from(address))),
+        IpAddr::V6(address) => (false, u128::from(address)),
+    };
+    let ((kind, network_number), (other, number)) = (number(network), number(address));
+    let shift = u32::from(width(network.to_canonical()).saturating_sub(bits));
+    kind == other && network_number.checked_shr(shift) == number.checked_shr(shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn allows(entries: &[&str], url: &str) -> bool {
+        let allowed = Allowed::parse(entries).expect("are hosts");
+        allowed.check_url(&Url::parse(url).expect("is a URL")).is_ok()
+    }
+
+    fn answers(entries: &[&str], name: &str, address: &str) -> bool {
+        let allowed = Allowed::parse(entries).expect("are hosts");
+        allowed.check_answer(name, address.parse().expect("is an address")).is_ok()
+    }
+
+    #[test]
+    fn only_what_is_listed_is_reached() {
+        assert!(!allows(&[], "https://example.com/"));
+        assert!(allows(&["example.com"], "https://Example.COM./x"));
+        assert!(!allows(&["example.com"], "https://example.com.evil.org/"));
+        assert!(!allows(&["example.com"], "https://evil-example.com/"));
+        assert!(!allows(&["example.com"], "https://example.com@evil.org/"));
+        assert!(!allows(&["example.com"], "ftp://example.com/"));
+        assert!(allows(&["*.example.com"], "https://a.b.example.com/"));
+        assert!(!allows(&["*.example.com"], "https://example.com/"));
+        assert!(allows(&["*"], "https://example.com/"));
+    }
+
+    #[test]
+    fn a_port_that_is_listed_is_the_only_one() {
+        assert!(allows(&["example.com:8443"], "https://example.com:8443/"));
+        assert!(!allows(&["example.com:8443"], "https://example.com/"));
+        assert!(allows(&["example.com:443"], "https://example.com/"));
+        assert!(allows(&["[::1]:80"], "http://[::1]/"));
+    }
+
+    #[test]
+    fn addresses_are_the_same_however_they_are_written() {
+        for url in ["http://127.0.0.1/", "http://2130706433/", "http://0x7f.1/", "http://[::ffff:127.0.0.1]/"]
+        {
+            assert!(!allows(&["*"], url), "{url}");
+            assert!(allows(&["127.0.0.0/8"], url), "{url}");
+        }
+        assert!(!allows(&["10.0.0.0/8"], "http://11.0.0.1/"));
+        assert!(allows(&["0.0.0.0/0"], "http://192.168.0.1/"));
+    }
+
+    #[test]
+    fn a_name_must_not_lead_to_a_private_address() {
+        assert!(answers(&["example.com"], "example.com", "93.184.216.34"));
+        assert!(!answers(&["example.com"], "example.com", "127.0.0.1"));
+        assert!(!answers(&["example.com", "127.0.0.1:80"], "example.com", "127.0.0.1"));
+        assert!(answers(&["example.com", "10.0.0.0/8"], "example.com", "10.9.8.7"));
+        assert!(answers(&["localhost"], "localhost", "::1"));
+        assert!(!answers(&["localhost"], "localhost", "10.0.0.1"));
+        assert!(!answers(&["localhost", "example.com"], "example.com", "127.0.0.1"));
+        assert!(!answers(&["*"], "localhost", "127.0.0.1"));
+    }
+
+    #[test]
+    fn an_entry_of_another_form_is_told() {
+        for text in [
+            "",
+            "http://example.com",
+            "a..b",
+            "example.com:x",
+            "10.0.0.0/33",
+            "*.",
+            "a*b.com",
+            "127.1",
+            "[::1",
+        ] {
+            assert!(Allowed::parse([text]).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_listed_is_read_or_refused(text in ".{0,30}") {
+            let _ = Allowed::parse([text]);
+        }
+    }
+}

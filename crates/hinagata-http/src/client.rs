@@ -1,0 +1,332 @@
+//! Makes requests.
+
+use std::{
+    error::Error as StdError,
+    future::Future,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use reqwest::{
+    Method, Url,
+    dns::{Addrs, Name, Resolve, Resolving},
+    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    redirect::{Attempt, Policy},
+};
+use tokio::{
+    runtime::{Builder, Handle, Runtime},
+    sync::oneshot,
+    task::AbortHandle,
+};
+
+use crate::{Allowed, Error};
+
+/// Redirects that are followed.
+const MOST_REDIRECTS: usize = 5;
+/// Bytes of one name or value of a header.
+const LONGEST_HEADER: usize = 16 << 10;
+/// Headers that are about the connection or choose who answers: they follow from the URL and the body.
+const OURS: [&str; 9] = [
+    "connection",
+    "content-length",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// The addresses of a name; it may block.
+pub type Names = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Such as `GET`.
+    pub method: String,
+    /// Where it goes.
+    pub url: String,
+    /// Names and values.
+    pub headers: Vec<(String, String)>,
+    /// What is sent.
+    pub body: Option<Vec<u8>>,
+    /// What the body is, unless a header says so.
+    pub content_type: Option<&'static str>,
+    /// Time until the whole answer has arrived.
+    pub timeout: Duration,
+    /// Most bytes of the answer, after it was decompressed.
+    pub largest: usize,
+}
+
+impl Request {
+    /// A request without headers and body, for 10 seconds and a megabyte.
+    #[must_use]
+    pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
+        Self {
+            method: method.into(),
+            url: url.into(),
+            headers: Vec::new(),
+            body: None,
+            content_type: None,
+            timeout: Duration::from_secs(10),
+            largest: 1 << 20,
+        }
+    }
+}
+
+/// An answer, whatever its status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// Such as 200.
+    pub status: u16,
+    /// Names, in small letters, and values; a name that came more than once has them in one value, with commas.
+    pub headers: Vec<(String, String)>,
+    /// What was sent.
+    pub body: Vec<u8>,
+}
+
+/// Makes requests to allowed hosts. Cheap to clone.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    allowed: Arc<Allowed>,
+    names: Option<Names>,
+    started: Mutex<Option<Started>>,
+}
+
+/// What starts with the first request.
+struct Started {
+    runtime: Runtime,
+    client: reqwest::Client,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let started = self.started.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(started) = started {
+            // It may be dropped on a thread that must not wait.
+            started.runtime.shutdown_background();
+        }
+    }
+}
+
+impl Client {
+    /// A client that starts nothing before the first request.
+    #[must_use]
+    pub fn new(allowed: Allowed) -> Self {
+        Self::make(allowed, None)
+    }
+
+    /// The same, with a way of its own to look up names.
+    #[must_use]
+    pub fn with_names(allowed: Allowed, names: Names) -> Self {
+        Self::make(allowed, Some(names))
+    }
+
+    fn make(allowed: Allowed, names: Option<Names>) -> Self {
+        Self(Arc::new(Inner { allowed: Arc::new(allowed), names, started: Mutex::default() }))
+    }
+
+    /// The answer to a request. It is given up when the future is dropped.
+    ///
+    /// # Errors
+    /// When it is not allowed, no request, or without an answer in time and size.
+    pub fn request(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
+        let (sender, receiver) = oneshot::channel();
+        let started = self.checked(&request).and_then(|url| self.0.started().map(|parts| (url, parts)));
+        let task = started.map(|(url, (runtime, client))| {
+            let allowed = Arc::clone(&self.0.allowed);
+            let work = async move {
+                let answered = exchange(&client, &allowed, url, request).await;
+                // Nobody may be left to hear it.
+                let _ = sender.send(answered);
+            };
+            Task(runtime.spawn(work).abort_handle())
+        });
+        async move {
+            let _task = task?;
+            receiver.await.unwrap_or_else(|_| Err(Error::Connection("the client was closed".to_owned())))
+        }
+    }
+
+    /// The URL, if it may be asked.
+    fn checked(&self, request: &Request) -> Result<Url, Error> {
+        let url = Url::parse(&request.url)
+            .map_err(|error| Error::Invalid(format!("`{}` is no URL: {error}", request.url)))?;
+        self.0.allowed.check_url(&url)?;
+        Ok(url)
+    }
+}
+
+/// A request that ends when nobody waits for it.
+struct Task(AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Inner {
+    fn started(&self) -> Result<(Handle, reqwest::Client), Error> {
+        // Starting is short, and nobody else holds the lock for longer.
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        if started.is_none() {
+            *started = Some(self.start()?);
+        }
+        let parts = started.as_ref().map(|parts| (parts.runtime.handle().clone(), parts.client.clone()));
+        parts.ok_or_else(|| Error::Connection("the client does not start".to_owned()))
+    }
+
+    fn start(&self) -> Result<Started, Error> {
+        let failed = |error: &dyn StdError| Error::Connection(format!("the client does not start: {error}"));
+        // Whoever else uses TLS in this process has to agree on one provider; the first decides.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .max_blocking_threads(8)
+            .thread_name("http")
+            .enable_all()
+            .build()
+            .map_err(|error| failed(&error))?;
+        let policy = Arc::clone(&self.allowed);
+        let resolver = Resolver { allowed: Arc::clone(&self.allowed), names: self.names.clone() };
+        let client = reqwest::Client::builder()
+            // A proxy would look up names and connect in our place, and see no list.
+            .no_proxy()
+            .dns_resolver(resolver)
+            .redirect(Policy::custom(move |attempt| follow(&policy, attempt)))
+            .referer(false)
+            .user_agent(concat!("hinagata/", env!("CARGO_PKG_VERSION")))
+            .pool_max_idle_per_host(4)
+            .build()
+            .map_err(|error| failed(&error))?;
+        Ok(Started { runtime, client })
+    }
+}
+
+/// What becomes of a redirect: it has to be allowed as if it had been asked for.
+fn follow(allowed: &Allowed, attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    if attempt.previous().len() > MOST_REDIRECTS {
+        return attempt.error(Error::Connection(format!("there are more than {MOST_REDIRECTS} redirects")));
+    }
+    let was_secret = attempt.previous().last().is_some_and(|url| url.scheme() == "https");
+    if was_secret && attempt.url().scheme() != "https" {
+        let message = format!("a redirect leads from https to `{}`", attempt.url());
+        return attempt.error(Error::Forbidden(message));
+    }
+    match allowed.check_url(attempt.url()) {
+        Ok(()) => attempt.follow(),
+        Err(error) => attempt.error(error),
+    }
+}
+
+/// Looks up names, and lets only allowed addresses through: what was compared is what is connected to.
+struct Resolver {
+    allowed: Arc<Allowed>,
+    names: Option<Names>,
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (allowed, names) = (Arc::clone(&self.allowed), self.names.clone());
+        Box::pin(async move {
+            let name = name.as_str().to_owned();
+            let found: Vec<IpAddr> = match names {
+                None => tokio::net::lookup_host((name.as_str(), 0)).await?.map(|found| found.ip()).collect(),
+                Some(names) => {
+                    let asked = name.clone();
+                    tokio::task::spawn_blocking(move || names(&asked)).await??
+                }
+            };
+            for address in &found {
+                allowed.check_answer(&name, *address)?;
+            }
+            let addresses = found.into_iter().map(|address| SocketAddr::new(address, 0));
+            Ok(Box::new(addresses.collect::<Vec<_>>().into_iter()) as Addrs)
+        })
+    }
+}
+
+async fn exchange(
+    client: &reqwest::Client,
+    allowed: &Allowed,
+    url: Url,
+    request: Request,
+) -> Result<Response, Error> {
+    allowed.check_url(&url)?;
+    let method = Method::from_bytes(request.method.to_ascii_uppercase().as_bytes())
+        .ok()
+        .filter(|method| *method != Method::CONNECT && *method != Method::TRACE)
+        .ok_or_else(|| Error::Invalid(format!("`{}` is no method of HTTP", request.method)))?;
+    let headers = headers(&request)?;
+    let mut asking = client.request(method, url).headers(headers).timeout(request.timeout);
+    if let Some(body) = request.body {
+        asking = asking.body(body);
+    }
+    let failed = |error: reqwest::Error| told(&error, request.timeout);
+    let mut answer = asking.send().await.map_err(failed)?;
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(failed)? {
+        if piece.len() > request.largest - body.len() {
+            return Err(Error::TooLarge(request.largest));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Response { status: answer.status().as_u16(), headers: joined(answer.headers()), body })
+}
+
+fn headers(request: &Request) -> Result<HeaderMap, Error> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &request.headers {
+        let wrong = || Error::Invalid(format!("`{name}` is no header, or has no value of one"));
+        if name.len().max(value.len()) > LONGEST_HEADER {
+            return Err(wrong());
+        }
+        let name: HeaderName = name.parse().map_err(|_| wrong())?;
+        let value = HeaderValue::from_str(value).map_err(|_| wrong())?;
+        if OURS.contains(&name.as_str()) {
+            return Err(Error::Invalid(format!(
+                "the header `{name}` follows from the request and cannot be given"
+            )));
+        }
+        headers.append(name, value);
+    }
+    if let Some(kind) = request.content_type.filter(|_| !headers.contains_key(CONTENT_TYPE)) {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    Ok(headers)
+}
+
+fn joined(headers: &HeaderMap) -> Vec<(String, String)> {
+    let all = |name: &HeaderName| {
+        let values = headers.get_all(name).iter();
+        values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect::<Vec<_>>().join(", ")
+    };
+    headers.keys().map(|name| (name.as_str().to_owned(), all(name))).collect()
+}
+
+/// What happened: our own reason if there is one among the causes, else the innermost.
+fn told(error: &reqwest::Error, time: Duration) -> Error {
+    if error.is_timeout() {
+        return Error::Timeout(time);
+    }
+    let mut innermost: &dyn StdError = error;
+    loop {
+        if let Some(ours) = innermost.downcast_ref::<Error>() {
+            return ours.clone();
+        }
+        match innermost.source() {
+            Some(source) => innermost = source,
+            None => return Error::Connection(innermost.to_string()),
+        }
+    }
+}

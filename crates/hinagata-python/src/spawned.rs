@@ -1,0 +1,397 @@
+//! Python where there is no kernel of ours to confine it: an interpreter for each job, over pipes.
+//!
+//! Time, sizes and what the engine answers are bounded as everywhere; files, network and processes are not. So nothing
+//! runs unless the user has asked for that, and the report says what it is.
+
+use std::{
+    io::{self, Read, Write as _},
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
+    task::{Context, Poll, Waker},
+    thread,
+    time::{Duration, Instant},
+};
+
+use hinagata::{Error, ports::Job};
+use serde_json::Value;
+
+use crate::{
+    call::{Link, call},
+    desk::Desk,
+    failure::{Exit, Failure},
+    frame::Frames,
+    interpreter::Interpreter,
+    options::{Options, SandboxMode},
+    sandbox::{Layers, Report, Tier},
+    timer::{Deadline, Timer},
+    wait::blocking,
+};
+
+/// What an interpreter runs.
+const WORKER: &str = concat!(include_str!("../python/worker.py"), include_str!("../python/direct.py"));
+/// What `direct.py` is told: frames go over both pipes, and there is no filter.
+const CONFIG: &str = r#"{"socket": false}"#;
+/// Most bytes that wait to be taken.
+const MOST_WAITING: usize = 1 << 20;
+/// Most bytes that are kept of what is printed.
+const MOST_PRINTED: usize = 64 << 10;
+/// Time between two looks at a process that closed its stream and has not ended.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Runs jobs.
+pub(crate) struct Pool {
+    pub(crate) desk: Desk,
+    interpreter: Mutex<Option<Interpreter>>,
+}
+
+/// The lock is held for a few lines at a time, none of which can panic halfway.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    pub(crate) fn new(options: Options) -> Self {
+        Self { desk: Desk::new(options), interpreter: Mutex::default() }
+    }
+
+    /// What confines Python here: nothing.
+    pub(crate) fn report(&self) -> Result<Report, Failure> {
+        let missing = vec![format!("Landlock, namespaces and seccomp: {} has none", std::env::consts::OS)];
+        Ok(match self.desk.options.sandbox {
+            SandboxMode::Off => Report::off(),
+            _ => Report { tier: Tier::D, layers: Layers::NONE, landlock_version: 0, missing },
+        })
+    }
+
+    /// Runs a job.
+    pub(crate) async fn run(&self, mut job: Job<'_>) -> Result<Value, Error> {
+        let mut printed = String::new();
+        let result = self.run_printing(&mut job, &mut printed).await;
+        self.desk.hand_over(&job, result, &printed)
+    }
+
+    async fn run_printing(&self, job: &mut Job<'_>, printed: &mut String) -> Result<Value, Failure> {
+        if self.desk.options.sandbox == SandboxMode::Enforce {
+            return Err(self.report()?.refusal());
+        }
+        let interpreter = self.known_interpreter().await?;
+        let _place = self.desk.place(job).await?;
+        let job = &*job;
+        let mut worker = Worker::start(&interpreter, &self.desk.timer)
+            .map_err(|error| Failure::unavailable("start", error.to_string()))?;
+        let outcome = call(&mut worker, job, self.desk.terms(job, "")).await;
+        *printed = worker.end();
+        outcome.result
+    }
+
+    /// The interpreter, found by the first who asks.
+    async fn known_interpreter(&self) -> Result<Interpreter, Failure> {
+        if let Some(known) = &*lock(&self.interpreter) {
+            return Ok(known.clone());
+        }
+        let Options { python, start, .. } = self.desk.options.clone();
+        let found = blocking(move || Interpreter::find(python.as_deref(), start)).await;
+        let found = found.map_err(|error| Failure::unavailable("start", error.to_string()))??;
+        *lock(&self.interpreter) = Some(found.clone());
+        Ok(found)
+    }
+}
+
+/// A process that runs one job. It ends when this is dropped.
+struct Worker {
+    child: Child,
+    /// Frames to be sent, by a thread of their own.
+    sending: mpsc::Sender<Vec<u8>>,
+    said: Arc<Pipe>,
+    printed: Arc<Mutex<Vec<u8>>>,
+    timer: Timer,
+    next_look: Option<Deadline>,
+}
+
+/// What came through a pipe and was not taken yet.
+#[derive(Default)]
+struct Pipe {
+    state: Mutex<PipeState>,
+    taken: Condvar,
+}
+
+#[derive(Default)]
+struct PipeState {
+    bytes: Vec<u8>,
+    queued: usize,
+    ended: bool,
+    /// Nobody takes anything any more.
+    closed: bool,
+    waker: Option<Waker>,
+}
+
+impl Pipe {
+    fn wake(state: &mut PipeState) {
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Reads until the end, no further than what is taken.
+    fn fill(&self, mut reader: impl Read) {
+        let mut buffer = [0; 16 << 10];
+        loop {
+            let size = reader.read(&mut buffer).unwrap_or_default();
+            let mut state = lock(&self.state);
+            state.bytes.extend_from_slice(&buffer[..size]);
+            state.ended = size == 0;
+            Self::wake(&mut state);
+            while state.bytes.len() > MOST_WAITING && !state.closed {
+                state = self.taken.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.ended || state.closed {
+                return;
+            }
+        }
+    }
+
+    /// Writes frames until nobody sends any.
+    fn empty(&self, frames: &mpsc::Receiver<Vec<u8>>, mut writer: ChildStdin) {
+        let mut open = true;
+        while let Ok(frame) = frames.recv() {
+            // A worker that does not listen any more is no error here: its end tells more.
+            open = open && writer.write_all(&frame).is_ok();
+            let mut state = lock(&self.state);
+            state.queued -= frame.len();
+            Self::wake(&mut state);
+        }
+    }
+}
+
+impl Worker {
+    fn start(interpreter: &Interpreter, timer: &Timer) -> io::Result<Self> {
+        let mut child = command(interpreter).spawn()?;
+        let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (sending, frames) = mpsc::channel();
+        let (said, printed) = (Arc::<Pipe>::default(), Arc::<Mutex<Vec<u8>>>::default());
+        // From here on it is ended whatever fails.
+        let worker = Self {
+            child,
+            sending,
+            said: Arc::clone(&said),
+            printed: Arc::clone(&printed),
+            timer: timer.clone(),
+            next_look: None,
+        };
+        let thread = |name: &str| thread::Builder::new().name(format!("hooks-{name}"));
+        let listening = Arc::clone(&said);
+        thread("read").spawn(move || output.map(|output| listening.fill(output)))?;
+        thread("write").spawn(move || input.map(|input| said.empty(&frames, input)))?;
+        thread("printed").spawn(move || errors.map(|errors| keep(&printed, errors)))?;
+        Ok(worker)
+    }
+
+    /// Ends the process; what it printed.
+    fn end(mut self) -> String {
+        self.kill();
+        String::from_utf8_lossy(&lock(&self.printed)).into_owned()
+    }
+
+    fn kill(&mut self) {
+        #[cfg(unix)]
+        {
+            use rustix::process::{Pid, Signal, kill_process_group};
+            // Until it is waited for, its number is nobody else's.
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        }
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill();
+        lock(&self.said.state).closed = true;
+        self.said.taken.notify_all();
+    }
+}
+
+fn command(interpreter: &Interpreter) -> Command {
+    let mut command = Command::new(&interpreter.executable);
+    command
+        .args(["-I", "-B", "-X", "utf8", "-c", WORKER, CONFIG])
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // Without these, Python does not start on Windows, and programs are not found.
+    for name in ["SYSTEMROOT", "PATH"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt as _;
+        command.process_group(0).current_dir("/");
+    }
+    command
+}
+
+/// Keeps what is printed, as far as it is of use.
+fn keep(printed: &Mutex<Vec<u8>>, mut reader: impl Read) {
+    let mut buffer = [0; 4096];
+    while let Ok(size @ 1..) = reader.read(&mut buffer) {
+        let mut printed = lock(printed);
+        let room = MOST_PRINTED - printed.len();
+        printed.extend_from_slice(&buffer[..size.min(room)]);
+    }
+}
+
+impl Link for Worker {
+    fn queue(&mut self, frame: Vec<u8>) {
+        lock(&self.said.state).queued += frame.len();
+        // The thread is there until this is dropped.
+        let _ = self.sending.send(frame);
+    }
+
+    fn queued(&self) -> usize {
+        lock(&self.said.state).queued
+    }
+
+    fn poll_flush(&mut self, cx: &Context<'_>) -> Poll<()> {
+        let mut state = lock(&self.said.state);
+        state.waker = Some(cx.waker().clone());
+        if state.queued == 0 { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn poll_fill(&mut self, cx: &Context<'_>, frames: &mut Frames) -> Poll<io::Result<usize>> {
+        let mut state = lock(&self.said.state);
+        if state.bytes.is_empty() && !state.ended {
+            state.waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let bytes = std::mem::take(&mut state.bytes);
+        self.said.taken.notify_all();
+        frames.push(&bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<Exit> {
+        if !lock(&self.said.state).ended {
+            return Poll::Pending;
+        }
+        loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Poll::Ready(exit(status));
+            }
+            let look = self.next_look.get_or_insert_with(|| self.timer.deadline(Instant::now() + LOOK));
+            match look.poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(()) => self.next_look = None,
+            }
+        }
+    }
+}
+
+fn exit(status: ExitStatus) -> Exit {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return Exit::Signal(signal);
+    }
+    status.code().map_or(Exit::Unknown, Exit::Code)
+}
+
+#[cfg(test)]
+mod tests {
+    use hinagata::{
+        Code, Result,
+        ports::{Capabilities, ModelRequest, Stage, Waiting},
+    };
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::tests::block_on;
+
+    struct Engine;
+
+    impl Capabilities for Engine {
+        fn render_template<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a Map<String, Value>,
+        ) -> Waiting<'a, Result<String>> {
+            Box::pin(async { Ok("rendered".to_owned()) })
+        }
+
+        fn get_variable<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+            Box::pin(async move { Ok(Some(path.into())) })
+        }
+
+        fn read_file<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<String>> {
+            Box::pin(async { Err(Error::new(Code::Validation, "absent").with("reason", "file")) })
+        }
+
+        fn llm_call<'a>(&'a self, _: ModelRequest) -> Waiting<'a, Result<String>> {
+            Box::pin(async { Err(Error::new(Code::Model, "no model is configured")) })
+        }
+    }
+
+    fn run(mode: SandboxMode, source: &str, time: Duration) -> Result<Value> {
+        let pool = Pool::new(Options { sandbox: mode, ..Options::default() });
+        let variables = Map::new();
+        block_on(pool.run(Job {
+            stage: Stage::PreRender { variables: &variables },
+            file: "prompt.py",
+            source,
+            permissions: vec!["read_file"],
+            withheld: Vec::new(),
+            context: Map::new(),
+            root: "/no/such/root".as_ref(),
+            workspace: "/no/such/workspace".into(),
+            own_directory: None,
+            time,
+            capabilities: &Engine,
+        }))
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn nothing_runs_unconfined_unless_it_is_asked_for() {
+        let source = "def pre_render(variables, context):\n    return {}";
+        let error = run(SandboxMode::Enforce, source, LONG).expect_err("is not confined");
+        assert_eq!((error.code(), error.reason()), (Code::Hook, Some("sandbox")));
+    }
+
+    #[test]
+    fn a_job_runs_and_asks_over_pipes() {
+        let source = "import asyncio, sys\n\
+            async def pre_render(variables, context):\n    \
+            print('hello')\n    \
+            asked = await asyncio.gather(*(context['get_variable'](str(n)) for n in range(50)))\n    \
+            try:\n        await context['read_file']('x')\n    \
+            except FileNotFoundError:\n        asked.append('none')\n    \
+            return {'asked': asked, 'input': sys.stdin.read()}";
+        let result = run(SandboxMode::BestEffort, source, LONG).expect("runs");
+        let mut asked: Vec<Value> = (0..50).map(|number| number.to_string().into()).collect();
+        asked.push("none".into());
+        assert_eq!(result, json!({"asked": asked, "input": ""}));
+    }
+
+    #[test]
+    fn whatever_ends_it_is_told() {
+        let body = |body: &str| format!("import os, time\ndef pre_render(variables, context):\n    {body}\n");
+        let reason = |text: &str, time| {
+            let error = run(SandboxMode::Off, &body(text), time).expect_err("does not answer");
+            (error.code(), error.reason().unwrap_or_default().to_owned())
+        };
+        assert_eq!(reason("os._exit(3)", LONG), (Code::Hook, "died".to_owned()));
+        assert_eq!(reason("os.abort()", LONG), (Code::Hook, "died".to_owned()));
+        assert_eq!(
+            reason("time.sleep(600)", Duration::from_millis(700)),
+            (Code::HookTimeout, "timeout".to_owned())
+        );
+        assert_eq!(
+            run(SandboxMode::Off, &body("1 / 0"), LONG).expect_err("raises").details()["exception"],
+            "ZeroDivisionError"
+        );
+    }
+}
