@@ -74,6 +74,8 @@ impl Arguments {
 }
 
 fn main() -> ExitCode {
+    // This may be the process that becomes Python.
+    hinagata_python::launch_if_asked();
     match run(&Arguments::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -129,5 +131,6 @@ fn measure_kind(kind: &str, arguments: &Arguments) -> Result<Measured> {
             }
         }
     }
+    measured.rows.extend(kinds::amounts(kind, &installer)?);
     Ok(measured)
 }

@@ -2,6 +2,7 @@
 
 mod engine;
 mod gotemplate;
+mod hooks;
 mod jinja;
 mod value;
 
@@ -9,6 +10,7 @@ use anyhow::Result;
 
 use crate::install::Installer;
 use crate::measure::Contest;
+use crate::row::Row;
 
 /// Makes the contests of one kind.
 pub(crate) type Prepare = fn(&Installer) -> Result<Vec<Contest>>;
@@ -19,4 +21,13 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
     ("jinja", jinja::contests),
     ("gotemplate", gotemplate::contests),
     ("engine", engine::contests),
+    ("hooks", hooks::contests),
 ];
+
+/// What is no contest: figures of a kind that are no time.
+pub(crate) fn amounts(kind: &str, installer: &Installer) -> Result<Vec<Row>> {
+    match kind {
+        "hooks" => hooks::amounts(installer),
+        _ => Ok(Vec::new()),
+    }
+}
