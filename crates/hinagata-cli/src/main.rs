@@ -16,6 +16,7 @@ mod files;
 mod input;
 mod output;
 mod paths;
+mod python;
 mod scaffold;
 mod stack;
 mod terminal;
@@ -46,6 +47,8 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    // Before anything is opened or started: this may be the process that becomes Python.
+    hinagata_python::launch_if_asked();
     if std::env::var_os(completion::VARIABLE).is_some() {
         CompleteEnv::with_factory(Arguments::command).var(completion::VARIABLE).complete();
     }

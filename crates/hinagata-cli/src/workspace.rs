@@ -1,6 +1,6 @@
 //! The workspace that a command works in: its root, its settings, whether the user trusts it, its prompts.
 
-use std::{env, path::PathBuf};
+use std::{env, path::PathBuf, sync::Arc};
 
 use hinagata::{
     Approvals, Catalog, CatalogOptions, Distrust, Engine, EngineOptions, ROOT_VARIABLE, Settings, StateDir,
@@ -11,7 +11,7 @@ use hinagata::{
 use crate::{
     diagnostic::{Diagnostic, Level},
     failure::Failure,
-    output, paths,
+    output, paths, python,
 };
 
 /// Options that every command takes.
@@ -146,7 +146,8 @@ impl Workspace {
     pub(crate) fn engine(&self) -> Engine {
         let options = EngineOptions::from(&self.settings);
         let builder = Engine::builder(&self.root.path).options(options).approvals(self.approvals());
-        builder.trusted(self.trust.is_trusted()).open()
+        let hooks = Arc::new(python::pool(&self.settings, self.json));
+        builder.trusted(self.trust.is_trusted()).hooks(hooks).open()
     }
 
     /// A path of the workspace as the user can open it.

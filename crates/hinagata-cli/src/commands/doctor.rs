@@ -8,13 +8,14 @@ use crate::{
     exit,
     failure::Failure,
     output::{self, Format},
+    python::PythonState,
     workspace::{Globals, Workspace},
 };
 
 /// Look at the workspace and tell what is wrong with it
 ///
-/// The root and how it was found, the files of settings, trust, packs, counts, and everything that does not work. Ends
-/// with exit code 1 when something does not.
+/// The root and how it was found, the files of settings, trust, Python and what confines it, packs, counts, and
+/// everything that does not work. Ends with exit code 1 when something does not.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina doctor\n  hina doctor --json")]
 pub(crate) struct Arguments {}
@@ -24,11 +25,12 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     let catalog = workspace.catalog();
     let mut found = workspace.settings.diagnostics().to_vec();
     found.extend(catalog.check());
+    let python = PythonState::find(&workspace.settings);
     let findings: Vec<Diagnostic> = found.iter().map(|one| workspace.finding(one)).collect();
     match Format::of(globals) {
-        Format::Json => output::print_json(&json(&workspace, &catalog, &findings))?,
+        Format::Json => output::print_json(&json(&workspace, &catalog, &python, &findings))?,
         Format::Text => {
-            output::print(&output::columns(&rows(&workspace, &catalog)))?;
+            output::print(&output::columns(&rows(&workspace, &catalog, &python)))?;
             output::print(&findings.iter().map(|one| format!("\n{}", one.text())).collect::<String>())?;
         }
     }
@@ -38,7 +40,7 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     }
 }
 
-fn rows(workspace: &Workspace, catalog: &Catalog) -> Vec<Vec<String>> {
+fn rows(workspace: &Workspace, catalog: &Catalog, python: &PythonState) -> Vec<Vec<String>> {
     let counts = Counts::of(catalog);
     let own = workspace.root.path.join(hinagata::SETTINGS_FILE);
     let there = |path: Option<&std::path::PathBuf>| match path {
@@ -54,9 +56,10 @@ fn rows(workspace: &Workspace, catalog: &Catalog) -> Vec<Vec<String>> {
         ("your settings", there(workspace.user_config.path.as_ref())),
         ("state", state.unwrap_or_else(|| "no place for it is known".to_owned())),
         ("trust", trust(workspace.trust).to_owned()),
-        ("prompts", counts.text()),
-        ("packs", format!("{}", counts.packs.len())),
     ];
+    rows.extend(python.rows());
+    rows.push(("prompts", counts.text()));
+    rows.push(("packs", format!("{}", counts.packs.len())));
     rows.extend(counts.packs.iter().map(|(id, state)| ("", format!("{id}: {state}"))));
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), output::clean(&value)]).collect()
 }
@@ -101,7 +104,7 @@ impl Counts {
     }
 }
 
-fn json(workspace: &Workspace, catalog: &Catalog, findings: &[Diagnostic]) -> Value {
+fn json(workspace: &Workspace, catalog: &Catalog, python: &PythonState, findings: &[Diagnostic]) -> Value {
     let counts = Counts::of(catalog);
     let finding = |one: &Diagnostic| {
         let mut all = one.json();
@@ -116,6 +119,7 @@ fn json(workspace: &Workspace, catalog: &Catalog, findings: &[Diagnostic]) -> Va
         "user_settings": workspace.user_config.path,
         "state": workspace.state.as_ref().map(hinagata::StateDir::path),
         "trust": workspace.trust,
+        "hooks": python.json(),
         "prompts": {"all": counts.prompts, "broken": counts.broken, "conflicts": counts.conflicts},
         "packs": counts.packs.iter().map(|(id, state)| json!({"pack_id": id, "state": state})).collect::<Vec<_>>(),
         "findings": findings.iter().map(finding).collect::<Vec<_>>(),

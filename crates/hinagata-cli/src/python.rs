@@ -1,0 +1,88 @@
+//! The Python of hooks and providers: the pool of an engine, and what this machine has for it.
+
+use hinagata::{Error, Settings};
+use hinagata_python::{HookPool, Interpreter, Options, Report, SandboxMode, Tier};
+use serde_json::{Value, json};
+
+use crate::output;
+
+/// Runs Python as the settings say. Nothing is started before a hook or a provider runs.
+pub(crate) fn pool(settings: &Settings, quiet: bool) -> HookPool {
+    let mut options = Options::from(settings);
+    if !quiet {
+        options.listener =
+            Some(std::sync::Arc::new(|printed| output::talk(&shown(printed.file, printed.text))));
+    }
+    HookPool::new(options)
+}
+
+/// What a hook printed, each line with the file that it is from.
+fn shown(file: &str, text: &str) -> String {
+    text.lines().map(|line| format!("{file}: {}\n", output::clean(line))).collect()
+}
+
+/// What this machine has.
+pub(crate) struct PythonState {
+    python: Result<Interpreter, Error>,
+    sandbox: Result<Report, Error>,
+    mode: SandboxMode,
+}
+
+impl PythonState {
+    /// Looks at the machine: starts Python and a process that tries to confine itself.
+    pub(crate) fn find(settings: &Settings) -> Self {
+        let mode = Options::from(settings).sandbox;
+        let pool = pool(settings, true);
+        Self { python: pool.interpreter(), sandbox: pool.report(), mode }
+    }
+
+    /// For people, by name.
+    pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
+        let python = match &self.python {
+            Ok(python) => format!("{} ({})", python.version_text(), python.executable.display()),
+            Err(error) => told(error),
+        };
+        let mut rows = vec![("python", python)];
+        match &self.sandbox {
+            Err(error) => rows.push(("sandbox", told(error))),
+            Ok(report) => {
+                let refused = if self.is_refused(report) { "; hooks do not run" } else { "" };
+                rows.push(("sandbox", format!("tier {}: {}{refused}", report.tier, report.tier.meaning())));
+                rows.extend(report.missing.iter().map(|missing| ("", format!("without {missing}"))));
+            }
+        }
+        rows
+    }
+
+    fn is_refused(&self, report: &Report) -> bool {
+        self.mode == SandboxMode::Enforce && report.tier == Tier::D
+    }
+
+    /// For scripts.
+    pub(crate) fn json(&self) -> Value {
+        let python = match &self.python {
+            Ok(python) => json!({"version": python.version_text(), "executable": python.executable}),
+            Err(error) => json!({"error": error.message(), "reason": error.reason()}),
+        };
+        let sandbox = match &self.sandbox {
+            Err(error) => json!({"error": error.message(), "reason": error.reason()}),
+            Ok(report) => json!({
+                "tier": report.tier.to_string(),
+                "landlock": report.layers.landlock,
+                "landlock_version": report.landlock_version,
+                "namespaces": report.layers.namespaces,
+                "seccomp": report.layers.seccomp,
+                "missing": report.missing,
+                "runs": !self.is_refused(report),
+            }),
+        };
+        json!({"python": python, "sandbox": sandbox})
+    }
+}
+
+fn told(error: &Error) -> String {
+    match error.hint() {
+        Some(hint) => format!("{}; {hint}", error.message()),
+        None => error.message().to_owned(),
+    }
+}
