@@ -110,6 +110,7 @@ impl Call {
 
     /// What is wrong with the variables.
     pub(crate) fn validate(&self, engine: &Engine) -> Result<Validation, Failure> {
+        engine.load_blocking(&self.id)?;
         let parameters = engine.definition(&self.id)?.parameters;
         let mut variables = self.variables.values.clone();
         let mut wrong = Vec::new();
@@ -153,6 +154,8 @@ impl Call {
     fn typed(&self, engine: &Engine) -> Result<Map<String, Json>, Failure> {
         let mut variables = self.variables.values.clone();
         if self.variables.texts().next().is_some() {
+            // What it declares may have to be computed. Where that fails, the render tells why.
+            let _ = engine.load_blocking(&self.id);
             let typed = engine.variables_from_text(&self.id, self.variables.texts());
             variables.extend(typed.map_err(about_types)?);
         }

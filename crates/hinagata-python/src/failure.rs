@@ -184,6 +184,14 @@ fn hint(job: &Job<'_>, raised: &Raised) -> Option<String> {
             (known.contains(&name) && !allowed(name))
                 .then(|| format!("declare `{name}` in PERMISSIONS to have it in the context"))
         }
+        "FileNotFoundError" | "PermissionError"
+            if !allowed("read_file") && raised.message.contains(&*job.workspace.to_string_lossy()) =>
+        {
+            Some(
+                "the prompt does not declare `read_file`, so the files of the workspace are out of its reach"
+                    .to_owned(),
+            )
+        }
         "PermissionError" | "BlockingIOError" => {
             let missing: Vec<&str> =
                 ["read_file", "subprocess"].into_iter().filter(|name| !allowed(name)).collect();

@@ -108,7 +108,11 @@ impl Engine {
 
     /// Runs the file of a definition, and remembers what it told.
     async fn run_definition(&self, catalog: &Catalog, definition: &Definition) -> Result<()> {
-        let Some(hooks) = &self.0.ports.hooks else { return Err(needs_loading(definition)) };
+        let Some(hooks) = &self.0.ports.hooks else {
+            return Err(needs_loading(definition).with_hint(
+                "there is no Python here; write METADATA, VARIABLES and TEMPLATE as plain literals",
+            ));
+        };
         let source = definition.hooks.source.as_deref().unwrap_or_default();
         let options = &self.0.options;
         let limits =
@@ -140,14 +144,11 @@ impl Engine {
 pub(super) fn needs_loading(owner: &Definition) -> Error {
     let error = Error::new(
         Code::Hook,
-        format!(
-            "only running the prompt.py of `{}` can tell what it declares, and there is no Python here",
-            owner.id
-        ),
+        format!("only running the prompt.py of `{}` can tell what it declares", owner.id),
     )
     .with("prompt_id", owner.id.as_str())
     .with("reason", "unavailable")
-    .with_hint("write METADATA, VARIABLES and TEMPLATE as plain literals");
+    .with_hint("load the prompt first, or write METADATA, VARIABLES and TEMPLATE as plain literals");
     match owner.hooks.needs_loading.first() {
         Some((_, place)) => error.at(place.clone()),
         None => error,
