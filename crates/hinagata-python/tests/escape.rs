@@ -26,6 +26,7 @@ use std::{
         },
     },
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
@@ -93,11 +94,13 @@ struct Scene {
     udp: UdpSocket,
     _unix: UnixListener,
     _named: UnixListener,
+    unique: String,
     marker: String,
 }
 
 impl Scene {
-    fn new(name: &str) -> Self {
+    fn new() -> Self {
+        static SCENES: AtomicU32 = AtomicU32::new(0);
         let place = tempfile::tempdir().expect("there is room");
         let path = |name: &str| place.path().join(name);
         for directory in ["workspace/sub", "prompts/own", "prompts/other"] {
@@ -108,24 +111,26 @@ impl Scene {
         fs::write(path("prompts/other/prompt.py"), "SECRET = 1").expect("can be written");
         symlink("/etc/passwd", path("workspace/link")).expect("can be made");
         let unix = UnixListener::bind(path("workspace/socket")).expect("can be bound");
-        let abstract_name = SocketAddr::from_abstract_name(format!("hinagata-{name}-{}", std::process::id()));
-        let named = UnixListener::bind_addr(&abstract_name.expect("is a name")).expect("can be bound");
+        let unique = place.path().file_name().expect("has a name").to_string_lossy().into_owned();
+        let address = SocketAddr::from_abstract_name(&unique).expect("is a name");
+        let named = UnixListener::bind_addr(&address).expect("can be bound");
         Self {
             tcp: TcpListener::bind("127.0.0.1:0").expect("can be bound"),
             udp: UdpSocket::bind("127.0.0.1:0").expect("can be bound"),
             _unix: unix,
             _named: named,
+            unique,
             // A time to sleep for that nobody else sleeps for.
-            marker: format!("98765.{}{}", std::process::id(), name.bytes().map(u32::from).sum::<u32>()),
+            marker: format!("98765.{}{:03}", std::process::id(), SCENES.fetch_add(1, Ordering::Relaxed)),
             place,
         }
     }
 
-    fn variables(&self, name: &str) -> Value {
+    fn variables(&self) -> Value {
         json!({
             "engine": std::process::id(), "own": self.path("prompts/own"), "other": self.path("prompts/other"),
             "tcp": self.tcp.local_addr().expect("is bound").port(), "udp": self.udp.local_addr().expect("is bound").port(),
-            "unix": self.path("workspace/socket"), "abstract": format!("hinagata-{name}-{}", std::process::id()),
+            "unix": self.path("workspace/socket"), "abstract": self.unique,
             "marker": self.marker,
         })
     }
@@ -156,7 +161,7 @@ fn make(attempt: &Attempt, setting: &str, scene: &Scene, pool: &HookPool) -> Res
     let mut ask = Ask::new(&attempt.source)
         .permissions(&attempt.list("permissions"))
         .workspace(&scene.path("workspace"))
-        .variables(scene.variables(setting))
+        .variables(scene.variables())
         .time(Duration::from_secs(seconds));
     ask.own_directory = scene.path("prompts/own");
     ask.root = scene.path("prompts");
@@ -190,7 +195,7 @@ fn run(setting: &str, wanted: Options, chosen: impl Fn(&Attempt) -> bool) {
         eprintln!("not tested, as this system cannot do it: {:?}", report.missing);
         return;
     }
-    let scene = Scene::new(setting);
+    let scene = Scene::new();
     let mut count = 0;
     let mut wrong = Vec::new();
     for attempt in attempts().iter().filter(|attempt| chosen(attempt)) {
@@ -274,11 +279,11 @@ fn a_broadcast_refuses_to_run_where_others_can_be_reached() {
     let attempt = Attempt::read(&directory().join("broadcast_kill.py"));
     for layers in [Layers::NONE, Layers { namespaces: false, ..Layers::ALL }] {
         let pool = HookPool::new(Options { layers, sandbox: SandboxMode::BestEffort, ..options() });
-        let scene = Scene::new("broadcast");
+        let scene = Scene::new();
         let mut ask = Ask::new(&attempt.source)
             .permissions(&attempt.list("permissions"))
             .workspace(&scene.path("workspace"))
-            .variables(scene.variables("broadcast"));
+            .variables(scene.variables());
         (ask.own_directory, ask.root) = (scene.path("prompts/own"), scene.path("prompts"));
         assert_eq!(ask.pre_render(&pool).expect("runs")["outcome"], "refused", "{layers:?}");
     }
