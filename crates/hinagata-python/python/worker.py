@@ -165,31 +165,58 @@ class Host:
             future.set_exception(EXCEPTIONS.get(error["exception"], RuntimeError)(error["message"]))
 
 
+def checked(value, kind, what):
+    """The value, if it is of this kind: what the engine cannot read would end the call without a word for its author."""
+    if isinstance(value, kind) and not isinstance(value, bool):
+        return value
+    names = {str: "a string", dict: "a dict", int: "a whole number"}
+    raise TypeError(f"{what} must be {names.get(kind, 'a number')}, not {type(value).__name__}")
+
+
+def optional(value, kind, what):
+    return None if value is None else checked(value, kind, what)
+
+
 def functions(host):
     """The functions that a context can hold, by name."""
 
     async def read_file(path):
-        return await host.ask("read_file", {"path": os.fspath(path)})
+        return await host.ask("read_file", {"path": checked(os.fspath(path), str, "the path")})
 
     async def http_request(method, url, *, headers=None, body=None, json=None, timeout=None):
         if body is not None and json is not None:
             raise TypeError("http_request takes a body or json, not both")
         if isinstance(body, (bytes, bytearray)):
             body = bytes(body).decode("utf-8")
-        given = {"method": method, "url": url, "headers": headers or {}, "body": body, "timeout": timeout}
+        headers = checked(headers or {}, dict, "headers")
+        given = {
+            "method": checked(method, str, "the method"),
+            "url": checked(url, str, "the URL"),
+            "headers": {checked(name, str, "a header"): checked(headers[name], str, name) for name in headers},
+            "body": optional(body, str, "the body"),
+            "timeout": optional(timeout, (int, float), "the timeout"),
+        }
         if json is not None:
             given["body"] = to_json(json)
             given["json"] = True
         return await host.ask("http_request", given)
 
     async def llm_call(prompt_or_messages, *, model=None, max_tokens=None):
-        return await host.ask("llm_call", {"prompt": prompt_or_messages, "model": model, "max_tokens": max_tokens})
+        given = {
+            "prompt": prompt_or_messages,
+            "model": optional(model, str, "the model"),
+            "max_tokens": optional(max_tokens, int, "max_tokens"),
+        }
+        if given["max_tokens"] is not None and max_tokens < 1:
+            raise ValueError("max_tokens must be at least 1")
+        return await host.ask("llm_call", given)
 
     async def render_template(name, variables=None):
-        return await host.ask("render_template", {"name": name, "variables": variables or {}})
+        given = {"name": checked(name, str, "the name"), "variables": checked(variables or {}, dict, "variables")}
+        return await host.ask("render_template", given)
 
     async def get_variable(path):
-        return await host.ask("get_variable", {"path": path})
+        return await host.ask("get_variable", {"path": checked(path, str, "the path")})
 
     offered = (read_file, http_request, llm_call, render_template, get_variable)
     return {function.__name__: function for function in offered}

@@ -164,6 +164,33 @@ async def pre_render(variables, context):
 }
 
 #[test]
+fn an_argument_of_another_type_is_a_type_error() {
+    for call in [
+        "read_file(b'x')",
+        "get_variable(5)",
+        "render_template(None)",
+        "render_template('a', [1])",
+        "http_request('GET', 5)",
+        "http_request('GET', 'http://example.com', headers={'a': 1})",
+        "http_request('GET', 'http://example.com', timeout='soon')",
+        "http_request('GET', 'http://example.com', body=5)",
+        "llm_call('x', model=5)",
+        "llm_call('x', max_tokens=1.5)",
+    ] {
+        let (name, arguments) = call.split_once('(').expect("is a call");
+        let source =
+            format!("async def pre_render(variables, context):\n    await context['{name}']({arguments}\n");
+        let ask = Ask::new(&source).permissions(&["read_file", "http_request", "llm_call"]);
+        let error = ask.pre_render(&pool()).expect_err("is refused");
+        assert_eq!(
+            (exception(&error), error.place().map(|place| place.line)),
+            ("TypeError", Some(2)),
+            "{call}: {error:?}"
+        );
+    }
+}
+
+#[test]
 fn what_is_withheld_is_there_and_raises() {
     let source = "
 async def pre_render(variables, context):

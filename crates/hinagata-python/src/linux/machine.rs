@@ -45,12 +45,13 @@ impl Machine {
         if options.sandbox == SandboxMode::Enforce && report.tier == Tier::D {
             return Err(report.refusal());
         }
-        if report.layers.seccomp && !interpreter.ctypes {
-            let message = "this Python has no `ctypes`, without which it cannot confine itself";
+        if !interpreter.ctypes {
+            let message = "this Python has no `ctypes`, without which it can neither confine nor end itself";
             return Err(Failure::unavailable("python", message)
                 .with_hint("install all of the standard library, or another Python"));
         }
-        let signals = report.layers.namespaces || report.landlock_version >= SCOPED_VERSION;
+        let signals =
+            report.layers.namespaces || report.layers.landlock && report.landlock_version >= SCOPED_VERSION;
         Ok(Self { interpreter, layers: report.layers, signals, reactor })
     }
 
