@@ -57,6 +57,7 @@ pub(crate) struct Terms<'a> {
 pub(crate) struct Outcome {
     pub(crate) result: Result<Value, Failure>,
     /// Whether the worker can serve another call.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no worker is kept there"))]
     pub(crate) ready: bool,
 }
 

@@ -28,7 +28,7 @@ mod spawned;
 mod timer;
 mod wait;
 
-use std::{process, sync::Arc};
+use std::sync::Arc;
 
 use hinagata::{
     Result,
@@ -59,6 +59,7 @@ pub fn launch_if_asked() {
     }
     #[cfg(target_os = "linux")]
     {
+        use std::process;
         let code = linux::launcher::run();
         process::exit(i32::from(code != process::ExitCode::SUCCESS));
     }

@@ -183,6 +183,26 @@ fn a_zygote_that_was_killed_while_nobody_needed_it_is_replaced() {
 }
 
 #[test]
+fn a_kept_worker_that_was_killed_while_nobody_needed_it_is_replaced() {
+    let _alone = alone();
+    let pool = HookPool::new(Options { isolation: Isolation::Prompt, ..options() });
+    for who in [Who::Worker, Who::Zygote] {
+        is_healthy(&pool);
+        let workers = all(Who::Worker);
+        assert!(!workers.is_empty());
+        kill(who);
+        let runs = |pid: &i32| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z"))
+        };
+        while workers.iter().any(runs) {
+            thread::yield_now();
+        }
+        is_healthy(&pool);
+    }
+}
+
+#[test]
 fn processes_that_nobody_uses_end() {
     let _alone = alone();
     for isolation in [Isolation::Call, Isolation::Prompt] {

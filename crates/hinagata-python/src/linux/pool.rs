@@ -224,11 +224,20 @@ impl Pool {
 
     /// A worker that is to be kept.
     async fn bring_up(&self, machine: &Machine, policy: &Policy) -> Result<Worker, Failure> {
-        let zygote = self.shelf.nursery(&policy.view, || self.launch(machine, policy))?;
-        let worker = self.worker_of(&zygote).await?;
-        // The next one is made while nobody waits for it.
-        zygote.order(Order::Fork);
-        Ok(worker)
+        let mut again = true;
+        loop {
+            let zygote = self.shelf.nursery(&policy.view, || self.launch(machine, policy))?;
+            match self.worker_of(&zygote).await {
+                Ok(worker) => {
+                    // The next one is made while nobody waits for it.
+                    zygote.order(Order::Fork);
+                    return Ok(worker);
+                }
+                // It ended while nobody looked: another takes its place.
+                Err(_) if again && !zygote.is_there() => again = false,
+                Err(failure) => return Err(failure),
+            }
+        }
     }
 }
 

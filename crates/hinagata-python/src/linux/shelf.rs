@@ -113,8 +113,13 @@ impl Shelf {
     /// A worker for `purpose` that waits.
     pub(crate) fn take_kept(&self, purpose: &Purpose) -> Option<Kept> {
         let mut state = self.state();
-        let found = state.kept.iter().rposition(|rested| rested.what.0 == *purpose)?;
-        Some(state.kept.swap_remove(found).what.1)
+        loop {
+            let found = state.kept.iter().rposition(|rested| rested.what.0 == *purpose)?;
+            let (_, kept) = state.kept.swap_remove(found).what;
+            if kept.worker.is_there() {
+                return Some(kept);
+            }
+        }
     }
 
     /// Keeps a worker for the next call of `purpose`.

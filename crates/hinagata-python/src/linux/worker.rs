@@ -9,6 +9,7 @@ use std::{
 };
 
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     io::{Errno, read},
     process::{Pid, Signal, kill_process_group, pidfd_send_signal},
 };
@@ -71,6 +72,14 @@ impl Worker {
     /// Its number is its number here as well: it is in no namespace of processes.
     pub(crate) fn is_visible(&mut self) {
         self.group = self.pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+    }
+
+    /// Whether it runs, as far as the kernel knows now.
+    pub(crate) fn is_there(&self) -> bool {
+        let Some(process) = &self.process else { return true };
+        let mut watched = [PollFd::new(process, PollFlags::IN)];
+        // The descriptor of a process can be read from when it has ended.
+        poll(&mut watched, Some(&Timespec::default())) == Ok(0)
     }
 
     /// Why it did not become Python, if it did not.
