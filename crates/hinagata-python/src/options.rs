@@ -154,3 +154,42 @@ impl fmt::Debug for Options {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hinagata::settings::SettingsSources;
+
+    use super::*;
+
+    fn options(flags: &[&str]) -> Options {
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let sources = SettingsSources { flags, ..SettingsSources::default() };
+        Options::from(&Settings::resolve(&sources, true).expect("are settings"))
+    }
+
+    #[test]
+    fn every_setting_of_hooks_has_its_effect() {
+        let usual = options(&[]);
+        assert_eq!((usual.isolation, usual.sandbox), (Isolation::Call, SandboxMode::Enforce));
+        assert_eq!((usual.python, usual.allowed_hosts), (None, Vec::new()));
+        let set = options(&[
+            "hooks.isolation=prompt",
+            "hooks.sandbox=best-effort",
+            "hooks.python=/usr/bin/python3",
+            "hooks.allowed_hosts=a.example.com,b.example.com",
+            "hooks.timeout=3s",
+        ]);
+        assert_eq!((set.isolation, set.sandbox), (Isolation::Prompt, SandboxMode::BestEffort));
+        assert_eq!(set.python, Some("/usr/bin/python3".into()));
+        assert_eq!(set.allowed_hosts, ["a.example.com", "b.example.com"]);
+        assert_eq!(set.http_timeout, Duration::from_secs(3));
+        let other = options(&["hooks.isolation=spawn", "hooks.sandbox=off"]);
+        assert_eq!((other.isolation, other.sandbox), (Isolation::Spawn, SandboxMode::Off));
+        let all: Vec<&str> = hinagata::settings::SETTINGS
+            .iter()
+            .map(|setting| setting.name)
+            .filter(|name| name.starts_with("hooks."))
+            .collect();
+        assert_eq!(all.len(), 5, "{all:?}");
+    }
+}

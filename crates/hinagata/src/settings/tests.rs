@@ -207,6 +207,9 @@ fn others_variables_lie_below_ours() {
     assert_eq!(trusted(&sources).text("store.url"), Some("redis://theirs"));
     sources.environment.push(("HINAGATA_STORE_URL".into(), "embedded".into()));
     assert_eq!(trusted(&sources).text("store.url"), Some("embedded"));
+    sources.user = file("config.toml", "hooks.python = '/of/the/file'");
+    sources.environment.push(("HINAGATA_PYTHON".into(), "/of/the/variable".into()));
+    assert_eq!(trusted(&sources).text("hooks.python"), Some("/of/the/variable"));
 }
 
 #[test]
