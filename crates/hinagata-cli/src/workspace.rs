@@ -7,6 +7,7 @@ use hinagata::{
     Trust, TrustState, WorkspaceRoot,
     settings::{SettingsSources, UserConfig},
 };
+use hinagata_tools::{ToolSettings, Toolbox};
 
 use crate::{
     diagnostic::{Diagnostic, Level},
@@ -143,11 +144,12 @@ impl Workspace {
     }
 
     /// The engine of the workspace.
-    pub(crate) fn engine(&self) -> Engine {
+    pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         let options = EngineOptions::from(&self.settings);
         let builder = Engine::builder(&self.root.path).options(options).approvals(self.approvals());
         let hooks = Arc::new(python::pool(&self.settings, self.json));
-        builder.trusted(self.trust.is_trusted()).hooks(hooks).open()
+        let tools = Arc::new(Toolbox::new(ToolSettings::read(&self.settings)?));
+        Ok(builder.trusted(self.trust.is_trusted()).hooks(hooks).tools(tools).open())
     }
 
     /// A path of the workspace as the user can open it.

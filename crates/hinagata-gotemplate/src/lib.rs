@@ -43,3 +43,9 @@ pub use value::{
     host::{is_nil, sprint, sprintf, type_name},
     view::Integers,
 };
+
+/// Whether `name` means something to Go templates themselves, so that no function should have it.
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    matches!(name, "true" | "false") || parse::is_keyword(name) || tree::Builtin::named(name).is_some()
+}

@@ -23,6 +23,6 @@ pub use check::{NameKind, UnknownName, check_names};
 pub use context::{Moment, Settings, UndefinedMode};
 pub use options::{ParseOptions, Syntax};
 pub use parser::parse;
-pub use run::{Data, Outside, Printed, Render, Rendered, Run};
+pub use run::{Data, Outside, Printed, Render, Rendered, Run, is_reserved};
 pub use source::Source;
 pub use template::{Loader, NoTemplates, Sources, Template};

@@ -57,5 +57,5 @@ pub use pool::{Pool, PooledText};
 pub use render::{Render, Traced};
 pub use source_map::{Origin, SourceMap};
 pub use sources::{MemorySources, NoSources, SourceText, Sources};
-pub use structure::structure_functions;
+pub use structure::{is_reserved, structure_functions};
 pub use template::Template;

@@ -64,11 +64,16 @@ impl Options {
         self.functions.iter().map(String::as_str)
     }
 
+    fn same_functions(&self, other: &Self) -> bool {
+        // There may be thousands of tools: the same list is not read.
+        Arc::ptr_eq(&self.functions, &other.functions) || self.functions == other.functions
+    }
+
     /// Whether a source compiles to the same under both; what only a run looks at does not count.
     pub(crate) fn compile_alike(&self, other: &Self, engine: Engine) -> bool {
         match engine {
             Engine::Jinja => self.jinja == other.jinja,
-            Engine::Go => self.go == other.go && self.functions == other.functions,
+            Engine::Go => self.go == other.go && self.same_functions(other),
         }
     }
 }

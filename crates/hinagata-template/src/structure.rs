@@ -35,6 +35,12 @@ pub fn structure_functions() -> Functions {
     functions
 }
 
+/// Whether `name` means something to one of the languages or to the product, so that no tool can have it.
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    NAMES.contains(&name) || hinagata_jinja::is_reserved(name) || hinagata_gotemplate::is_reserved(name)
+}
+
 /// The functions of a render that has no others.
 pub(crate) fn default_functions() -> &'static Functions {
     static FUNCTIONS: LazyLock<Functions> = LazyLock::new(structure_functions);

@@ -162,6 +162,14 @@ impl Functions {
         self.0.get(name)
     }
 
+    /// A name that starts with `start`; they are in order, so the first one.
+    #[must_use]
+    pub fn first_with(&self, start: &str) -> Option<&str> {
+        let bounds = (std::ops::Bound::Included(start), std::ops::Bound::Unbounded);
+        let (name, _) = self.0.range::<str, _>(bounds).next()?;
+        name.starts_with(start).then_some(name)
+    }
+
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)

@@ -13,7 +13,8 @@ use crate::{
     Agent, Approvals, Defaults, Diagnostic, Error, PromptId, Resolutions, Result, Vocabulary, agent,
     defaults,
     diagnostic::sorted,
-    pack::{Pack, open_packs},
+    pack::{Pack, open_packs, pack_tools},
+    ports::ToolDocuments,
     resolution,
     source::{Directory, Index, PROMPTS, Root, RootKind, Tree, builtin},
     vocab,
@@ -58,6 +59,7 @@ struct Inner {
     vocabulary: OnceLock<(Vocabulary, Vec<Diagnostic>)>,
     resolutions: OnceLock<(Resolutions, Vec<Diagnostic>)>,
     defaults: OnceLock<(Defaults, Vec<Diagnostic>)>,
+    tools: OnceLock<(ToolDocuments, Vec<Diagnostic>)>,
 }
 
 impl Catalog {
@@ -142,6 +144,7 @@ impl Catalog {
             vocabulary: OnceLock::new(),
             resolutions: OnceLock::new(),
             defaults: OnceLock::new(),
+            tools: OnceLock::new(),
         }))
     }
 
@@ -216,6 +219,12 @@ impl Catalog {
         &self.0.defaults.get_or_init(|| self.shared_file("defaults.json", defaults::LARGEST, read)).0
     }
 
+    /// The definitions of the tools of active packs, by pack and name.
+    #[must_use]
+    pub fn tools(&self) -> ToolDocuments {
+        Arc::clone(&self.0.tools.get_or_init(|| pack_tools(self)).0)
+    }
+
     /// A file of the user's prompts directory, as `read` understands it.
     fn shared_file<T: Default>(
         &self,
@@ -261,11 +270,12 @@ impl Catalog {
     /// What opening found, and what is wrong with the files of settings that were read.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        let (_, _, _) = (self.vocabulary(), self.resolutions(), self.defaults());
+        let (_, _, _, _) = (self.vocabulary(), self.resolutions(), self.defaults(), self.tools());
         let mut all = self.0.opening.clone();
         all.extend(self.0.vocabulary.get().map(|(_, found)| found.clone()).unwrap_or_default());
         all.extend(self.0.resolutions.get().map(|(_, found)| found.clone()).unwrap_or_default());
         all.extend(self.0.defaults.get().map(|(_, found)| found.clone()).unwrap_or_default());
+        all.extend(self.0.tools.get().map(|(_, found)| found.clone()).unwrap_or_default());
         for pack in &self.0.packs {
             all.extend(pack.diagnostics());
         }

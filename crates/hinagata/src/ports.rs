@@ -16,7 +16,7 @@ use std::{
 use hinagata_template::Message;
 use serde_json::{Map, Value};
 
-use crate::Result;
+use crate::{Diagnostic, Result};
 
 /// What an asynchronous port returns.
 pub type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -128,27 +128,98 @@ pub trait Capabilities: Send + Sync {
 
 /// Functions that templates can call, served by other programs.
 pub trait Tools: Send + Sync {
-    /// The tools there are now. The answer is one consistent state that does not change.
-    fn tools(&self) -> Arc<BTreeMap<String, Tool>>;
+    /// The tools of this moment: those of `documents`, in their order, and whatever else it knows.
+    ///
+    /// As long as nothing changes, the same documents give the same set: plans are kept for a set.
+    fn tools(&self, documents: &[ToolDocuments]) -> Arc<dyn ToolSet>;
+}
+
+/// One state of the tools. It does not change, and answers for as long as anybody holds it.
+pub trait ToolSet: Send + Sync {
+    /// The tools by the names of their functions; one tool can have several.
+    fn tools(&self) -> &BTreeMap<String, Arc<Tool>>;
 
     /// Calls the tool with the function name `name`.
+    ///
+    /// Dropping what it gives ends the call.
     ///
     /// # Errors
     /// Code `tool`.
     fn call<'a>(&'a self, name: &'a str, arguments: Value) -> Waiting<'a, Result<Value>>;
+
+    /// What is wrong with definitions of tools.
+    fn diagnostics(&self) -> &[Diagnostic] {
+        &[]
+    }
+}
+
+/// Definitions of tools from one source, in the order of their keys.
+pub type ToolDocuments = Arc<[ToolDocument]>;
+
+/// The definition of a tool as it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolDocument {
+    /// The id, such as `files.search`.
+    pub id: String,
+    /// The file or key that it was read from.
+    pub origin: String,
+    /// What is written there.
+    pub document: Value,
 }
 
 /// A tool as templates see it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tool {
     /// The id, such as `files.search`.
     pub id: String,
+    /// What it belongs to: `tools.<module>.<name>` calls it too.
+    pub module: Option<String>,
+    /// Its name there.
+    pub name: String,
     /// What it does.
     pub description: Option<String>,
     /// The schema of its arguments: an object schema makes an object of them, anything else a list.
     pub parameters: Option<Value>,
     /// Whether equal calls in one render may be one.
     pub pure: bool,
+    /// What a failed call does to the render, unless the prompt says it.
+    pub on_error: OnError,
+    /// The value of a failed call.
+    pub fallback: Value,
+}
+
+/// What a failed call of a tool does to the render.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnError {
+    /// It goes on with a value that the tool has for that, and warns.
+    #[default]
+    Default,
+    /// It fails.
+    Fail,
+}
+
+impl OnError {
+    /// The names.
+    pub const NAMES: [&'static str; 2] = ["default", "fail"];
+
+    /// The name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Fail => "fail",
+        }
+    }
+
+    /// The one called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "default" => Some(Self::Default),
+            "fail" => Some(Self::Fail),
+            _ => None,
+        }
+    }
 }
 
 /// Shared variables.
@@ -162,6 +233,8 @@ pub trait Store: Send + Sync {
 pub struct StoreSnapshot {
     /// Shared variables, nested by the dots of their names; always a map.
     pub environs: Value,
+    /// Definitions of tools.
+    pub tools: ToolDocuments,
 }
 
 /// A model that answers.

@@ -14,7 +14,9 @@ use std::{
 use hinagata::{
     Approval, Approvals, Code, Context, Engine, Error, HIDDEN, Layer, Request, Result,
     definition::UndefinedMode,
-    ports::{Clock, Hooks, Job, Stage, Store, StoreSnapshot, Tool, Tools, Waiting},
+    ports::{
+        Clock, Hooks, Job, OnError, Stage, Store, StoreSnapshot, Tool, ToolDocuments, ToolSet, Tools, Waiting,
+    },
 };
 use serde_json::{Map, Value, json};
 
@@ -94,7 +96,7 @@ fn a_render_goes_on_with_the_state_it_started_on() {
     let tools = Arc::new(FakeTools::new(&[("slow", true)]));
     let engine = Engine::builder(place.path()).tools(tools.clone()).open();
     let (root, again) = (place.path().to_owned(), engine.clone());
-    *tools.on_call.lock().expect("is not poisoned") = Some(Box::new(move || {
+    *tools.0.on_call.lock().expect("is not poisoned") = Some(Box::new(move || {
         write(&root, &prompt("p", "template.md"), "new");
         again.reload();
     }));
@@ -103,8 +105,10 @@ fn a_render_goes_on_with_the_state_it_started_on() {
 }
 
 /// Tools that answer with their name and arguments, and note the order of calls.
-struct FakeTools {
-    tools: Arc<BTreeMap<String, Tool>>,
+struct FakeTools(Arc<FakeSet>);
+
+struct FakeSet {
+    tools: BTreeMap<String, Arc<Tool>>,
     called: Mutex<Vec<String>>,
     on_call: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
@@ -114,20 +118,40 @@ impl FakeTools {
         let tool = |(name, pure): &(&str, bool)| {
             let properties = json!({"type": "object", "properties": {"q": {}, "n": {}}});
             let parameters = name.starts_with("named").then_some(properties);
-            let tool = Tool { id: format!("test.{name}"), description: None, parameters, pure: *pure };
-            ((*name).to_owned(), tool)
+            let on_error = if *name == "must" { OnError::Fail } else { OnError::Default };
+            let tool = Tool {
+                id: format!("test.{name}"),
+                module: Some("test-tools".to_owned()),
+                name: (*name).to_owned(),
+                parameters,
+                pure: *pure,
+                on_error,
+                fallback: json!({"text": "none"}),
+                ..Tool::default()
+            };
+            ((*name).to_owned(), Arc::new(tool))
         };
-        Self {
-            tools: Arc::new(names.iter().map(tool).collect()),
+        Self(Arc::new(FakeSet {
+            tools: names.iter().map(tool).collect(),
             called: Mutex::default(),
             on_call: Mutex::default(),
-        }
+        }))
+    }
+
+    fn called(&self) -> Vec<String> {
+        self.0.called.lock().expect("is not poisoned").clone()
     }
 }
 
 impl Tools for FakeTools {
-    fn tools(&self) -> Arc<BTreeMap<String, Tool>> {
-        Arc::clone(&self.tools)
+    fn tools(&self, _: &[ToolDocuments]) -> Arc<dyn ToolSet> {
+        Arc::clone(&self.0) as _
+    }
+}
+
+impl ToolSet for FakeSet {
+    fn tools(&self) -> &BTreeMap<String, Arc<Tool>> {
+        &self.tools
     }
 
     fn call<'a>(&'a self, name: &'a str, arguments: Value) -> Waiting<'a, Result<Value>> {
@@ -137,7 +161,7 @@ impl Tools for FakeTools {
         }
         Box::pin(async move {
             match name {
-                "fails" => Err(Error::new(Code::Tool, "no answer")),
+                "fails" | "must" => Err(Error::new(Code::Tool, "no answer")),
                 "list" => Ok(json!([1, 2])),
                 _ => Ok(format!("{name}{arguments}").into()),
             }
@@ -174,26 +198,74 @@ fn tools_that_are_not_pure_are_called_in_order_and_once_each_time() {
     let tools = Arc::new(FakeTools::new(&[("a", false), ("b", false), ("pure", true)]));
     let engine = Engine::builder(place.path()).tools(tools.clone()).open();
     text(&engine, "p", &json!({})).expect("renders");
-    let called = tools.called.lock().expect("is not poisoned").clone();
+    let called = tools.called();
     let ordered: Vec<_> = called.iter().filter(|call| !call.starts_with("pure")).cloned().collect();
     assert_eq!(ordered, ["b[1]", "a[2]", "b[1]"]);
     assert_eq!(called.len(), 4);
 }
 
 #[test]
-fn a_failing_tool_fails_where_it_is_called() {
-    let place = workspace(&[(&prompt("p", "template.md"), "---\nname: x\n---\na\n{{ fails() }}")]);
-    let engine = Engine::builder(place.path()).tools(Arc::new(FakeTools::new(&[("fails", true)]))).open();
-    let error = text(&engine, "p", &json!({})).expect_err("fails");
-    assert!(error.message().contains("no answer"), "{error:?}");
-    assert_eq!(error.place().map(|place| place.line), Some(5));
+fn equal_calls_of_several_messages_are_one() {
+    let place = workspace(&[(
+        &prompt("m", "prompt.yaml"),
+        "messages:\n  - {role: user, content: \"{{ pure(1) }}\"}\n  - {role: user, content: \"{{ pure(1) }}{% if pure(1) %}{{ pure(2) }}{% endif %}\"}\n",
+    )]);
+    let tools = Arc::new(FakeTools::new(&[("pure", true)]));
+    let engine = Engine::builder(place.path()).tools(tools.clone()).open();
+    assert_eq!(text(&engine, "m", &json!({})).expect("renders"), "pure[1]\n\npure[1]pure[2]");
+    assert_eq!(tools.called(), ["pure[1]", "pure[2]"]);
+}
+
+#[test]
+fn tools_are_found_by_module_and_name_unless_a_variable_has_the_name() {
+    let call = "{{ tools.test_tools.named('a') }}";
+    let place = workspace(&[
+        (&prompt("p", "template.md"), call),
+        (&prompt("strict", "template.md"), &format!("---\nundefined: error\n---\n{call}")),
+        (&prompt("unknown", "template.md"), "{{ tools.test_tools.other() }}"),
+        (&prompt("shown", "template.md"), "{{ tools }} {{ tools.test_tools is callable }}"),
+        (&prompt("listed", "template.md"), "{{ tools | join }}{{ named }}"),
+    ]);
+    let engine = Engine::builder(place.path()).tools(Arc::new(FakeTools::new(&[("named", true)]))).open();
+    assert_eq!(text(&engine, "p", &json!({})).expect("renders"), r#"named{"q":"a"}"#);
+    assert_eq!(text(&engine, "strict", &json!({})).expect("renders"), r#"named{"q":"a"}"#);
+    assert_eq!(text(&engine, "shown", &json!({})).expect("renders"), "<functions of tools> False");
+    assert!(text(&engine, "unknown", &json!({})).is_err());
+    let variables = json!({"tools": ["x", "y"], "named": "mine"});
+    assert_eq!(text(&engine, "listed", &variables).expect("renders"), "xymine");
+}
+
+#[test]
+fn a_failed_call_gives_the_value_that_the_tool_has_for_it_and_warns() {
+    let place = workspace(&[
+        (&prompt("p", "template.md"), "---\nname: x\n---\n{{ fails().text }}"),
+        (&prompt("strict", "template.md"), "---\non_error: fail\n---\na\n{{ fails().text }}"),
+        (&prompt("must", "template.md"), "a\n{{ must() }}"),
+        (&prompt("lenient", "template.md"), "---\non_error: default\n---\n{{ must().text }}"),
+    ]);
+    let tools = Arc::new(FakeTools::new(&[("fails", true), ("must", true)]));
+    let engine = Engine::builder(place.path()).tools(tools).open();
+    let rendered = engine.explain_blocking(&Request::new("p")).expect("renders");
+    assert_eq!(rendered.text(), "none");
+    let [warning] = rendered.warnings.as_slice() else { panic!("{:?}", rendered.warnings) };
+    assert_eq!((warning.about.as_str(), warning.error.code()), ("tool test.fails", Code::Tool));
+    let trace = rendered.trace.expect("was asked for");
+    assert_eq!((trace.calls[0].kind, trace.calls[0].name.as_str()), ("tool", "test.fails"));
+    assert_eq!(trace.calls[0].error.as_deref(), Some("no answer"));
+    assert_eq!(text(&engine, "lenient", &json!({})).expect("renders"), "none");
+    for (name, line) in [("strict", 5), ("must", 2)] {
+        let error = text(&engine, name, &json!({})).expect_err("fails");
+        assert!(error.message().contains("no answer"), "{error:?}");
+        assert_eq!((error.code(), error.place().map(|place| place.line)), (Code::Tool, Some(line)), "{name}");
+        assert!(error.details().contains_key("tool"), "{error:?}");
+    }
 }
 
 struct FakeStore(Value);
 
 impl Store for FakeStore {
     fn snapshot(&self) -> Arc<StoreSnapshot> {
-        Arc::new(StoreSnapshot { environs: self.0.clone() })
+        Arc::new(StoreSnapshot { environs: self.0.clone(), ..StoreSnapshot::default() })
     }
 }
 

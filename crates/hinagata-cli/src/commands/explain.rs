@@ -32,7 +32,7 @@ const VALUE_WIDTH: usize = 50;
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let (call, engine) = (arguments.call.read()?, workspace.engine());
+    let (call, engine) = (arguments.call.read()?, workspace.engine()?);
     let rendered = call.render(&workspace, &engine, true)?;
     warn_of_slips(&workspace, &call, &engine);
     match Format::of(globals) {

@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 fn once(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
     let call = arguments.call.read()?;
-    let engine = workspace.engine();
+    let engine = workspace.engine()?;
     let rendered = call.render(&workspace, &engine, false)?;
     warn_of_slips(&workspace, &call, &engine);
     print(&workspace, &rendered, arguments.format, globals)

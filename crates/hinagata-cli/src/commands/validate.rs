@@ -27,7 +27,7 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let (call, engine) = (arguments.call.read()?, workspace.engine());
+    let (call, engine) = (arguments.call.read()?, workspace.engine()?);
     let found = call.validate(&engine)?;
     warn_of_slips(&workspace, &call, &engine);
     match Format::of(globals) {

@@ -326,3 +326,8 @@ pub(crate) fn is_empty(tree: &Tree) -> bool {
         _ => false,
     })
 }
+
+/// Whether `word` is a word of the language.
+pub(crate) fn is_keyword(word: &str) -> bool {
+    Keyword::of(word).is_some()
+}

@@ -28,8 +28,11 @@ use hinagata_value::{
 };
 
 pub(crate) use self::quick::Quick;
-pub use self::render::{Render, Rendered};
 use self::{few::Few, names::Context as NameContext, objects::ObjectTable};
+pub use self::{
+    objects::is_reserved,
+    render::{Render, Rendered},
+};
 use crate::{
     Loader, Template,
     ast::Span,
@@ -211,7 +214,7 @@ impl<'r, 'a> Vm<'r, 'a> {
             inputs,
             data,
             random: Random::new(0),
-            objects: ObjectTable::new(budget),
+            objects: ObjectTable::new(budget, inputs.functions),
             slots: Vec::new(),
             base: 0,
             floor: 0,

@@ -239,8 +239,7 @@ impl<'a> Vm<'_, 'a> {
 
     /// A name that every template has.
     fn global(&self, name: &str) -> Option<Value<'a>> {
-        objects::global(name, self.inputs.settings.chat_host)
-            .or_else(|| self.inputs.functions.get(name).map(Value::Function))
+        objects::global(name, self.inputs.settings.chat_host).or_else(|| self.objects.function(name))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use hinagata_value::{Budget, EngineRef, Error, Result, Value};
+use hinagata_value::{Budget, EngineRef, Error, Functions, Result, Value};
 
 use super::{loops::LoopState, names::BlockNames};
 use crate::{
@@ -43,6 +43,8 @@ pub(super) enum Object<'a> {
         receiver: Value<'a>,
         name: &'static str,
     },
+    /// The functions of the host whose names start with this and a dot, such as `tools.files`.
+    Functions(&'a str),
     /// A method of an object of the engine.
     OwnMethod {
         receiver: EngineRef,
@@ -113,6 +115,18 @@ const GLOBALS: [(&str, Global); 8] = [
     ("strftime_now", Global::StrftimeNow),
 ];
 
+/// Names that mean something in every template, or in some places of it.
+const WORDS: [&str; 19] = [
+    "and", "caller", "else", "false", "False", "if", "in", "is", "kwargs", "loop", "none", "None", "not",
+    "or", "self", "super", "true", "True", "varargs",
+];
+
+/// Whether `name` means something to Jinja itself, so that no function should have it.
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    WORDS.contains(&name) || GLOBALS.iter().any(|(known, _)| *known == name)
+}
+
 /// The global called `name`; the last two are those of chat templates.
 pub(super) fn global<'a>(name: &str, chat_host: bool) -> Option<Value<'a>> {
     let count = if chat_host { GLOBALS.len() } else { GLOBALS.len() - 2 };
@@ -128,6 +142,7 @@ pub(super) fn global_of(handle: EngineRef) -> Option<Global> {
 /// All objects of one run; each lives until the run ends, which is why their number is charged.
 pub(super) struct ObjectTable<'a> {
     budget: &'a Budget,
+    functions: &'a Functions,
     objects: RefCell<Vec<Object<'a>>>,
     /// Bytes that objects hold beside themselves, as charged.
     held: Cell<usize>,
@@ -136,8 +151,17 @@ pub(super) struct ObjectTable<'a> {
 }
 
 impl<'a> ObjectTable<'a> {
-    pub(super) fn new(budget: &'a Budget) -> Self {
-        Self { budget, objects: RefCell::default(), held: Cell::new(0), loops: RefCell::default() }
+    pub(super) fn new(budget: &'a Budget, functions: &'a Functions) -> Self {
+        Self { budget, functions, objects: RefCell::default(), held: Cell::new(0), loops: RefCell::default() }
+    }
+
+    /// The function of the host called `name`, or all whose names go on after `name` and a dot.
+    pub(super) fn function(&self, name: &str) -> Option<Value<'a>> {
+        if let Some(function) = self.functions.get(name) {
+            return Some(Value::Function(function));
+        }
+        let known = self.functions.first_with(&format!("{name}."))?;
+        self.add(Object::Functions(&known[..name.len()])).ok()
     }
 
     pub(super) fn add(&self, object: Object<'a>) -> Result<Value<'a>> {
@@ -196,6 +220,7 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
             Object::Cycler { .. } => "<Cycler>".to_owned(),
             Object::Joiner { .. } => "<Joiner>".to_owned(),
             Object::Method { name, .. } => format!("<built-in method {name}>"),
+            Object::Functions(name) => format!("<functions of {name}>"),
             Object::OwnMethod { .. } => "<bound method>".to_owned(),
         })
         .unwrap_or_default()
@@ -214,6 +239,7 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
             Object::Cycler { .. } => "Cycler",
             Object::Joiner { .. } => "Joiner",
             Object::Method { .. } => "builtin_function_or_method",
+            Object::Functions(_) => "functions",
             Object::OwnMethod { .. } => "method",
         })
         .unwrap_or("object")
@@ -223,7 +249,13 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
         object.kind == GLOBAL
             || self
                 .with(object, |object| {
-                    !matches!(object, Object::Module { .. } | Object::Template { .. } | Object::Cycler { .. })
+                    !matches!(
+                        object,
+                        Object::Module { .. }
+                            | Object::Template { .. }
+                            | Object::Cycler { .. }
+                            | Object::Functions(_)
+                    )
                 })
                 .unwrap_or(false)
     }
@@ -233,6 +265,7 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
             Value(Value<'a>),
             New(Object<'a>),
             Arguments(&'a MacroCode),
+            Function(String),
         }
         let found = self.with(handle, |object| match object {
             Object::Macro(object) => match name {
@@ -254,6 +287,7 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
             Object::Block { context, name: block, depth } if name == "super" => {
                 Some(Found::New(Object::Block { context: *context, name: block, depth: *depth + 1 }))
             }
+            Object::Functions(start) => Some(Found::Function(format!("{start}.{name}"))),
             Object::Cycler { items, position } => match name {
                 "current" => items.get(*position).cloned().map(Found::Value),
                 "next" => Some(Found::New(Object::OwnMethod { receiver: handle, name: "next" })),
@@ -276,6 +310,7 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
         match found {
             Found::Value(value) => Some(value),
             Found::New(object) => self.add(object).ok(),
+            Found::Function(name) => self.function(&name),
             Found::Arguments(code) => {
                 let heap = hinagata_value::Heap::new(self.budget);
                 heap.tuple_of(code.params.iter().map(|param| Value::Lit(&param.name))).ok()

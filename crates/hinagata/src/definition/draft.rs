@@ -9,7 +9,7 @@ use super::messages::{self, DraftMessage};
 use super::model::{OwnLimits, Permissions, Settings, UndefinedMode};
 use super::node::{Data, Node};
 use super::parameter::Parameters;
-use crate::Place;
+use crate::{Place, ports::OnError};
 
 /// What one document says; `None` is what it does not speak about.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,7 @@ pub(super) struct Draft {
     pub(super) body: Option<DraftBody>,
     pub(super) engine: Option<Engine>,
     pub(super) undefined: Option<UndefinedMode>,
+    pub(super) on_error: Option<OnError>,
     pub(super) parameters: Parameters,
     pub(super) permissions: Option<Permissions>,
     pub(super) limits: Option<OwnLimits>,
@@ -90,6 +91,7 @@ impl Draft {
             "undefined" => {
                 self.undefined = fields.one_of(key, node, &UndefinedMode::NAMES, UndefinedMode::named);
             }
+            "on_error" => self.on_error = fields.one_of(key, node, &OnError::NAMES, OnError::named),
             "inputs" | "variables" | "parameters" => {
                 self.parameters = declarations::variables(fields, key, node);
             }
@@ -155,6 +157,7 @@ impl Draft {
             body: above.body.or(self.body),
             engine: above.engine.or(self.engine),
             undefined: above.undefined.or(self.undefined),
+            on_error: above.on_error.or(self.on_error),
             parameters: self.parameters.overlaid(&above.parameters),
             permissions: above.permissions.or(self.permissions),
             limits: above.limits.or(self.limits),

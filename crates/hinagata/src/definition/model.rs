@@ -6,7 +6,7 @@ use hinagata_template::Engine;
 use serde_json::{Map, Number, Value};
 
 use super::{module::ModuleBody, parameter::Parameters};
-use crate::{Place, PromptId};
+use crate::{Place, PromptId, ports::OnError};
 
 /// A prompt as it is declared: metadata, parameters, a body, permissions, limits.
 ///
@@ -31,6 +31,8 @@ pub struct Definition {
     pub hooks: Hooks,
     /// What an undefined variable prints; `None` leaves it to the kind of source.
     pub undefined: Option<UndefinedMode>,
+    /// What a failed call of a tool does; `None` leaves it to the tool.
+    pub on_error: Option<OnError>,
     /// Keys that are kept for others: `output`, `model`, `config`, `supports`, `returns`.
     pub settings: Settings,
     /// Keys that nobody knows, kept and shown.

@@ -346,6 +346,7 @@ impl Reader<'_> {
             limits: draft.limits.unwrap_or_default(),
             hooks,
             undefined: draft.undefined,
+            on_error: draft.on_error,
             settings: draft.settings,
             unknown: draft.unknown,
             files: std::mem::take(&mut self.read),

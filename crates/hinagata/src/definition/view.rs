@@ -7,7 +7,7 @@ use super::{
     model::{Body, Definition, Hook, Message, Role, UndefinedMode},
     parameter::{Class, Origin, Parameter},
 };
-use crate::RenderLimits;
+use crate::{RenderLimits, ports::OnError};
 
 impl Inherited {
     /// What the prompt declares and inherits, as data; `limits` are those that hold for it.
@@ -39,6 +39,7 @@ impl Inherited {
             "parameters": self.parameters.iter().map(parameter).collect::<Vec<_>>(),
             "body": self.with_body().map_or(Value::Null, |found| body(&found.body)),
             "undefined": definition.undefined.map(UndefinedMode::as_str),
+            "on_error": definition.on_error.map(OnError::as_str),
             "permissions": definition.permissions.granted().collect::<Vec<_>>(),
             "limits": {
                 "max_execution_time": limits.max_execution_time,

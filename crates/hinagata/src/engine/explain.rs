@@ -151,7 +151,7 @@ fn variables(call: &Call<'_>, scope: &Scope<'_>, agent: Option<&Agent>) -> Vec<T
     let mut order: Vec<String> = Vec::new();
     let mut found: HashMap<String, TracedVariable> = HashMap::new();
     for (file_line, graph) in graphs(call) {
-        for item in &graph.variables {
+        for item in graph.variables.iter().filter(|item| !call.is_function(scope, &item.variable)) {
             let name = shown_name(&item.variable);
             let entry = found.entry(name.clone()).or_insert_with(|| {
                 order.push(name.clone());
@@ -323,10 +323,10 @@ pub(super) fn missing(call: &Call<'_>, scope: &Scope<'_>) -> Vec<Missing> {
     let mut all: Vec<Missing> = Vec::new();
     for (first_line, graph) in graphs(call) {
         for item in graph.variables.iter().filter(|item| item.variable.usage == Usage::Value) {
-            let Some(name) = dead_end(scope, &item.variable) else { continue };
-            if call.is_function(&name) {
+            if call.is_function(scope, &item.variable) {
                 continue;
             }
+            let Some(name) = dead_end(scope, &item.variable) else { continue };
             let place = read_at(call, (first_line, graph), &item.template, &item.variable);
             match all.iter_mut().find(|known| known.name == name) {
                 Some(known) => known.read_at.push(place),
@@ -359,7 +359,20 @@ fn dead_end(scope: &Scope<'_>, variable: &VariableUse) -> Option<String> {
 }
 
 impl Call<'_> {
-    fn is_function(&self, name: &str) -> bool {
-        self.plan.functions.as_ref().is_some_and(|functions| functions.get(name).is_some())
+    /// Whether a path leads to a function, by its name or through `tools`, because no variable has its name.
+    fn is_function(&self, scope: &Scope<'_>, variable: &VariableUse) -> bool {
+        let Some(tools) = &self.plan.tools else { return false };
+        let mut name = variable.path.root.to_string();
+        if scope.get(&name).is_some() {
+            return false;
+        }
+        for part in variable.path.parts.iter() {
+            match part {
+                PathPart::Key(key) if tools.functions.get(&name).is_none() => name = format!("{name}.{key}"),
+                _ => break,
+            }
+        }
+        // What is called through `tools` is read up to its module.
+        tools.functions.get(&name).is_some() || tools.functions.first_with(&format!("{name}.")).is_some()
     }
 }

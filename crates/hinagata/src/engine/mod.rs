@@ -25,6 +25,7 @@ mod secrets;
 mod snapshot;
 mod sources;
 mod system;
+mod tool_calls;
 mod tools;
 mod trace;
 mod validate;
@@ -36,7 +37,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use hinagata_template::Cache;
 use serde_json::{Map, Value};
 
@@ -58,7 +59,9 @@ use self::{
 };
 #[cfg(feature = "watch")]
 use crate::watch::{self, Change, Watcher};
-use crate::{Approvals, Catalog, Code, Error, Result, StateDir, definition::Inherited, ports::Ports};
+use crate::{
+    Approvals, Catalog, Code, Diagnostic, Error, Result, StateDir, definition::Inherited, ports::Ports,
+};
 
 /// Finds prompts, fills them and hands them over. Cheap to clone, shared between threads.
 ///
@@ -85,6 +88,8 @@ struct Inner {
     ports: Ports,
     host: Host,
     cache: Cache,
+    /// The tools that were asked for last.
+    tools: ArcSwapOption<tools::KnownTools>,
     current: ArcSwap<Snapshot>,
     /// What running files told that declare with more than literals.
     loaded: load::Loaded,
@@ -112,8 +117,8 @@ impl Engine {
         let cache = Cache::new(options.cached_templates.saturating_mul(4));
         let current = ArcSwap::from_pointee(Snapshot::new(catalog, options.cached_templates));
         let loaded = load::Loaded::new(options.cached_templates);
-        let changing = Mutex::new(());
-        Self(Arc::new(Inner { options, state, ports, host, cache, current, loaded, changing }))
+        let (tools, changing) = (ArcSwapOption::empty(), Mutex::new(()));
+        Self(Arc::new(Inner { options, state, ports, host, cache, tools, current, loaded, changing }))
     }
 
     /// The workspace root.
@@ -189,6 +194,13 @@ impl Engine {
         }
     }
 
+    /// What is wrong with definitions of tools.
+    #[must_use]
+    pub fn tool_diagnostics(&self) -> Vec<Diagnostic> {
+        let known = self.tools(&self.0.current.load());
+        known.map(|known| known.set.diagnostics().to_vec()).unwrap_or_default()
+    }
+
     /// The preferred word for `word` in `namespace`, such as `tool`.
     #[must_use]
     pub fn vocab(&self, namespace: &str, word: &str) -> Option<String> {
@@ -236,16 +248,9 @@ impl Engine {
     }
 
     fn plan_unless_open(&self, snapshot: &Snapshot, name: &str) -> Result<Arc<Plan>, Unplanned> {
-        let tools = self.0.ports.tools.as_ref().map(|tools| tools.tools());
-        if let Some(plan) = snapshot.plans.get(name) {
-            let same = match (&plan.tools, &tools) {
-                (None, None) => true,
-                (Some(known), Some(now)) => Arc::ptr_eq(known, now),
-                _ => false,
-            };
-            if same {
-                return Ok(plan);
-            }
+        let tools = self.tools(snapshot);
+        if let Some(plan) = snapshot.plans.get(name).filter(|plan| plan.has_tools(tools.as_ref())) {
+            return Ok(plan);
         }
         let choice = snapshot.catalog.choose(name)?;
         let planning = Planning {

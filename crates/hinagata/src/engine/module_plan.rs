@@ -7,6 +7,7 @@ use hinagata_template::Engine as Language;
 use super::{
     module::PlannedModule,
     plan::{Builder, WHOLE},
+    tools::SPACE,
 };
 use crate::{
     Error, Place, Result,
@@ -50,9 +51,9 @@ impl<'b> Builder<'b> {
                 others.extend(manifest.providers.iter().map(|provider| provider.namespace.clone()));
             }
         }
-        // The functions of a tool may be called by its name, or by names beneath it.
-        for name in self.with.tools.iter().flat_map(|tools| tools.keys()) {
-            others.push(name.split('.').next().unwrap_or(name).to_owned());
+        // A tool is called by the name of its function, or through `tools`.
+        if let Some(tools) = &self.with.tools {
+            others.extend(tools.set.tools().keys().cloned().chain([SPACE.to_owned()]));
         }
         Reach { parameters: self.parameters, others }
     }

@@ -16,11 +16,12 @@ use super::{
     provided::Provided,
     rendered::{Rendered, RenderedBody, Warning},
     request::Request,
-    run::{Made, Run, Step, Waiting, Wanted},
+    run::{Made, Run, Step, Waiting},
     scope::{Layer, Scope},
     secrets::Secrets,
     snapshot::Snapshot,
     system::System,
+    tool_calls::ToolCalls,
     trace::Trace,
     validate::{Validation, all_fit, has_origin},
     wait::{block_on, join_all},
@@ -79,6 +80,9 @@ impl Engine {
     fn plain(&self, request: &Request<'_>) -> Option<Result<Rendered>> {
         let snapshot = self.0.current.load();
         let plan = snapshot.plans.get(request.prompt).filter(|plan| plan.is_plain)?;
+        if !plan.has_tools(self.tools(&snapshot).as_ref()) {
+            return None;
+        }
         let call = Call::new(self, &snapshot, &plan, request);
         let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
         call.is_plain().then(|| call.run_plain().map_err(named))
@@ -187,7 +191,7 @@ impl Call<'_> {
             self.fill(&mut scope, agent.as_deref(), &mut python, &mut warnings, &mut tracer).await?;
         }
         lap(&mut tracer, |times| &mut times.scope);
-        let result = self.body(&mut scope, &mut python, &mut tracer).await;
+        let result = self.body(&mut scope, &mut python, &mut warnings, &mut tracer).await;
         let made = result.map_err(|error| Secrets::of(plan, &scope).redacted(self.with_limit(error)))?;
         warnings.extend(self.provided.take_warnings());
         let trace = tracer.map(|tracer| Box::new(tracer.finish(self, &scope, agent.as_deref(), &made.body)));
@@ -315,6 +319,7 @@ impl Call<'_> {
         &self,
         scope: &mut Scope<'_>,
         python: &mut PythonTime,
+        warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
     ) -> Result<Made> {
         let definition = &self.plan.inherited.definition;
@@ -332,7 +337,7 @@ impl Call<'_> {
         if mode == UndefinedMode::Error {
             self.refuse_missing(scope)?;
         }
-        let mut made = self.templates(scope, mode, tracer).await?;
+        let mut made = self.templates(scope, mode, warnings, tracer).await?;
         lap(tracer, |times| &mut times.render);
         if definition.hooks.post_render.is_some() {
             made = self.post_render(made.body, scope, python, tracer).await?.into();
@@ -368,61 +373,28 @@ impl Call<'_> {
         &self,
         scope: &Scope<'_>,
         mode: UndefinedMode,
+        warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
     ) -> Result<Made> {
         let plan = self.plan;
         let other_mode =
             (mode != plan.undefined).then(|| Arc::new((*plan.options).clone().undefined(mode.into())));
-        if plan.functions.is_none() {
+        let Some(tools) = &plan.tools else {
             return self.run_templates(other_mode, mode).at_once(scope);
-        }
-        let mut waiting = Waiting::default();
-        loop {
-            let wanted = match self.run_templates(other_mode.clone(), mode).pass(scope, &mut waiting)? {
-                Step::Done(made) => return Ok(made),
-                Step::Wait(wanted) => wanted,
-            };
-            for (place, result) in self.call_tools(wanted, tracer).await {
-                waiting.resolve(place, result);
-            }
-        }
-    }
-
-    /// Makes calls: pure ones at the same time, the others beside them one after the other.
-    async fn call_tools(
-        &self,
-        wanted: Vec<Wanted>,
-        tracer: &mut Option<Tracer>,
-    ) -> Vec<((usize, hinagata_value::CallId), Result<Value, String>)> {
-        let Some(tools) = &self.engine.0.ports.tools else { return Vec::new() };
-        let one = |wanted: Wanted| {
-            Box::pin(async move {
-                let started = Instant::now();
-                let result = tools.call(&wanted.function, wanted.arguments).await;
-                (wanted.place, wanted.function, result, started.elapsed())
-            })
         };
-        let (pure, ordered): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|wanted| wanted.pure);
-        let mut groups: Vec<crate::ports::Waiting<'_, Vec<_>>> = Vec::new();
-        for wanted in pure {
-            let call = one(wanted);
-            groups.push(Box::pin(async move { vec![call.await] }));
-        }
-        groups.push(Box::pin(async move {
-            let mut results = Vec::new();
-            for wanted in ordered {
-                results.push(one(wanted).await);
+        let mut waiting = Waiting::default();
+        let mut calls = ToolCalls::new(tools, plan, scope);
+        loop {
+            let step = self.run_templates(other_mode.clone(), mode).pass(scope, &mut waiting);
+            match step.map_err(|error| calls.explained(error))? {
+                Step::Done(made) => return Ok(made),
+                Step::Wait(wanted) => {
+                    for (place, outcome) in calls.make(wanted, warnings, tracer).await {
+                        waiting.resolve(place, outcome);
+                    }
+                }
             }
-            results
-        }));
-        let mut all = Vec::new();
-        for (place, function, result, took) in join_all(groups).await.into_iter().flatten() {
-            if let Some(tracer) = tracer {
-                tracer.call("tool", &function, took, result.as_ref().err());
-            }
-            all.push((place, result.map_err(|error| error.message().to_owned())));
         }
-        all
     }
 
     fn run_templates(&self, options: Option<Arc<Options>>, undefined: UndefinedMode) -> Run<'_> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use hinagata_template::{Cache, Engine as Language, Graph, Options, SourceText, Template, analyze_graph};
-use hinagata_value::{Functions, Key, Limits};
+use hinagata_value::{Key, Limits};
 use serde_json::{Map, Number, Value};
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
     rendered::{About, Warning},
     schema::Schemas,
     sources::{Known, PromptSources, TemplateFile},
-    tools::{ToolSet, functions},
+    tools::{KnownTools, SPACE},
 };
 use crate::{
     Catalog, Choice, Code, Error, PackId, Provider, Result,
@@ -41,7 +41,7 @@ pub(super) struct Planning<'p> {
     pub(super) cache: &'p Cache,
     pub(super) options: &'p EngineOptions,
     pub(super) loaded: &'p Loaded,
-    pub(super) tools: Option<Arc<ToolSet>>,
+    pub(super) tools: Option<Arc<KnownTools>>,
 }
 
 /// Everything about a prompt that does not depend on a call.
@@ -76,9 +76,7 @@ pub(super) struct Plan {
     pub(super) max_execution_time: Number,
     /// What every call of it is told.
     pub(super) warnings: Vec<Warning>,
-    pub(super) tools: Option<Arc<ToolSet>>,
-    /// The functions of its templates; `None` for the usual ones.
-    pub(super) functions: Option<Arc<Functions>>,
+    pub(super) tools: Option<Arc<KnownTools>>,
     pub(super) options: Arc<Options>,
     pub(super) about: Arc<About>,
 }
@@ -217,11 +215,8 @@ impl Plan {
         let definition = &inherited.definition;
         let undefined =
             definition.undefined.or(with.options.undefined).unwrap_or_else(|| default_mode(definition));
-        let functions = with.tools.as_ref().map(|tools| Arc::new(functions(tools)));
-        let mut options = Options::default().undefined(undefined.into());
-        if let Some(functions) = &functions {
-            options = options.functions(functions);
-        }
+        let options = with.tools.as_ref().map(|tools| tools.options.clone()).unwrap_or_default();
+        let options = options.undefined(undefined.into());
         let root = with.catalog.root_of(&owner.source).unwrap_or(RootKind::Shared);
         let mut builder = Builder {
             with,
@@ -268,7 +263,6 @@ impl Plan {
             max_execution_time: limits.max_execution_time,
             warnings: passed_over(with.catalog, &choice).into_iter().collect(),
             tools: with.tools.clone(),
-            functions,
             options,
             about: Arc::new(About {
                 id: choice.id.clone(),
@@ -287,11 +281,32 @@ impl Plan {
         plan.fetches = Fetches::of(&plan);
         plan.is_plain = !plan.fetches.anything
             && !plan.inherited.definition.hooks.any()
-            && plan.functions.is_none()
+            && !plan.uses_tools()
             && plan.warnings.is_empty()
             && plan.undefined != UndefinedMode::Error
             && plan.inherited.parameters.iter().all(|parameter| parameter.schema.is_none());
         Ok(plan)
+    }
+
+    /// Whether it was made with these tools.
+    pub(super) fn has_tools(&self, tools: Option<&Arc<KnownTools>>) -> bool {
+        match (&self.tools, tools) {
+            (None, None) => true,
+            (Some(known), Some(now)) => Arc::ptr_eq(&known.set, &now.set),
+            _ => false,
+        }
+    }
+
+    /// Whether a template can call a tool; one whose name only a run knows may.
+    fn uses_tools(&self) -> bool {
+        let Some(tools) = &self.tools else { return false };
+        let known = |name: &str| name == SPACE || tools.set.tools().contains_key(name);
+        let in_template = |(_, analysis): &(String, hinagata_template::Analysis)| {
+            analysis.functions.iter().any(|used| known(&used.name))
+                || analysis.variables.iter().any(|used| known(&used.path.root))
+                || analysis.templates.iter().any(|used| used.dynamic)
+        };
+        self.reads.graphs.iter().any(|(_, graph)| graph.templates.iter().any(in_template))
     }
 
     /// Whether a template or a hook can reach the variable called `name`.

@@ -147,8 +147,8 @@ impl Run<'_> {
 
     fn render<'s>(&'s self, sources: &'s PromptSources<'_>) -> Render<'s> {
         let mut render = Render::new().limits(self.plan.limits.clone()).sources(sources).cache(self.cache);
-        if let Some(functions) = &self.plan.functions {
-            render = render.functions(functions);
+        if let Some(tools) = &self.plan.tools {
+            render = render.functions(&tools.functions);
         }
         if let Some(cancel) = &self.cancel {
             render = render.cancel(cancel.clone());

@@ -1,34 +1,86 @@
 //! Tools as functions of templates: calling one starts a call to the outside.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use hinagata_template::structure_functions;
+use hinagata_template::{Options, structure_functions};
 use hinagata_value::{Arguments, Closure, Error, Functions, Host, Request, Result, Value as Data, to_json};
 use serde_json::{Map, Value};
 
-use crate::ports::Tool;
+use super::{Engine, snapshot::Snapshot};
+use crate::ports::{Tool, ToolSet};
 
-/// The tools of one moment, by the name of their function.
-pub(super) type ToolSet = BTreeMap<String, Tool>;
+/// How the names start that Jinja has for tools beside those of their functions.
+pub(super) const SPACE: &str = "tools";
 
-/// The functions of templates: those that make structure, and the tools.
-pub(super) fn functions(tools: &Arc<ToolSet>) -> Functions {
+/// A set of tools, and what plans share of it.
+pub(super) struct KnownTools {
+    pub(super) set: Arc<dyn ToolSet>,
+    /// The functions of templates: those that make structure, and the tools.
+    pub(super) functions: Arc<Functions>,
+    /// Compiles templates that use them.
+    pub(super) options: Options,
+}
+
+impl KnownTools {
+    fn new(set: Arc<dyn ToolSet>) -> Self {
+        let functions = functions(&*set);
+        let options = Options::default().functions(&functions);
+        Self { set, functions: Arc::new(functions), options }
+    }
+}
+
+impl Engine {
+    /// The tools that a render in this state of the workspace has; `None` when there are none.
+    pub(super) fn tools(&self, snapshot: &Snapshot) -> Option<Arc<KnownTools>> {
+        let port = self.0.ports.tools.as_ref()?;
+        let of_packs = snapshot.catalog.tools();
+        let set = match &self.0.ports.store {
+            Some(store) => port.tools(&[Arc::clone(&store.snapshot().tools), of_packs]),
+            None => port.tools(&[of_packs]),
+        };
+        if set.tools().is_empty() {
+            return None;
+        }
+        if let Some(known) = self.0.tools.load_full().filter(|known| Arc::ptr_eq(&known.set, &set)) {
+            return Some(known);
+        }
+        let known = Arc::new(KnownTools::new(set));
+        self.0.tools.store(Some(Arc::clone(&known)));
+        Some(known)
+    }
+}
+
+fn functions(set: &dyn ToolSet) -> Functions {
     let mut functions = structure_functions();
-    for name in tools.keys() {
-        let (tools, own) = (Arc::clone(tools), name.clone());
-        functions
-            .add(Closure::new(name.as_str(), move |host, arguments| start(&tools, &own, host, arguments)));
+    for (name, tool) in set.tools() {
+        add(&mut functions, name, name, tool);
+        if let Some(module) = &tool.module {
+            let long = format!("{SPACE}.{}.{}", identifier(module), identifier(&tool.name));
+            // Two tools may call themselves alike; then the first has the name, as with all names.
+            if functions.get(&long).is_none() {
+                add(&mut functions, &long, name, tool);
+            }
+        }
     }
     functions
 }
 
+fn add(functions: &mut Functions, known_as: &str, name: &str, tool: &Arc<Tool>) {
+    let (tool, own) = (Arc::clone(tool), name.to_owned());
+    functions.add(Closure::new(known_as, move |host, arguments| start(&tool, &own, host, arguments)));
+}
+
+/// The name with `_` for everything that an identifier cannot hold.
+fn identifier(name: &str) -> String {
+    name.chars().map(|found| if found.is_ascii_alphanumeric() { found } else { '_' }).collect()
+}
+
 fn start<'a>(
-    tools: &ToolSet,
+    tool: &Tool,
     name: &str,
     host: &Host<'_, 'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Data<'a>> {
-    let tool = tools.get(name).ok_or_else(|| Error::runtime(format!("there is no tool `{name}`")))?;
     let arguments = document(tool, name, host, arguments)?;
     host.start(Request { function: name.to_owned(), arguments, pure: tool.pure })
 }
@@ -47,7 +99,8 @@ fn document<'a>(
         return match arguments.named.first() {
             None => Ok(Value::Array(positional)),
             Some((key, _)) => {
-                Err(Error::runtime(format!("`{name}` takes no argument by name, such as `{key}`")))
+                Err(Error::runtime(format!("`{name}` takes no argument by name, such as `{key}`"))
+                    .with_hint("its definition declares no object of arguments"))
             }
         };
     };
@@ -72,7 +125,11 @@ fn document<'a>(
 /// The names of the arguments in their order, where the tool declares an object.
 fn properties(tool: &Tool) -> Option<Vec<&str>> {
     let schema = tool.parameters.as_ref()?.as_object()?;
-    let is_object = schema.get("type").is_none_or(|kind| kind == "object");
-    let properties = schema.get("properties")?.as_object()?;
-    is_object.then(|| properties.keys().map(String::as_str).collect())
+    let declared = schema.get("properties").and_then(Value::as_object);
+    let is_object = match schema.get("type") {
+        Some(kind) => kind == "object",
+        None => declared.is_some(),
+    };
+    let names = || declared.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    is_object.then(names)
 }

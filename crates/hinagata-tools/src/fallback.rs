@@ -1,0 +1,62 @@
+//! The empty value that stands for the result of a call that failed.
+
+use serde_json::{Map, Value};
+
+/// Levels of a schema that are followed.
+const DEEPEST: usize = 8;
+
+/// An empty value of the kind that `schema` declares.
+///
+/// A list is empty, an object has its declared properties, each of them empty, so that a template which reads a field
+/// of the result goes on in both languages; everything else is an empty text, which prints nothing and counts as false.
+pub(crate) fn empty(schema: &Value) -> Value {
+    empty_at(schema, 0)
+}
+
+fn empty_at(schema: &Value, depth: usize) -> Value {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    match kind(schema) {
+        Some("array") => Value::Array(Vec::new()),
+        Some("object") => object(properties, depth),
+        None if properties.is_some() => object(properties, depth),
+        _ => Value::from(""),
+    }
+}
+
+fn object(properties: Option<&Map<String, Value>>, depth: usize) -> Value {
+    let entries = properties.into_iter().flatten().filter(|_| depth < DEEPEST);
+    Value::Object(entries.map(|(key, schema)| (key.clone(), empty_at(schema, depth + 1))).collect())
+}
+
+/// The type that a schema declares; of several, the first.
+fn kind(schema: &Value) -> Option<&str> {
+    match schema.get("type")? {
+        Value::String(kind) => Some(kind),
+        Value::Array(kinds) => kinds.first()?.as_str(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_value_has_the_shape_that_is_declared() {
+        assert_eq!(empty(&json!({"type": "array"})), json!([]));
+        assert_eq!(empty(&json!({"type": "string"})), json!(""));
+        assert_eq!(empty(&json!(true)), json!(""));
+        let schema = json!({"type": ["object", "null"], "properties": {
+            "text": {"type": "string"}, "hits": {"type": "array"}, "more": {"properties": {"n": {"type": "integer"}}}}});
+        assert_eq!(empty(&schema), json!({"text": "", "hits": [], "more": {"n": ""}}));
+    }
+
+    #[test]
+    fn a_deep_schema_ends() {
+        let schema =
+            (0..1_000).fold(json!({"type": "string"}), |inner, _| json!({"properties": {"x": inner}}));
+        assert!(empty(&schema).is_object());
+    }
+}

@@ -1,0 +1,65 @@
+//! Connections of gRPC, made to addresses that were compared with the list of hosts.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use hinagata::Result;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint, Uri};
+use tower_service::Service;
+
+use crate::{
+    failure::{failed, with_causes},
+    http::use_ring,
+    reach::{Reach, Refused},
+};
+
+/// A connection to `server`, `host:port`, which is made when it is first used.
+pub(super) fn channel(reach: &Reach, server: &str, encrypted: bool) -> Result<Channel> {
+    let scheme = if encrypted { "https" } else { "http" };
+    let wrong = |why: String| failed("definition", format!("`{server}` is no host and port: {why}"));
+    let mut endpoint =
+        Endpoint::from_shared(format!("{scheme}://{server}")).map_err(|error| wrong(with_causes(&error)))?;
+    let (host, port) = place(endpoint.uri()).ok_or_else(|| wrong("the port is missing".to_owned()))?;
+    reach.permit(&host, port)?;
+    if encrypted {
+        use_ring();
+        let tls = ClientTlsConfig::new().with_native_roots();
+        endpoint = endpoint
+            .tls_config(tls)
+            .map_err(|error| failed("connect", format!("it cannot be encrypted: {}", with_causes(&error))))?;
+    }
+    Ok(endpoint.connect_with_connector_lazy(Connector(reach.clone())))
+}
+
+fn place(uri: &Uri) -> Option<(String, u16)> {
+    Some((uri.host()?.to_owned(), uri.port_u16()?))
+}
+
+/// Looks hosts up, compares their addresses, and connects.
+struct Connector(Reach);
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<TcpStream>;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let reach = self.0.clone();
+        Box::pin(async move {
+            let (host, port) = place(&uri).ok_or("no host and port")?;
+            let addresses = reach.addresses(&host, port).await.map_err(Refused)?;
+            let stream = TcpStream::connect(addresses.as_slice()).await?;
+            stream.set_nodelay(true)?;
+            Ok(TokioIo::new(stream))
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! Tools of prompts: functions of templates that other programs answer, over HTTP, gRPC or MCP.
+//!
+//! A [`Toolbox`] is the port [`hinagata::ports::Tools`] of an engine. The engine gives it the documents of the store and of packs;
+//! it makes functions of them and answers their calls:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use hinagata::Engine;
+//! use hinagata_tools::{ToolSettings, Toolbox};
+//!
+//! let tools = Arc::new(Toolbox::new(ToolSettings::default()));
+//! let engine = Engine::builder("no/such/workspace").tools(tools).open();
+//! # assert!(engine.tool_diagnostics().is_empty());
+//! ```
+//!
+//! Definitions are written by strangers. So where a call may go, and with which secrets, comes from [`ToolSettings`] alone; what
+//! comes back is bounded in size and time, and checked against what the definition promises.
+
+mod checks;
+mod definition;
+mod failure;
+mod fallback;
+#[cfg(feature = "grpc")]
+mod grpc;
+mod hosts;
+mod http;
+#[cfg(feature = "mcp")]
+mod mcp;
+mod reach;
+mod restful;
+mod runtime;
+mod set;
+mod settings;
+mod toolbox;
+
+pub use definition::{CallKind, TOOL_SCHEMA, ToolDefinition, check_document};
+pub use hosts::{AllowedHosts, is_public};
+pub use reach::{Names, SystemNames};
+pub use set::function_name;
+pub use settings::{Headers, ModuleSettings, Secret, ServerSettings, ToolSettings};
+pub use toolbox::Toolbox;

@@ -1,0 +1,47 @@
+//! How long a server that fails is left alone.
+
+use std::time::{Duration, Instant};
+
+const FIRST: Duration = Duration::from_millis(250);
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Attempts that did not work, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Backoff {
+    attempts: u32,
+    until: Option<Instant>,
+}
+
+impl Backoff {
+    /// An attempt was made; the next one has to wait, twice as long each time.
+    pub(super) fn tried(&mut self, now: Instant) {
+        let wait = FIRST.saturating_mul(1 << self.attempts.min(16)).min(LONGEST);
+        self.attempts = self.attempts.saturating_add(1);
+        self.until = Some(now + wait);
+    }
+
+    /// How long the next attempt still has to wait; `None` when it can be made.
+    pub(super) fn left(&self, now: Instant) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_waits_longer_up_to_a_limit() {
+        let now = Instant::now();
+        let mut backoff = Backoff::default();
+        assert_eq!(backoff.left(now), None);
+        let waits: Vec<u128> = (0..9)
+            .map(|_| {
+                backoff.tried(now);
+                backoff.left(now).map_or(0, |left| left.as_millis())
+            })
+            .collect();
+        assert_eq!(waits, [250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+        assert_eq!(backoff.left(now + LONGEST), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! Tools of MCP servers: programs that talk over their standard input and output, or addresses of Streamable HTTP.
+//!
+//! Each server has one connection, made with the first call. One that breaks is made again by the next call; a server that cannot
+//! be reached is left alone for a while, longer each time.
+
+mod backoff;
+mod http;
+mod program;
+
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+use hinagata::{Error, Result};
+use rmcp::{
+    ServiceError,
+    model::{CallToolRequestParams, CallToolResult},
+};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use self::{backoff::Backoff, program::Program};
+use crate::{
+    failure::{failed, shown, with_causes},
+    http::Clients,
+    reach::Reach,
+    settings::{ServerSettings, ToolSettings},
+};
+
+/// A connection that works.
+type Client = rmcp::service::RunningService<rmcp::RoleClient, ()>;
+
+/// All servers of the settings.
+pub(crate) struct Servers(BTreeMap<String, Server>);
+
+impl Servers {
+    pub(crate) fn new(settings: &ToolSettings, reach: Reach) -> Self {
+        let clients = Arc::new(Clients::new(reach));
+        let server = |(name, own): (&String, &ServerSettings)| {
+            let server = Server {
+                name: name.clone(),
+                settings: own.clone(),
+                max_answer: settings.max_answer,
+                clients: Arc::clone(&clients),
+                state: Mutex::default(),
+            };
+            (name.clone(), server)
+        };
+        Self(settings.servers.iter().map(server).collect())
+    }
+
+    /// Calls a tool of a server; `returns` is the schema of what is wanted.
+    ///
+    /// # Errors
+    /// Code `tool`.
+    pub(crate) async fn call(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Value,
+        returns: Option<&Value>,
+    ) -> Result<Value> {
+        let server =
+            self.0.get(server).ok_or_else(|| failed("unknown", format!("there is no server `{server}`")))?;
+        let parameters = CallToolRequestParams::new(tool.to_owned());
+        let parameters = match named(arguments)? {
+            Some(arguments) => parameters.with_arguments(arguments),
+            None => parameters,
+        };
+        let answer = answer(server.call(parameters).await?, returns)?;
+        within(answer, server.max_answer)
+    }
+}
+
+/// One server, with its connection while there is one.
+struct Server {
+    name: String,
+    settings: ServerSettings,
+    max_answer: usize,
+    clients: Arc<Clients>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    connection: Option<Arc<Connection>>,
+    backoff: Backoff,
+}
+
+/// A connection, and the program at its other end, which ends with it.
+struct Connection {
+    client: Client,
+    program: Option<Program>,
+}
+
+impl Connection {
+    fn is_broken(&self) -> bool {
+        self.client.is_closed() || self.client.peer().is_transport_closed()
+    }
+
+    /// The failure of a request on this connection.
+    fn error(&self, error: &ServiceError) -> Error {
+        if let Some(limit) = self.program.as_ref().and_then(Program::flooded) {
+            return failed("size", format!("it sends more than {limit} bytes without an end"))
+                .with("limit", limit)
+                .with_hint("raise `tools.max_answer`, or ask it for less");
+        }
+        match error {
+            ServiceError::McpError(error) => {
+                failed("status", format!("it refuses the call: {}", shown(&error.message)))
+                    .with("status", error.code.0)
+            }
+            other => failed("connect", format!("the connection broke: {}", with_causes(other))),
+        }
+    }
+}
+
+impl Server {
+    async fn call(&self, parameters: CallToolRequestParams) -> Result<CallToolResult> {
+        let connection = self.connection().await?;
+        let result = connection.client.call_tool(parameters).await;
+        result
+            .map_err(|error| connection.error(&error))
+            .map_err(|error| error.with("server", self.name.as_str()))
+    }
+
+    /// The connection; made now where there is none that works.
+    async fn connection(&self) -> Result<Arc<Connection>> {
+        // Held while the connection is made: everybody else waits for the same one.
+        let mut state = self.state.lock().await;
+        if let Some(connection) = state.connection.as_ref().filter(|known| !known.is_broken()) {
+            return Ok(Arc::clone(connection));
+        }
+        state.connection = None;
+        if let Some(left) = state.backoff.left(Instant::now()) {
+            let message = format!("the server `{}` failed, and is tried again in {left:.1?}", self.name);
+            return Err(failed("down", message).with("server", self.name.as_str()));
+        }
+        // Counted before it is tried: a caller that gives up in the middle counts as a failure too.
+        state.backoff.tried(Instant::now());
+        let made = self.connect().await.map_err(|error| error.with("server", self.name.as_str()))?;
+        state.backoff = Backoff::default();
+        let made = Arc::new(made);
+        state.connection = Some(Arc::clone(&made));
+        Ok(made)
+    }
+
+    async fn connect(&self) -> Result<Connection> {
+        match (&self.settings.command, &self.settings.url) {
+            (Some(command), None) => {
+                let (program, client) =
+                    program::connect(&self.name, command, &self.settings, self.max_answer).await?;
+                Ok(Connection { client, program: Some(program) })
+            }
+            (None, Some(url)) => {
+                let client =
+                    http::connect(url, &self.settings.headers, &self.clients, self.max_answer).await?;
+                Ok(Connection { client, program: None })
+            }
+            _ => {
+                Err(failed("definition", format!("`mcp_servers.{}` needs a `command` or a `url`", self.name))
+                    .with_hint("give it one of them, and not both"))
+            }
+        }
+    }
+}
+
+/// The arguments by name, as MCP wants them.
+fn named(arguments: Value) -> Result<Option<Map<String, Value>>> {
+    match arguments {
+        Value::Object(arguments) => Ok(Some(arguments)),
+        Value::Array(none) if none.is_empty() => Ok(None),
+        _ => Err(failed("arguments", "arguments of MCP tools have names")
+            .with_hint("declare them as an object in the `parameters` of the tool")),
+    }
+}
+
+/// The result as a value: what is structured first, then the texts.
+fn answer(result: CallToolResult, returns: Option<&Value>) -> Result<Value> {
+    let texts: Vec<&str> =
+        result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.as_str()).collect();
+    let text = texts.join("\n");
+    if result.is_error == Some(true) {
+        return Err(failed("status", format!("it failed: {}", shown(&text))));
+    }
+    if let Some(structured) = result.structured_content {
+        return Ok(structured);
+    }
+    if texts.is_empty() && !result.content.is_empty() {
+        return Err(failed("answer", "its answer holds no text"));
+    }
+    // Many servers write JSON as text; it is wanted as such where the definition says so.
+    let as_json = returns.is_some_and(|schema| schema.get("type").is_some_and(|kind| kind != "string"));
+    let read = as_json.then(|| serde_json::from_str(&text).ok()).flatten();
+    Ok(read.unwrap_or(Value::String(text)))
+}
+
+/// The answer, if it is not too long.
+fn within(answer: Value, most: usize) -> Result<Value> {
+    let length = match &answer {
+        Value::String(text) => text.len(),
+        other => other.to_string().len(),
+    };
+    if length <= most {
+        return Ok(answer);
+    }
+    Err(failed("size", format!("its answer is longer than {most} bytes"))
+        .with("limit", most)
+        .with_hint("raise `tools.max_answer`, or ask it for less"))
+}

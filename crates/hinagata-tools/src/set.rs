@@ -1,0 +1,149 @@
+//! Tools by the names of their functions.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use hinagata::{
+    Diagnostic, Error,
+    ports::{Tool, ToolDocument},
+};
+
+use crate::definition::ToolDefinition;
+
+/// Name of the space that Jinja finds tools in by module and name.
+const SPACE: &str = "tools";
+
+/// Definitions by id, their functions by name, and what is wrong with some.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    pub(crate) definitions: HashMap<String, ToolDefinition>,
+    pub(crate) functions: BTreeMap<String, Arc<Tool>>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl Named {
+    /// Reads documents in their order: the first of two that want one name gets it.
+    pub(crate) fn read<'d>(documents: impl IntoIterator<Item = &'d ToolDocument>) -> Self {
+        let mut named = Self::default();
+        let mut order = Vec::new();
+        for document in documents {
+            match ToolDefinition::read(document) {
+                Ok(definition) => order.extend(named.add(document, definition)),
+                Err(error) => named.diagnostics.push(Diagnostic::error(&document.origin, error)),
+            }
+            named.diagnostics.extend(unused_headers(document));
+        }
+        named.add_aliases(order);
+        named
+    }
+
+    fn add(&mut self, document: &ToolDocument, definition: ToolDefinition) -> Option<Arc<Tool>> {
+        let name = function_name(&document.id);
+        let problem = if self.definitions.contains_key(&document.id) {
+            Some(format!("there is a tool `{}` already, which stays", document.id))
+        } else if is_taken_by_language(&name) {
+            Some(format!("`{name}` means something in templates, so no tool can have that name"))
+        } else {
+            self.functions.get(&name).map(|other| {
+                format!("the tool `{}` would be the function `{name}`, which `{}` is", document.id, other.id)
+            })
+        };
+        if let Some(message) = problem {
+            let error = Error::definition("tool_name", message)
+                .with("tool", document.id.as_str())
+                .with_hint("give it another key or file name");
+            self.diagnostics.push(Diagnostic::error(&document.origin, error));
+            return None;
+        }
+        let tool = Arc::new(definition.tool.clone());
+        self.functions.insert(name, Arc::clone(&tool));
+        self.definitions.insert(document.id.clone(), definition);
+        Some(tool)
+    }
+
+    /// Lets the lower-case form of a name stand for it where nobody else has it.
+    fn add_aliases(&mut self, order: Vec<Arc<Tool>>) {
+        for tool in order {
+            let lower = function_name(&tool.id).to_lowercase();
+            if !is_taken_by_language(&lower) {
+                self.functions.entry(lower).or_insert(tool);
+            }
+        }
+    }
+}
+
+/// Headers come from the settings; whoever writes them into a definition should know.
+fn unused_headers(document: &ToolDocument) -> Option<Diagnostic> {
+    let inner = |key: &str| document.document.get(key).and_then(|inner| inner.get("headers"));
+    document.document.get("headers").or_else(|| inner("restful")).or_else(|| inner("grpc"))?;
+    let error = Error::definition("tool", "the `headers` of a tool are not used")
+        .with("tool", document.id.as_str())
+        .with_hint("set `tools.modules.<module>.headers`: secrets come from the settings");
+    Some(Diagnostic::warning(&document.origin, error))
+}
+
+fn is_taken_by_language(name: &str) -> bool {
+    name == SPACE || hinagata_template::is_reserved(name)
+}
+
+/// The name of the function of a tool: `_` for `:`, `.` and whatever else an identifier cannot hold.
+#[must_use]
+pub fn function_name(id: &str) -> String {
+    let fits = |found: char| found == '_' || found.is_ascii_digit() || found.is_alphabetic();
+    let name: String = id.chars().map(|found| if fits(found) { found } else { '_' }).collect();
+    if name.starts_with(|first: char| first.is_ascii_digit()) { format!("_{name}") } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn named(ids: &[&str]) -> Named {
+        let document = |id: &&str| ToolDocument {
+            id: (*id).to_owned(),
+            origin: format!("key {id}"),
+            document: json!({"url": "/x"}),
+        };
+        Named::read(&ids.iter().map(document).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_function_has_the_name_of_its_key() {
+        assert_eq!(function_name("codebase.lookup_ref"), "codebase_lookup_ref");
+        assert_eq!(function_name("mcp:chrome:xx"), "mcp_chrome_xx");
+        assert_eq!(function_name("a-b.c d/é.2"), "a_b_c_d_é_2");
+        assert_eq!(function_name("2.go"), "_2_go");
+    }
+
+    #[test]
+    fn the_first_of_two_with_one_name_has_it() {
+        let found = named(&["a.b_c", "a.b.c", "x"]);
+        assert_eq!(found.functions["a_b_c"].id, "a.b_c");
+        assert_eq!(found.functions.keys().collect::<Vec<_>>(), ["a_b_c", "x"]);
+        assert_eq!(found.diagnostics.len(), 1);
+        assert_eq!(found.diagnostics[0].source, "key a.b.c");
+    }
+
+    #[test]
+    fn the_lower_case_form_stands_for_it_while_it_is_free() {
+        let found = named(&["Code.Find", "Code.Look", "code.look", "Range"]);
+        let id = |name: &str| found.functions.get(name).map(|tool| tool.id.clone());
+        assert_eq!(id("Code_Find"), Some("Code.Find".to_owned()));
+        assert_eq!(id("code_find"), Some("Code.Find".to_owned()));
+        assert_eq!(id("code_look"), Some("code.look".to_owned()));
+        assert_eq!((id("Range"), id("range")), (Some("Range".to_owned()), None));
+        assert!(found.diagnostics.is_empty());
+    }
+
+    #[test]
+    fn no_tool_has_the_name_of_a_built_in() {
+        let found = named(&["range", "printf", "role", "tools", "if", "not", "dict", "fine"]);
+        assert_eq!(found.functions.keys().collect::<Vec<_>>(), ["fine"]);
+        assert_eq!(found.diagnostics.len(), 7);
+        assert!(found.diagnostics.iter().all(|found| found.error.reason() == Some("tool_name")));
+    }
+}

@@ -1,0 +1,116 @@
+//! What tests of tools share: a workspace with one prompt, and tools of a store.
+
+#![allow(dead_code, reason = "no test uses everything")]
+
+use std::{fs, future::Future, net::SocketAddr, sync::Arc};
+
+use hinagata::{
+    Engine, EngineOptions, Rendered, Request, Result,
+    ports::{Store, StoreSnapshot, ToolDocument},
+};
+use hinagata_tools::{ToolSettings, Toolbox};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+/// Tools as a store has them.
+struct Documents(Arc<StoreSnapshot>);
+
+impl Store for Documents {
+    fn snapshot(&self) -> Arc<StoreSnapshot> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// A workspace whose engine has tools.
+pub struct Place {
+    pub engine: Engine,
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new(tools: Toolbox, documents: &[(&str, Value)]) -> Self {
+        Self::with_options(tools, documents, EngineOptions::default())
+    }
+
+    pub fn with_options(tools: Toolbox, documents: &[(&str, Value)], options: EngineOptions) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let document = |(id, document): &(&str, Value)| ToolDocument {
+            id: (*id).to_owned(),
+            origin: format!("store:{id}"),
+            document: document.clone(),
+        };
+        let tools_of_store = documents.iter().map(document).collect();
+        let snapshot = StoreSnapshot { environs: json!({}), tools: tools_of_store };
+        let engine = Engine::builder(directory.path())
+            .options(options)
+            .store(Arc::new(Documents(Arc::new(snapshot))))
+            .tools(Arc::new(tools))
+            .open();
+        Self { engine, directory }
+    }
+
+    /// What a template gives.
+    pub fn render(&self, template: &str) -> Result<Rendered> {
+        self.render_as("template.md", template)
+    }
+
+    /// What a Go template gives.
+    pub fn render_go(&self, template: &str) -> Result<Rendered> {
+        self.render_as("template.gotmpl", template)
+    }
+
+    fn render_as(&self, file: &str, template: &str) -> Result<Rendered> {
+        let directory = self.directory.path().join("user_data/shared/prompts/p");
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).expect("made");
+        fs::write(directory.join(file), template).expect("written");
+        self.engine.reload();
+        self.engine.explain_blocking(&Request::new("p"))
+    }
+
+    /// What a template gives that nothing goes wrong with.
+    pub fn text(&self, template: &str) -> String {
+        let rendered = self.render(template).expect("renders");
+        assert!(rendered.warnings.is_empty(), "{:?}", rendered.warnings);
+        rendered.into_text()
+    }
+
+    /// What a template gives although a call fails, and the reason of that.
+    pub fn failed(&self, template: &str) -> (String, String) {
+        let rendered = self.render(template).expect("renders");
+        let [warning] = rendered.warnings.as_slice() else { panic!("{:?}", rendered.warnings) };
+        let reason = warning.error.reason().unwrap_or_default().to_owned();
+        (rendered.text(), reason)
+    }
+}
+
+/// Settings that let tools go to these hosts.
+pub fn allowing(hosts: &[&str]) -> ToolSettings {
+    let mut settings = ToolSettings::default();
+    hosts.iter().for_each(|host| settings.hosts.add(host).expect("is a host"));
+    settings
+}
+
+/// Something that runs on threads of its own, at an address of this machine, until it is dropped.
+pub struct Server {
+    pub address: SocketAddr,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Server {
+    pub fn start<F: Future<Output = ()> + Send + 'static>(run: impl FnOnce(TcpListener) -> F) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("threads");
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
+        let address = listener.local_addr().expect("has an address");
+        runtime.spawn(run(listener));
+        Self { address, _runtime: runtime }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}

@@ -1,0 +1,158 @@
+//! The calls to tools of one render: at the same time where they may, once where they are equal, and with a value in the
+//! place of one that failed.
+
+use std::{collections::HashMap, sync::Arc, time::Instant};
+
+use hinagata_value::CallId;
+use serde_json::Value;
+
+use super::{
+    explain::Tracer, plan::Plan, rendered::Warning, run::Wanted, scope::Scope, secrets::Secrets,
+    tools::KnownTools, wait::join_all,
+};
+use crate::{
+    Code, Error, Result,
+    ports::{self, OnError, Tool},
+};
+
+/// What a call gives to the template: a value, or why the render fails.
+type Outcome = Result<Value, String>;
+
+/// The place of a call: which template, and which of its calls.
+type Place = (usize, CallId);
+
+/// The calls of one render over all passes.
+pub(super) struct ToolCalls<'c> {
+    tools: &'c KnownTools,
+    /// What the prompt says about calls that fail.
+    on_error: Option<OnError>,
+    secrets: Secrets,
+    /// What pure calls gave, by tool and arguments: templates of one prompt share them.
+    known: HashMap<(String, String), Outcome>,
+    /// The failure that the render cannot go on after.
+    fatal: Option<Error>,
+}
+
+/// A call, and everybody who waits for it.
+struct Pending {
+    tool: Arc<Tool>,
+    function: String,
+    arguments: Value,
+    key: Option<(String, String)>,
+    places: Vec<Place>,
+}
+
+impl<'c> ToolCalls<'c> {
+    pub(super) fn new(tools: &'c KnownTools, plan: &Plan, scope: &Scope<'_>) -> Self {
+        Self {
+            tools,
+            on_error: plan.inherited.definition.on_error,
+            secrets: Secrets::of(plan, scope),
+            known: HashMap::new(),
+            fatal: None,
+        }
+    }
+
+    /// Makes the calls that a pass waits for, and gives what each of them gave.
+    pub(super) async fn make(
+        &mut self,
+        wanted: Vec<Wanted>,
+        warnings: &mut Vec<Warning>,
+        tracer: &mut Option<Tracer>,
+    ) -> Vec<(Place, Outcome)> {
+        let mut all = Vec::with_capacity(wanted.len());
+        let (pure, ordered) = self.sorted(wanted, &mut all);
+        let made = join_all(self.futures(pure, ordered)).await;
+        for (pending, result, started) in made.into_iter().flatten() {
+            let result = result.map_err(|error| self.secrets.redacted(error));
+            if let Some(tracer) = tracer {
+                tracer.call("tool", &pending.tool.id, started.elapsed(), result.as_ref().err());
+            }
+            let outcome = self.outcome(&pending.tool, result, warnings);
+            all.extend(pending.places.iter().map(|place| (*place, outcome.clone())));
+            if let Some(key) = pending.key {
+                self.known.insert(key, outcome);
+            }
+        }
+        all
+    }
+
+    /// The error of a pass, told as the failure of the tool that caused it.
+    pub(super) fn explained(&self, error: Error) -> Error {
+        match &self.fatal {
+            // A failed call is found again by the next pass, which cannot get beyond it.
+            Some(fatal) if error.code() == Code::RenderRuntime => {
+                let mut error = error.with_code(Code::Tool);
+                for (key, value) in fatal.details() {
+                    error = error.with(key, value.clone());
+                }
+                error.with_hint(fatal.hint().unwrap_or("let `on_error` be `default` to go on without it"))
+            }
+            _ => error,
+        }
+    }
+
+    /// The calls that are to be made, pure and not; those whose result is known are `done`.
+    fn sorted(&self, wanted: Vec<Wanted>, done: &mut Vec<(Place, Outcome)>) -> (Vec<Pending>, Vec<Pending>) {
+        let (mut pure, mut ordered): (Vec<Pending>, Vec<Pending>) = (Vec::new(), Vec::new());
+        for Wanted { place, function, arguments, pure: is_pure } in wanted {
+            let Some(tool) = self.tools.set.tools().get(&function).map(Arc::clone) else {
+                done.push((place, Err(format!("there is no tool `{function}`"))));
+                continue;
+            };
+            let key = is_pure.then(|| (tool.id.clone(), arguments.to_string()));
+            if let Some(outcome) = key.as_ref().and_then(|key| self.known.get(key)) {
+                done.push((place, outcome.clone()));
+                continue;
+            }
+            let same = |other: &&mut Pending| key.is_some() && other.key == key;
+            match pure.iter_mut().find(same) {
+                Some(other) => other.places.push(place),
+                None => {
+                    let list = if is_pure { &mut pure } else { &mut ordered };
+                    list.push(Pending { tool, function, arguments, key, places: vec![place] });
+                }
+            }
+        }
+        (pure, ordered)
+    }
+
+    /// Pure calls each for itself, the others beside them one after the other.
+    fn futures(
+        &self,
+        pure: Vec<Pending>,
+        ordered: Vec<Pending>,
+    ) -> Vec<ports::Waiting<'c, Vec<(Pending, Result<Value>, Instant)>>> {
+        let tools = self.tools;
+        let groups = pure.into_iter().map(|one| vec![one]).chain([ordered]);
+        let run = move |group: Vec<Pending>| async move {
+            let mut made = Vec::new();
+            for mut pending in group {
+                let (started, arguments) = (Instant::now(), std::mem::take(&mut pending.arguments));
+                let result = tools.set.call(&pending.function, arguments).await;
+                made.push((pending, result, started));
+            }
+            made
+        };
+        groups.filter(|group| !group.is_empty()).map(|group| Box::pin(run(group)) as _).collect()
+    }
+
+    fn outcome(&mut self, tool: &Tool, result: Result<Value>, warnings: &mut Vec<Warning>) -> Outcome {
+        let error = match result {
+            Ok(value) => return Ok(value),
+            Err(error) => error.with_default("tool", tool.id.as_str()),
+        };
+        match self.on_error.unwrap_or(tool.on_error) {
+            OnError::Default => {
+                let told = error.reworded(|message| format!("the tool `{}` failed: {message}", tool.id));
+                warnings.push(Warning::new(format!("tool {}", tool.id), told));
+                Ok(tool.fallback.clone())
+            }
+            OnError::Fail => {
+                let message = error.message().to_owned();
+                self.fatal.get_or_insert(error);
+                Err(message)
+            }
+        }
+    }
+}

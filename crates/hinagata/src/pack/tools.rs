@@ -1,0 +1,53 @@
+//! The tools of packs: one file each, `tools/<name>.json`.
+
+use serde_json::Value;
+
+use super::Pack;
+use crate::{
+    Catalog, Diagnostic, Result,
+    definition::json,
+    ports::{ToolDocument, ToolDocuments},
+};
+
+/// Where a pack has its tools.
+const TOOLS: &str = "tools";
+
+/// Largest definition of a tool, in bytes.
+const LARGEST: u64 = 256 << 10;
+
+/// The tools of all active packs by pack and name, and what is wrong with their files.
+pub(crate) fn pack_tools(catalog: &Catalog) -> (ToolDocuments, Vec<Diagnostic>) {
+    let (mut all, mut found) = (Vec::new(), Vec::new());
+    // A directory that is there decides whether its pack has to be looked at.
+    let with_tools =
+        catalog.opened_packs().iter().filter(|pack| pack.directory().path().join(TOOLS).is_dir());
+    for pack in with_tools.filter(|pack| catalog.is_active(&pack.id)) {
+        let names = names(pack).unwrap_or_else(|error| {
+            found.push(Diagnostic::error(format!("{}/{TOOLS}", pack.path()), error));
+            Vec::new()
+        });
+        for name in names {
+            let origin = format!("{}/{TOOLS}/{name}.json", pack.path());
+            match document(pack, &name, &origin) {
+                Ok(Some(document)) => {
+                    all.push(ToolDocument { id: format!("{}.{name}", pack.id), origin, document });
+                }
+                Ok(None) => {}
+                Err(error) => found.push(Diagnostic::error(origin, error)),
+            }
+        }
+    }
+    (all.into(), found)
+}
+
+/// The names of a pack's tools, in order.
+fn names(pack: &Pack) -> Result<Vec<String>> {
+    let Some(directory) = pack.directory().directory(TOOLS)? else { return Ok(Vec::new()) };
+    let files = directory.list()?.into_iter().filter(|listed| !listed.name.starts_with('.'));
+    Ok(files.filter_map(|listed| listed.name.strip_suffix(".json").map(str::to_owned)).collect())
+}
+
+fn document(pack: &Pack, name: &str, origin: &str) -> Result<Option<Value>> {
+    let text = pack.read(&format!("{TOOLS}/{name}.json"), LARGEST)?;
+    text.map(|text| Ok(json::parse(origin, &text)?.to_value())).transpose()
+}
