@@ -98,23 +98,25 @@ pub(crate) fn request_error(error: reqwest::Error) -> Error {
     failed(reason, format!("the request failed: {}", with_causes(&error.without_url())))
 }
 
+/// The failure of an answer that is longer than `most` bytes.
+pub(crate) fn too_long(most: usize) -> Error {
+    failed("size", format!("its answer is longer than {most} bytes"))
+        .with("limit", most)
+        .with_hint("raise `tools.max_answer`, or ask it for less")
+}
+
 /// The body of an answer, at most `most` bytes of it.
 ///
 /// # Errors
 /// Code `tool`, reason `size` when it is longer.
 pub(crate) async fn body(mut response: Response, most: usize) -> Result<Vec<u8>> {
-    let too_long = || {
-        failed("size", format!("its answer is longer than {most} bytes"))
-            .with("limit", most)
-            .with_hint("raise `tools.max_answer`, or ask it for less")
-    };
     if response.content_length().is_some_and(|length| length > most as u64) {
-        return Err(too_long());
+        return Err(too_long(most));
     }
     let mut all = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(request_error)? {
         if all.len() + chunk.len() > most {
-            return Err(too_long());
+            return Err(too_long(most));
         }
         all.extend_from_slice(&chunk);
     }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Instant,
 };
 
@@ -39,8 +39,8 @@ struct Inner {
     channels: crate::grpc::Channels,
     /// Calls that may start.
     room: Semaphore,
-    /// The set that was asked for last, with its documents.
-    current: Mutex<Option<(Vec<ToolDocuments>, Arc<Set>)>>,
+    /// The set that was asked for last, with its documents. A set holds this, so this does not hold the set.
+    current: Mutex<Option<(Vec<ToolDocuments>, Weak<Set>)>>,
 }
 
 impl Toolbox {
@@ -100,12 +100,12 @@ impl Tools for Toolbox {
         let same = |known: &[ToolDocuments]| {
             known.len() == documents.len() && known.iter().zip(documents).all(|(a, b)| Arc::ptr_eq(a, b))
         };
-        if let Some((_, set)) = current.as_ref().filter(|(known, _)| same(known)) {
-            return Arc::clone(set) as _;
-        }
-        let set = Arc::new(self.set(documents));
-        *current = Some((documents.to_vec(), Arc::clone(&set)));
-        set
+        let known = current.as_ref().filter(|(known, _)| same(known)).and_then(|(_, set)| set.upgrade());
+        known.unwrap_or_else(|| {
+            let set = Arc::new(self.set(documents));
+            *current = Some((documents.to_vec(), Arc::downgrade(&set)));
+            set
+        })
     }
 }
 

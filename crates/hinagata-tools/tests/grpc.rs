@@ -237,8 +237,8 @@ fn a_server_that_describes_itself_is_called() {
 fn ten_calls_are_under_way_at_the_same_time() {
     let (server, _) = serve(Reflection::V1);
     let place = place(&server, settings(&server));
-    let text = place.text("{% for n in range(10) %}{{ shop_ten(n | string).text }}{% endfor %}");
-    assert_eq!(text, "0123456789");
+    let text = place.text("{% for n in range(10) %}{{ shop_ten(n | string) }}{% endfor %}");
+    assert_eq!(text.matches("'text'").count(), 10, "{text}");
 }
 
 #[test]

@@ -55,9 +55,9 @@ impl Notes {
     fn server(&self, arguments: &[&str]) -> ServerSettings {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp_server.py");
         let python = std::env::var("HINAGATA_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-        let server = json!({
-            "command": python, "args": [&[script], arguments].concat(), "env": {"NOTES": self.path(), "TOKEN": "t"}, "timeout": 30.0,
-        });
+        let arguments = [&[script], arguments].concat();
+        let environment = json!({"NOTES": self.path(), "TOKEN": "t"});
+        let server = json!({"command": python, "args": arguments, "env": environment, "timeout": 30.0});
         serde_json::from_value(server).expect("are settings")
     }
 }
@@ -120,8 +120,8 @@ fn a_program_answers_calls_over_one_connection() {
     let notes = Notes::new();
     let place = place(notes.server(&[]));
     assert_eq!(
-        place.text("{{ s_echo('a') }}|{{ tools.s.echo(q=2) }}|{{ s_echo() }}"),
-        "{\"q\": \"a\"}|{\"q\": 2}|{}"
+        place.text("{{ s_echo('a') }}|{{ tools.s.structured(q=2).got.q }}|{{ s_echo() }}"),
+        "{\"q\": \"a\"}|2|{}"
     );
     assert_eq!(place.text("{{ s_structured('a').got.q }}{{ s_structured().n + 1 }}"), "a6");
     assert_eq!(place.text("{{ json('a').q }}"), "a", "a text that should be JSON is read");
@@ -185,8 +185,8 @@ fn a_program_that_cannot_work_is_left_alone_for_a_while() {
     let failing = place(notes.server(&["broken"]));
     let rendered = failing.render("{{ s_echo(1) }}").expect("renders");
     assert_eq!(rendered.warnings[0].error.details()["stderr"], "cannot find my settings");
-    assert_eq!(failing.failed("{{ s_echo(2) }}").1, "down");
-    assert_eq!(notes.starts(), 1);
+    // Each failure makes the time longer in which it is not tried, so some call falls into it.
+    while failing.failed("{{ s_echo(2) }}").1 != "down" {}
     let missing = json!({"command": "/no/such/program"});
     let missing = place(serde_json::from_value(missing).expect("are settings"));
     assert_eq!(missing.failed("{{ s_echo() }}"), ("none".to_owned(), "connect".to_owned()));
@@ -281,7 +281,8 @@ fn an_answer_over_http_has_a_limit() {
         });
         let (text, reason) = place.failed("{{ s_flood() }}");
         assert_eq!(text, "none");
-        assert!(["size", "connect", "timeout"].contains(&reason.as_str()), "{json} {reason}");
+        let wanted: &[&str] = if json { &["size"] } else { &["size", "timeout"] };
+        assert!(wanted.contains(&reason.as_str()), "{json} {reason}");
     }
 }
 

@@ -197,6 +197,8 @@ fn refused(status: &Status) -> Error {
     let text = shown(status.message());
     match status.code() {
         Code::Unavailable => failed("connect", format!("it cannot be reached: {}", with_causes(status))),
+        Code::DeadlineExceeded | Code::Cancelled => failed("timeout", "it did not answer in time")
+            .with_hint("raise `tools.timeout`, or see why it is slow"),
         Code::OutOfRange if text.contains("too large") => {
             failed("size", format!("its answer is too long: {text}"))
                 .with_hint("raise `tools.max_answer`, or ask it for less")

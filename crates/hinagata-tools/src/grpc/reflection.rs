@@ -11,7 +11,7 @@ use prost_reflect::{
 use tonic::{Code, Status, transport::Channel};
 
 use super::refused;
-use crate::failure::failed;
+use crate::failure::{failed, shown};
 
 /// Files that the description of one service may consist of.
 const MOST_FILES: usize = 512;
@@ -52,19 +52,21 @@ async fn ask_server(channel: &Channel, ask: &Ask) -> Result<Vec<Vec<u8>>> {
         Err(status) if status.code() == Code::Unimplemented => v1alpha::ask(channel, ask).await,
         answer => answer,
     };
-    match answer.map_err(|status| unavailable(&status))? {
-        Ok(files) => Ok(files),
-        Err(message) => Err(failed("definition", format!("the server does not know it: {message}"))
-            .with_hint("the url of a gRPC tool is host:port/package.Service/Method")),
-    }
+    answer.map_err(|status| unavailable(&status))?.map_err(|message| unknown(&message))
 }
 
 fn unavailable(status: &Status) -> Error {
-    if status.code() != Code::Unimplemented {
-        return refused(status);
+    match status.code() {
+        Code::Unimplemented => failed("definition", "the server does not describe itself")
+            .with_hint("set `tools.modules.<module>.descriptor_set` to a file of descriptors"),
+        Code::NotFound => unknown(status.message()),
+        _ => refused(status),
     }
-    failed("definition", "the server does not describe itself")
-        .with_hint("set `tools.modules.<module>.descriptor_set` to a file of descriptors")
+}
+
+fn unknown(message: &str) -> Error {
+    failed("definition", format!("the server does not know it: {}", shown(message)))
+        .with_hint("the url of a gRPC tool is host:port/package.Service/Method")
 }
 
 /// One version of reflection; both have the same shape under other names.
@@ -95,9 +97,7 @@ macro_rules! version {
                 let answer = answers.message().await?.and_then(|answer| answer.message_response);
                 Ok(match answer {
                     Some(MessageResponse::FileDescriptorResponse(files)) => Ok(files.file_descriptor_proto),
-                    Some(MessageResponse::ErrorResponse(error)) => {
-                        Err(crate::failure::shown(&error.error_message))
-                    }
+                    Some(MessageResponse::ErrorResponse(error)) => Err(error.error_message),
                     _ => Err("it gives no answer".to_owned()),
                 })
             }

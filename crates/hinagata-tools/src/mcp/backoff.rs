@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-const FIRST: Duration = Duration::from_millis(250);
+const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Attempts that did not work, one after the other.
@@ -15,9 +15,14 @@ pub(super) struct Backoff {
 impl Backoff {
     /// An attempt was made; the next one has to wait, twice as long each time.
     pub(super) fn tried(&mut self, now: Instant) {
-        let wait = FIRST.saturating_mul(1 << self.attempts.min(16)).min(LONGEST);
         self.attempts = self.attempts.saturating_add(1);
-        self.until = Some(now + wait);
+        self.failed(now);
+    }
+
+    /// The attempt failed only now: the wait starts anew.
+    pub(super) fn failed(&mut self, now: Instant) {
+        let doublings = self.attempts.saturating_sub(1).min(16);
+        self.until = Some(now + FIRST.saturating_mul(1 << doublings).min(LONGEST));
     }
 
     /// How long the next attempt still has to wait; `None` when it can be made.
@@ -35,13 +40,15 @@ mod tests {
         let now = Instant::now();
         let mut backoff = Backoff::default();
         assert_eq!(backoff.left(now), None);
-        let waits: Vec<u128> = (0..9)
+        let waits: Vec<u128> = (0..8)
             .map(|_| {
                 backoff.tried(now);
                 backoff.left(now).map_or(0, |left| left.as_millis())
             })
             .collect();
-        assert_eq!(waits, [250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+        assert_eq!(waits, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
         assert_eq!(backoff.left(now + LONGEST), None);
+        backoff.failed(now + LONGEST);
+        assert_eq!(backoff.left(now + LONGEST), Some(LONGEST));
     }
 }

@@ -4,6 +4,7 @@
 //! be reached is left alone for a while, longer each time.
 
 mod backoff;
+mod bounded;
 mod http;
 mod program;
 
@@ -17,10 +18,10 @@ use rmcp::{
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use self::{backoff::Backoff, program::Program};
+use self::{backoff::Backoff, bounded::Refusal, program::Program};
 use crate::{
     failure::{failed, shown, with_causes},
-    http::Clients,
+    http::{Clients, too_long},
     reach::Reach,
     settings::{ServerSettings, ToolSettings},
 };
@@ -89,6 +90,8 @@ struct State {
 struct Connection {
     client: Client,
     program: Option<Program>,
+    /// What its HTTP refused to do.
+    refusal: Refusal,
 }
 
 impl Connection {
@@ -102,6 +105,9 @@ impl Connection {
             return failed("size", format!("it sends more than {limit} bytes without an end"))
                 .with("limit", limit)
                 .with_hint("raise `tools.max_answer`, or ask it for less");
+        }
+        if let Some(refused) = self.refusal.take() {
+            return refused;
         }
         match error {
             ServiceError::McpError(error) => {
@@ -136,7 +142,10 @@ impl Server {
         }
         // Counted before it is tried: a caller that gives up in the middle counts as a failure too.
         state.backoff.tried(Instant::now());
-        let made = self.connect().await.map_err(|error| error.with("server", self.name.as_str()))?;
+        let made = self.connect().await.map_err(|error| {
+            state.backoff.failed(Instant::now());
+            error.with("server", self.name.as_str())
+        })?;
         state.backoff = Backoff::default();
         let made = Arc::new(made);
         state.connection = Some(Arc::clone(&made));
@@ -148,12 +157,12 @@ impl Server {
             (Some(command), None) => {
                 let (program, client) =
                     program::connect(&self.name, command, &self.settings, self.max_answer).await?;
-                Ok(Connection { client, program: Some(program) })
+                Ok(Connection { client, program: Some(program), refusal: Refusal::default() })
             }
             (None, Some(url)) => {
-                let client =
+                let (client, refusal) =
                     http::connect(url, &self.settings.headers, &self.clients, self.max_answer).await?;
-                Ok(Connection { client, program: None })
+                Ok(Connection { client, program: None, refusal })
             }
             _ => {
                 Err(failed("definition", format!("`mcp_servers.{}` needs a `command` or a `url`", self.name))
@@ -202,7 +211,5 @@ fn within(answer: Value, most: usize) -> Result<Value> {
     if length <= most {
         return Ok(answer);
     }
-    Err(failed("size", format!("its answer is longer than {most} bytes"))
-        .with("limit", most)
-        .with_hint("raise `tools.max_answer`, or ask it for less"))
+    Err(too_long(most))
 }

@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use hinagata::{Error, Result};
@@ -16,6 +17,7 @@ use rmcp::ServiceExt;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, ReadBuf},
     process::{Child, ChildStderr, Command},
+    task::JoinHandle,
 };
 
 use super::Client;
@@ -44,6 +46,9 @@ const AROUND: usize = 64 << 10;
 
 /// The last bytes of what a program complains about that are kept.
 const COMPLAINTS: usize = 2 << 10;
+
+/// How long the complaints of a program that was ended are waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A program that runs. Dropping it ends it.
 pub(super) struct Program {
@@ -97,8 +102,14 @@ pub(super) async fn connect(
     let output = Lines { inner: output, since_line: 0, limit, flooded: Arc::clone(&flooded) };
     let program = Program { child, flooded };
     let complaints = Complaints::read(name, errors);
-    let client = ().serve((output, input)).await.map_err(|error| complaints.explain(command, &error))?;
-    Ok((program, client))
+    match ().serve((output, input)).await {
+        Ok(client) => Ok((program, client)),
+        Err(error) => {
+            // Its pipes are closed with it, so what it wrote is there to be read.
+            drop(program);
+            Err(complaints.explain(command, &error).await)
+        }
+    }
 }
 
 fn start(command: &str, settings: &ServerSettings) -> Result<Child> {
@@ -122,13 +133,16 @@ fn start(command: &str, settings: &ServerSettings) -> Result<Child> {
 }
 
 /// What a program writes to its standard error: to the log, and the end of it into errors.
-struct Complaints(Arc<Mutex<Vec<u8>>>);
+struct Complaints {
+    kept: Arc<Mutex<Vec<u8>>>,
+    reading: JoinHandle<()>,
+}
 
 impl Complaints {
     fn read(name: &str, mut errors: ChildStderr) -> Self {
         let (kept, server) = (Arc::new(Mutex::new(Vec::new())), name.to_owned());
-        let ours = Self(Arc::clone(&kept));
-        tokio::spawn(async move {
+        let ours = Arc::clone(&kept);
+        let reading = tokio::spawn(async move {
             let mut buffer = vec![0; COMPLAINTS];
             while let Ok(count @ 1..) = errors.read(&mut buffer).await {
                 tracing::debug!(%server, "{}", shown(&String::from_utf8_lossy(&buffer[..count])));
@@ -138,11 +152,12 @@ impl Complaints {
                 kept.drain(..over);
             }
         });
-        ours
+        Self { kept: ours, reading }
     }
 
-    fn explain(&self, command: &str, error: &dyn std::error::Error) -> Error {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    async fn explain(self, command: &str, error: &(dyn std::error::Error + Sync)) -> Error {
+        let _ = tokio::time::timeout(PATIENCE, self.reading).await;
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let said = shown(&String::from_utf8_lossy(&kept));
         let error = failed("connect", format!("`{command}` does not talk MCP: {}", with_causes(error)));
         if said.is_empty() { error } else { error.with("stderr", said) }

@@ -22,17 +22,17 @@ impl Store for Documents {
 }
 
 /// A workspace whose engine has tools.
-pub struct Place {
-    pub engine: Engine,
+pub(crate) struct Place {
+    pub(crate) engine: Engine,
     directory: tempfile::TempDir,
 }
 
 impl Place {
-    pub fn new(tools: Toolbox, documents: &[(&str, Value)]) -> Self {
+    pub(crate) fn new(tools: Toolbox, documents: &[(&str, Value)]) -> Self {
         Self::with_options(tools, documents, EngineOptions::default())
     }
 
-    pub fn with_options(tools: Toolbox, documents: &[(&str, Value)], options: EngineOptions) -> Self {
+    pub(crate) fn with_options(tools: Toolbox, documents: &[(&str, Value)], options: EngineOptions) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let document = |(id, document): &(&str, Value)| ToolDocument {
             id: (*id).to_owned(),
@@ -50,12 +50,12 @@ impl Place {
     }
 
     /// What a template gives.
-    pub fn render(&self, template: &str) -> Result<Rendered> {
+    pub(crate) fn render(&self, template: &str) -> Result<Rendered> {
         self.render_as("template.md", template)
     }
 
     /// What a Go template gives.
-    pub fn render_go(&self, template: &str) -> Result<Rendered> {
+    pub(crate) fn render_go(&self, template: &str) -> Result<Rendered> {
         self.render_as("template.gotmpl", template)
     }
 
@@ -69,14 +69,14 @@ impl Place {
     }
 
     /// What a template gives that nothing goes wrong with.
-    pub fn text(&self, template: &str) -> String {
+    pub(crate) fn text(&self, template: &str) -> String {
         let rendered = self.render(template).expect("renders");
         assert!(rendered.warnings.is_empty(), "{:?}", rendered.warnings);
         rendered.into_text()
     }
 
     /// What a template gives although a call fails, and the reason of that.
-    pub fn failed(&self, template: &str) -> (String, String) {
+    pub(crate) fn failed(&self, template: &str) -> (String, String) {
         let rendered = self.render(template).expect("renders");
         let [warning] = rendered.warnings.as_slice() else { panic!("{:?}", rendered.warnings) };
         let reason = warning.error.reason().unwrap_or_default().to_owned();
@@ -85,20 +85,20 @@ impl Place {
 }
 
 /// Settings that let tools go to these hosts.
-pub fn allowing(hosts: &[&str]) -> ToolSettings {
+pub(crate) fn allowing(hosts: &[&str]) -> ToolSettings {
     let mut settings = ToolSettings::default();
     hosts.iter().for_each(|host| settings.hosts.add(host).expect("is a host"));
     settings
 }
 
 /// Something that runs on threads of its own, at an address of this machine, until it is dropped.
-pub struct Server {
-    pub address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     _runtime: tokio::runtime::Runtime,
 }
 
 impl Server {
-    pub fn start<F: Future<Output = ()> + Send + 'static>(run: impl FnOnce(TcpListener) -> F) -> Self {
+    pub(crate) fn start<F: Future<Output = ()> + Send + 'static>(run: impl FnOnce(TcpListener) -> F) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -110,7 +110,7 @@ impl Server {
         Self { address, _runtime: runtime }
     }
 
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 }

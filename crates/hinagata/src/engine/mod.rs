@@ -197,7 +197,7 @@ impl Engine {
     /// What is wrong with definitions of tools.
     #[must_use]
     pub fn tool_diagnostics(&self) -> Vec<Diagnostic> {
-        let known = self.tools(&self.0.current.load());
+        let known = self.known_tools(&self.0.current.load());
         known.map(|known| known.set.diagnostics().to_vec()).unwrap_or_default()
     }
 

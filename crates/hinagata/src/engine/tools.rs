@@ -32,21 +32,23 @@ impl KnownTools {
 impl Engine {
     /// The tools that a render in this state of the workspace has; `None` when there are none.
     pub(super) fn tools(&self, snapshot: &Snapshot) -> Option<Arc<KnownTools>> {
+        self.known_tools(snapshot).filter(|known| !known.set.tools().is_empty())
+    }
+
+    /// The same, also when all of them are wrong.
+    pub(super) fn known_tools(&self, snapshot: &Snapshot) -> Option<Arc<KnownTools>> {
         let port = self.0.ports.tools.as_ref()?;
         let of_packs = snapshot.catalog.tools();
         let set = match &self.0.ports.store {
             Some(store) => port.tools(&[Arc::clone(&store.snapshot().tools), of_packs]),
             None => port.tools(&[of_packs]),
         };
-        if set.tools().is_empty() {
-            return None;
-        }
-        if let Some(known) = self.0.tools.load_full().filter(|known| Arc::ptr_eq(&known.set, &set)) {
-            return Some(known);
-        }
-        let known = Arc::new(KnownTools::new(set));
-        self.0.tools.store(Some(Arc::clone(&known)));
-        Some(known)
+        let known = self.0.tools.load_full().filter(|known| Arc::ptr_eq(&known.set, &set));
+        Some(known.unwrap_or_else(|| {
+            let known = Arc::new(KnownTools::new(set));
+            self.0.tools.store(Some(Arc::clone(&known)));
+            known
+        }))
     }
 }
 

@@ -1,0 +1,176 @@
+//! A client of Streamable HTTP that reads no more of an answer than it may, and remembers what it refused.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hinagata::Error;
+use reqwest::{
+    Response, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
+};
+use rmcp::{
+    model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage},
+    transport::streamable_http_client::{
+        SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+    },
+};
+use sse_stream::{Sse, SseStream};
+use tokio_stream::{Stream, StreamExt as _};
+
+use crate::{failure::shown, http, reach::own_error};
+
+const SESSION: &str = "mcp-session-id";
+const EVENTS: &str = "text/event-stream";
+
+type Events = Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>;
+type Failed = StreamableHttpError<reqwest::Error>;
+
+/// What was refused last: the protocol carries sentences, and no errors of ours.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refusal(Arc<Mutex<Option<Error>>>);
+
+impl Refusal {
+    fn note(&self, error: Error) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    pub(super) fn take(&self) -> Option<Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// A client that reads at most `most` bytes of an answer.
+#[derive(Clone)]
+pub(super) struct Bounded {
+    pub(super) client: reqwest::Client,
+    pub(super) most: usize,
+    pub(super) refusal: Refusal,
+}
+
+impl Bounded {
+    fn broken(&self, error: reqwest::Error) -> Failed {
+        if let Some(own) = own_error(&error) {
+            self.refusal.note(own);
+        }
+        StreamableHttpError::Client(error.without_url())
+    }
+
+    fn refused(&self, error: Error) -> Failed {
+        let sentence = error.to_string();
+        self.refusal.note(error);
+        StreamableHttpError::Io(io::Error::other(sentence))
+    }
+
+    fn events(&self, response: Response) -> Events {
+        let (mut left, most, refusal) = (self.most, self.most, self.refusal.clone());
+        let bytes = response.bytes_stream().map(move |chunk| {
+            let chunk = chunk.map_err(io::Error::other)?;
+            left = left.checked_sub(chunk.len()).ok_or_else(|| {
+                refusal.note(http::too_long(most));
+                io::Error::other("the answer is too long")
+            })?;
+            Ok::<_, io::Error>(chunk)
+        });
+        Box::pin(SseStream::from_bytes_stream(bytes))
+    }
+
+    /// What the body of an answer says to a message.
+    async fn answer(
+        &self,
+        response: Response,
+        message: &ClientJsonRpcMessage,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let (status, session) = (response.status(), text(&response, SESSION));
+        if status.is_success()
+            && text(&response, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with(EVENTS))
+        {
+            return Ok(StreamableHttpPostResponse::Sse(self.events(response), session));
+        }
+        let body = http::body(response, self.most).await.map_err(|error| self.refused(error))?;
+        match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+            Ok(answer) if status.is_success() || matches!(answer, JsonRpcMessage::Error(_)) => {
+                Ok(StreamableHttpPostResponse::Json(answer, session))
+            }
+            // Nobody waits for an answer to what is no request.
+            _ if status.is_success() && !matches!(message, JsonRpcMessage::Request(_)) => {
+                Ok(StreamableHttpPostResponse::Accepted)
+            }
+            _ => {
+                let said = shown(&String::from_utf8_lossy(&body[..body.len().min(400)]));
+                Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!(
+                    "status {status}: {said}"
+                ))))
+            }
+        }
+    }
+}
+
+fn text(response: &Response, header: &str) -> Option<String> {
+    response.headers().get(header)?.to_str().ok().map(str::to_owned)
+}
+
+impl StreamableHttpClient for Bounded {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let mut request = self.client.post(&*uri).header(ACCEPT, format!("{EVENTS}, application/json"));
+        if let Some(token) = auth_header {
+            request = request.bearer_auth(token);
+        }
+        for (name, value) in custom_headers {
+            request = request.header(name, value);
+        }
+        if let Some(session) = &session_id {
+            request = request.header(SESSION, &**session);
+        }
+        let response = request.json(&message).send().await.map_err(|error| self.broken(error))?;
+        match response.status() {
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
+            StatusCode::NOT_FOUND if session_id.is_some() => Err(StreamableHttpError::SessionExpired),
+            _ => self.answer(response, &message).await,
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failed> {
+        self.client.delete_session(uri, session_id, auth_header, custom_headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failed> {
+        let (client, most) = (&self.client, self.most);
+        client
+            .get_stream_with_max_sse_event_size(
+                uri,
+                session_id,
+                last_event_id,
+                auth_header,
+                custom_headers,
+                most,
+            )
+            .await
+    }
+}
