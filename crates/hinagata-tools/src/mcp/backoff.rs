@@ -13,16 +13,10 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// An attempt was made; the next one has to wait, twice as long each time.
-    pub(super) fn tried(&mut self, now: Instant) {
-        self.attempts = self.attempts.saturating_add(1);
-        self.failed(now);
-    }
-
-    /// The attempt failed only now: the wait starts anew.
+    /// An attempt failed; the next one has to wait, twice as long each time.
     pub(super) fn failed(&mut self, now: Instant) {
-        let doublings = self.attempts.saturating_sub(1).min(16);
-        self.until = Some(now + FIRST.saturating_mul(1 << doublings).min(LONGEST));
+        self.until = Some(now + FIRST.saturating_mul(1 << self.attempts.min(16)).min(LONGEST));
+        self.attempts = self.attempts.saturating_add(1);
     }
 
     /// How long the next attempt still has to wait; `None` when it can be made.
@@ -42,13 +36,11 @@ mod tests {
         assert_eq!(backoff.left(now), None);
         let waits: Vec<u128> = (0..8)
             .map(|_| {
-                backoff.tried(now);
+                backoff.failed(now);
                 backoff.left(now).map_or(0, |left| left.as_millis())
             })
             .collect();
         assert_eq!(waits, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
         assert_eq!(backoff.left(now + LONGEST), None);
-        backoff.failed(now + LONGEST);
-        assert_eq!(backoff.left(now + LONGEST), Some(LONGEST));
     }
 }

@@ -8,7 +8,11 @@ mod bounded;
 mod http;
 mod program;
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use hinagata::{Error, Result};
 use rmcp::{
@@ -16,7 +20,7 @@ use rmcp::{
     model::{CallToolRequestParams, CallToolResult},
 };
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::timeout};
 
 use self::{backoff::Backoff, bounded::Refusal, program::Program};
 use crate::{
@@ -26,11 +30,14 @@ use crate::{
     settings::{ServerSettings, ToolSettings},
 };
 
+/// Time that a server may take to start.
+const START: Duration = Duration::from_secs(60);
+
 /// A connection that works.
 type Client = rmcp::service::RunningService<rmcp::RoleClient, ()>;
 
 /// All servers of the settings.
-pub(crate) struct Servers(BTreeMap<String, Server>);
+pub(crate) struct Servers(BTreeMap<String, Arc<Server>>);
 
 impl Servers {
     pub(crate) fn new(settings: &ToolSettings, reach: Reach) -> Self {
@@ -43,7 +50,7 @@ impl Servers {
                 clients: Arc::clone(&clients),
                 state: Mutex::default(),
             };
-            (name.clone(), server)
+            (name.clone(), Arc::new(server))
         };
         Self(settings.servers.iter().map(server).collect())
     }
@@ -120,7 +127,7 @@ impl Connection {
 }
 
 impl Server {
-    async fn call(&self, parameters: CallToolRequestParams) -> Result<CallToolResult> {
+    async fn call(self: &Arc<Self>, parameters: CallToolRequestParams) -> Result<CallToolResult> {
         let connection = self.connection().await?;
         let result = connection.client.call_tool(parameters).await;
         result
@@ -129,7 +136,14 @@ impl Server {
     }
 
     /// The connection; made now where there is none that works.
-    async fn connection(&self) -> Result<Arc<Connection>> {
+    async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>> {
+        let server = Arc::clone(self);
+        // Not as a part of the call: a server may need longer to start than a caller waits for its answer.
+        let making = tokio::spawn(async move { server.connected().await });
+        making.await.unwrap_or_else(|_| Err(failed("runtime", "the tools are shut down")))
+    }
+
+    async fn connected(&self) -> Result<Arc<Connection>> {
         // Held while the connection is made: everybody else waits for the same one.
         let mut state = self.state.lock().await;
         if let Some(connection) = state.connection.as_ref().filter(|known| !known.is_broken()) {
@@ -140,9 +154,9 @@ impl Server {
             let message = format!("the server `{}` failed, and is tried again in {left:.1?}", self.name);
             return Err(failed("down", message).with("server", self.name.as_str()));
         }
-        // Counted before it is tried: a caller that gives up in the middle counts as a failure too.
-        state.backoff.tried(Instant::now());
-        let made = self.connect().await.map_err(|error| {
+        let slow = || failed("timeout", format!("the server `{}` does not start", self.name));
+        let made = timeout(START, self.connect()).await.unwrap_or_else(|_| Err(slow()));
+        let made = made.map_err(|error| {
             state.backoff.failed(Instant::now());
             error.with("server", self.name.as_str())
         })?;
