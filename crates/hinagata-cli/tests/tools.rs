@@ -93,3 +93,29 @@ fn a_prompt_calls_the_tool_of_an_approved_pack() {
     assert_eq!(text.trim_end(), "<>");
     assert!(warnings.contains("do not trust"), "{warnings}");
 }
+
+#[test]
+fn the_tool_of_a_pack_takes_the_place_of_another_if_the_user_says_so() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let root = place.path();
+    write(root, "hinagata.toml", "");
+    write(root, "user_data/packs/loud/pack.json", r#"{"pack_id": "loud"}"#);
+    write(root, "user_data/packs/loud/tools/shout.json", r#"{"url": "/shout", "default": "LOUD"}"#);
+    write(
+        root,
+        "user_data/packs/calm/pack.json",
+        r#"{"pack_id": "calm", "replaces": {"tools": {"loud.shout": "calm.whisper"}}}"#,
+    );
+    write(root, "user_data/packs/calm/tools/whisper.json", r#"{"url": "/whisper", "default": "calm"}"#);
+    write(root, "user_data/shared/prompts/p/template.md", "{{ loud_shout() }} {{ calm_whisper() }}");
+    // Nobody answers either of them: what is seen are their defaults.
+    let text = || printed(&hina(root, &["render", "p"])).0.trim_end().to_owned();
+    assert!(hina(root, &["pack", "approve", "loud"]).status.success());
+    let (_, told) = printed(&hina(root, &["pack", "approve", "calm"]));
+    assert!(told.contains("It proposes to replace `loud.shout`"), "{told}");
+    assert_eq!(text(), "LOUD calm");
+    assert!(hina(root, &["pack", "approve", "calm", "--accept", "loud.shout"]).status.success());
+    assert_eq!(text(), "calm calm");
+    assert!(hina(root, &["pack", "approve", "calm", "--decline", "loud.shout"]).status.success());
+    assert_eq!(text(), "LOUD calm");
+}

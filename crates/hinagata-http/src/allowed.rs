@@ -46,14 +46,52 @@ impl Allowed {
     where
         I: IntoIterator<Item: AsRef<str>>,
     {
-        let one = |text: &str| {
-            entry(text).ok_or_else(|| {
-                Error::Invalid(format!(
-                    "`{text}` is no host: write it like `api.example.com`, `*.example.com`, `10.0.0.0/8` or `localhost:8080`"
-                ))
-            })
-        };
-        entries.into_iter().map(|text| one(text.as_ref())).collect::<Result<_, _>>().map(Self)
+        let mut all = Self::default();
+        entries.into_iter().try_for_each(|text| all.add(text.as_ref()))?;
+        Ok(all)
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for one of another form.
+    pub fn add(&mut self, text: &str) -> Result<(), Error> {
+        let entry = entry(text).ok_or_else(|| {
+            Error::Invalid(format!(
+                "`{text}` is no host: write it like `api.example.com`, `*.example.com`, `10.0.0.0/8` or `localhost:8080`"
+            ))
+        })?;
+        self.0.push(entry);
+        Ok(())
+    }
+
+    /// Whether `host`, a name or an address, is listed for `port`, as far as that can be told before its name is looked up.
+    #[must_use]
+    pub fn has_host(&self, host: &str, port: u16) -> bool {
+        self.lists(host, Some(port))
+    }
+
+    /// Whether `name`, which is listed, may stand for `address` at `port`.
+    #[must_use]
+    pub fn has_answer(&self, name: &str, address: IpAddr, port: u16) -> bool {
+        is_public(address) || self.lists_private(name, address, Some(port))
+    }
+
+    fn lists(&self, host: &str, port: Option<u16>) -> bool {
+        match address_of(host) {
+            Some(address) => self.lists_address(address, port),
+            None => self.lists_name(&canonical(host), port),
+        }
+    }
+
+    /// Whether a private address is listed beside the name that leads to it.
+    fn lists_private(&self, name: &str, address: IpAddr, port: Option<u16>) -> bool {
+        let is_here = address.is_loopback() && canonical(name) == "localhost";
+        self.0.iter().filter(|entry| entry.has_port(port)).any(|entry| match &entry.host {
+            Host::Network(network, bits) => contains(*network, *bits, address),
+            Host::Name(listed) => is_here && listed == "localhost",
+            Host::Any | Host::Below(_) => false,
+        })
     }
 
     /// Whether a request may go to `url`, as far as that can be told before its name is looked up.
@@ -63,11 +101,7 @@ impl Allowed {
         }
         let host = url.host_str().ok_or_else(|| Error::Invalid(format!("`{url}` names no host")))?;
         let port = url.port_or_known_default();
-        let listed = match address_of(host) {
-            Some(address) => self.lists_address(address, port),
-            None => self.lists_name(&canonical(host), port),
-        };
-        listed.then_some(()).ok_or_else(|| {
+        self.lists(host, port).then_some(()).ok_or_else(|| {
             let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
             Error::Forbidden(format!("`{host}{port}` is not among the allowed hosts"))
         })
@@ -262,6 +296,19 @@ mod tests {
         ] {
             assert!(Allowed::parse([text]).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_port_decides_about_an_address_where_it_is_known() {
+        let allowed = Allowed::parse(["example.com", "10.0.0.1:80", "localhost:3000"]).expect("are hosts");
+        let answers = |name: &str, address: &str, port| {
+            allowed.has_answer(name, address.parse().expect("is an address"), port)
+        };
+        assert!(answers("example.com", "10.0.0.1", 80) && !answers("example.com", "10.0.0.1", 22));
+        assert!(answers("localhost", "127.0.0.1", 3000) && !answers("localhost", "127.0.0.1", 22));
+        assert!(!answers("example.com", "127.0.0.1", 3000) && answers("example.com", "8.8.8.8", 22));
+        assert!(allowed.has_host("10.0.0.1", 80) && allowed.has_host("[::1]", 3000));
+        assert!(!allowed.has_host("10.0.0.1", 81) && !allowed.has_host("8.8.8.8", 80));
     }
 
     proptest! {

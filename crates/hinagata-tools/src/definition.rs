@@ -199,7 +199,12 @@ mod tests {
     use super::*;
 
     fn read(id: &str, document: Value) -> Result<ToolDefinition> {
-        ToolDefinition::read(&ToolDocument { id: id.to_owned(), origin: "here".to_owned(), document })
+        ToolDefinition::read(&ToolDocument {
+            id: id.to_owned(),
+            origin: "here".to_owned(),
+            document,
+            replaces: false,
+        })
     }
 
     #[test]

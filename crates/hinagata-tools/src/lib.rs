@@ -23,7 +23,6 @@ mod failure;
 mod fallback;
 #[cfg(feature = "grpc")]
 mod grpc;
-mod hosts;
 mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -35,7 +34,7 @@ mod settings;
 mod toolbox;
 
 pub use definition::{CallKind, TOOL_SCHEMA, ToolDefinition, check_document};
-pub use hosts::{AllowedHosts, is_public};
+pub use hinagata_http::Allowed;
 pub use reach::{Names, SystemNames};
 pub use set::function_name;
 pub use settings::{Headers, ModuleSettings, Secret, ServerSettings, ToolSettings};

@@ -8,9 +8,10 @@ use std::{
 };
 
 use hinagata::{Error, Result, ports::Waiting};
+use hinagata_http::Allowed;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::{failure::failed, hosts::AllowedHosts};
+use crate::failure::failed;
 
 /// Finds the addresses of a name.
 pub trait Names: Send + Sync {
@@ -34,12 +35,12 @@ impl Names for SystemNames {
 /// The list of hosts together with what finds their addresses.
 #[derive(Clone)]
 pub(crate) struct Reach {
-    hosts: Arc<AllowedHosts>,
+    hosts: Arc<Allowed>,
     names: Arc<dyn Names>,
 }
 
 impl Reach {
-    pub(crate) fn new(hosts: AllowedHosts, names: Arc<dyn Names>) -> Self {
+    pub(crate) fn new(hosts: Allowed, names: Arc<dyn Names>) -> Self {
         Self { hosts: Arc::new(hosts), names }
     }
 
@@ -63,13 +64,13 @@ impl Reach {
     pub(crate) async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>> {
         self.permit(host, port)?;
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let found = match bare.parse::<IpAddr>() {
-            Ok(address) => vec![address],
-            Err(_) => self.names.look_up(bare).await.map_err(|error| {
-                failed("connect", format!("the address of `{host}` cannot be found: {error}"))
-            })?,
-        };
-        let allowed = found.iter().filter(|address| self.hosts.has_address(**address, port));
+        if let Ok(address) = bare.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(address, port)]);
+        }
+        let found = self.names.look_up(bare).await.map_err(|error| {
+            failed("connect", format!("the address of `{host}` cannot be found: {error}"))
+        })?;
+        let allowed = found.iter().filter(|address| self.hosts.has_answer(bare, **address, port));
         let allowed: Vec<SocketAddr> = allowed.map(|address| SocketAddr::new(*address, port)).collect();
         match (allowed.is_empty(), found.first()) {
             (false, _) => Ok(allowed),

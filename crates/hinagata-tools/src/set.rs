@@ -1,7 +1,7 @@
 //! Tools by the names of their functions.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -21,6 +21,8 @@ pub(crate) struct Named {
     pub(crate) definitions: HashMap<String, ToolDefinition>,
     pub(crate) functions: BTreeMap<String, Arc<Tool>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Those that another one took the place of.
+    replaced: HashSet<String>,
 }
 
 impl Named {
@@ -41,6 +43,9 @@ impl Named {
 
     fn add(&mut self, document: &ToolDocument, definition: ToolDefinition) -> Option<Arc<Tool>> {
         let name = function_name(&document.id);
+        if self.replaced.contains(&document.id) {
+            return None;
+        }
         let problem = if self.definitions.contains_key(&document.id) {
             Some(format!("there is a tool `{}` already, which stays", document.id))
         } else if is_taken_by_language(&name) {
@@ -56,6 +61,9 @@ impl Named {
                 .with_hint("give it another key or file name");
             self.diagnostics.push(Diagnostic::error(&document.origin, error));
             return None;
+        }
+        if document.replaces {
+            self.replaced.insert(document.id.clone());
         }
         let tool = Arc::new(definition.tool.clone());
         self.functions.insert(name, Arc::clone(&tool));
@@ -107,6 +115,7 @@ mod tests {
             id: (*id).to_owned(),
             origin: format!("key {id}"),
             document: json!({"url": "/x"}),
+            replaces: false,
         };
         Named::read(&ids.iter().map(document).collect::<Vec<_>>())
     }
@@ -145,5 +154,19 @@ mod tests {
         assert_eq!(found.functions.keys().collect::<Vec<_>>(), ["fine"]);
         assert_eq!(found.diagnostics.len(), 7);
         assert!(found.diagnostics.iter().all(|found| found.error.reason() == Some("tool_name")));
+    }
+
+    #[test]
+    fn what_takes_the_place_of_another_has_its_name() {
+        let document = |replaces: bool, url: &str| ToolDocument {
+            id: "a.b".to_owned(),
+            origin: "here".to_owned(),
+            document: json!({"url": url}),
+            replaces,
+        };
+        let found = Named::read(&[document(true, "/new"), document(false, "/old")]);
+        assert!(found.diagnostics.is_empty(), "{:?}", found.diagnostics);
+        let call = crate::CallKind::Restful { method: "POST".to_owned(), url: "/new".to_owned() };
+        assert_eq!((found.functions.len(), &found.definitions["a.b"].call), (1, &call));
     }
 }

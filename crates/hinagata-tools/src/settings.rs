@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, env, fmt, time::Duration};
 
 use hinagata::{Error, Result, Settings};
+use hinagata_http::Allowed;
 use reqwest::{
     Url,
     header::{HeaderMap, HeaderName, HeaderValue},
@@ -10,7 +11,7 @@ use reqwest::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{failure::failed, hosts::AllowedHosts};
+use crate::failure::failed;
 
 /// What the settings say about tools.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ pub struct ToolSettings {
     /// Servers of MCP, by name.
     pub servers: BTreeMap<String, ServerSettings>,
     /// Where tools may go.
-    pub hosts: AllowedHosts,
+    pub hosts: Allowed,
     /// Time of one call.
     pub timeout: Duration,
     /// Bytes of one answer.
@@ -136,7 +137,7 @@ impl Default for ToolSettings {
             base_url: None,
             modules: BTreeMap::new(),
             servers: BTreeMap::new(),
-            hosts: AllowedHosts::default(),
+            hosts: Allowed::default(),
             timeout: Duration::from_secs(10),
             max_answer: 1 << 20,
             concurrency: 64,
@@ -158,13 +159,13 @@ impl ToolSettings {
             base_url: settings.text("tools.base_url").map(str::to_owned),
             modules: section("tools.modules", settings.section("tools.modules"))?,
             servers: section("mcp_servers", settings.section("mcp_servers"))?,
-            hosts: AllowedHosts::default(),
+            hosts: Allowed::default(),
             timeout: settings.time("tools.timeout").unwrap_or(default.timeout),
             max_answer: count("tools.max_answer", default.max_answer),
             concurrency: count("tools.concurrency", default.concurrency).max(1),
         };
         for entry in settings.texts("tools.allowed_hosts") {
-            read.hosts.add(&entry).map_err(|error| error.with("setting", "tools.allowed_hosts"))?;
+            allow(&mut read.hosts, "tools.allowed_hosts", &entry)?;
         }
         read.allow_addresses()?;
         Ok(read)
@@ -185,7 +186,7 @@ impl ToolSettings {
             .filter_map(|(name, server)| Some((format!("mcp_servers.{name}.url"), server.url.as_ref()?)));
         for (setting, url) in own.chain(modules).chain(servers).collect::<Vec<_>>() {
             let entry = entry_of(url).map_err(|error| error.with("setting", setting.as_str()))?;
-            self.hosts.add(&entry).map_err(|error| error.with("setting", setting.as_str()))?;
+            allow(&mut self.hosts, &setting, &entry)?;
         }
         Ok(())
     }
@@ -201,6 +202,14 @@ impl ToolSettings {
     pub fn base_url(&self, module: Option<&str>) -> Option<&str> {
         self.module(module).and_then(|module| module.base_url.as_deref()).or(self.base_url.as_deref())
     }
+}
+
+/// Lets tools go to the host that a setting names.
+fn allow(hosts: &mut Allowed, setting: &str, host: &str) -> Result<()> {
+    let wrong = |error: hinagata_http::Error| {
+        Error::definition("settings", error.to_string()).with("setting", setting)
+    };
+    hosts.add(host).map_err(wrong)
 }
 
 /// The entry of the list of hosts that an address stands for.

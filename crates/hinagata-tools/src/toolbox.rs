@@ -78,7 +78,7 @@ impl Toolbox {
     }
 
     fn set(&self, documents: &[ToolDocuments]) -> Set {
-        let Named { definitions, functions, mut diagnostics } =
+        let Named { definitions, functions, mut diagnostics, .. } =
             Named::read(documents.iter().flat_map(|documents| documents.iter()));
         let mut entries = HashMap::new();
         for (id, definition) in definitions {

@@ -255,7 +255,7 @@ fn http_server(json: bool) -> Server {
     Server::start(|listener| async move { axum::serve(listener, routes).await.expect("serves") })
 }
 
-fn at(url: String) -> ServerSettings {
+fn at(url: &str) -> ServerSettings {
     let settings = json!({"url": url, "headers": {"X-Key": "sesame"}});
     serde_json::from_value(settings).expect("are settings")
 }
@@ -264,7 +264,7 @@ fn at(url: String) -> ServerSettings {
 fn a_server_over_http_answers_many_calls_at_the_same_time() {
     for json in [false, true] {
         let server = http_server(json);
-        let place = place(at(server.url("/mcp")));
+        let place = place(at(&server.url("/mcp")));
         assert_eq!(place.text("{{ s_echo('a') }}"), "{\"q\":\"a\"}sesame", "{json}");
         let ten = place.text("{% for n in range(10) %}{{ s_ten(n) }}{% endfor %}");
         assert_eq!(ten.matches("sesame").count(), 10, "{json} {ten}");
@@ -275,7 +275,7 @@ fn a_server_over_http_answers_many_calls_at_the_same_time() {
 fn an_answer_over_http_has_a_limit() {
     for json in [false, true] {
         let server = http_server(json);
-        let place = place_with(at(server.url("/mcp")), |settings| {
+        let place = place_with(at(&server.url("/mcp")), |settings| {
             settings.max_answer = 64 << 10;
             settings.timeout = std::time::Duration::from_secs(1);
         });
@@ -289,9 +289,8 @@ fn an_answer_over_http_has_a_limit() {
 #[test]
 fn a_server_over_http_is_reached_only_where_it_may_be() {
     let server = http_server(true);
-    let place = place_with(at(server.url("/mcp")), |settings| {
-        settings.hosts = hinagata_tools::AllowedHosts::default()
-    });
+    let place =
+        place_with(at(&server.url("/mcp")), |settings| settings.hosts = hinagata_tools::Allowed::default());
     assert_eq!(place.failed("{{ s_echo() }}"), ("none".to_owned(), "host".to_owned()));
     let elsewhere = server.url("/mcp");
     let leading = axum::Router::new().route(
@@ -300,6 +299,6 @@ fn a_server_over_http_is_reached_only_where_it_may_be() {
     );
     let leading =
         Server::start(|listener| async move { axum::serve(listener, leading).await.expect("serves") });
-    let place = self::place(at(leading.url("/mcp")));
+    let place = self::place(at(&leading.url("/mcp")));
     assert_eq!(place.failed("{{ s_echo() }}"), ("none".to_owned(), "redirect".to_owned()));
 }

@@ -253,6 +253,24 @@ impl Catalog {
         Ok(self.reload())
     }
 
+    /// Records that the tool of a pack in the file `source` takes the place of `tool`, or with `None` that none does.
+    pub(crate) fn set_tool_resolution(
+        &self,
+        tool: &str,
+        source: Option<&str>,
+        now: SystemTime,
+    ) -> Result<Self> {
+        let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
+        let choice = source.map(|source| Resolution {
+            source: source.to_owned(),
+            resolved_at: Some(resolution::utc(now)),
+            candidates: vec![source.to_owned()],
+            unknown: serde_json::Map::new(),
+        });
+        resolution::record_tool(&directory, tool, choice.as_ref(), now)?;
+        Ok(self.reload())
+    }
+
     /// What the prompt that `name` stands for declares, with what it inherits.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::{
     Agent, Approvals, Defaults, Diagnostic, Error, PromptId, Resolutions, Result, Vocabulary, agent,
     defaults,
     diagnostic::sorted,
-    pack::{Pack, open_packs, pack_tools},
+    pack::{Pack, PackTools, open_packs, pack_tools},
     ports::ToolDocuments,
     resolution,
     source::{Directory, Index, PROMPTS, Root, RootKind, Tree, builtin},
@@ -59,7 +59,7 @@ struct Inner {
     vocabulary: OnceLock<(Vocabulary, Vec<Diagnostic>)>,
     resolutions: OnceLock<(Resolutions, Vec<Diagnostic>)>,
     defaults: OnceLock<(Defaults, Vec<Diagnostic>)>,
-    tools: OnceLock<(ToolDocuments, Vec<Diagnostic>)>,
+    tools: OnceLock<PackTools>,
 }
 
 impl Catalog {
@@ -222,7 +222,11 @@ impl Catalog {
     /// The definitions of the tools of active packs, by pack and name.
     #[must_use]
     pub fn tools(&self) -> ToolDocuments {
-        Arc::clone(&self.0.tools.get_or_init(|| pack_tools(self)).0)
+        Arc::clone(&self.pack_tools().own)
+    }
+
+    pub(crate) fn pack_tools(&self) -> &PackTools {
+        self.0.tools.get_or_init(|| pack_tools(self))
     }
 
     /// A file of the user's prompts directory, as `read` understands it.
@@ -270,12 +274,12 @@ impl Catalog {
     /// What opening found, and what is wrong with the files of settings that were read.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        let (_, _, _, _) = (self.vocabulary(), self.resolutions(), self.defaults(), self.tools());
+        let (_, _, _) = (self.vocabulary(), self.resolutions(), self.defaults());
         let mut all = self.0.opening.clone();
         all.extend(self.0.vocabulary.get().map(|(_, found)| found.clone()).unwrap_or_default());
         all.extend(self.0.resolutions.get().map(|(_, found)| found.clone()).unwrap_or_default());
         all.extend(self.0.defaults.get().map(|(_, found)| found.clone()).unwrap_or_default());
-        all.extend(self.0.tools.get().map(|(_, found)| found.clone()).unwrap_or_default());
+        all.extend(self.pack_tools().found.clone());
         for pack in &self.0.packs {
             all.extend(pack.diagnostics());
         }

@@ -157,7 +157,7 @@ pub trait ToolSet: Send + Sync {
 pub type ToolDocuments = Arc<[ToolDocument]>;
 
 /// The definition of a tool as it is written.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolDocument {
     /// The id, such as `files.search`.
     pub id: String,
@@ -165,6 +165,8 @@ pub struct ToolDocument {
     pub origin: String,
     /// What is written there.
     pub document: Value,
+    /// Whether it takes the place of the one that has this id otherwise, as the user decided.
+    pub replaces: bool,
 }
 
 /// A tool as templates see it.

@@ -39,9 +39,15 @@ pub struct Resolution {
     pub unknown: Map<String, Value>,
 }
 
+/// How the key of a choice between tools starts.
+const TOOL: &str = "tool:";
+
 /// All recorded choices.
 #[derive(Clone, Debug, Default)]
-pub struct Resolutions(BTreeMap<PromptId, Resolution>);
+pub struct Resolutions {
+    prompts: BTreeMap<PromptId, Resolution>,
+    tools: BTreeMap<String, Resolution>,
+}
 
 impl Resolutions {
     /// Reads `text`, the content of `file`. An entry that makes no sense decides nothing and is told.
@@ -51,11 +57,15 @@ impl Resolutions {
             Ok(node) => node,
             Err(error) => return (Self::default(), vec![Diagnostic::error(file, error)]),
         };
-        let mut all = BTreeMap::new();
+        let mut all = Self::default();
         for (name, value) in node.as_map().unwrap_or_default() {
-            match (PromptId::new(name), resolution(value)) {
+            if let (Some(tool), Some(resolution)) = (name.strip_prefix(TOOL), resolution(value)) {
+                all.tools.insert(tool.to_owned(), resolution);
+                continue;
+            }
+            match (PromptId::new(name.strip_prefix(TOOL).unwrap_or(name)), resolution(value)) {
                 (Ok(id), Some(resolution)) => {
-                    all.insert(id, resolution);
+                    all.prompts.insert(id, resolution);
                 }
                 (Err(error), _) => found.push(Diagnostic::warning(file, error)),
                 (_, None) => {
@@ -75,18 +85,23 @@ impl Resolutions {
                 Error::definition("type", format!("resolutions are a map by prompt id, not {}", node.kind()));
             found.push(Diagnostic::error(file, error));
         }
-        (Self(all), found)
+        (all, found)
     }
 
     /// The choice for `id`.
     #[must_use]
     pub fn get(&self, id: &PromptId) -> Option<&Resolution> {
-        self.0.get(id)
+        self.prompts.get(id)
     }
 
     /// All choices by id.
     pub fn iter(&self) -> impl Iterator<Item = (&PromptId, &Resolution)> {
-        self.0.iter()
+        self.prompts.iter()
+    }
+
+    /// The choices between tools by id: each names the file that takes the tool's place.
+    pub fn tools(&self) -> impl Iterator<Item = (&str, &Resolution)> {
+        self.tools.iter().map(|(id, resolution)| (id.as_str(), resolution))
     }
 }
 
@@ -127,21 +142,43 @@ pub fn record(
     resolution: Option<&Resolution>,
     now: SystemTime,
 ) -> Result<()> {
-    let told = |error: Error| error.with_default("prompt_id", id.as_str());
+    let is_it = |key: &str| PromptId::new(key).is_ok_and(|known| known == *id);
+    record_key(directory, (id.as_str(), &is_it), resolution, now)
+}
+
+/// As [`record`], for the tool with the id `tool`.
+pub(crate) fn record_tool(
+    directory: &Path,
+    tool: &str,
+    resolution: Option<&Resolution>,
+    now: SystemTime,
+) -> Result<()> {
+    let key = format!("{TOOL}{tool}");
+    record_key(directory, (&key, &|other| other == key), resolution, now)
+}
+
+/// Records a choice under a new key, or under that of an older choice for the same.
+fn record_key(
+    directory: &Path,
+    (new, is_it): (&str, &dyn Fn(&str) -> bool),
+    resolution: Option<&Resolution>,
+    now: SystemTime,
+) -> Result<()> {
+    let told = |error: Error| error.with_default("prompt_id", new);
     let writer = Writer::lock(directory, LOCK, Readers::AsUsual).map_err(told)?;
     let mut all = read_for_change(&writer)?;
-    let key = all.keys().find(|key| PromptId::new(key).is_ok_and(|known| known == *id)).cloned();
+    let key = all.keys().find(|key| is_it(key)).cloned();
     let previous = key.as_ref().and_then(|key| all.get(key).cloned());
     match resolution {
         Some(resolution) => {
-            all.insert(key.unwrap_or_else(|| id.as_str().to_owned()), resolution.to_value());
+            all.insert(key.unwrap_or_else(|| new.to_owned()), resolution.to_value());
         }
         None => {
             all.shift_remove(key.as_deref().unwrap_or_default());
         }
     }
     if let Some(previous) = previous {
-        let line = json!({"prompt_id": id.as_str(), "replaced_at": utc(now), "resolution": previous});
+        let line = json!({"prompt_id": new, "replaced_at": utc(now), "resolution": previous});
         writer.append_line(HISTORY, &line.to_string()).map_err(told)?;
     }
     writer.replace_json(FILE, &all).map_err(told)

@@ -149,7 +149,7 @@ fn proposals_are_accepted_and_declined() {
         ReplacementState::Accepted
     );
     assert_eq!(state(&workspace.packs()), ReplacementState::Accepted);
-    for prompt in ["general_system", "t"] {
+    for prompt in ["general_system", "f"] {
         let error = packs.accept_replacement("p", prompt, now()).expect_err("is not proposed");
         assert_eq!(error.code(), Code::NotFound);
         assert_eq!(
@@ -157,6 +157,40 @@ fn proposals_are_accepted_and_declined() {
             Code::NotFound
         );
     }
+}
+
+#[test]
+fn proposals_about_tools_are_accepted_and_declined() {
+    let workspace = Workspace::new(&PACK);
+    let mut packs = workspace.packs();
+    let state = |packs: &hinagata::packs::Packs| packs.show("p").expect("is there").replaces[1].state;
+    let recorded = || {
+        let catalog = workspace.catalog();
+        let all = catalog.resolutions().tools().map(|(id, found)| format!("{id} {}", found.source));
+        all.collect::<Vec<_>>()
+    };
+    packs.approve("p", None, now()).expect("approves");
+    let error = packs.accept_replacement("p", "t", now()).expect_err("has no such tool");
+    assert_eq!(error.code(), Code::NotFound);
+    workspace.write("user_data/packs/p/tools/u.json", r#"{"url": "/u"}"#);
+    let mut packs = workspace.packs();
+    let error = packs.accept_replacement("p", "t", now()).expect_err("has changed");
+    assert_eq!(error.code(), Code::Approval);
+    packs.approve("p", None, now()).expect("approves");
+    let accepted = packs.accept_replacement("p", "t", now()).expect("accepts");
+    assert_eq!((accepted.state, accepted.by.as_str()), (ReplacementState::Accepted, "u"));
+    assert_eq!(state(&workspace.packs()), ReplacementState::Accepted);
+    assert_eq!(recorded(), ["t user_data/packs/p/tools/u.json"]);
+    assert!(workspace.catalog().diagnostics().is_empty(), "{:?}", workspace.catalog().diagnostics());
+    let declined = packs.decline_replacement("p", "t", now()).expect("declines");
+    assert_eq!(
+        (declined.state, state(&workspace.packs())),
+        (ReplacementState::Declined, ReplacementState::Declined)
+    );
+    assert!(recorded().is_empty());
+    packs.accept_replacement("p", "t", now()).expect("accepts");
+    packs.remove("p", now()).expect("removes");
+    assert!(recorded().is_empty(), "nothing is left that would count for the next pack of that name");
 }
 
 #[test]

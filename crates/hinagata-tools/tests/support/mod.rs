@@ -38,6 +38,7 @@ impl Place {
             id: (*id).to_owned(),
             origin: format!("store:{id}"),
             document: document.clone(),
+            replaces: false,
         };
         let tools_of_store = documents.iter().map(document).collect();
         let snapshot = StoreSnapshot { environs: json!({}), tools: tools_of_store };

@@ -1,7 +1,11 @@
 //! The calls to tools of one render: at the same time where they may, once where they are equal, and with a value in the
 //! place of one that failed.
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use hinagata_value::CallId;
 use serde_json::Value;
@@ -42,6 +46,9 @@ struct Pending {
     places: Vec<Place>,
 }
 
+/// A call that was made: what it gave, and how long it took.
+type Made = (Pending, Result<Value>, Duration);
+
 impl<'c> ToolCalls<'c> {
     pub(super) fn new(tools: &'c KnownTools, plan: &Plan, scope: &Scope<'_>) -> Self {
         Self {
@@ -63,10 +70,10 @@ impl<'c> ToolCalls<'c> {
         let mut all = Vec::with_capacity(wanted.len());
         let (pure, ordered) = self.sorted(wanted, &mut all);
         let made = join_all(self.futures(pure, ordered)).await;
-        for (pending, result, started) in made.into_iter().flatten() {
+        for (pending, result, took) in made.into_iter().flatten() {
             let result = result.map_err(|error| self.secrets.redacted(error));
             if let Some(tracer) = tracer {
-                tracer.call("tool", &pending.tool.id, started.elapsed(), result.as_ref().err());
+                tracer.call("tool", &pending.tool.id, took, result.as_ref().err());
             }
             let outcome = self.outcome(&pending.tool, result, warnings);
             all.extend(pending.places.iter().map(|place| (*place, outcome.clone())));
@@ -118,11 +125,7 @@ impl<'c> ToolCalls<'c> {
     }
 
     /// Pure calls each for itself, the others beside them one after the other.
-    fn futures(
-        &self,
-        pure: Vec<Pending>,
-        ordered: Vec<Pending>,
-    ) -> Vec<ports::Waiting<'c, Vec<(Pending, Result<Value>, Instant)>>> {
+    fn futures(&self, pure: Vec<Pending>, ordered: Vec<Pending>) -> Vec<ports::Waiting<'c, Vec<Made>>> {
         let tools = self.tools;
         let groups = pure.into_iter().map(|one| vec![one]).chain([ordered]);
         let run = move |group: Vec<Pending>| async move {
@@ -130,7 +133,7 @@ impl<'c> ToolCalls<'c> {
             for mut pending in group {
                 let (started, arguments) = (Instant::now(), std::mem::take(&mut pending.arguments));
                 let result = tools.set.call(&pending.function, arguments).await;
-                made.push((pending, result, started));
+                made.push((pending, result, started.elapsed()));
             }
             made
         };

@@ -38,10 +38,11 @@ impl Engine {
     /// The same, also when all of them are wrong.
     pub(super) fn known_tools(&self, snapshot: &Snapshot) -> Option<Arc<KnownTools>> {
         let port = self.0.ports.tools.as_ref()?;
-        let of_packs = snapshot.catalog.tools();
+        let of_packs = snapshot.catalog.pack_tools();
+        let (first, last) = (Arc::clone(&of_packs.replacing), Arc::clone(&of_packs.own));
         let set = match &self.0.ports.store {
-            Some(store) => port.tools(&[Arc::clone(&store.snapshot().tools), of_packs]),
-            None => port.tools(&[of_packs]),
+            Some(store) => port.tools(&[first, Arc::clone(&store.snapshot().tools), last]),
+            None => port.tools(&[first, last]),
         };
         let known = self.0.tools.load_full().filter(|known| Arc::ptr_eq(&known.set, &set));
         Some(known.unwrap_or_else(|| {

@@ -30,7 +30,7 @@ pub(crate) use opened::{Pack, open_packs};
 pub(crate) use record::STAMPS;
 pub(crate) use record::{Decisions, PackState, Record};
 pub(crate) use seal::Seal;
-pub(crate) use tools::pack_tools;
+pub(crate) use tools::{PackTools, pack_tools};
 
 /// The name of a pack: that of its directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]

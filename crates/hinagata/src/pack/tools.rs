@@ -15,8 +15,19 @@ const TOOLS: &str = "tools";
 /// Largest definition of a tool, in bytes.
 const LARGEST: u64 = 256 << 10;
 
-/// The tools of all active packs by pack and name, and what is wrong with their files.
-pub(crate) fn pack_tools(catalog: &Catalog) -> (ToolDocuments, Vec<Diagnostic>) {
+/// The tools of packs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PackTools {
+    /// Those that take the place of others, as the user decided.
+    pub(crate) replacing: ToolDocuments,
+    /// All of them by pack and name.
+    pub(crate) own: ToolDocuments,
+    /// What is wrong with their files.
+    pub(crate) found: Vec<Diagnostic>,
+}
+
+/// The tools of all active packs.
+pub(crate) fn pack_tools(catalog: &Catalog) -> PackTools {
     let (mut all, mut found) = (Vec::new(), Vec::new());
     // A directory that is there decides whether its pack has to be looked at.
     let with_tools =
@@ -30,14 +41,20 @@ pub(crate) fn pack_tools(catalog: &Catalog) -> (ToolDocuments, Vec<Diagnostic>) 
             let origin = format!("{}/{TOOLS}/{name}.json", pack.path());
             match document(pack, &name, &origin) {
                 Ok(Some(document)) => {
-                    all.push(ToolDocument { id: format!("{}.{name}", pack.id), origin, document });
+                    let id = format!("{}.{name}", pack.id);
+                    all.push(ToolDocument { id, origin, document, replaces: false });
                 }
                 Ok(None) => {}
                 Err(error) => found.push(Diagnostic::error(origin, error)),
             }
         }
     }
-    (all.into(), found)
+    let chosen = |(id, chosen): (&str, &crate::Resolution)| {
+        let own = all.iter().find(|own| own.origin == chosen.source)?;
+        Some(ToolDocument { id: id.to_owned(), replaces: true, ..own.clone() })
+    };
+    let replacing = catalog.resolutions().tools().filter_map(chosen).collect();
+    PackTools { replacing, own: all.into(), found }
 }
 
 /// The names of a pack's tools, in order.

@@ -51,6 +51,12 @@ impl Packs {
         for id in &ids {
             self.catalog = self.catalog.unset_resolution(id, now)?;
         }
+        let of_pack =
+            self.catalog.resolutions().tools().filter(|(_, found)| found.source.starts_with(&prefix));
+        let tools: Vec<String> = of_pack.map(|(tool, _)| tool.to_owned()).collect();
+        for tool in &tools {
+            self.catalog = self.catalog.set_tool_resolution(tool, None, now)?;
+        }
         Ok(ids)
     }
 }

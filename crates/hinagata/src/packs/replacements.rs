@@ -50,12 +50,16 @@ pub enum ReplacementState {
 }
 
 impl Packs {
-    /// Accepts the proposal of a pack to replace `prompt`, by a recorded choice for that prompt.
+    /// Accepts the proposal of a pack to replace `prompt`, by a recorded choice for that prompt. Where it proposes to
+    /// replace no such prompt, a tool of that id is meant.
     ///
     /// # Errors
     /// Code `not_found` when there is no such pack, prompt or proposal; code `approval` when the pack is not approved;
     /// code `store` when it cannot be written.
     pub fn accept_replacement(&mut self, pack: &str, prompt: &str, now: SystemTime) -> Result<Replacement> {
+        if let Some((found, own)) = self.tool_proposal(pack, prompt)? {
+            return self.decide_on_tool(&found, prompt, &own, true, now);
+        }
         let (found, replaced, own) = self.proposal(pack, prompt)?;
         let source = self.source_of(&found.id, &own)?;
         if !self.catalog.is_active(&found.id) {
@@ -73,6 +77,9 @@ impl Packs {
     /// # Errors
     /// Code `not_found` when there is no such pack or proposal; code `store` when it cannot be written.
     pub fn decline_replacement(&mut self, pack: &str, prompt: &str, now: SystemTime) -> Result<Replacement> {
+        if let Some((found, own)) = self.tool_proposal(pack, prompt)? {
+            return self.decide_on_tool(&found, prompt, &own, false, now);
+        }
         let (found, replaced, own) = self.proposal(pack, prompt)?;
         let version = View::of(&found).version();
         self.state_of(&found.id).set_declined(&version, replaced.as_str(), true)?;
@@ -80,6 +87,46 @@ impl Packs {
             self.catalog = self.catalog.unset_resolution(&replaced, now)?;
         }
         self.replacement(&found.id, &replaced)
+    }
+
+    /// The pack and its own tool, where it proposes to replace a tool called `tool` and no prompt of that name.
+    fn tool_proposal(&self, pack: &str, tool: &str) -> Result<Option<(Arc<Pack>, String)>> {
+        let found = Arc::clone(self.pack(pack)?);
+        let view = View::of(&found);
+        let Ok(manifest) = &view.manifest else { return Ok(None) };
+        let wanted = PromptId::new(tool).ok();
+        let is_prompt = manifest.replaces.prompts.keys().any(|old| PromptId::new(old).ok() == wanted);
+        let own = manifest.replaces.tools.get(tool).filter(|_| wanted.is_none() || !is_prompt).cloned();
+        Ok(own.map(|own| (found, own)))
+    }
+
+    fn decide_on_tool(
+        &mut self,
+        pack: &Arc<Pack>,
+        tool: &str,
+        own: &str,
+        accepted: bool,
+        now: SystemTime,
+    ) -> Result<Replacement> {
+        let source = tool_source(&pack.id, own);
+        let chosen =
+            self.catalog.resolutions().tools().any(|(id, found)| id == tool && found.source == source);
+        if accepted {
+            if !self.catalog.is_active(&pack.id) {
+                return Err(not_approved(&pack.id));
+            }
+            if !self.catalog.tools().iter().any(|known| known.origin == source) {
+                return Err(not_there(&pack.id, own).with("tool", own));
+            }
+            self.catalog = self.catalog.set_tool_resolution(tool, Some(&source), now)?;
+        } else if chosen {
+            self.catalog = self.catalog.set_tool_resolution(tool, None, now)?;
+        }
+        let view = View::of(pack);
+        self.state_of(&pack.id).set_declined(&view.version(), &declined_tool(tool), !accepted)?;
+        let state = if accepted { ReplacementState::Accepted } else { ReplacementState::Declined };
+        let (replaces, by) = (tool.to_owned(), own.to_owned());
+        Ok(Replacement { kind: ReplacementKind::Tool, replaces, by, state })
     }
 
     /// The pack, the prompt that it proposes to replace, and its own prompt.
@@ -109,12 +156,9 @@ impl Packs {
     fn source_of(&self, pack: &PackId, own: &PromptId) -> Result<String> {
         let found = View::of(self.pack(pack.as_str())?);
         let entry = found.prompts.as_ref().and_then(|prompts| prompts.find(own).next());
-        entry.map(|entry| entry.source().to_owned()).ok_or_else(|| {
-            Error::new(Code::NotFound, format!("the pack `{pack}` proposes `{own}`, which it does not have"))
-                .with("pack_id", pack.as_str())
-                .with("prompt_id", own.as_str())
-                .with_hint(format!("decline it: `hina pack show {pack}` lists what it has"))
-        })
+        entry
+            .map(|entry| entry.source().to_owned())
+            .ok_or_else(|| not_there(pack, own.as_str()).with("prompt_id", own.as_str()))
     }
 
     fn replacement(&self, pack: &PackId, replaced: &PromptId) -> Result<Replacement> {
@@ -137,16 +181,24 @@ impl Packs {
             (Ok(old), _) if declined(old.as_str()) => ReplacementState::Declined,
             _ => ReplacementState::Open,
         };
+        let tool = |old: &String, own: &String| {
+            let source = tool_source(view.id(), own);
+            match self.catalog.resolutions().tools().any(|(id, found)| id == old && found.source == source) {
+                true => ReplacementState::Accepted,
+                false if declined(&declined_tool(old)) => ReplacementState::Declined,
+                false => ReplacementState::Open,
+            }
+        };
         let proposals = &manifest.replaces;
         let all = |kind: ReplacementKind, names: &std::collections::BTreeMap<String, String>| {
             let proposal = |(old, own): (&String, &String)| Replacement {
                 kind,
                 replaces: old.clone(),
                 by: own.clone(),
-                state: if kind == ReplacementKind::Prompt {
-                    prompt(old, own)
-                } else {
-                    ReplacementState::Open
+                state: match kind {
+                    ReplacementKind::Prompt => prompt(old, own),
+                    ReplacementKind::Tool => tool(old, own),
+                    ReplacementKind::Flow => ReplacementState::Open,
                 },
             };
             names.iter().map(proposal).collect::<Vec<_>>()
@@ -158,6 +210,23 @@ impl Packs {
         ]
         .concat()
     }
+}
+
+/// The file of a pack's own tool, as a path from the workspace root; packs name it with or without their own name.
+fn tool_source(pack: &PackId, own: &str) -> String {
+    let name = own.strip_prefix(pack.as_str()).and_then(|rest| rest.strip_prefix('.')).unwrap_or(own);
+    format!("{PACKS}/{pack}/tools/{name}.json")
+}
+
+/// What the decision on a tool is remembered under, beside those on prompts.
+fn declined_tool(tool: &str) -> String {
+    format!("tool:{tool}")
+}
+
+fn not_there(pack: &PackId, own: &str) -> Error {
+    Error::new(Code::NotFound, format!("the pack `{pack}` proposes `{own}`, which it does not have"))
+        .with("pack_id", pack.as_str())
+        .with_hint(format!("decline it: `hina pack show {pack}` lists what it has"))
 }
 
 fn is_declined(decisions: &Decisions, version: &str, prompt: &str) -> bool {

@@ -25,11 +25,11 @@ pub(super) struct Arguments {
     #[arg(add = completion::packs())]
     pack: String,
 
-    /// Accept that it replaces this prompt
+    /// Accept that it replaces this prompt or tool
     #[arg(long, value_name = "ID")]
     accept: Vec<String>,
 
-    /// Decline that it replaces this prompt
+    /// Decline that it replaces this prompt or tool
     #[arg(long, value_name = "ID")]
     decline: Vec<String>,
 
@@ -90,13 +90,25 @@ fn decide(
     Ok(decided)
 }
 
-/// Proposals about prompts that nobody said anything to.
+/// Proposals about prompts and tools that nobody said anything to.
 fn open<'d>(details: &'d PackDetails, decided: &[Replacement]) -> Vec<&'d Replacement> {
     let is_open = |one: &&Replacement| {
         let known = decided.iter().any(|decided| decided.replaces == one.replaces);
-        one.kind == ReplacementKind::Prompt && one.state == ReplacementState::Open && !known
+        let is_there = match one.kind {
+            ReplacementKind::Prompt => true,
+            ReplacementKind::Tool => has_tool(details, &one.by),
+            ReplacementKind::Flow => false,
+        };
+        is_there && one.state == ReplacementState::Open && !known
     };
     details.replaces.iter().filter(is_open).collect()
+}
+
+/// Whether the pack has the tool that it proposes, named with or without the pack.
+fn has_tool(details: &PackDetails, by: &str) -> bool {
+    let pack = details.summary.pack_id.as_str();
+    let name = by.strip_prefix(pack).and_then(|rest| rest.strip_prefix('.')).unwrap_or(by);
+    details.tools.iter().any(|tool| tool == name)
 }
 
 fn report(
