@@ -192,6 +192,10 @@ fn hint(job: &Job<'_>, raised: &Raised) -> Option<String> {
                     .to_owned(),
             )
         }
+        "PermissionError" | "BlockingIOError" if job.withheld.contains(&"subprocess") => Some(
+            "programs are not for workspaces that you do not trust; read its prompts, then run `hina trust`"
+                .to_owned(),
+        ),
         "PermissionError" | "BlockingIOError" => {
             let missing: Vec<&str> =
                 ["read_file", "subprocess"].into_iter().filter(|name| !allowed(name)).collect();

@@ -206,6 +206,16 @@ async def pre_render(variables, context):
 }
 
 #[test]
+fn a_program_that_is_withheld_comes_with_advice() {
+    let source = "import subprocess\ndef pre_render(variables, context):\n    subprocess.run(['true'])";
+    let mut ask = Ask::new(source);
+    ask.withheld = vec!["subprocess"];
+    let error = ask.pre_render(&pool()).expect_err("is refused");
+    assert_eq!(exception(&error), "PermissionError");
+    assert!(error.hint().is_some_and(|hint| hint.contains("hina trust")), "{error:?}");
+}
+
+#[test]
 fn an_exception_is_told_with_the_lines_of_the_prompts_own_file() {
     let source = "
 import json
