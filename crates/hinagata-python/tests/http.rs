@@ -81,7 +81,7 @@ fn a_hook_asks_a_listed_host() {
     );
     assert_eq!((&got["status"], &got["headers"]["x-own"]), (&json!(200), &json!("yes")));
     assert_eq!(got["body"], "POST /path HTTP/1.1{\"a\":[1,\"é\"]}");
-    let got = ask(&["127.0.0.1"], &format!("http_request('PUT', '{url}', body=b'plain', timeout=5)"));
+    let got = ask(&["127.0.0.1"], &format!("http_request('PUT', '{url}', body=b'plain', timeout=15)"));
     assert_eq!(got["body"], "PUT /path HTTP/1.1plain");
 }
 
