@@ -77,6 +77,9 @@ fn a_prompt_calls_the_tool_of_an_approved_pack() {
     assert_eq!(text.trim_end(), "<>", "it has no address: {warnings}");
     assert!(warnings.contains("loud.shout") && warnings.contains("base_url"), "{warnings}");
 
+    let (page, _) = printed(&hina(root, &["doctor"]));
+    assert!(page.contains("tools/shout.json") && page.contains("base_url"), "{page}");
+
     let address = format!("tools.base_url=http://{}", serve());
     let (text, warnings) = printed(&hina(root, &["--set", &address, "render", "p"]));
     assert_eq!((text.trim_end(), warnings.as_str()), ("<HELLO>", ""));

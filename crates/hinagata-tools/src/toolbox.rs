@@ -148,6 +148,7 @@ struct Entry {
 
 enum Target {
     Restful(Endpoint),
+    #[cfg(feature = "grpc")]
     Grpc(String),
     Mcp(String),
 }
@@ -159,7 +160,10 @@ impl Entry {
             CallKind::Restful { method, url } => {
                 Endpoint::new(settings, module, method, url).map(Target::Restful)
             }
+            #[cfg(feature = "grpc")]
             CallKind::Grpc { url } => Ok(Target::Grpc(url.clone())),
+            #[cfg(not(feature = "grpc"))]
+            CallKind::Grpc { .. } => Err(failed("unsupported", "this build cannot call tools of gRPC")),
             CallKind::Mcp => server_name(settings, module).map(Target::Mcp),
         };
         let target = target.map_err(|error| error.with("tool", definition.tool.id.as_str()));
@@ -248,8 +252,8 @@ impl Inner {
                 let returns = entry.definition.returns.as_ref();
                 self.servers.call(server, &entry.definition.tool.name, arguments, returns).await
             }
-            #[cfg(not(all(feature = "grpc", feature = "mcp")))]
-            _ => Err(failed("unsupported", "this build cannot call tools of its type")),
+            #[cfg(not(feature = "mcp"))]
+            Target::Mcp(_) => Err(failed("unsupported", "this build cannot call tools of MCP")),
         }
     }
 }

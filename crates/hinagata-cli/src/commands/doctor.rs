@@ -25,6 +25,7 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     let catalog = workspace.catalog();
     let mut found = workspace.settings.diagnostics().to_vec();
     found.extend(catalog.check());
+    found.extend(workspace.engine()?.tool_diagnostics());
     let python = PythonState::find(&workspace.settings);
     let findings: Vec<Diagnostic> = found.iter().map(|one| workspace.finding(one)).collect();
     match Format::of(globals) {
