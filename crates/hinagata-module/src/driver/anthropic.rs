@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::{
     RequestOptions,
     body::Body,
-    conversation::{Alternating, Conversation, OPENING, Side},
+    conversation::{Alternating, Conversation, OPENING, Side, is_blank},
     dialect::{Dialect, Piece, Speller},
-    media::{Kind, Media, unsupported},
+    media::{Kind, Media, not_the_persons, unsupported},
     request::Notes,
     schema,
 };
@@ -61,6 +61,9 @@ pub(super) fn write(
     })?;
     if options.seed.is_some() {
         notes.add("anthropic has no `seed`");
+    }
+    for _ in 0..conversation.left_out {
+        notes.add("anthropic takes no empty text");
     }
     let told = conversation.turns.iter().flat_map(|(_, elements)| elements);
     for element in told.chain(&conversation.rules) {
@@ -141,6 +144,25 @@ struct Request<'r> {
     in_words: Option<String>,
 }
 
+/// Whose block it is.
+#[derive(Clone, Copy)]
+enum Speaker {
+    Rules,
+    User,
+    Model,
+}
+
+impl Speaker {
+    /// Only the person can show pictures and files.
+    fn may_show(self) -> Result<(), Error> {
+        match self {
+            Self::User => Ok(()),
+            Self::Rules => Err(not_the_persons("anthropic", "in the instructions")),
+            Self::Model => Err(not_the_persons("anthropic", "of the assistant")),
+        }
+    }
+}
+
 /// How a block ends.
 #[derive(Clone, Copy)]
 struct End {
@@ -156,7 +178,7 @@ impl Request<'_> {
         writer.list(|writer| {
             for (index, element) in rules.iter().enumerate() {
                 let end = End { more: index + 1 < count, marked: index + 1 == self.marks.rules };
-                self.element(element, end, writer)?;
+                self.element(element, Speaker::Rules, end, writer)?;
             }
             if let Some(text) = &self.in_words {
                 writer.object(|writer| {
@@ -188,24 +210,40 @@ impl Request<'_> {
                     writer.key("content");
                     let first = told;
                     told += elements.len();
-                    self.turn(elements, first, writer)
+                    self.turn(elements, *side, first, writer)
                 })
             })
         })
     }
 
-    fn turn(&self, elements: &[&Element], first: usize, writer: &mut Writer) -> Result<(), Error> {
+    fn turn(
+        &self,
+        elements: &[&Element],
+        side: Side,
+        first: usize,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        let speaker = match side {
+            Side::User => Speaker::User,
+            Side::Model => Speaker::Model,
+        };
         writer.list(|writer| {
             elements.iter().enumerate().try_for_each(|(index, element)| {
                 let end =
                     End { more: index + 1 < elements.len(), marked: first + index + 1 == self.marks.turns };
-                self.element(element, end, writer)
+                self.element(element, speaker, end, writer)
             })
         })
     }
 
     /// The blocks of one element.
-    fn element(&self, element: &Element, end: End, writer: &mut Writer) -> Result<(), Error> {
+    fn element(
+        &self,
+        element: &Element,
+        speaker: Speaker,
+        end: End,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
         if let Element::Message(message) = element {
             match &message.said {
                 Said::Tool(result) => {
@@ -213,8 +251,8 @@ impl Request<'_> {
                     return Ok(());
                 }
                 Said::Assistant(content, calls) if !calls.is_empty() => {
-                    if content.texts().any(|text| !text.is_empty()) {
-                        self.blocks(element, End { more: true, marked: false }, writer)?;
+                    if !is_blank(content) {
+                        self.blocks(element, speaker, End { more: true, marked: false }, writer)?;
                     }
                     for (index, call) in calls.iter().enumerate() {
                         writer.object(|writer| {
@@ -230,12 +268,21 @@ impl Request<'_> {
                 _ => {}
             }
         }
-        self.blocks(element, end, writer)
+        self.blocks(element, speaker, end, writer)
     }
 
-    fn blocks(&self, element: &Element, end: End, writer: &mut Writer) -> Result<(), Error> {
+    fn blocks(
+        &self,
+        element: &Element,
+        speaker: Speaker,
+        end: End,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
         let mut pieces = Vec::new();
         self.speller.pieces(element, self.options, &mut |piece| pieces.push(piece))?;
+        if pieces.iter().any(Piece::is_media) {
+            speaker.may_show()?;
+        }
         let count = pieces.len();
         for (index, piece) in pieces.iter().enumerate() {
             let last = index + 1 == count;

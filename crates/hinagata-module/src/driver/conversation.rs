@@ -1,6 +1,6 @@
 //! Who says what, before it is written for a provider.
 
-use crate::{CacheHint, CompiledPrompt, Content, Element, Message, Order, Part, Role};
+use crate::{Attachment, CacheHint, CompiledPrompt, Content, Element, Message, Order, Part, Role, Said};
 
 /// A prompt as rules and turns.
 pub(super) struct Conversation<'p> {
@@ -62,6 +62,8 @@ pub(super) struct Alternating<'p> {
     pub(super) rules: Vec<&'p Element>,
     /// What each side says in turn.
     pub(super) turns: Vec<(Side, Vec<&'p Element>)>,
+    /// How many elements say nothing: providers of alternating turns refuse empty texts.
+    pub(super) left_out: usize,
 }
 
 /// What the person says where the first turn would not be theirs, or where there is none: providers of alternating
@@ -71,8 +73,10 @@ pub(super) const OPENING: &str = "Begin.";
 impl<'p> Alternating<'p> {
     pub(super) fn of(conversation: Conversation<'p>) -> Self {
         let Conversation { mut rules, turns: told } = conversation;
+        let before = rules.len() + told.len();
+        rules.retain(|element| !says_nothing(element));
         let mut turns: Vec<(Side, Vec<&Element>)> = Vec::new();
-        for turn in told {
+        for turn in told.into_iter().filter(|turn| !says_nothing(turn.element)) {
             let side = match turn.message().map(Message::role) {
                 Some(Role::System) => {
                     rules.push(turn.element);
@@ -86,12 +90,42 @@ impl<'p> Alternating<'p> {
                 _ => turns.push((side, vec![turn.element])),
             }
         }
-        Self { rules, turns }
+        let after = rules.len() + turns.iter().map(|(_, elements)| elements.len()).sum::<usize>();
+        Self { rules, turns, left_out: before - after }
     }
 
     /// Whether the person has to open the conversation with [`OPENING`].
     pub(super) fn needs_opening(&self) -> bool {
         self.turns.first().is_none_or(|(side, _)| *side == Side::Model)
+    }
+}
+
+/// Whether there is nothing in it but white space.
+pub(super) fn is_blank(content: &Content) -> bool {
+    match content {
+        Content::Text(text) => is_blank_text(text),
+        Content::Parts(parts) => parts.iter().all(|part| match part {
+            Attachment::Text(text) => is_blank_text(text),
+            Attachment::ImageUrl { .. } | Attachment::File { .. } => false,
+        }),
+    }
+}
+
+/// Whether there is nothing but white space; a byte order mark counts as such.
+pub(super) fn is_blank_text(text: &str) -> bool {
+    text.chars().all(|character| character.is_whitespace() || character == '\u{feff}')
+}
+
+/// Whether it is an element without a word; headings, tags and calls of tools are some.
+fn says_nothing(element: &Element) -> bool {
+    match element {
+        Element::Text(element) => is_blank(&element.content),
+        Element::Message(message) => match &message.said {
+            Said::System(content) | Said::User(content) => is_blank(content),
+            Said::Assistant(content, calls) => calls.is_empty() && is_blank(content),
+            Said::Tool(_) => false,
+        },
+        _ => false,
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::{conversation::Conversation, media::Media, request::RequestOptions};
+use super::{
+    conversation::{Conversation, is_blank_text},
+    media::Media,
+    request::RequestOptions,
+};
 use crate::{
     Attachment, Chunk, Content, Element, Error, Material, TextOptions,
     element::JsonContent,
@@ -37,6 +41,13 @@ pub(super) enum Piece<'p> {
     Text(Cow<'p, str>),
     /// A picture or a file.
     Media(Media<'p>),
+}
+
+impl Piece<'_> {
+    /// Whether it is a picture or a file.
+    pub(super) fn is_media(&self) -> bool {
+        matches!(self, Self::Media(_))
+    }
 }
 
 impl Speller {
@@ -230,25 +241,30 @@ impl Speller {
             return Ok(());
         };
         let (before, after) = self.around(element);
-        give(before.into(), take);
+        self.give(before.into(), take);
         for part in parts {
             match part {
-                Attachment::Text(text) => give(text.as_str().into(), take),
+                Attachment::Text(text) => self.give(text.as_str().into(), take),
                 other => match Media::of(other, options)? {
-                    Media::Text(text) => give(text.into(), take),
+                    Media::Text(text) => self.give(text.into(), take),
                     media => take(Piece::Media(media)),
                 },
             }
         }
-        give(after.into(), take);
+        self.give(after.into(), take);
         Ok(())
     }
-}
 
-/// Hands over a text, unless it is empty: providers refuse parts without content.
-fn give<'p>(text: Cow<'p, str>, take: &mut dyn FnMut(Piece<'p>)) {
-    if !text.is_empty() {
-        take(Piece::Text(text));
+    /// Hands over a text, unless it is empty: providers refuse parts without content, and those who like tags also
+    /// such of white space alone.
+    fn give<'p>(&self, text: Cow<'p, str>, take: &mut dyn FnMut(Piece<'p>)) {
+        let is_empty = match self.dialect {
+            Dialect::Markdown => text.is_empty(),
+            Dialect::Tags => is_blank_text(&text),
+        };
+        if !is_empty {
+            take(Piece::Text(text));
+        }
     }
 }
 

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    RequestOptions,
+    RequestOptions, Tool,
     body::Body,
-    conversation::{Alternating, Conversation, OPENING, Side},
+    conversation::{Alternating, Conversation, OPENING, Side, is_blank},
     dialect::{Dialect, Piece, Speller},
-    media::Media,
+    media::{Media, not_the_persons},
     request::Notes,
     schema,
 };
@@ -33,6 +33,7 @@ pub(super) fn write(
     Body::write(writer, options, |body| {
         if !conversation.rules.is_empty() {
             body.try_set("systemInstruction", |writer| {
+                request.refuse_media(&conversation.rules)?;
                 writer.object(|writer| request.parts(&conversation.rules, writer))
             })?;
         }
@@ -42,15 +43,14 @@ pub(super) fn write(
             body.set("generationConfig", |writer| writer.value(&Value::Object(config)));
         }
         if !options.tools.is_empty() {
-            let declared: Vec<Value> = options
-                .tools
-                .iter()
-                .map(|tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters}))
-                .collect();
+            let declared: Vec<Value> = options.tools.iter().map(declaration).collect();
             body.set("tools", |writer| writer.value(&json!([{"functionDeclarations": declared}])));
         }
         Ok(())
     })?;
+    for _ in 0..conversation.left_out {
+        notes.add("gemini takes no empty text");
+    }
     let told = conversation.turns.iter().flat_map(|(_, elements)| elements);
     for element in told.chain(&conversation.rules) {
         if let Element::Message(Message { name: Some(_), said, .. }) = element
@@ -60,6 +60,14 @@ pub(super) fn write(
         }
     }
     Ok(notes)
+}
+
+fn declaration(tool: &Tool) -> Value {
+    let (key, parameters) = match schema::gemini(&tool.parameters) {
+        Some(parameters) => ("parameters", parameters),
+        None => ("parametersJsonSchema", tool.parameters.clone()),
+    };
+    json!({"name": tool.name, "description": tool.description, key: parameters})
 }
 
 fn config(prompt: &CompiledPrompt, options: &RequestOptions) -> Map<String, Value> {
@@ -123,6 +131,15 @@ impl Request<'_, '_> {
         })
     }
 
+    /// Instructions are texts.
+    fn refuse_media(&self, rules: &[&Element]) -> Result<(), Error> {
+        let mut any = false;
+        for element in rules {
+            self.speller.pieces(element, self.options, &mut |piece| any |= piece.is_media())?;
+        }
+        if any { Err(not_the_persons("gemini", "in the instructions")) } else { Ok(()) }
+    }
+
     fn parts(&self, elements: &[&Element], writer: &mut Writer) -> Result<(), Error> {
         writer.key("parts");
         writer.list(|writer| {
@@ -141,7 +158,7 @@ impl Request<'_, '_> {
                     return Ok(());
                 }
                 Said::Assistant(content, calls) if !calls.is_empty() => {
-                    if content.texts().any(|text| !text.is_empty()) {
+                    if !is_blank(content) {
                         self.pieces(element, true, writer)?;
                     }
                     for call in calls {

@@ -84,6 +84,11 @@ pub(super) fn unsupported(driver: &str, what: &str, hint: &str) -> Error {
     Problem::new("", format!("{driver} takes no {what}")).hint(hint).into()
 }
 
+/// The error of a picture or a file that not the person says.
+pub(super) fn not_the_persons(driver: &str, whose: &str) -> Error {
+    unsupported(driver, &format!("picture or file {whose}"), "attach it to a message of the user, or to data")
+}
+
 fn is_text(mime: &str) -> bool {
     let mime = mime.split(';').next().unwrap_or(mime).trim();
     mime.starts_with("text/") || mime == "application/json" || mime == "application/xml"

@@ -5,7 +5,7 @@ use super::{
     body::Body,
     conversation::{Conversation, Turn},
     dialect::{Dialect, Piece, Speller},
-    media::{Kind, Media, unsupported},
+    media::{Kind, Media, not_the_persons, unsupported},
     request::Notes,
     schema,
 };
@@ -110,7 +110,9 @@ fn rules(
         });
         return Ok(());
     }
-    writer.list(|writer| rules.iter().try_for_each(|element| parts(speller, element, options, writer)))
+    writer.list(|writer| {
+        rules.iter().try_for_each(|element| parts(speller, element, Role::System, options, writer))
+    })
 }
 
 /// Data or output, said by the person.
@@ -126,7 +128,7 @@ fn told(
     };
     writer.field("role", role.name());
     writer.key("content");
-    content(speller, turn.element, options, writer)
+    content(speller, turn.element, role, options, writer)
 }
 
 fn one_message(
@@ -147,17 +149,17 @@ fn one_message(
         Said::Assistant(said, calls) if !calls.is_empty() => {
             if *said != Content::default() {
                 writer.key("content");
-                content(speller, element, options, writer)?;
+                content(speller, element, Role::Assistant, options, writer)?;
             }
             writer.key("tool_calls");
             writer.list(|writer| calls.iter().for_each(|call| tool_call(call, writer)));
         }
         _ => {
             writer.key("content");
-            content(speller, element, options, writer)?;
+            content(speller, element, message.role(), options, writer)?;
         }
     }
-    if let Some(name) = &message.name {
+    if let Some(name) = message.name.as_ref().filter(|name| !name.is_empty()) {
         writer.field("name", &allowed_name(name));
     }
     Ok(())
@@ -179,6 +181,7 @@ fn tool_call(call: &ToolCall, writer: &mut Writer) {
 fn content(
     speller: &Speller,
     element: &Element,
+    role: Role,
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<(), Error> {
@@ -193,17 +196,25 @@ fn content(
         writer.text(|sink| speller.write(sink, element));
         return Ok(());
     }
-    writer.list(|writer| parts(speller, element, options, writer))
+    writer.list(|writer| parts(speller, element, role, options, writer))
 }
 
 fn parts(
     speller: &Speller,
     element: &Element,
+    role: Role,
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<(), Error> {
     let mut pieces = Vec::new();
     speller.pieces(element, options, &mut |piece| pieces.push(piece))?;
+    if pieces.is_empty() {
+        // There has to be one, even where all texts are empty.
+        pieces.push(Piece::Text("".into()));
+    }
+    if role != Role::User && pieces.iter().any(Piece::is_media) {
+        return Err(not_the_persons("openai", &format!("of the {role}")));
+    }
     pieces.iter().try_for_each(|piece| writer.object(|writer| part(speller, piece, writer)))
 }
 
@@ -254,7 +265,9 @@ fn image(url: &str, writer: &mut Writer) {
 /// A name as OpenAI allows it: up to 64 characters without spaces and some others.
 fn allowed_name(name: &str) -> String {
     let allowed = |character: char| {
-        let refused = character.is_whitespace() || character.is_control() || "<>|\\/".contains(character);
+        // A byte order mark is white space for who checks it.
+        let refused =
+            character.is_whitespace() || character.is_control() || "<>|\\/\u{feff}".contains(character);
         if refused { '_' } else { character }
     };
     name.chars().take(64).map(allowed).collect()

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::{
     DataRole, RequestOptions,
     body::Body,
-    conversation::{Conversation, Turn},
+    conversation::{Conversation, Turn, is_blank},
     dialect::{Dialect, Piece, Speller},
-    media::{Kind, Media, unsupported},
+    media::{Kind, Media, not_the_persons},
     request::Notes,
     schema,
 };
@@ -70,7 +70,7 @@ pub(super) fn write(
         if !options.tools.is_empty() {
             let tool = |tool: &super::Tool| {
                 json!({"type": "function", "name": tool.name, "description": tool.description,
-                    "parameters": tool.parameters})
+                    "parameters": tool.parameters, "strict": schema::promised(&tool.parameters)})
             };
             let tools: Value = options.tools.iter().map(tool).collect();
             body.set("tools", |writer| writer.value(&tools));
@@ -130,7 +130,7 @@ impl Request<'_> {
                 Ok(())
             }
             Some(Said::Assistant(content, calls)) if !calls.is_empty() => {
-                if content.texts().any(|text| !text.is_empty()) {
+                if !is_blank(content) {
                     self.message(turn.element, role, writer)?;
                 }
                 calls.iter().for_each(|call| function_call(call, writer));
@@ -152,6 +152,10 @@ impl Request<'_> {
         let kind = if role == Role::Assistant { "output_text" } else { "input_text" };
         let mut pieces = Vec::new();
         self.speller.pieces(element, self.options, &mut |piece| pieces.push(piece))?;
+        if pieces.is_empty() {
+            // There has to be one, even where all texts are empty.
+            pieces.push(Piece::Text("".into()));
+        }
         pieces.iter().try_for_each(|piece| {
             writer.object(|writer| match piece {
                 Piece::Element(element) => {
@@ -165,11 +169,9 @@ impl Request<'_> {
                     writer.field("text", text);
                     Ok(())
                 }
-                Piece::Media(_) if role == Role::Assistant => Err(unsupported(
-                    "openai-responses",
-                    "picture or file from the assistant",
-                    "attach it to a message of the user",
-                )),
+                Piece::Media(_) if role == Role::Assistant => {
+                    Err(not_the_persons("openai-responses", "of the assistant"))
+                }
                 Piece::Media(media) => {
                     media_part(media, writer);
                     Ok(())

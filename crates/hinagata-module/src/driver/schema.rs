@@ -7,11 +7,16 @@ use crate::json::Writer;
 /// Name, schema and strictness, as OpenAI takes them.
 pub(super) fn named(schema: &Value, writer: &mut Writer) {
     writer.field("name", &name(schema));
-    if is_strict(schema, 0) && schema.get("type").and_then(Value::as_str) == Some("object") {
+    if promised(schema) {
         writer.key("strict");
         writer.value(&Value::Bool(true));
     }
     writer.value_field("schema", schema);
+}
+
+/// Whether OpenAI can promise that an object follows `schema`.
+pub(super) fn promised(schema: &Value) -> bool {
+    is_strict(schema, 0) && schema.get("type").and_then(Value::as_str) == Some("object")
 }
 
 /// The title of the schema with the characters that a name may have.
