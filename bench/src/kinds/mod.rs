@@ -4,6 +4,7 @@ mod engine;
 mod gotemplate;
 mod hooks;
 mod jinja;
+mod module;
 mod value;
 
 use anyhow::Result;
@@ -20,6 +21,7 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
     ("value", value::contests),
     ("jinja", jinja::contests),
     ("gotemplate", gotemplate::contests),
+    ("module", module::contests),
     ("engine", engine::contests),
     ("hooks", hooks::contests),
 ];

@@ -1,0 +1,315 @@
+//! Merging, compiling and formatting a large module: ours, and the recorded figures of the framework that modules
+//! come from.
+//!
+//! The recorded side cannot run here. Its times were taken by its own clock on another busy machine, and include
+//! what ours include: merge, compile, and the bytes of the result. Its requests look different from ours, so ours are
+//! held against files of their own, and against the numbers of the workload.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use hinagata_module::driver::{self, Driver, RequestOptions};
+use hinagata_module::{
+    Chunk, CompiledPrompt, ContentWithUsage, Element, Entry, Material, Message, PromptModule, Role, Section,
+    Text, merge,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::install::Installer;
+use crate::measure::{Contest, Peer};
+use crate::row::Goal;
+use crate::side::{Entrant, Lap, Side};
+use crate::workload;
+
+const KIND: &str = "module";
+/// At least ten times as fast.
+const RECORDED: Goal = Goal { must: 0.1, stretch: None };
+
+/// What is measured: a driver, the file with what it has to give, and the recorded row that includes as much.
+const ROWS: [(Driver, &str, &str); 3] = [
+    (Driver::Text, "text.md", "merge+compile+text, as UTF-8 bytes"),
+    (Driver::OpenAi, "openai.json", "merge+compile+openai, as JSON bytes"),
+    (Driver::Anthropic, "anthropic.json", "merge+compile+messages, as JSON bytes"),
+];
+
+/// The modules and the context of `workloads/module`.
+#[derive(Deserialize)]
+struct ModuleWorkload {
+    modules: Vec<Map<String, Value>>,
+    context: Value,
+}
+
+/// What the framework was recorded to take, and what its result has.
+#[derive(Deserialize)]
+struct Recorded {
+    output: RecordedOutput,
+    reference_ns_per_op: BTreeMap<String, RecordedTime>,
+    node: String,
+}
+
+#[derive(Deserialize)]
+struct RecordedOutput {
+    elements: usize,
+    text_utf8_bytes: usize,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+struct RecordedTime {
+    min_ns: f64,
+}
+
+/// The context as a program has it.
+struct Given {
+    case: Text,
+    language: Text,
+    state: ContentWithUsage,
+    materials: Vec<Row>,
+    chunks: Vec<Row>,
+    messages: Vec<Row>,
+}
+
+/// A row of the context; which fields it has depends on the list that it is in.
+struct Row {
+    id: Text,
+    title: Text,
+    content: Text,
+    role: Option<Role>,
+    name: Option<Text>,
+    index: Option<u64>,
+    total: Option<u64>,
+    usage: Option<u64>,
+}
+
+/// Everything that an iteration needs.
+struct Work {
+    modules: Vec<PromptModule<Given>>,
+    given: Given,
+    options: RequestOptions,
+}
+
+pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
+    let load = |name| workload::path(&installer.home, KIND, name);
+    let workload: ModuleWorkload = workload::load(&load("large"))?;
+    let recorded: Recorded = workload::load(&load("recorded"))?;
+    let work = Arc::new(Work::new(&workload)?);
+    work.check(&workload.context, &recorded.output)?;
+    let golden = installer.home.join("workloads").join(KIND);
+    ROWS.into_iter()
+        .map(|(driver, file, row)| {
+            let expected = fs::read(golden.join(file)).with_context(|| format!("cannot read {file}"))?;
+            let time = *recorded.reference_ns_per_op.get(row).with_context(|| format!("no row {row}"))?;
+            let theirs = RecordedSide { version: recorded.node.clone(), time, output: expected.clone() };
+            let (first, again) = (Arc::clone(&work), Arc::clone(&work));
+            let ours =
+                Entrant::local("", move || first.run(driver), move || drop(black_box(again.run(driver))));
+            let entrant = Entrant::Ready(Box::new(theirs));
+            Ok(Contest {
+                kind: KIND,
+                name: format!("merge, compile, {}", driver.name()),
+                expected: Some(expected),
+                ours,
+                peers: vec![Peer { name: "TypeScript, recorded", goal: Some(RECORDED), entrant }],
+            })
+        })
+        .collect()
+}
+
+impl Work {
+    fn new(workload: &ModuleWorkload) -> Result<Self> {
+        let modules = workload.modules.iter().map(module).collect::<Result<_>>()?;
+        let given = Given::of(&workload.context).context("the context lacks something")?;
+        Ok(Self { modules, given, options: RequestOptions::new("m") })
+    }
+
+    fn compiled(&self) -> Result<CompiledPrompt> {
+        Ok(merge(self.modules.iter().cloned())?.compile(&self.given)?)
+    }
+
+    fn run(&self, driver: Driver) -> Result<Vec<u8>> {
+        Ok(driver.format(&self.compiled()?, &self.options)?.into_bytes())
+    }
+
+    /// Whether the prompt has everything that the workload has.
+    fn check(&self, context: &Value, recorded: &RecordedOutput) -> Result<()> {
+        let prompt = self.compiled()?;
+        ensure!(prompt.elements().count() == recorded.elements, "another number of elements");
+        let text = driver::text(&prompt, &hinagata_module::TextOptions::default());
+        ensure!(text.body().len() == recorded.text_utf8_bytes, "a text of another length");
+        for (list, kind) in [("materials", "material"), ("chunks", "chunk"), ("messages", "message")] {
+            let rows = context[list].as_array().context("a list")?;
+            let wanted: usize = rows.iter().filter_map(|row| row["content"].as_str()).map(str::len).sum();
+            let of_kind = || prompt.elements().filter(|element| element.kind() == kind);
+            ensure!(of_kind().count() == rows.len(), "another number of {list}");
+            ensure!(of_kind().map(content_bytes).sum::<usize>() == wanted, "other {list}");
+        }
+        Ok(())
+    }
+}
+
+fn content_bytes(element: &Element) -> usize {
+    let content = match element {
+        Element::Material(material) => Some(&material.content),
+        Element::Chunk(chunk) => Some(&chunk.content),
+        Element::Message(message) => message.content(),
+        _ => None,
+    };
+    content.into_iter().flat_map(|content| content.texts()).map(str::len).sum()
+}
+
+/// A module of the workload: what its stand-ins mean is written as a program would write it.
+fn module(sections: &Map<String, Value>) -> Result<PromptModule<Given>> {
+    let mut built = PromptModule::new();
+    for (name, entries) in sections.iter().filter(|(name, _)| *name != "createContext") {
+        let section = Section::named(name).with_context(|| format!("no section {name}"))?;
+        for entry in entries.as_array().into_iter().flatten() {
+            built = match (entry.get("dynamicMap"), entry.get("dynamicText")) {
+                (None, None) => built.say(section, fixed(name, entry)?),
+                (None, _) if section == Section::State => built.say(section, |given: &Given| {
+                    format!("Progress so far ({} tokens):\n{}", given.state.usage, given.state.content)
+                }),
+                (None, _) => built.say(section, |given: &Given| {
+                    format!("Case {}, language {}", given.case, given.language)
+                }),
+                (Some(_), _) => match section {
+                    Section::Materials => built.say(section, |given: &Given| {
+                        given.materials.iter().map(material).collect::<Vec<_>>()
+                    }),
+                    Section::Chunks => {
+                        built.say(section, |given: &Given| given.chunks.iter().map(chunk).collect::<Vec<_>>())
+                    }
+                    _ => built
+                        .say(section, |given: &Given| given.messages.iter().map(message).collect::<Vec<_>>()),
+                },
+            };
+        }
+    }
+    Ok(built)
+}
+
+/// An entry that does not depend on the context.
+fn fixed(section: &str, entry: &Value) -> Result<Vec<Entry<Given>>> {
+    let alone = PromptModule::<Value>::from_json(&json!({ section: [entry] }))?;
+    // It reads nothing of its own context, so any will do.
+    let alone = alone.over(|_: &Given| &Value::Null);
+    Ok(alone.get(section).unwrap_or_default().to_vec())
+}
+
+fn material(row: &Row) -> Material {
+    with_usage(
+        Material::new(row.id.clone(), row.title.clone(), row.content.clone()),
+        row.usage,
+        Material::usage,
+    )
+}
+
+fn chunk(row: &Row) -> Chunk {
+    let mut chunk = Chunk::new(row.id.clone(), row.content.clone());
+    (chunk.index, chunk.total) = (row.index, row.total);
+    with_usage(chunk, row.usage, Chunk::usage)
+}
+
+fn message(row: &Row) -> Message {
+    let mut message = match row.role {
+        Some(Role::Assistant) => Message::assistant(row.content.clone()),
+        Some(Role::System) => Message::system(row.content.clone()),
+        _ => Message::user(row.content.clone()),
+    };
+    message.name.clone_from(&row.name);
+    message
+}
+
+fn with_usage<T>(element: T, usage: Option<u64>, set: impl FnOnce(T, u64) -> T) -> T {
+    match usage {
+        Some(usage) => set(element, usage),
+        None => element,
+    }
+}
+
+impl Given {
+    fn of(context: &Value) -> Option<Self> {
+        let text = |value: &Value| value.as_str().map(Text::from);
+        let rows =
+            |name: &str| -> Option<Vec<Row>> { context[name].as_array()?.iter().map(Row::of).collect() };
+        Some(Self {
+            case: text(&context["caseId"])?,
+            language: text(&context["language"])?,
+            state: ContentWithUsage::new(
+                context["state"]["content"].as_str()?,
+                context["state"]["usage"].as_u64()?,
+            ),
+            materials: rows("materials")?,
+            chunks: rows("chunks")?,
+            messages: rows("messages")?,
+        })
+    }
+}
+
+impl Row {
+    fn of(row: &Value) -> Option<Self> {
+        let text = |key: &str| row[key].as_str().map(Text::from);
+        Some(Self {
+            id: text("id").or_else(|| text("partOf")).unwrap_or_default(),
+            title: text("title").unwrap_or_default(),
+            content: text("content")?,
+            role: row["role"].as_str().and_then(Role::named),
+            name: text("name"),
+            index: row["index"].as_u64(),
+            total: row["total"].as_u64(),
+            usage: row["usage"].as_u64(),
+        })
+    }
+}
+
+/// A side that ran elsewhere, before.
+struct RecordedSide {
+    version: String,
+    time: RecordedTime,
+    /// What our side gives: the recorded one has no bytes that could be compared.
+    output: Vec<u8>,
+}
+
+impl Side for RecordedSide {
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn output(&mut self) -> Result<Vec<u8>> {
+        Ok(self.output.clone())
+    }
+
+    fn run(&mut self, iterations: u64) -> Result<Lap> {
+        let time = Duration::from_secs_f64(self.time.min_ns * 1e-9 * iterations as f64);
+        Ok(Lap { wall: time, processor: time })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// With the environment variable `HINAGATA_BLESS` the files are written instead of compared.
+    #[test]
+    fn the_requests_are_those_that_are_written_down() {
+        let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let load = |name| workload::path(home, KIND, name);
+        let workload: ModuleWorkload = workload::load(&load("large")).expect("a workload");
+        let recorded: Recorded = workload::load(&load("recorded")).expect("recorded figures");
+        let work = Work::new(&workload).expect("modules");
+        work.check(&workload.context, &recorded.output).expect("has everything");
+        for (driver, file, _) in ROWS {
+            let path = home.join("workloads").join(KIND).join(file);
+            let made = work.run(driver).expect("can be sent");
+            if std::env::var_os("HINAGATA_BLESS").is_some() {
+                fs::write(&path, &made).expect("can be written");
+            }
+            assert!(made == fs::read(&path).expect("is written down"), "{file} differs");
+        }
+    }
+}
