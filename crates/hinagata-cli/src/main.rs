@@ -17,6 +17,7 @@ mod input;
 mod output;
 mod paths;
 mod python;
+mod request;
 mod scaffold;
 mod stack;
 mod terminal;

@@ -65,3 +65,8 @@ pub use module::PromptModule;
 pub use section::{CustomSection, Order, Part, Section, SectionName};
 pub use text::Text;
 pub use yielded::{Elements, IntoElements, IntoTexts, Texts, Yielded};
+
+/// The page about modules: its program is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/modules.md")]
+struct Page;

@@ -405,7 +405,7 @@ impl From<hinagata_module::Error> for Error {
             ours.0.near = first.near.clone();
             ours.0.hint = first.hint.clone();
         }
-        ours.with_source(error)
+        ours
     }
 }
 

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use hinagata::{
     Code, Engine, Error, Rendered, RenderedBody, Request, Result,
-    definition::{Body, Class, PRESETS, UndefinedMode},
+    definition::{Body, Class, LooseModules, PRESETS, UndefinedMode},
     module::driver::{Driver, RequestOptions},
 };
 use serde_json::{Value, json};
@@ -250,6 +250,16 @@ fn what_a_message_cannot_have_is_not_lost() {
     }
 }
 
+#[test]
+fn the_example_of_the_page_renders() {
+    let page = include_str!("../../../docs/modules.md");
+    let example =
+        page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    assert_eq!(example, include_str!("../../../examples/modules/triage.yaml"));
+    let rendered = render(&[("p/module.yaml", example), ("p/tone.yaml", TONE)], &ticket()).expect("renders");
+    assert_eq!(rendered.messages().len(), 7);
+}
+
 /// What a module is refused for, where, and with which advice.
 fn refused(files: &[(&str, &str)]) -> Error {
     render(files, &json!({})).expect_err("is refused")
@@ -257,7 +267,14 @@ fn refused(files: &[(&str, &str)]) -> Error {
 
 #[test]
 fn everything_wrong_is_told_with_its_place_and_advice() {
-    let cases: [(&str, u32, &str, Option<&str>); 25] = [
+    let cases: [(&str, u32, &str, Option<&str>); 27] = [
+        (
+            "sections:\n  objectve:\n    # here\n    - x\n",
+            2,
+            "there is no section `objectve`",
+            Some("objective"),
+        ),
+        ("sections:\n  cue:\n    - text:\n      - a\n      txt: b\n", 5, "has no key `txt`", Some("text")),
         ("sections:\n  objectve: [x]\n", 2, "there is no section `objectve`", Some("objective")),
         (
             "sections:\n  cue:\n    - {text: a, json: {}}\n",
@@ -301,7 +318,7 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
             "a material cannot stand under a heading",
             None,
         ),
-        ("sectons:\n  cue: [x]\n", 2, "there is no key `sectons`", Some("sections")),
+        ("sectons:\n  cue: [x]\n", 1, "there is no key `sectons`", Some("sections")),
         ("cue: [x]\nsections: {}\n", 1, "the section `cue` stands beside `sections`", None),
         ("sections:\n  cue: text\n", 2, "must be a list, not a string", None),
         ("sections:\n  messages: [{message: {role: robot, content: x}}]\n", 2, "cannot be `robot`", None),
@@ -458,6 +475,52 @@ fn missing_values_follow_the_mode() {
     let error = engine.render_blocking(&request.undefined(UndefinedMode::Error)).expect_err("is missing");
     assert_eq!(error.code(), Code::RenderUndefined);
     assert_eq!(error.details()["missing"], json!(["a.c", "a.b"]));
+}
+
+#[test]
+fn what_an_element_cannot_do_without_is_missing_too() {
+    let text = "context: {docs: list}\nundefined: error\nsections:\n  materials:\n    - each: docs\n      \
+        material: {id: =item.id, title: =item.title, content: x, usage: =item.usage}\n";
+    assert!(module(text, &json!({"docs": [{"id": "a", "title": "b"}]})).is_ok());
+    let error = module(text, &json!({"docs": [{"id": "a"}]})).expect_err("there is no title");
+    assert_eq!((error.code(), error.place().map(|place| place.line)), (Code::RenderUndefined, Some(6)));
+    assert_eq!(error.details()["missing"], json!(["item.title"]));
+}
+
+#[test]
+fn modules_that_are_no_prompts_are_merged_and_compiled() {
+    let place = workspace(&[
+        (
+            "a.yaml",
+            "uses: [./deep/b.yaml]\ncontext: {who: {type: string, required: true}}\nsections:\n  cue: ['Dear {{ who }},']\n",
+        ),
+        ("deep/b.yaml", "sections:\n  terms: [One.]\n"),
+        (
+            "c.json",
+            r#"{"context": {"n": {"type": "integer", "default": 2}}, "sections": {"terms": ["=n", "Two."]}}"#,
+        ),
+        ("d.yaml", "sections:\n  cue:\n    - x\n    - 'to {{ whom }}'\n"),
+    ]);
+    let file = |name: &str| place.path().join(SHARED).join(name);
+    let modules = LooseModules::read([file("a.yaml"), file("c.json")]).expect("are read");
+    let merged = modules.to_json();
+    assert_eq!(merged["sections"], json!({"terms": ["One.", "=n", "Two."], "cue": ["Dear {{ who }},"]}));
+    assert_eq!(merged["context"]["who"], json!({"type": "string", "required": true}));
+    let variables = |value: Value| value.as_object().cloned().expect("is a map");
+    let prompt = modules.compile(&variables(json!({"who": "Ann"})), None).expect("compiles").to_json();
+    assert_eq!(prompt["instructions"][0]["items"], json!(["One.", "2", "Two."]));
+    assert_eq!(prompt["output"][0]["items"], json!(["Dear Ann,"]));
+    let flat = modules.compile_flat(&variables(json!({"who": "Ann"}))).expect("compiles");
+    assert_eq!(flat.elements().count(), 4);
+
+    let missing = modules.compile(&variables(json!({})), None).expect_err("who?");
+    assert_eq!((missing.code(), missing.place().map(|place| place.line)), (Code::Validation, Some(2)));
+    let unknown = modules.compile(&variables(json!({"woh": "Ann"})), None).expect_err("who?");
+    assert_eq!((unknown.code(), unknown.near()), (Code::Validation, &["who".to_owned()][..]));
+    let undeclared = LooseModules::read([file("d.yaml")]).expect_err("who?");
+    let place = undeclared.place().expect("has a place");
+    assert_eq!((place.line, place.column, place.excerpt.as_deref()), (4, 7, Some("to {{ whom }}")));
+    assert_eq!(LooseModules::read([file("none.yaml")]).expect_err("is not there").code(), Code::NotFound);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod init;
 mod limits;
 mod list;
 mod man;
+mod module;
 mod new;
 mod pack;
 mod render;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Resolve(resolve::Arguments),
     Init(init::Arguments),
     New(new::Arguments),
+    Module(Box<module::Arguments>),
     Pack(pack::Arguments),
     RenderFile(Box<render_file::Arguments>),
     Vocab(vocab::Arguments),
@@ -50,6 +52,7 @@ impl Command {
         match self {
             Self::Init(arguments) => init::run(&arguments, globals),
             Self::New(arguments) => new::run(&arguments, globals),
+            Self::Module(arguments) => module::run(&arguments, globals),
             Self::Pack(arguments) => pack::run(&arguments, globals),
             Self::List(arguments) => list::run(&arguments, globals),
             Self::Show(arguments) => show::run(&arguments, globals),

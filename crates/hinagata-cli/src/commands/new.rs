@@ -25,6 +25,10 @@ pub(crate) struct Arguments {
     #[arg(long, group = "form")]
     messages: bool,
 
+    /// As a prompt module: sections over a context, in module.yaml
+    #[arg(long, group = "form")]
+    module: bool,
+
     /// The directory of prompts that it goes into, from the workspace root
     #[arg(long = "in", value_name = "DIR", default_value = SHARED_PROMPTS)]
     place: String,
@@ -33,6 +37,7 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "Examples:
   hina new daily_report
   hina new daily_report --messages
+  hina new daily_report --module
   hina new daily_report --full --in prompts";
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
@@ -58,12 +63,13 @@ impl Arguments {
     fn files(&self, id: &PromptId) -> Vec<NewFile> {
         let title = title(id);
         let file = |path, skeleton: &str| NewFile { path, content: skeleton.replace("TITLE", &title) };
-        match (self.full, self.messages) {
-            (true, _) => vec![
+        match (self.full, self.messages, self.module) {
+            (true, ..) => vec![
                 file("prompt.py", include_str!("../../skeletons/new/prompt.py")),
                 file("template.md", include_str!("../../skeletons/new/full.md")),
             ],
-            (_, true) => vec![file("prompt.yaml", include_str!("../../skeletons/new/prompt.yaml"))],
+            (_, true, _) => vec![file("prompt.yaml", include_str!("../../skeletons/new/prompt.yaml"))],
+            (.., true) => vec![file("module.yaml", include_str!("../../skeletons/new/module.yaml"))],
             _ => vec![file("template.md", include_str!("../../skeletons/new/template.md"))],
         }
     }

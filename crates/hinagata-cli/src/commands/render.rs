@@ -2,14 +2,14 @@
 
 mod watch;
 
-use clap::ValueEnum;
-use hinagata::{Content, Engine, Message, Rendered, RenderedBody};
+use hinagata::{Content, Engine, Message, Rendered, RenderedBody, module::driver::Formatted};
 
 use crate::{
     call::{Call, CallArguments},
     diagnostic::{Diagnostic, Level, did_you_mean},
     failure::Failure,
     output::{self, Format, clean},
+    request::{self, RequestArguments, Shape},
     workspace::{Globals, Workspace},
 };
 
@@ -24,9 +24,12 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     call: CallArguments,
 
-    /// Print the result as one text, or as messages, whatever the prompt makes
+    /// Print the result as one text, as messages, or as the body of a provider's request, whatever the prompt makes
     #[arg(long)]
     format: Option<Shape>,
+
+    #[command(flatten)]
+    request: RequestArguments,
 
     /// Print it again whenever the prompt, its parts, its variables or the settings change
     #[arg(long)]
@@ -37,18 +40,11 @@ const EXAMPLES: &str = r#"Examples:
   hina render general_system agent_name=Rumi
   hina render coding_system agent_name=Rumi 'tools:=@tools.yaml' --strict
   hina render daily_report --vars report.json --format messages
+  hina render daily_report --vars report.json --format anthropic --model claude-opus-4-5
   hina render coding_system --agent rumi --context model=large
   echo 'What is new?' | hina render question text=@-
   hina render daily_report --vars report.json --watch
   hina explain general_system agent_name=Rumi      why it looks as it does"#;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Shape {
-    /// One text: of several messages, their texts one below the other
-    Text,
-    /// A list of messages: a text alone is one of the user
-    Messages,
-}
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     if arguments.watch { watch::run(arguments, globals) } else { once(arguments, globals) }
@@ -60,19 +56,32 @@ fn once(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let engine = workspace.engine()?;
     let rendered = call.render(&workspace, &engine, false)?;
     warn_of_slips(&workspace, &call, &engine);
-    print(&workspace, &rendered, arguments.format, globals)
+    let made = arguments.made(&rendered)?;
+    print(&workspace, &rendered, (arguments.format, made.as_ref()), globals)
+}
+
+impl Arguments {
+    /// The request, where one is asked for.
+    fn made(&self, rendered: &Rendered) -> Result<Option<Formatted>, Failure> {
+        let options = self.request.applied(self.format, rendered.request_options())?;
+        let driver = self.format.and_then(Shape::driver);
+        Ok(driver.map(|driver| rendered.request(driver, &options)).transpose()?)
+    }
 }
 
 fn print(
     workspace: &Workspace,
     rendered: &Rendered,
-    shape: Option<Shape>,
+    (shape, made): (Option<Shape>, Option<&Formatted>),
     globals: &Globals,
 ) -> Result<(), Failure> {
     if Format::of(globals) == Format::Json {
-        return output::print_json(&shaped_json(rendered, shape));
+        return output::print_json(&shaped_json(rendered, shape, made));
     }
     warn(workspace, rendered);
+    if let Some(made) = made {
+        return request::print(made, Format::Text);
+    }
     match (&rendered.body, shape) {
         (RenderedBody::Text(text), None) => output::print_exactly(text),
         (_, Some(Shape::Text)) => output::print_exactly(&rendered.text()),
@@ -82,12 +91,16 @@ fn print(
 }
 
 /// The result for scripts, its body in the shape that was asked for.
-fn shaped_json(rendered: &Rendered, shape: Option<Shape>) -> serde_json::Value {
+fn shaped_json(rendered: &Rendered, shape: Option<Shape>, made: Option<&Formatted>) -> serde_json::Value {
     let mut all = rendered.to_json();
+    if let Some(made) = made {
+        all["body"] = made.to_value();
+        all["left_out"] = made.notes().into();
+    }
     match shape {
         Some(Shape::Text) => all["body"] = rendered.text().into(),
         Some(Shape::Messages) => all["body"] = RenderedBody::Messages(rendered.messages()).to_json(),
-        None => {}
+        _ => {}
     }
     all
 }

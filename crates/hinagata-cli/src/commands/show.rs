@@ -2,7 +2,7 @@
 
 use hinagata::{
     RenderLimits,
-    definition::{Body, Definition, Hook, Inherited, Message, Origin, Parameter},
+    definition::{Body, Definition, Hook, Inherited, Message, ModuleBody, Origin, Parameter},
     settings::grouped,
 };
 
@@ -31,7 +31,9 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let found = catalog.definition(&arguments.id)?;
     let settings = &workspace.settings;
     let own = &found.definition.limits;
-    let limits = catalog.defaults().limits_within(own, &settings.prompt_limits(), &settings.caps());
+    let configured = settings.prompt_limits();
+    let below = found.with_body().map_or_else(|_| configured.clone(), |with| with.body.limits(&configured));
+    let limits = catalog.defaults().limits_within(own, &below, &settings.caps());
     match Format::of(globals) {
         Format::Json => output::print_json(&found.to_json(&limits)),
         Format::Text => output::print(&page(&workspace, &found, &limits)),
@@ -92,11 +94,20 @@ fn body(own: &Definition, with: &Definition) -> String {
             let roles: Vec<_> = messages.iter().map(Message::role_name).collect();
             format!("messages: {}", roles.join(", "))
         }
-        Body::Module(_) => "module".to_owned(),
+        Body::Module(module) => module_text(module),
         Body::Inherited => "none".to_owned(),
         Body::NeedsLoading => "computed by prompt.py".to_owned(),
     };
     if own.id == with.id { what } else { format!("{what}, of {}", with.id) }
+}
+
+/// The sections of a module, and the modules that it uses.
+fn module_text(module: &ModuleBody) -> String {
+    let uses = match module.uses() {
+        [] => String::new(),
+        uses => format!(", with {}", uses.join(", ")),
+    };
+    format!("module: {}{uses}", module.section_names().collect::<Vec<_>>().join(", "))
 }
 
 fn hooks(definition: &Definition) -> String {

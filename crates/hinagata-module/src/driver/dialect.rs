@@ -279,7 +279,8 @@ fn attribute(sink: &mut impl Sink, name: &str, value: &str) {
     sink.put_all(&[" ", name, "=\""]);
     let value = one_line(value);
     let mut rest = &*value;
-    while let Some(place) = rest.find(['&', '<', '>', '"']) {
+    let ends = |byte: u8| matches!(byte, b'&' | b'<' | b'>' | b'"');
+    while let Some(place) = rest.bytes().position(ends) {
         sink.put(&rest[..place]);
         sink.put(match rest.as_bytes()[place] {
             b'&' => "&amp;",

@@ -122,6 +122,7 @@ fn said(
     for piece in &pieces {
         match piece {
             Piece::Media(Media::Data { kind: Kind::Image, base64, .. }) => images.push(base64),
+            // A file of text is a text by now.
             Piece::Media(Media::Text(_)) | Piece::Element(_) | Piece::Text(_) => {}
             Piece::Media(Media::Url { .. }) => {
                 let hint = "attach the picture itself, as a `data:` address";
@@ -134,11 +135,15 @@ fn said(
     }
     writer.key("content");
     writer.text(|sink| {
+        let mut before = "\n\n";
         for piece in &pieces {
             match piece {
                 Piece::Element(element) => speller.write(sink, element),
-                Piece::Text(text) => sink.put(text),
-                Piece::Media(Media::Text(text)) => sink.put(text),
+                Piece::Text(text) => {
+                    // Texts that are parts of their own for others have a blank line between them here.
+                    sink.put_all(&[if before.ends_with("\n\n") { "" } else { "\n\n" }, text]);
+                    before = text;
+                }
                 Piece::Media(_) => {}
             }
         }

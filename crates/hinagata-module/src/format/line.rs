@@ -7,8 +7,39 @@ pub(super) const fn ends_line(character: char) -> bool {
     matches!(character, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
+/// Whether another character than a line feed may end a line in `text`.
+pub(super) fn has_odd_line_ends(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    if memchr::memchr3(b'\r', 0x0b, 0x0c, bytes).is_some() {
+        return true;
+    }
+    // The first bytes of the others: those of U+0085, and of U+2028 and U+2029. Decoding all characters would cost more
+    // than everything else.
+    memchr::memchr2_iter(0xc2, 0xe2, bytes).any(|place| {
+        let rest = &bytes[place..];
+        rest.starts_with(b"\xc2\x85")
+            || rest.starts_with(b"\xe2\x80\xa8")
+            || rest.starts_with(b"\xe2\x80\xa9")
+    })
+}
+
 /// `text` with spaces in the place of line ends: titles, ids and names stand on one line, and what they say
 /// must not look like the lines after it.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    if text.contains(ends_line) { text.replace(ends_line, " ").into() } else { text.into() }
+    let any = memchr::memchr(b'\n', text.as_bytes()).is_some() || has_odd_line_ends(text);
+    if any { text.replace(ends_line, " ").into() } else { text.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_for_by_bytes_is_what_ends_a_line() {
+        for character in (0..0x3000).filter_map(char::from_u32) {
+            let text = format!("a {character} b");
+            assert_eq!(has_odd_line_ends(&text), ends_line(character) && character != '\n', "{character:?}");
+            assert_eq!(one_line(&text) != text, ends_line(character), "{character:?}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     Marks, Sink, Tag, TextOptions,
     guard::longest_fence,
-    line::{ends_line, one_line},
+    line::{ends_line, has_odd_line_ends, one_line},
     write_section,
 };
 use crate::{
@@ -280,7 +280,10 @@ impl<'o> Formatter<'o> {
     /// Marks every line as a quote, so that none of it is a heading of the prompt.
     fn quote(&self, content: &str, text: &mut String) {
         let lb = self.lb();
-        let odd = lb == "\n" && has_odd_line_ends(content);
+        if lb == "\n" && !has_odd_line_ends(content) {
+            return quote_lines(content, text);
+        }
+        let odd = lb == "\n";
         for (index, line) in content.split(lb).enumerate() {
             if index > 0 {
                 text.put(lb);
@@ -317,11 +320,14 @@ impl<'o> Formatter<'o> {
     }
 }
 
-/// Whether another character than a line feed may end a line.
-fn has_odd_line_ends(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    memchr::memchr3(b'\r', 0x0b, 0x0c, bytes).is_some()
-        || (!text.is_ascii() && text.contains(['\u{85}', '\u{2028}', '\u{2029}']))
+/// Marks every line of a text whose lines end with line feeds alone.
+fn quote_lines(content: &str, text: &mut String) {
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', content.as_bytes()) {
+        text.put_all(&["> ", &content[start..=end]]);
+        start = end + 1;
+    }
+    text.put_all(&["> ", &content[start..]]);
 }
 
 /// A line in which other characters than a line feed may end lines too.

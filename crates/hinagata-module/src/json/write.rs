@@ -118,37 +118,33 @@ impl Sink for Escaped<'_> {
     }
 }
 
-/// Bytes that are looked at together.
-const LANES: usize = 32;
-
-const fn is_special(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\'
-}
-
-/// Where the first byte is that needs an escape.
-fn first_special(bytes: &[u8]) -> Option<usize> {
-    let (blocks, rest) = bytes.as_chunks::<LANES>();
-    for (index, block) in blocks.iter().enumerate() {
-        // Without a way out in the middle, so that the compiler looks at all lanes at once.
-        if block.iter().fold(false, |found, &byte| found | is_special(byte)) {
-            let inside = block.iter().position(|&byte| is_special(byte))?;
-            return Some(index * LANES + inside);
-        }
-    }
-    let place = rest.iter().position(|&byte| is_special(byte))?;
-    Some(blocks.len() * LANES + place)
-}
-
 /// Adds `text` with the escapes that a JSON string needs.
 pub(super) fn escape(text: &str, out: &mut String) {
-    let mut rest = text;
-    while let Some(place) = first_special(rest.as_bytes()) {
-        out.push_str(&rest[..place]);
-        push_escape(rest.as_bytes()[place], out);
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    let mut next = |place: usize, out: &mut String| {
         // Bytes that need an escape are characters of their own.
-        rest = &rest[place + 1..];
+        out.push_str(&text[start..place]);
+        push_escape(bytes[place], out);
+        start = place + 1;
+    };
+    if has_rare(bytes) {
+        let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+        bytes.iter().enumerate().filter(|(_, byte)| special(**byte)).for_each(|(place, _)| next(place, out));
+    } else {
+        memchr::memchr3_iter(b'\n', b'"', b'\\', bytes).for_each(|place| next(place, out));
     }
-    out.push_str(rest);
+    out.push_str(&text[start..]);
+}
+
+/// Whether there is a control character other than a line feed, which are rare in prompts.
+fn has_rare(bytes: &[u8]) -> bool {
+    const LANES: usize = 64;
+    let is_rare = |byte: u8| byte < 0x20 && byte != b'\n';
+    let (blocks, rest) = bytes.as_chunks::<LANES>();
+    // Without a way out in the middle of a block, so that the compiler looks at many bytes at once.
+    blocks.iter().any(|block| block.iter().fold(false, |found, &byte| found | is_rare(byte)))
+        || rest.iter().any(|&byte| is_rare(byte))
 }
 
 fn push_escape(byte: u8, out: &mut String) {

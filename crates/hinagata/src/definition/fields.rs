@@ -65,7 +65,8 @@ impl<'a> Fields<'a> {
             "(document)" => format!("there is no key `{shown}`"),
             field => format!("`{field}` has no key `{shown}`"),
         };
-        self.push(&format!("{field}.{key}"), node, message, hint, near);
+        let place = self.place_of_key(key, node);
+        self.push_at(&format!("{field}.{key}"), place, message, hint, near);
     }
 
     /// Notes a section that nobody knows.
@@ -76,13 +77,36 @@ impl<'a> Fields<'a> {
             Some(near) => format!("write `{near}`, or declare `{shown}` under `custom_sections`"),
             None => format!("use one of {}, or declare it under `custom_sections`", known.join(", ")),
         };
-        self.push(
-            &format!("sections.{name}"),
-            node,
-            format!("there is no section `{shown}`"),
-            Some(hint),
-            near,
-        );
+        let (field, message) = (format!("sections.{name}"), format!("there is no section `{shown}`"));
+        self.push_at(&field, self.place_of_key(name, node), message, Some(hint), near);
+    }
+
+    /// Where the key of the value `node` stands: before it, on its line or on one above.
+    fn place_of_key(&self, key: &str, node: &Node) -> Place {
+        /// Lines between a key and its value: comments and blank ones.
+        const MOST_BETWEEN: usize = 20;
+        let line = node.at.line.max(1) as usize;
+        let is_key = |text: &str, at: usize| {
+            let inside = |character: char| character.is_alphanumeric() || character == '_';
+            let rest = text[at + key.len()..].trim_start_matches(['"', '\'', ']']).trim_start();
+            !text[..at].ends_with(inside) && rest.starts_with([':', '='])
+        };
+        let above = self.text.lines().enumerate().take(line).skip(line.saturating_sub(MOST_BETWEEN));
+        let found = above.collect::<Vec<_>>().into_iter().rev().find_map(|(index, text)| {
+            // On the line of the value, what stands behind it is no key of it.
+            let end =
+                if index + 1 == line { (node.at.column as usize).saturating_sub(1) } else { usize::MAX };
+            let places = text.match_indices(key).filter(|(at, _)| !key.is_empty() && is_key(text, *at));
+            let column = |at: usize| text[..at].chars().count();
+            places.map(|(at, _)| column(at)).filter(|at| *at < end).last().map(|column| (index, column))
+        });
+        match found {
+            Some((index, column)) => {
+                let (line, column) = (u32::try_from(index + 1), u32::try_from(column + 1));
+                Place::at_line(self.file, self.text, line.unwrap_or(u32::MAX), column.unwrap_or(u32::MAX))
+            }
+            None => self.place(node),
+        }
     }
 
     /// The line on which the text of `node` starts: a block scalar starts below its mark.
@@ -97,8 +121,18 @@ impl<'a> Fields<'a> {
     }
 
     fn push(&mut self, field: &str, node: &Node, message: String, hint: Option<String>, near: Vec<String>) {
+        self.push_at(field, self.place(node), message, hint, near);
+    }
+
+    fn push_at(
+        &mut self,
+        field: &str,
+        place: Place,
+        message: String,
+        hint: Option<String>,
+        near: Vec<String>,
+    ) {
         if self.problems.len() < MOST {
-            let place = self.place(node);
             self.problems.push(Problem { field: field.to_owned(), message, hint, near, place });
         }
     }

@@ -29,7 +29,7 @@ pub use model::{
     Body, Definition, FileRead, Hook, Hooks, Message, Metadata, OwnLimits, Part, Permissions, Role, Settings,
     TemplateText, UndefinedMode,
 };
-pub use module::{Given, ModuleBody, PRESETS, preset};
+pub use module::{Given, LooseModules, ModuleBody, PRESETS, preset};
 pub use parameter::{Class, Origin, Parameter, Parameters, Type};
 pub use read::{PromptFiles, document, read};
 pub use yaml::yaml_value;

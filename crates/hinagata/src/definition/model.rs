@@ -83,6 +83,22 @@ pub enum Body {
     NeedsLoading,
 }
 
+/// Characters that a module may give unless something else is configured.
+const OUTPUT_SIZE_OF_MODULES: u64 = 2_000_000;
+
+impl Body {
+    /// `configured`, with what a body of this kind has where that says nothing: a module carries the texts of others,
+    /// and is larger than what somebody writes.
+    #[must_use]
+    pub fn limits(&self, configured: &OwnLimits) -> OwnLimits {
+        let mut limits = configured.clone();
+        if let Self::Module(_) = self {
+            limits.max_output_size.get_or_insert(OUTPUT_SIZE_OF_MODULES);
+        }
+        limits
+    }
+}
+
 /// The source of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateText {

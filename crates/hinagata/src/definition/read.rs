@@ -17,7 +17,7 @@ use crate::{Error, Place, PromptId, Result};
 /// Largest template file, in bytes.
 pub(crate) const LARGEST_TEMPLATE: u64 = 256 << 10;
 const LARGEST_PYTHON: u64 = 256 << 10;
-const LARGEST_DOCUMENT: u64 = 256 << 10;
+pub(crate) const LARGEST_DOCUMENT: u64 = 256 << 10;
 
 /// The files that are the body when nothing names one, the first that is there.
 pub(crate) const TEMPLATE_NAMES: [&str; 3] = ["template.md", "template.gotmpl", "template.tmpl"];

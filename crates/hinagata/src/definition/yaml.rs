@@ -16,7 +16,9 @@ pub(crate) fn parse(file: &str, whole: &str, text: &str, first_line: u32) -> Res
     let Located(node) = serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
         let error = error.without_snippet();
         let at = error.location().map_or(At { line: 1, column: 0 }, at);
-        Error::definition("syntax", format!("not valid YAML: {}", first_line_of(&error.to_string())))
+        // What an author can do nothing about is left out.
+        let message = error.to_string().replace(", set DuplicateKeyPolicy in Options if acceptable", "");
+        Error::definition("syntax", format!("not valid YAML: {}", first_line_of(&message)))
             .at(Place::at_line(file, whole, at.line + first_line - 1, at.column))
             .with_hint("quote text that has `: `, `#`, `{` or `%` in it")
     })?;

@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 use super::rendered::RenderedBody;
 use crate::{Code, Error, Result};
 
-/// The messages of a compiled prompt.
-pub(super) fn chat(prompt: &CompiledPrompt) -> RenderedBody {
-    RenderedBody::Messages(messages(prompt).into_iter().map(message).collect())
+impl From<&CompiledPrompt> for RenderedBody {
+    /// The messages of a compiled prompt.
+    fn from(prompt: &CompiledPrompt) -> Self {
+        Self::Messages(messages(prompt).into_iter().map(message).collect())
+    }
 }
 
 fn message(message: ChatMessage) -> Message {

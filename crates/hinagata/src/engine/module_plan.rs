@@ -10,10 +10,10 @@ use super::{
     tools::SPACE,
 };
 use crate::{
-    Error, Place, Result,
+    Result,
     definition::{
         ModuleBody, TemplateText,
-        module::{ModuleTemplate, Reach},
+        module::{ModuleTemplate, Reach, unknown_variable},
     },
 };
 
@@ -67,16 +67,19 @@ impl<'b> Builder<'b> {
                 continue;
             }
             let position = item.variable.position;
-            // What the template includes has lines of its own.
-            let own = *item.template == *text.file;
-            let line = if own { position.line + text.first_line - 1 } else { position.line };
-            let place =
-                Place { file: item.template.to_string(), line, column: position.column, excerpt: None };
-            return Err(Error::definition("unknown_path", format!("`{root}` is not in the context"))
-                .with("path", root)
-                .with_near(reach.near(root))
-                .with_hint(format!("declare `{root}` under `context`, or correct the name"))
-                .at(place));
+            if *item.template != *text.file {
+                // What the template includes is a file of its own.
+                let source = self.known.file(&item.template);
+                let text = source.map(|file| Arc::from(file.source.text())).unwrap_or_default();
+                let included = TemplateText {
+                    engine: Language::Jinja,
+                    text,
+                    file: item.template.to_string(),
+                    first_line: source.map_or(1, |file| file.first_line),
+                };
+                return Err(unknown_variable(reach, root, &included, position));
+            }
+            return Err(unknown_variable(reach, root, text, position));
         }
         Ok(())
     }

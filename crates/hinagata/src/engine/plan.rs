@@ -32,9 +32,6 @@ use crate::{
 /// The root of the path of all variables together, as a Go template reads it.
 pub(super) const WHOLE: &str = ".";
 
-/// Characters that a module may give unless something else is configured.
-const OUTPUT_SIZE_OF_MODULES: u64 = 2_000_000;
-
 /// What a plan is made with.
 pub(super) struct Planning<'p> {
     pub(super) catalog: &'p Catalog,
@@ -228,10 +225,7 @@ impl Plan {
         };
         let body = builder.body(&owner)?;
         let Builder { options, known, reads, .. } = builder;
-        let mut below = with.options.prompt_limits.clone();
-        if let Planned::Module(_) = &body {
-            below.max_output_size.get_or_insert(OUTPUT_SIZE_OF_MODULES);
-        }
+        let below = owner.body.limits(&with.options.prompt_limits);
         let limits = with.catalog.defaults().limits_within(&definition.limits, &below, &with.options.caps);
         let providers = providers(with.catalog, &reads, &inherited);
         let named = |origin: Origin| {
@@ -408,7 +402,7 @@ pub(super) struct Builder<'b> {
     pub(super) parameters: &'b Parameters,
     options: Arc<Options>,
     root: RootKind,
-    known: Known,
+    pub(super) known: Known,
     pub(super) reads: Reads,
 }
 

@@ -8,7 +8,6 @@ use hinagata_value::{Call, CallId, Calls, Cancel, Pass, Variables};
 use serde_json::{Map, Value};
 
 use super::{
-    chat::chat,
     places::with_places,
     plan::{Plan, Planned, PlannedMessage, PlannedPart, PlannedRole, PlannedTemplate, PlannedValue},
     rendered::RenderedBody,
@@ -130,7 +129,9 @@ impl Run<'_> {
             Planned::Messages(messages) => passing.messages(messages)?.map(RenderedBody::Messages),
             Planned::Module(module) => {
                 return Ok(match passing.module(module)? {
-                    Some(prompt) => Step::Done(Made { body: chat(&prompt), module: Some(prompt) }),
+                    Some(prompt) => {
+                        Step::Done(Made { body: RenderedBody::from(&*prompt), module: Some(prompt) })
+                    }
                     None => Step::Wait(passing.wanted),
                 });
             }

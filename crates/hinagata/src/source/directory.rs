@@ -180,6 +180,14 @@ impl Directory {
         Ok(Some(ReadFile { text: text.into(), stamp }))
     }
 
+    /// The bytes of the regular file called `name`, a relative path; `None` when there is none.
+    ///
+    /// # Errors
+    /// As [`Directory::read`], but that bytes need not be UTF-8.
+    pub fn read_bytes(&self, name: &str, largest: u64) -> Result<Option<Vec<u8>>> {
+        Ok(self.bytes(name, largest)?.map(|(bytes, _)| bytes))
+    }
+
     /// The bytes of the regular file called `name`, and its state before they were read; `None` when there is none.
     pub(crate) fn bytes(&self, name: &str, largest: u64) -> Result<Option<(Vec<u8>, Stamp)>> {
         let unreadable =

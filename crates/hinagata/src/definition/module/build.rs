@@ -20,6 +20,9 @@ pub(crate) trait Values {
     /// The value at a path; `None` when there is none.
     fn value(&self, path: &PathUse) -> Result<Option<&Value>>;
 
+    /// The value at a path that an element cannot do without.
+    fn needed(&self, path: &PathUse) -> Result<Option<&Value>>;
+
     /// Counts bytes that are made, so that a loop over much data cannot make more than a render may give.
     fn charge(&mut self, bytes: usize) -> Result<()>;
 }
@@ -34,6 +37,10 @@ impl Values for NoValues {
 
     fn value(&self, path: &PathUse) -> Result<Option<&Value>> {
         Err(Error::new(Code::Definition, "a path where everything is fixed").at(path.place.clone()))
+    }
+
+    fn needed(&self, path: &PathUse) -> Result<Option<&Value>> {
+        self.value(path)
     }
 
     fn charge(&mut self, _bytes: usize) -> Result<()> {
@@ -127,6 +134,16 @@ fn text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
     }
 }
 
+/// A text that an element cannot do without: where missing values are errors, it has to be there.
+fn needed_text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
+    match spec {
+        TextSpec::Path(path) => {
+            values.needed(path)?.map_or_else(|| Ok(Text::default()), |value| plain(value, path))
+        }
+        spec => text(spec, values),
+    }
+}
+
 /// A text that may be missing: then the element goes without it.
 fn optional_text(spec: Option<&TextSpec>, values: &mut dyn Values) -> Result<Option<Text>> {
     match spec {
@@ -215,7 +232,7 @@ fn attachments(spec: &AttachmentsSpec, values: &mut dyn Values) -> Result<Vec<At
 }
 
 fn material(spec: &MaterialSpec, values: &mut dyn Values) -> Result<Material> {
-    let (id, title) = (text(&spec.id, values)?, text(&spec.title, values)?);
+    let (id, title) = (needed_text(&spec.id, values)?, needed_text(&spec.title, values)?);
     let material = Material::new(id, title, content(&spec.content, &spec.attachments, values)?);
     Ok(match number(spec.usage.as_ref(), values)? {
         Some(usage) => material.usage(usage),
@@ -224,7 +241,7 @@ fn material(spec: &MaterialSpec, values: &mut dyn Values) -> Result<Material> {
 }
 
 fn chunk(spec: &ChunkSpec, values: &mut dyn Values) -> Result<Chunk> {
-    let part_of = text(&spec.part_of, values)?;
+    let part_of = needed_text(&spec.part_of, values)?;
     let mut chunk = Chunk::new(part_of, content(&spec.content, &spec.attachments, values)?);
     chunk.index = number(spec.index.as_ref(), values)?;
     chunk.total = number(spec.total.as_ref(), values)?;

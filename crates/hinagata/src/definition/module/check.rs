@@ -1,12 +1,13 @@
 //! Whether paths lead to something that a call can give.
 
 use hinagata_module::nearest;
+use hinagata_template::Position;
 use serde_json::{Value, json};
 
 use super::spec::PathUse;
 use crate::{
-    Error, Result,
-    definition::{Parameter, Parameters, Type},
+    Error, Place, Result,
+    definition::{Parameter, Parameters, TemplateText, Type},
 };
 
 /// Names that every render has.
@@ -64,6 +65,25 @@ pub(super) fn paths(paths: &[PathUse], reach: &Reach<'_>) -> Result<()> {
             .with_near(reach.near(root))
             .with_hint(format!("declare `{root}` under `context`, or correct the path")),
     })
+}
+
+/// The error of a template that reads what nobody declares.
+///
+/// Columns count in the text of the template, and so it is what is shown.
+pub(crate) fn unknown_variable(
+    reach: &Reach<'_>,
+    name: &str,
+    text: &TemplateText,
+    position: Position,
+) -> Error {
+    let excerpt = text.text.lines().nth(position.line.saturating_sub(1) as usize).map(str::to_owned);
+    let line = position.line + text.first_line.max(1) - 1;
+    let place = Place { file: text.file.clone(), line, column: position.column, excerpt };
+    Error::definition("unknown_path", format!("`{name}` is not in the context"))
+        .with("path", name)
+        .with_near(reach.near(name))
+        .with_hint(format!("declare `{name}` under `context`, or correct the name"))
+        .at(place)
 }
 
 fn problem(used: &PathUse, reach: &Reach<'_>) -> Option<String> {

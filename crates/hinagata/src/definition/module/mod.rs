@@ -7,8 +7,10 @@
 mod build;
 mod check;
 mod entry;
+mod evaluate;
 mod fields;
 mod file;
+mod loose;
 mod path;
 mod preset;
 mod spec;
@@ -16,17 +18,18 @@ mod uses;
 
 use std::sync::Arc;
 
-use hinagata_module::{Elements, Order, PromptModule, Texts};
+use hinagata_module::{CustomSection, Elements, Order, PromptModule, Texts};
 use serde_json::{Map, Value, json};
 
 use super::{model::TemplateText, parameter::Parameters};
 use crate::Result;
 
-pub(crate) use build::{Values, build, build_texts, is_true, no_list, no_number};
-pub(crate) use check::Reach;
+pub(crate) use check::{Reach, unknown_variable};
+pub(crate) use evaluate::{Local, WithLocal, World, evaluate};
 pub(crate) use file::MODULE_NAMES;
+pub use loose::LooseModules;
 pub use preset::{PRESETS, preset};
-pub(crate) use spec::{BodySpec, Bound, DynamicSpec, Each, PathUse};
+use spec::{DynamicSpec, PathUse};
 pub(crate) use uses::ModuleFiles;
 pub(super) use uses::read;
 
@@ -69,30 +72,13 @@ impl ModuleBody {
     /// What it says in each section, the modules that it uses merged, and what its context declares.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let context = |parameter: &super::Parameter| {
-            let mut fields = Map::new();
-            fields.insert("type".to_owned(), parameter.kind.as_str().into());
-            if parameter.class == super::Class::Required {
-                fields.insert("required".to_owned(), true.into());
-            }
-            if let Some(default) = parameter.default.as_ref().filter(|_| !parameter.secret) {
-                fields.insert("default".to_owned(), default.clone());
-            }
-            (parameter.name.clone(), Value::Object(fields))
-        };
-        let mut all = json!({
-            "context": self.context.iter().map(context).collect::<Map<_, _>>(),
-            "sections": self.module.sections_to_json(),
-        });
-        let custom: Map<String, Value> = self
-            .module
-            .custom_sections()
-            .map(|own| (own.name.to_string(), json!({"part": own.part.name(), "title": own.title.as_str()})))
-            .collect();
-        if !custom.is_empty() {
-            all["custom_sections"] = Value::Object(custom);
-        }
-        all
+        let custom: Vec<&CustomSection> = self.module.custom_sections().collect();
+        described(&self.context, self.module.sections_to_json(), &custom)
+    }
+
+    /// The sections that it has something in, those of the modules that it uses included.
+    pub fn section_names(&self) -> impl Iterator<Item = &str> {
+        self.module.sections().map(|(name, _)| name.name())
     }
 
     /// The modules that it uses, as they are written.
@@ -108,4 +94,31 @@ impl ModuleBody {
     pub(crate) fn check_paths(&self, reach: &Reach<'_>) -> Result<()> {
         check::paths(&self.paths, reach)
     }
+}
+
+/// Declarations and sections, as a module file has them.
+fn described(context: &Parameters, sections: Map<String, Value>, custom: &[&CustomSection]) -> Value {
+    let declaration = |parameter: &super::Parameter| {
+        let mut fields = Map::new();
+        fields.insert("type".to_owned(), parameter.kind.as_str().into());
+        if parameter.class == super::Class::Required {
+            fields.insert("required".to_owned(), true.into());
+        }
+        if let Some(default) = parameter.default.as_ref().filter(|_| !parameter.secret) {
+            fields.insert("default".to_owned(), default.clone());
+        }
+        (parameter.name.clone(), Value::Object(fields))
+    };
+    let mut all = json!({
+        "context": context.iter().map(declaration).collect::<Map<_, _>>(),
+        "sections": sections,
+    });
+    let custom: Map<String, Value> = custom
+        .iter()
+        .map(|own| (own.name.to_string(), json!({"part": own.part.name(), "title": own.title.as_str()})))
+        .collect();
+    if !custom.is_empty() {
+        all["custom_sections"] = Value::Object(custom);
+    }
+    all
 }

@@ -166,7 +166,7 @@ impl Loading<'_> {
 }
 
 /// Two modules that give one name different types cannot be used together.
-fn refuse_clashes(below: &Parameters, above: &Parameters) -> Result<()> {
+pub(super) fn refuse_clashes(below: &Parameters, above: &Parameters) -> Result<()> {
     for parameter in above {
         let Some(other) = below.get(&parameter.name).filter(|other| other.kind != parameter.kind) else {
             continue;

@@ -1,0 +1,194 @@
+//! `hina module`: module files, stage by stage.
+
+use std::path::PathBuf;
+
+use hinagata::{
+    RenderedBody,
+    definition::{LooseModules, PRESETS, preset},
+    from_text,
+    module::{CompiledPrompt, Order, TextOptions, driver::RequestOptions, prompt_text},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    failure::Failure,
+    input::Inputs,
+    output::{self, Format},
+    request::{self, RequestArguments, Shape},
+    stack,
+    variables::{self, Variables},
+    workspace::Globals,
+};
+
+/// Look at module files stage by stage
+///
+/// Modules that are prompts are rendered with `hina render`. Here files are read that need not be part of one: they are
+/// merged in their order, with everything that they use, compiled with variables and handed over.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    stage: Stage,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina module merge triage.yaml tone.yaml
+  hina module compile triage.yaml tone.yaml 'ticket:=@ticket.json'
+  hina module format triage.yaml 'ticket:=@ticket.json' --format anthropic --model claude-opus-4-5
+  hina module preset
+  hina module preset stream > presets/stream.yaml";
+
+#[derive(clap::Subcommand)]
+enum Stage {
+    /// Print the module that files are together
+    Merge {
+        /// Module files, merged in their order
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Print the prompt that files make with variables, element by element
+    Compile {
+        #[command(flatten)]
+        call: ModuleCall,
+
+        /// As a list of elements without titles, in the order in which they are written
+        #[arg(long, conflicts_with = "order")]
+        flat: bool,
+    },
+    /// Print the prompt as text, as messages or as the body of a request
+    Format {
+        #[command(flatten)]
+        call: ModuleCall,
+
+        /// The shape of the result
+        #[arg(long, default_value = "text")]
+        format: Shape,
+
+        #[command(flatten)]
+        request: RequestArguments,
+    },
+    /// List the modules that every workspace has, or print one
+    Preset {
+        /// The preset
+        #[arg(value_parser = clap::builder::PossibleValuesParser::new(PRESETS.iter().map(|(name, _)| *name)))]
+        name: Option<String>,
+    },
+}
+
+/// Module files and variables.
+#[derive(clap::Args)]
+struct ModuleCall {
+    /// Module files, merged in their order, and variables: name=text, name:=json, name=@file, name:=@file
+    #[arg(required = true, value_name = "FILE|NAME=VALUE")]
+    arguments: Vec<String>,
+
+    /// Variables from a file with JSON or YAML, below the single ones; - for standard input
+    #[arg(long, value_name = "FILE")]
+    vars: Vec<PathBuf>,
+
+    /// The order of sections [default: as the last file says, else standard]
+    #[arg(long, value_parser = ["standard", "cache"])]
+    order: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    match &arguments.stage {
+        Stage::Merge { files } => output::print_json(&LooseModules::read(files)?.to_json()),
+        Stage::Compile { call, flat } => {
+            let prompt = call.compile(*flat)?;
+            tell_warnings(&prompt, globals);
+            output::print_json(&prompt.to_json())
+        }
+        Stage::Format { call, format, request } => {
+            let options = request.applied(Some(*format), RequestOptions::default())?;
+            let prompt = call.compile(false)?;
+            tell_warnings(&prompt, globals);
+            print(&prompt, *format, &options, globals)
+        }
+        Stage::Preset { name } => print_preset(name.as_deref(), globals),
+    }
+}
+
+impl ModuleCall {
+    fn compile(&self, flat: bool) -> Result<CompiledPrompt, Failure> {
+        // What names a variable has a `=`; a file of such a name can be called `./a=b.yaml`.
+        let is_file = |argument: &&String| !argument.contains('=') || argument.starts_with("./");
+        let (files, assignments): (Vec<&String>, Vec<&String>) = self.arguments.iter().partition(is_file);
+        if files.is_empty() {
+            return Err(Failure::usage("no module file is named")
+                .advise("name at least one `.yaml`, `.json` or `.toml`"));
+        }
+        let modules = LooseModules::read(files)?;
+        let assignments: Vec<String> = assignments.into_iter().cloned().collect();
+        let given = variables::read(&self.vars, &assignments, &Inputs::default())?;
+        let variables = typed(&modules, &given)?;
+        let order = self.order.as_deref().and_then(Order::named);
+        stack::with(&hinagata_value::Limits::default(), || {
+            let compiled =
+                if flat { modules.compile_flat(&variables) } else { modules.compile(&variables, order) };
+            Ok(compiled?)
+        })
+    }
+}
+
+/// The variables, with texts as what the modules declare.
+fn typed(modules: &LooseModules, given: &Variables) -> Result<Map<String, Value>, Failure> {
+    let mut all = given.values.clone();
+    for (name, text) in given.texts() {
+        let Some(parameter) = modules.context().get(name) else { continue };
+        let value = from_text(parameter, text).map_err(|problem| {
+            Failure::usage(format!("`{name}` must be of type {}, not text", problem.expected))
+                .advise(format!("write it as JSON: `{name}:=…`"))
+        })?;
+        all.insert(name.to_owned(), value);
+    }
+    Ok(all)
+}
+
+fn tell_warnings(prompt: &CompiledPrompt, globals: &Globals) {
+    if Format::of(globals) == Format::Text {
+        for warning in &prompt.warnings {
+            output::talk(&format!("warning: {warning}\n"));
+        }
+    }
+}
+
+fn print(
+    prompt: &CompiledPrompt,
+    shape: Shape,
+    options: &RequestOptions,
+    globals: &Globals,
+) -> Result<(), Failure> {
+    let format = Format::of(globals);
+    match (shape.driver(), shape) {
+        (Some(driver), _) => {
+            let made = driver.format(prompt, options).map_err(hinagata::Error::from)?;
+            request::print(&made, format)
+        }
+        (None, Shape::Messages) => output::print_json(&RenderedBody::from(prompt).to_json()),
+        (None, _) if format == Format::Json => {
+            output::print_json(&json!({"text": prompt_text(prompt, &TextOptions::default())}))
+        }
+        (None, _) => output::print_exactly(&prompt_text(prompt, &TextOptions::default())),
+    }
+}
+
+fn print_preset(name: Option<&str>, globals: &Globals) -> Result<(), Failure> {
+    match (name.and_then(preset), Format::of(globals)) {
+        (Some(text), Format::Text) => output::print_exactly(text),
+        (Some(text), Format::Json) => output::print_json(&json!({"name": name, "text": text})),
+        (None, Format::Json) => {
+            output::print_json(&PRESETS.iter().map(|(name, _)| *name).collect::<Vec<_>>())
+        }
+        (None, Format::Text) => {
+            let row = |(name, text): &(&str, &str)| vec![(*name).to_owned(), description(text)];
+            output::print(&output::columns(&PRESETS.iter().map(row).collect::<Vec<_>>()))
+        }
+    }
+}
+
+/// What a preset says about itself.
+fn description(text: &str) -> String {
+    let line = text.lines().find_map(|line| line.strip_prefix("description: "));
+    line.unwrap_or_default().to_owned()
+}

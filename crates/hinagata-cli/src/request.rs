@@ -1,0 +1,127 @@
+//! The shape of a result: a text, messages, or the body of a provider's request.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use hinagata::{
+    module::driver::{Driver, Files, Formatted, RequestOptions},
+    source::Directory,
+};
+
+use crate::{
+    diagnostic::{Diagnostic, Level},
+    exit,
+    failure::Failure,
+    output::{self, Format},
+};
+
+/// Largest file that is attached to a request, in bytes.
+const LARGEST_FILE: u64 = 32 << 20;
+
+/// The shape of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shape {
+    /// One text: of several messages, their texts one below the other
+    Text,
+    /// A list of messages: a text alone is one of the user
+    Messages,
+    /// The body of a chat completion of OpenAI
+    #[value(name = "openai")]
+    OpenAi,
+    /// The body of a response of OpenAI
+    #[value(name = "openai-responses")]
+    OpenAiResponses,
+    /// The body of a message of Anthropic
+    Anthropic,
+    /// The body of generateContent of Gemini and Vertex AI
+    Gemini,
+    /// The body of /api/chat of Ollama
+    Ollama,
+}
+
+impl Shape {
+    /// The driver that makes it, where it is a request.
+    pub(crate) fn driver(self) -> Option<Driver> {
+        match self {
+            Self::Text | Self::Messages => None,
+            Self::OpenAi => Some(Driver::OpenAi),
+            Self::OpenAiResponses => Some(Driver::OpenAiResponses),
+            Self::Anthropic => Some(Driver::Anthropic),
+            Self::Gemini => Some(Driver::Gemini),
+            Self::Ollama => Some(Driver::Ollama),
+        }
+    }
+}
+
+/// Options of every command that makes requests.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct RequestArguments {
+    /// The model that a request names [default: the prompt's]
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+
+    /// The directory that attached files are read from; without it only addresses and data can be attached
+    #[arg(long, value_name = "DIR")]
+    files: Option<PathBuf>,
+}
+
+impl RequestArguments {
+    /// `options`, with what the call says; only a request has a place for it.
+    pub(crate) fn applied(
+        &self,
+        shape: Option<Shape>,
+        mut options: RequestOptions,
+    ) -> Result<RequestOptions, Failure> {
+        let given = [("--model", self.model.is_some()), ("--files", self.files.is_some())];
+        if let Some((name, _)) = given.into_iter().find(|(_, given)| *given)
+            && shape.and_then(Shape::driver).is_none()
+        {
+            return Err(Failure::usage(format!("`{name}` belongs to a request, and this is none"))
+                .advise("choose a provider with `--format`, such as `--format openai`"));
+        }
+        if let Some(model) = &self.model {
+            options.model = Some(model.clone());
+        }
+        match &self.files {
+            None => Ok(options.files(Nowhere)),
+            Some(path) => {
+                let none = || Failure::usage(format!("there is no directory `{}`", path.display()));
+                Ok(options.files(Attached(Directory::open(path)?.ok_or_else(none)?)))
+            }
+        }
+    }
+}
+
+/// Files beneath a directory that the caller names: data cannot reach others.
+struct Attached(Directory);
+
+impl Files for Attached {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        match self.0.read_bytes(path, LARGEST_FILE) {
+            Ok(Some(bytes)) => Ok(bytes),
+            Ok(None) => Err(format!("there is none in {}", self.0.path().display())),
+            Err(error) => Err(error.message().to_owned()),
+        }
+    }
+}
+
+/// No files: data decides which are attached, and so the caller has to say which of theirs it may read.
+struct Nowhere;
+
+impl Files for Nowhere {
+    fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+        Err("`--files DIR` has to say where attached files are".to_owned())
+    }
+}
+
+/// Prints a request, and tells people what it has no place for.
+pub(crate) fn print(made: &Formatted, format: Format) -> Result<(), Failure> {
+    if format == Format::Text {
+        for note in made.notes() {
+            let mut diagnostic = Diagnostic::new("", exit::Code::Fine, format!("left out: {note}"));
+            diagnostic.level = Level::Warning;
+            output::talk(&diagnostic.text());
+        }
+    }
+    output::print_json(&made.to_value())
+}

@@ -1,0 +1,224 @@
+//! Modules in files that belong to no prompt: for looking at how they are merged, compiled and handed over.
+
+use std::{path::Path, sync::Arc};
+
+use hinagata_module::{CompiledPrompt, CustomSection, Order, PromptModule, Text, merge};
+use hinagata_template::{MemorySources, Options, Render, SourceText, Template, analyze_graph};
+use hinagata_value::Limits;
+use serde_json::{Map, Value};
+
+use super::{
+    Given, ModuleBody, ModuleFiles, Reach, check,
+    evaluate::{Local, WithLocal, World, evaluate},
+    uses,
+};
+use crate::{
+    Code, Error, Result,
+    definition::{Class, Parameters, TemplateText, read::LARGEST_DOCUMENT},
+    source::Directory,
+};
+
+/// Modules in files that belong to no prompt, merged in the order in which they are named.
+///
+/// They can use presets and files beneath their own directories. There are no tools, no providers and no other
+/// templates: what they say depends on the variables alone.
+#[derive(Debug)]
+pub struct LooseModules {
+    bodies: Vec<LooseBody>,
+    module: PromptModule<Vec<Given>>,
+    context: Parameters,
+}
+
+#[derive(Debug)]
+struct LooseBody {
+    body: ModuleBody,
+    templates: Vec<Template>,
+}
+
+impl LooseModules {
+    /// Reads module files and everything that they use.
+    ///
+    /// # Errors
+    /// Code `not_found` for a file that is not there; else as a prompt that is a module.
+    pub fn read<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Self> {
+        let bodies: Vec<ModuleBody> =
+            files.into_iter().map(|file| read_one(file.as_ref())).collect::<Result<_>>()?;
+        let mut context = Parameters::default();
+        for body in &bodies {
+            uses::refuse_clashes(&context, &body.context)?;
+            context = context.overlaid(&body.context);
+        }
+        let reach = Reach { parameters: &context, others: Vec::new() };
+        let bodies: Vec<LooseBody> =
+            bodies.into_iter().map(|body| LooseBody::new(body, &reach)).collect::<Result<_>>()?;
+        let part = |(number, loose): (usize, &LooseBody)| {
+            loose.body.module.over(move |all: &Vec<Given>| &all[number])
+        };
+        let module = merge(bodies.iter().enumerate().map(part))?;
+        Ok(Self { bodies, module, context })
+    }
+
+    /// What the variables are.
+    #[must_use]
+    pub fn context(&self) -> &Parameters {
+        &self.context
+    }
+
+    /// What the modules say together, as a module file has it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let custom: Vec<&CustomSection> = self.module.custom_sections().collect();
+        super::described(&self.context, self.module.sections_to_json(), &custom)
+    }
+
+    /// The prompt that they make with these variables, in this order or the one that the last of them asks for.
+    ///
+    /// # Errors
+    /// Code `validation` for a variable that is missing; those of templates, and of values that have the wrong shape.
+    pub fn compile(&self, variables: &Map<String, Value>, order: Option<Order>) -> Result<CompiledPrompt> {
+        let last = self.bodies.last().map(|loose| loose.body.order).unwrap_or_default();
+        Ok(self.module.compile_in(order.unwrap_or(last), &self.given(variables)?)?)
+    }
+
+    /// The same as a list of elements without titles, in the order in which they are written.
+    ///
+    /// # Errors
+    /// As [`LooseModules::compile`].
+    pub fn compile_flat(&self, variables: &Map<String, Value>) -> Result<CompiledPrompt> {
+        Ok(self.module.compile_flat(&self.given(variables)?)?)
+    }
+
+    fn given(&self, variables: &Map<String, Value>) -> Result<Vec<Given>> {
+        if let Some(unknown) = variables.keys().find(|name| self.context.get(name).is_none()) {
+            let names = self.context.iter().map(|parameter| parameter.name.as_str());
+            return Err(Error::new(Code::Validation, format!("the context has no `{unknown}`"))
+                .with_near(hinagata_module::nearest(unknown, names))
+                .with_hint("declare it under `context`, or leave it out"));
+        }
+        let mut all = Map::new();
+        for parameter in &self.context {
+            match (variables.get(&parameter.name), &parameter.default) {
+                (Some(value), _) | (None, Some(value)) => {
+                    drop(all.insert(parameter.name.clone(), value.clone()))
+                }
+                (None, None) if parameter.class == Class::Required => return Err(missing(parameter)),
+                (None, None) => {}
+            }
+        }
+        let limits = Limits::default();
+        let output = limits.output.unwrap_or(usize::MAX);
+        let work = |loose: &LooseBody| {
+            evaluate(&loose.body, &mut Loose { loose, variables: &all, limits: &limits }, output)
+        };
+        self.bodies.iter().map(work).collect()
+    }
+}
+
+fn missing(parameter: &crate::definition::Parameter) -> Error {
+    let name = &parameter.name;
+    let error = Error::new(Code::Validation, format!("required variable `{name}` is missing"))
+        .with("missing", vec![name.as_str()])
+        .with_hint(format!("pass it with `{name}=…`, or give it a default"));
+    match &parameter.place {
+        Some(place) => error.at(place.clone()),
+        None => error,
+    }
+}
+
+fn read_one(path: &Path) -> Result<ModuleBody> {
+    let none = || {
+        Error::new(Code::NotFound, format!("there is no file `{}`", path.display()))
+            .with_hint("name module files: `.yaml`, `.json` or `.toml`")
+    };
+    let (Some(name), directory) = (path.file_name().and_then(|name| name.to_str()), path.parent()) else {
+        return Err(none());
+    };
+    let directory = directory.filter(|directory| !directory.as_os_str().is_empty());
+    let directory = Directory::open(directory.unwrap_or(Path::new(".")))?.ok_or_else(none)?;
+    let mut files = Beside { directory: &directory, shown: path.parent().unwrap_or(Path::new("")) };
+    let text = files.module_file(name)?.ok_or_else(none)?;
+    uses::read(name, &text, &mut files).map(|(_, body)| body)
+}
+
+/// Files beneath the directory of one that the caller named.
+struct Beside<'d> {
+    directory: &'d Directory,
+    shown: &'d Path,
+}
+
+impl ModuleFiles for Beside<'_> {
+    fn module_file(&mut self, name: &str) -> Result<Option<(String, Arc<str>)>> {
+        let shown = self.shown.join(name).display().to_string();
+        Ok(self.directory.read(name, LARGEST_DOCUMENT)?.map(|read| (shown, read.text)))
+    }
+
+    fn preset_file(&mut self, _name: &str) -> Result<Option<(String, Arc<str>)>> {
+        Ok(None)
+    }
+}
+
+impl LooseBody {
+    fn new(body: ModuleBody, reach: &Reach<'_>) -> Result<Self> {
+        body.check_paths(reach)?;
+        let (options, limits) = (Arc::new(Options::default()), Limits::default());
+        let mut templates = Vec::with_capacity(body.templates.len());
+        for written in &body.templates {
+            let text = &written.text;
+            let mut sources = MemorySources::new();
+            sources.insert_source(&text.file, SourceText::new(text.engine, Arc::clone(&text.text)));
+            let graph = analyze_graph(&text.file, &sources, &options, &limits)
+                .map_err(|error| placed(error, text))?;
+            for item in &graph.variables {
+                let (root, position) = (&*item.variable.path.root, item.variable.position);
+                if written.local.as_deref() != Some(root) && !reach.has(root) {
+                    return Err(check::unknown_variable(reach, root, text, position));
+                }
+            }
+            templates.push(
+                Template::compile(text.engine, &text.file, &text.text, &options, &limits)
+                    .map_err(|error| placed(error, text))?,
+            );
+        }
+        Ok(Self { body, templates })
+    }
+}
+
+/// An error of a template, told in its file.
+fn placed(error: hinagata_value::Error, text: &TemplateText) -> Error {
+    let ours = Error::from(error);
+    match ours.place().cloned() {
+        Some(mut place) => {
+            place.line += text.first_line - 1;
+            ours.with("line", place.line).at(place)
+        }
+        None => ours,
+    }
+}
+
+/// Variables alone.
+struct Loose<'p> {
+    loose: &'p LooseBody,
+    variables: &'p Map<String, Value>,
+    limits: &'p Limits,
+}
+
+impl<'p> World<'p> for Loose<'p> {
+    fn variable(&self, name: &str) -> Option<&'p Value> {
+        self.variables.get(name)
+    }
+
+    fn template(&mut self, number: usize, local: Option<&Local<'p>>) -> Result<Text> {
+        let (Some(template), Some(written)) =
+            (self.loose.templates.get(number), self.loose.body.templates.get(number))
+        else {
+            return Ok(Text::default());
+        };
+        let variables = WithLocal { variables: self.variables, local };
+        let text = Render::new().limits(self.limits.clone()).text(template, &variables);
+        text.map(Text::from).map_err(|error| placed(error, &written.text))
+    }
+
+    fn is_strict(&self) -> bool {
+        false
+    }
+}
