@@ -6,7 +6,7 @@ use super::{
     RequestOptions,
     body::Body,
     conversation::{Alternating, Conversation, OPENING, Side, is_blank},
-    dialect::{Dialect, Piece, Speller},
+    dialect::{Dialect, Piece, Speller, has_parts},
     media::{Kind, Media, not_the_persons, unsupported},
     request::Notes,
     schema,
@@ -278,6 +278,10 @@ impl Request<'_> {
         end: End,
         writer: &mut Writer,
     ) -> Result<(), Error> {
+        if !has_parts(element) {
+            writer.object(|writer| text_block(writer, end, |sink| self.speller.write(sink, element)));
+            return Ok(());
+        }
         let mut pieces = Vec::new();
         self.speller.pieces(element, self.options, &mut |piece| pieces.push(piece))?;
         if pieces.iter().any(Piece::is_media) {

@@ -19,14 +19,15 @@ impl Body<'_> {
         writer.object(|writer| {
             fill(&mut Body { writer: &mut *writer, options })?;
             for (key, value) in &options.extra {
-                writer.value_field(key, value);
+                writer.data_key(key);
+                writer.value(value);
             }
             Ok(())
         })
     }
 
     /// Sets a key, unless the caller gives it.
-    pub(super) fn set<T: Default>(&mut self, key: &str, fill: impl FnOnce(&mut Writer) -> T) -> T {
+    pub(super) fn set<T: Default>(&mut self, key: &'static str, fill: impl FnOnce(&mut Writer) -> T) -> T {
         if self.options.extra.contains_key(key) {
             return T::default();
         }
@@ -37,7 +38,7 @@ impl Body<'_> {
     /// Sets a key, unless the caller gives it, with a value that may fail to be written.
     pub(super) fn try_set(
         &mut self,
-        key: &str,
+        key: &'static str,
         fill: impl FnOnce(&mut Writer) -> Result<(), Error>,
     ) -> Result<(), Error> {
         if self.options.extra.contains_key(key) {
@@ -47,14 +48,14 @@ impl Body<'_> {
         fill(self.writer)
     }
 
-    pub(super) fn set_some(&mut self, key: &str, value: Option<impl Into<serde_json::Value>>) {
+    pub(super) fn set_some(&mut self, key: &'static str, value: Option<impl Into<serde_json::Value>>) {
         if let Some(value) = value {
             let value = value.into();
             self.set(key, |writer| writer.value(&value));
         }
     }
 
-    pub(super) fn set_stop(&mut self, key: &str) {
+    pub(super) fn set_stop(&mut self, key: &'static str) {
         if !self.options.stop.is_empty() {
             let stop = &self.options.stop;
             self.set(key, |writer| writer.list(|writer| stop.iter().for_each(|text| writer.string(text))));

@@ -43,6 +43,18 @@ pub(super) enum Piece<'p> {
     Media(Media<'p>),
 }
 
+/// Whether an element holds more than one text.
+pub(super) fn has_parts(element: &Element) -> bool {
+    let content = match element {
+        Element::Text(element) => Some(&element.content),
+        Element::Material(element) => Some(&element.content),
+        Element::Chunk(element) => Some(&element.content),
+        Element::Message(message) => message.content(),
+        Element::Json(_) | Element::Section(_) | Element::Subsection(_) => None,
+    };
+    content.is_some_and(|content| content.as_text().is_none())
+}
+
 impl Piece<'_> {
     /// Whether it is a picture or a file.
     pub(super) fn is_media(&self) -> bool {
@@ -138,7 +150,8 @@ impl Speller {
     fn open_material(&self, sink: &mut impl Sink, material: &Material, number: u32) {
         match self.dialect {
             Dialect::Markdown => {
-                sink.put_all(&["# ", &one_line(&material.title), "\nID: ", &one_line(&material.id), "\n\n"]);
+                sink.put_plain("# ");
+                sink.put_all(&[&one_line(&material.title), "\nID: ", &one_line(&material.id), "\n\n"]);
             }
             Dialect::Tags => {
                 self.open(sink, "material", number);
@@ -163,20 +176,23 @@ impl Speller {
         }
     }
 
-    fn open(&self, sink: &mut impl Sink, name: &str, number: u32) {
-        sink.put_all(&["<", name]);
+    fn open(&self, sink: &mut impl Sink, name: &'static str, number: u32) {
+        sink.put_plain("<");
+        sink.put_plain(name);
         if number > 0 {
             sink.put_all(&["-", &number.to_string()]);
         }
     }
 
-    fn close(&self, sink: &mut impl Sink, name: &str, number: u32) {
+    fn close(&self, sink: &mut impl Sink, name: &'static str, number: u32) {
         if self.dialect == Dialect::Tags {
-            sink.put_all(&["\n</", name]);
+            sink.put("\n");
+            sink.put_plain("</");
+            sink.put_plain(name);
             if number > 0 {
                 sink.put_all(&["-", &number.to_string()]);
             }
-            sink.put(">");
+            sink.put_plain(">");
         }
     }
 
@@ -275,8 +291,10 @@ fn write_content(sink: &mut impl Sink, content: &Content) {
 }
 
 /// An attribute of a tag, on one line and with what would end it escaped.
-fn attribute(sink: &mut impl Sink, name: &str, value: &str) {
-    sink.put_all(&[" ", name, "=\""]);
+fn attribute(sink: &mut impl Sink, name: &'static str, value: &str) {
+    sink.put_plain(" ");
+    sink.put_plain(name);
+    sink.put("=\"");
     let value = one_line(value);
     let mut rest = &*value;
     let ends = |byte: u8| matches!(byte, b'&' | b'<' | b'>' | b'"');

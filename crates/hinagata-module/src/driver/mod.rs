@@ -83,14 +83,40 @@ impl Driver {
     /// # Errors
     /// When the prompt holds something that the provider cannot be given.
     pub fn format(self, prompt: &CompiledPrompt, options: &RequestOptions) -> Result<Formatted, Error> {
-        match self {
-            Self::OpenAi => openai(prompt, options),
-            Self::OpenAiResponses => openai_responses(prompt, options),
-            Self::Anthropic => anthropic(prompt, options),
-            Self::Gemini => gemini(prompt, options),
-            Self::Ollama => ollama(prompt, options),
-            Self::Text => Ok(text(prompt, &TextOptions::default())),
-        }
+        let mut body = String::new();
+        let notes = self.format_into(prompt, options, &mut body)?;
+        Ok(Formatted { body, notes })
+    }
+
+    /// Makes `body` the body of a request, and gives what the provider has no place for.
+    ///
+    /// What `body` had allocated is used again: for who makes many requests, new memory costs more than filling it.
+    ///
+    /// # Errors
+    /// As [`Driver::format`]; then `body` holds what was written until there.
+    pub fn format_into(
+        self,
+        prompt: &CompiledPrompt,
+        options: &RequestOptions,
+        body: &mut String,
+    ) -> Result<Vec<String>, Error> {
+        body.clear();
+        let write = match self {
+            Self::OpenAi => openai::write,
+            Self::OpenAiResponses => responses::write,
+            Self::Anthropic => anthropic::write,
+            Self::Gemini => gemini::write,
+            Self::Ollama => ollama::write,
+            Self::Text => {
+                format::write_prompt(prompt, &TextOptions::default(), body);
+                return Ok(Vec::new());
+            }
+        };
+        body.reserve(conversation::estimate(prompt));
+        let mut writer = Writer::over(std::mem::take(body));
+        let written = write(prompt, options, &mut writer);
+        *body = writer.into_string();
+        Ok(written?.done())
     }
 }
 
@@ -101,28 +127,26 @@ pub fn text(prompt: &CompiledPrompt, options: &TextOptions) -> Formatted {
 }
 
 macro_rules! drivers {
-    ($($(#[$doc:meta])* $name:ident: $write:path;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $driver:ident;)*) => {$(
         $(#[$doc])*
         ///
         /// # Errors
         /// When the prompt holds something that the provider cannot be given.
         pub fn $name(prompt: &CompiledPrompt, options: &RequestOptions) -> Result<Formatted, Error> {
-            let mut writer = Writer::with_capacity(conversation::estimate(prompt));
-            let notes = $write(prompt, options, &mut writer)?;
-            Ok(Formatted { body: writer.into_string(), notes: notes.done() })
+            Driver::$driver.format(prompt, options)
         }
     )*};
 }
 
 drivers! {
     /// The body of a chat completion of OpenAI.
-    openai: openai::write;
+    openai: OpenAi;
     /// The body of a response of OpenAI.
-    openai_responses: responses::write;
+    openai_responses: OpenAiResponses;
     /// The body of a message of Anthropic.
-    anthropic: anthropic::write;
+    anthropic: Anthropic;
     /// The body of `generateContent` of Gemini and Vertex AI.
-    gemini: gemini::write;
+    gemini: Gemini;
     /// The body of `/api/chat` of Ollama.
-    ollama: ollama::write;
+    ollama: Ollama;
 }

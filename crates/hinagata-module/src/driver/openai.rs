@@ -4,7 +4,7 @@ use super::{
     DataRole, RequestOptions, Tool,
     body::Body,
     conversation::{Conversation, Turn},
-    dialect::{Dialect, Piece, Speller},
+    dialect::{Dialect, Piece, Speller, has_parts},
     media::{Kind, Media, not_the_persons, unsupported},
     request::Notes,
     schema,
@@ -185,14 +185,7 @@ fn content(
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<(), Error> {
-    let has_parts = match element {
-        Element::Text(element) => element.content.as_text().is_none(),
-        Element::Material(element) => element.content.as_text().is_none(),
-        Element::Chunk(element) => element.content.as_text().is_none(),
-        Element::Message(message) => message.content().is_some_and(|content| content.as_text().is_none()),
-        _ => false,
-    };
-    if !has_parts {
+    if !has_parts(element) {
         writer.text(|sink| speller.write(sink, element));
         return Ok(());
     }

@@ -13,4 +13,4 @@ pub(crate) use line::one_line;
 pub use options::{Descriptions, Markers, SpecialToken, SpecialTokens, TextOptions};
 pub(crate) use sink::Sink;
 pub use text::{element_text, elements_text, prompt_text};
-pub(crate) use text::{fence, write_result};
+pub(crate) use text::{fence, write_prompt, write_result};

@@ -4,6 +4,11 @@
 pub(crate) trait Sink {
     fn put(&mut self, text: &str);
 
+    /// Takes a text of ours that needs no escapes: letters, digits, spaces and most signs, but no quotes and no line ends.
+    fn put_plain(&mut self, text: &'static str) {
+        self.put(text);
+    }
+
     fn put_all(&mut self, texts: &[&str]) {
         texts.iter().for_each(|text| self.put(text));
     }

@@ -1,6 +1,6 @@
 //! A prompt as one text, for models that take no messages and for people.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Write as _};
 
 use serde_json::Value;
 
@@ -20,10 +20,15 @@ use crate::{
 /// The whole prompt: three parts with their headings, and before the output the schema of the answer.
 #[must_use]
 pub fn prompt_text(prompt: &CompiledPrompt, options: &TextOptions) -> String {
-    let mut text = String::with_capacity(estimate(prompt));
-    let formatter = Formatter::new(options, prompt.elements());
-    formatter.prompt(prompt, &mut text);
+    let mut text = String::new();
+    write_prompt(prompt, options, &mut text);
     text
+}
+
+/// Adds the whole prompt to `text`.
+pub(crate) fn write_prompt(prompt: &CompiledPrompt, options: &TextOptions, text: &mut String) {
+    text.reserve(estimate(prompt));
+    Formatter::new(options, prompt.elements()).prompt(prompt, text);
 }
 
 /// The text of one element.
@@ -57,9 +62,11 @@ fn estimate(prompt: &CompiledPrompt) -> usize {
 
 struct Formatter<'o> {
     options: &'o TextOptions,
-    /// Numbers of marks around messages and chunks; 0 for none.
+    /// The number of the marks around messages; 0 for none.
     message: u32,
-    chunk: u32,
+    /// The marks around chunks.
+    chunk_start: Cow<'o, str>,
+    chunk_end: Cow<'o, str>,
 }
 
 impl<'o> Formatter<'o> {
@@ -100,7 +107,17 @@ impl<'o> Formatter<'o> {
                 Element::Material(_) => {}
             }
         }
-        Self { options, message: messages.free(), chunk: chunks.free() }
+        let number = numbered(chunks.free());
+        let mark = |own: &'o Option<String>, usual: &str| match own {
+            Some(own) => Cow::Borrowed(own.as_str()),
+            None => Cow::Owned(format!("<{usual}chunk{number}>")),
+        };
+        Self {
+            options,
+            message: messages.free(),
+            chunk_start: mark(&options.markers.chunk_start, ""),
+            chunk_end: mark(&options.markers.chunk_end, "/"),
+        }
     }
 
     fn lb(&self) -> &'o str {
@@ -295,27 +312,22 @@ impl<'o> Formatter<'o> {
 
     fn chunk(&self, chunk: &Chunk, text: &mut String) {
         let lb = self.lb();
-        let number = numbered(self.chunk);
-        let mark = |own: &'o Option<String>, usual: &str| match own {
-            Some(own) => Cow::Borrowed(own.as_str()),
-            None => Cow::Owned(format!("<{usual}chunk{number}>")),
-        };
-        let (start, end) =
-            (mark(&self.options.markers.chunk_start, ""), mark(&self.options.markers.chunk_end, "/"));
+        let (start, end) = (&*self.chunk_start, &*self.chunk_end);
         if !start.is_empty() {
-            text.put_all(&[&start, lb]);
+            text.put_all(&[start, lb]);
         }
         text.put("#### ");
         match (chunk.index, chunk.total) {
             (None, _) => text.put("Part"),
-            (Some(index), None) => text.put_all(&["Chunk ", &index.to_string()]),
+            (Some(index), None) => put_number(text, "Chunk ", index),
             (Some(index), Some(total)) => {
-                text.put_all(&["Chunk ", &index.to_string(), "/", &total.to_string()]);
+                put_number(text, "Chunk ", index);
+                put_number(text, "/", total);
             }
         }
         text.put_all(&[" of ", &one_line(&chunk.part_of), lb, lb, &shown(&chunk.content)]);
         if !end.is_empty() {
-            text.put_all(&[lb, &end]);
+            text.put_all(&[lb, end]);
         }
     }
 }
@@ -341,6 +353,11 @@ fn quote_line(line: &str, text: &mut String) {
         }
     }
     text.put(end);
+}
+
+fn put_number(text: &mut String, before: &str, number: u64) {
+    // A string takes everything.
+    let _ = write!(text, "{before}{number}");
 }
 
 /// A number after the name of a mark; nothing for 0.

@@ -18,8 +18,9 @@ impl Writer {
         Self { out: String::new() }
     }
 
-    pub(crate) fn with_capacity(bytes: usize) -> Self {
-        Self { out: String::with_capacity(bytes) }
+    /// Writes into what an empty string has allocated.
+    pub(crate) fn over(out: String) -> Self {
+        Self { out }
     }
 
     pub(crate) fn into_string(self) -> String {
@@ -35,7 +36,16 @@ impl Writer {
         }
     }
 
-    pub(crate) fn key(&mut self, key: &str) {
+    /// A key of ours, which needs no escapes.
+    pub(crate) fn key(&mut self, key: &'static str) {
+        self.comma();
+        self.out.push('"');
+        self.out.push_str(key);
+        self.out.push_str("\":");
+    }
+
+    /// A key from data.
+    pub(crate) fn data_key(&mut self, key: &str) {
         self.comma();
         self.out.push('"');
         escape(key, &mut self.out);
@@ -71,12 +81,12 @@ impl Writer {
         result
     }
 
-    pub(crate) fn field(&mut self, key: &str, text: &str) {
+    pub(crate) fn field(&mut self, key: &'static str, text: &str) {
         self.key(key);
         self.string(text);
     }
 
-    pub(crate) fn value_field(&mut self, key: &str, value: &Value) {
+    pub(crate) fn value_field(&mut self, key: &'static str, value: &Value) {
         self.key(key);
         self.value(value);
     }
@@ -97,7 +107,8 @@ impl Writer {
             Value::Array(items) => self.list(|writer| items.iter().for_each(|item| writer.value(item))),
             Value::Object(entries) => self.object(|writer| {
                 for (key, value) in entries {
-                    writer.value_field(key, value);
+                    writer.data_key(key);
+                    writer.value(value);
                 }
             }),
         }
@@ -116,35 +127,49 @@ impl Sink for Escaped<'_> {
     fn put(&mut self, text: &str) {
         escape(text, self.0);
     }
+
+    fn put_plain(&mut self, text: &'static str) {
+        self.0.push_str(text);
+    }
+}
+
+/// Bytes that are looked at together.
+const LANES: usize = 8;
+const ONES: u64 = u64::from_ne_bytes([1; LANES]);
+const HIGH: u64 = ONES << 7;
+
+/// A bit at the end of every byte that needs an escape; above the lowest there may be others.
+const fn specials(word: u64) -> u64 {
+    const fn zeros(word: u64) -> u64 {
+        word.wrapping_sub(ONES) & !word & HIGH
+    }
+    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+    control | zeros(word ^ (ONES * b'"' as u64)) | zeros(word ^ (ONES * b'\\' as u64))
+}
+
+/// Where the first byte is that needs an escape.
+fn first_special(bytes: &[u8]) -> Option<usize> {
+    let (words, rest) = bytes.as_chunks::<LANES>();
+    for (index, word) in words.iter().enumerate() {
+        let found = specials(u64::from_le_bytes(*word));
+        if found != 0 {
+            return Some(index * LANES + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    Some(words.len() * LANES + rest.iter().position(is_special)?)
 }
 
 /// Adds `text` with the escapes that a JSON string needs.
 pub(super) fn escape(text: &str, out: &mut String) {
-    let bytes = text.as_bytes();
-    let mut start = 0;
-    let mut next = |place: usize, out: &mut String| {
+    let mut rest = text;
+    while let Some(place) = first_special(rest.as_bytes()) {
+        out.push_str(&rest[..place]);
+        push_escape(rest.as_bytes()[place], out);
         // Bytes that need an escape are characters of their own.
-        out.push_str(&text[start..place]);
-        push_escape(bytes[place], out);
-        start = place + 1;
-    };
-    if has_rare(bytes) {
-        let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-        bytes.iter().enumerate().filter(|(_, byte)| special(**byte)).for_each(|(place, _)| next(place, out));
-    } else {
-        memchr::memchr3_iter(b'\n', b'"', b'\\', bytes).for_each(|place| next(place, out));
+        rest = &rest[place + 1..];
     }
-    out.push_str(&text[start..]);
-}
-
-/// Whether there is a control character other than a line feed, which are rare in prompts.
-fn has_rare(bytes: &[u8]) -> bool {
-    const LANES: usize = 64;
-    let is_rare = |byte: u8| byte < 0x20 && byte != b'\n';
-    let (blocks, rest) = bytes.as_chunks::<LANES>();
-    // Without a way out in the middle of a block, so that the compiler looks at many bytes at once.
-    blocks.iter().any(|block| block.iter().fold(false, |found, &byte| found | is_rare(byte)))
-        || rest.iter().any(|&byte| is_rare(byte))
+    out.push_str(rest);
 }
 
 fn push_escape(byte: u8, out: &mut String) {
@@ -218,6 +243,21 @@ mod tests {
             assert_eq!(read["a\"b"], value["a\"b"]);
             assert_eq!(serde_json::from_str::<Value>(&pretty(&value)).expect("is JSON"), read);
         }
+    }
+
+    #[test]
+    fn every_byte_is_looked_at_wherever_it_stands() {
+        for byte in 0..=255_u8 {
+            for place in 0..20 {
+                let mut bytes = [b'a'; 20];
+                bytes[place] = byte;
+                bytes[19] = b'"';
+                let special = byte < 0x20 || byte == b'"' || byte == b'\\';
+                let wanted = if special && place < 19 { place } else { 19 };
+                assert_eq!(first_special(&bytes), Some(wanted), "{byte} at {place}");
+            }
+        }
+        assert_eq!(first_special("日本のテキスト".as_bytes()), None);
     }
 
     #[test]
