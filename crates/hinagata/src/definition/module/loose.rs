@@ -68,7 +68,7 @@ impl LooseModules {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let custom: Vec<&CustomSection> = self.module.custom_sections().collect();
-        super::described(&self.context, self.module.sections_to_json(), &custom)
+        super::described(&self.context, &self.module.sections_to_json(), &custom)
     }
 
     /// The prompt that they make with these variables, in this order or the one that the last of them asks for.
@@ -99,7 +99,7 @@ impl LooseModules {
         for parameter in &self.context {
             match (variables.get(&parameter.name), &parameter.default) {
                 (Some(value), _) | (None, Some(value)) => {
-                    drop(all.insert(parameter.name.clone(), value.clone()))
+                    all.insert(parameter.name.clone(), value.clone());
                 }
                 (None, None) if parameter.class == Class::Required => return Err(missing(parameter)),
                 (None, None) => {}

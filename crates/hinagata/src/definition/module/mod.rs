@@ -73,7 +73,7 @@ impl ModuleBody {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let custom: Vec<&CustomSection> = self.module.custom_sections().collect();
-        described(&self.context, self.module.sections_to_json(), &custom)
+        described(&self.context, &self.module.sections_to_json(), &custom)
     }
 
     /// The sections that it has something in, those of the modules that it uses included.
@@ -97,7 +97,7 @@ impl ModuleBody {
 }
 
 /// Declarations and sections, as a module file has them.
-fn described(context: &Parameters, sections: Map<String, Value>, custom: &[&CustomSection]) -> Value {
+fn described(context: &Parameters, sections: &Map<String, Value>, custom: &[&CustomSection]) -> Value {
     let declaration = |parameter: &super::Parameter| {
         let mut fields = Map::new();
         fields.insert("type".to_owned(), parameter.kind.as_str().into());
