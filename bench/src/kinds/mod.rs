@@ -5,6 +5,7 @@ mod gotemplate;
 mod hooks;
 mod jinja;
 mod module;
+mod store;
 mod value;
 
 use anyhow::Result;
@@ -24,6 +25,7 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
     ("module", module::contests),
     ("engine", engine::contests),
     ("hooks", hooks::contests),
+    ("store", store::contests),
 ];
 
 /// What is no contest: figures of a kind that are no time.

@@ -20,6 +20,7 @@ mod python;
 mod request;
 mod scaffold;
 mod stack;
+mod store;
 mod terminal;
 mod variables;
 mod workspace;

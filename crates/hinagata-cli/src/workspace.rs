@@ -1,10 +1,15 @@
 //! The workspace that a command works in: its root, its settings, whether the user trusts it, its prompts.
 
-use std::{env, path::PathBuf, sync::Arc};
+use std::{
+    env,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use hinagata::{
     Approvals, Catalog, CatalogOptions, Distrust, Engine, EngineOptions, ROOT_VARIABLE, Settings, StateDir,
     Trust, TrustState, WorkspaceRoot,
+    ports::Store,
     settings::{SettingsSources, UserConfig},
 };
 use hinagata_tools::{ToolSettings, Toolbox};
@@ -12,7 +17,7 @@ use hinagata_tools::{ToolSettings, Toolbox};
 use crate::{
     diagnostic::{Diagnostic, Level},
     failure::Failure,
-    output, paths, python,
+    output, paths, python, store,
 };
 
 /// Options that every command takes.
@@ -81,6 +86,7 @@ pub(crate) struct Workspace {
     /// Where the user's decisions are remembered, if anywhere.
     pub(crate) state: Option<StateDir>,
     json: bool,
+    store: OnceLock<Arc<dyn Store>>,
 }
 
 impl Workspace {
@@ -126,7 +132,16 @@ impl Workspace {
         let state = StateDir::of_user().ok();
         let trust = trust(state.as_ref(), &root, settings_text.as_deref());
         let settings = Settings::resolve(&sources, trust.is_trusted())?;
-        Ok(Self { root, settings, user_config, trust, settings_text, state, json: globals.json })
+        Ok(Self {
+            root,
+            settings,
+            user_config,
+            trust,
+            settings_text,
+            state,
+            json: globals.json,
+            store: OnceLock::new(),
+        })
     }
 
     /// The prompts of the workspace.
@@ -134,6 +149,8 @@ impl Workspace {
         Catalog::open(CatalogOptions {
             paths: self.settings.catalog_paths(),
             approvals: self.approvals(),
+            store: Some(self.store().snapshot()),
+            serve_stale: self.settings.is_on("store.serve_stale"),
             ..CatalogOptions::new(&self.root.path)
         })
     }
@@ -143,13 +160,18 @@ impl Workspace {
         self.state.as_ref().map_or_else(Approvals::default, |state| Approvals::load(state, &self.root.path))
     }
 
+    /// The store, opened when it is first needed.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(self.store.get_or_init(|| store::open(self)))
+    }
+
     /// The engine of the workspace.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         let options = EngineOptions::from(&self.settings);
         let builder = Engine::builder(&self.root.path).options(options).approvals(self.approvals());
         let hooks = Arc::new(python::pool(&self.settings, self.json));
         let tools = Arc::new(Toolbox::new(ToolSettings::read(&self.settings)?));
-        Ok(builder.trusted(self.trust.is_trusted()).hooks(hooks).tools(tools).open())
+        Ok(builder.trusted(self.trust.is_trusted()).hooks(hooks).tools(tools).store(self.store()).open())
     }
 
     /// A path of the workspace as the user can open it.

@@ -9,3 +9,20 @@ fn commands_answer_as_the_pages_say() {
     cases.case("docs/cli.md").case("docs/hooks.md").case("docs/modules.md");
     cases.run();
 }
+
+/// Pages whose commands change a workspace: each is run in an empty one.
+#[test]
+fn commands_that_write_answer_as_the_pages_say() {
+    let project = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let place = tempfile::tempdir().expect("a temporary directory");
+    for page in ["store"] {
+        let (own, there) = (format!("docs/{page}.md"), place.path().join(format!("{page}.md")));
+        std::fs::copy(project.join(own), there).expect("the page is there");
+        for directory in ["in/user_data", "out"] {
+            std::fs::create_dir_all(place.path().join(format!("{page}.{directory}"))).expect("made");
+        }
+    }
+    let (cases, _place) = common::cases();
+    cases.case(place.path().join("*.md"));
+    cases.run();
+}

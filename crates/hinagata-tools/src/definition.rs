@@ -5,14 +5,12 @@ use std::sync::LazyLock;
 use hinagata::{
     Error, Result,
     ports::{OnError, Tool, ToolDocument},
+    store::TOOL_SCHEMA,
 };
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
 use crate::fallback::empty;
-
-/// The JSON Schema of a definition.
-pub const TOOL_SCHEMA: &str = include_str!("../schemas/tool.json");
 
 static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
     let schema = serde_json::from_str(TOOL_SCHEMA).expect("the shipped schema is JSON");

@@ -33,7 +33,7 @@ mod set;
 mod settings;
 mod toolbox;
 
-pub use definition::{CallKind, TOOL_SCHEMA, ToolDefinition, check_document};
+pub use definition::{CallKind, ToolDefinition, check_document};
 pub use hinagata_http::Allowed;
 pub use reach::{Names, SystemNames};
 pub use set::function_name;

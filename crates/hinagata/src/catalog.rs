@@ -17,6 +17,7 @@ use crate::{
     ports::ToolDocuments,
     resolution,
     source::{Directory, Index, PROMPTS, Root, RootKind, Tree, builtin},
+    store::{StorePrompts, StoreSnapshot},
     vocab,
 };
 
@@ -35,6 +36,10 @@ pub struct CatalogOptions {
     pub paths: Vec<String>,
     /// What the user said about packs; [`Approvals::load`] takes it from the user's state directory.
     pub approvals: Approvals,
+    /// The state of the store whose prompts are in the catalog, if there is a store.
+    pub store: Option<Arc<StoreSnapshot>>,
+    /// Whether a prompt of the store that cannot be used any more is served as it was.
+    pub serve_stale: bool,
 }
 
 impl CatalogOptions {
@@ -54,12 +59,14 @@ struct Inner {
     /// In search order; the packs by name.
     roots: Vec<Index>,
     packs: Vec<Arc<Pack>>,
-    shared: Option<Directory>,
+    shared: Option<Arc<Directory>>,
     opening: Vec<Diagnostic>,
     vocabulary: OnceLock<(Vocabulary, Vec<Diagnostic>)>,
     resolutions: OnceLock<(Resolutions, Vec<Diagnostic>)>,
     defaults: OnceLock<(Defaults, Vec<Diagnostic>)>,
     tools: OnceLock<PackTools>,
+    /// What is wrong with documents of the store.
+    stored: Vec<Diagnostic>,
 }
 
 impl Catalog {
@@ -81,6 +88,35 @@ impl Catalog {
     #[must_use]
     pub fn with_approvals(&self, approvals: Approvals) -> Self {
         Self::build(CatalogOptions { approvals, ..self.0.options.clone() }, Some(self))
+    }
+
+    /// A new snapshot with another state of the store. Directories are not looked at again.
+    #[must_use]
+    pub fn with_store(&self, store: Arc<StoreSnapshot>) -> Self {
+        let before = &self.0;
+        let (index, stored) = index_of_store(&store, Some(self), before.options.serve_stale);
+        let mut roots: Vec<Index> =
+            before.roots.iter().filter(|index| index.root.kind != RootKind::Store).cloned().collect();
+        let place = roots.partition_point(|index| index.root.kind != RootKind::Builtin);
+        roots.insert(place, index);
+        Self(Arc::new(Inner {
+            options: CatalogOptions { store: Some(store), ..before.options.clone() },
+            roots,
+            packs: before.packs.clone(),
+            shared: before.shared.clone(),
+            opening: before.opening.clone(),
+            vocabulary: before.vocabulary.clone(),
+            resolutions: before.resolutions.clone(),
+            defaults: before.defaults.clone(),
+            tools: before.tools.clone(),
+            stored,
+        }))
+    }
+
+    /// The state of the store whose prompts these are.
+    #[must_use]
+    pub fn store(&self) -> Option<&Arc<StoreSnapshot>> {
+        self.0.options.store.as_ref()
     }
 
     fn build(options: CatalogOptions, before: Option<&Self>) -> Self {
@@ -133,8 +169,16 @@ impl Catalog {
         }
         add(RootKind::Builtin, builtin::PREFIX.to_owned(), open(builtin::PREFIX));
         add(RootKind::Builtin, builtin::PREFIX.to_owned(), Tree::Compiled);
+        let mut stored = Vec::new();
+        if let Some(store) = &options.store {
+            let (index, found) = index_of_store(store, before, options.serve_stale);
+            let place = roots.partition_point(|index| index.root.kind != RootKind::Builtin);
+            roots.insert(place, index);
+            stored = found;
+        }
         opening.extend(problems.into_iter().chain(found));
-        let shared = workspace.as_ref().and_then(|workspace| workspace.directory(SHARED).ok().flatten());
+        let shared =
+            workspace.as_ref().and_then(|workspace| workspace.directory(SHARED).ok().flatten()).map(Arc::new);
         Self(Arc::new(Inner {
             options,
             roots,
@@ -145,6 +189,7 @@ impl Catalog {
             resolutions: OnceLock::new(),
             defaults: OnceLock::new(),
             tools: OnceLock::new(),
+            stored,
         }))
     }
 
@@ -284,6 +329,8 @@ impl Catalog {
             all.extend(pack.diagnostics());
         }
         all.extend(self.namespace_conflicts());
+        all.extend(self.0.stored.iter().cloned());
+        all.extend(self.store().into_iter().flat_map(|store| store.diagnostics.iter().cloned()));
         sorted(all)
     }
 
@@ -311,6 +358,21 @@ impl Catalog {
         }
         sorted(all)
     }
+}
+
+/// The prompts of a store as a search place, and what is wrong with its documents.
+fn index_of_store(
+    store: &StoreSnapshot,
+    before: Option<&Catalog>,
+    serve_stale: bool,
+) -> (Index, Vec<Diagnostic>) {
+    let known =
+        before.and_then(|catalog| catalog.0.roots.iter().find(|index| index.root.kind == RootKind::Store));
+    let mut prompts = StorePrompts::of(store);
+    if let Some(known) = known.filter(|_| serve_stale) {
+        prompts.keep_usable(|id| known.find(id).filter_map(|entry| entry.stored().cloned()).collect());
+    }
+    (Index::of_store(&prompts, known), prompts.diagnostics)
 }
 
 /// Whether somebody told already that the pack has changed.

@@ -36,12 +36,13 @@ mod resolution;
 pub mod settings;
 pub mod source;
 mod state;
+pub mod store;
 mod trust;
 mod vocab;
 #[cfg(feature = "watch")]
 pub mod watch;
 mod workspace;
-mod write;
+pub mod write;
 
 pub use agent::Agent;
 pub use candidates::{Candidate, Choice, Listing};

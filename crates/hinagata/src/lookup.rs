@@ -27,6 +27,9 @@ impl Catalog {
         if !is_plain(name) {
             return Ok(None);
         }
+        if *from == RootKind::Store {
+            return self.template_of_store(name);
+        }
         if let Some((id, file)) =
             name.split_once('/').and_then(|(id, file)| Some((PromptId::of_directory(id)?, file)))
         {
@@ -71,6 +74,30 @@ impl Catalog {
             }
         }
         self.template_of_packs(name)
+    }
+
+    /// The body of another prompt of the store, as templates of the store name it: they see nothing else.
+    fn template_of_store(&self, name: &str) -> Result<Option<FoundTemplate>> {
+        let Ok(id) = PromptId::new(name) else { return Ok(None) };
+        let of_store = self.roots().iter().find(|index| index.root.kind == RootKind::Store);
+        let mut found = of_store.into_iter().flat_map(|index| index.find(&id));
+        let Some(entry) = found.next() else { return Ok(None) };
+        if let Some(other) = found.next() {
+            return Err(Error::new(
+                Code::Conflict,
+                format!("`{id}` is in the store twice, and nothing decides between them"),
+            )
+            .with("candidates", vec![entry.source(), other.source()])
+            .with_hint("rename one of the extensions, or put a template of that id into the store"));
+        }
+        match &entry.definition()?.body {
+            Body::Text(text) => Ok(Some(FoundTemplate { text: text.clone(), root: RootKind::Store })),
+            _ => Err(Error::definition(
+                "not_a_text",
+                format!("`{id}` is a list of messages, and no text to include"),
+            )
+            .with_hint("name a prompt that has `userPrompt` or `prompt`")),
+        }
     }
 
     fn may_read(&self, index: &Index) -> bool {

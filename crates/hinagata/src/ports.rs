@@ -16,7 +16,10 @@ use std::{
 use hinagata_template::Message;
 use serde_json::{Map, Value};
 
-use crate::{Diagnostic, Result};
+use crate::{
+    Diagnostic, Result,
+    store::{StoreChange, StoreSnapshot},
+};
 
 /// What an asynchronous port returns.
 pub type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -224,20 +227,25 @@ impl OnError {
     }
 }
 
-/// Shared variables.
+/// What many machines share: extensions, templates, environs and tools.
 pub trait Store: Send + Sync {
-    /// The state of the store now. The answer is one consistent state that does not change.
+    /// The state of the store now. The answer is one consistent state that does not change, and asking costs
+    /// nothing: it is asked for every render.
     fn snapshot(&self) -> Arc<StoreSnapshot>;
+
+    /// Makes changes, all of them or none where the store can do that. Once the result is there, so are they in
+    /// [`Store::snapshot`]. What is written was checked before, by [`crate::store::check_change`].
+    ///
+    /// # Errors
+    /// Code `store`.
+    fn write(&self, changes: Vec<StoreChange>) -> Waiting<'_, Result<()>>;
+
+    /// Calls `told` after every change of the snapshot, for as long as the store lives. It must not block.
+    fn subscribe(&self, told: StoreListener);
 }
 
-/// One state of the store.
-#[derive(Clone, Debug, Default)]
-pub struct StoreSnapshot {
-    /// Shared variables, nested by the dots of their names; always a map.
-    pub environs: Value,
-    /// Definitions of tools.
-    pub tools: ToolDocuments,
-}
+/// Who wants to know of changes of a store.
+pub type StoreListener = Box<dyn Fn(&Arc<StoreSnapshot>) + Send + Sync>;
 
 /// A model that answers.
 pub trait Model: Send + Sync {

@@ -157,7 +157,7 @@ pub(crate) fn read_text(path: &Path, largest: u64) -> Result<Option<String>> {
 }
 
 /// The directory `name` beneath `root`, made if it is not there. A link that leads out of `root` is refused.
-pub(crate) fn directory_beneath(root: &Path, name: &str) -> Result<PathBuf> {
+pub fn directory_beneath(root: &Path, name: &str) -> Result<PathBuf> {
     let made = || -> io::Result<PathBuf> {
         fs::create_dir_all(root)?;
         let real = root.canonicalize()?;
@@ -213,6 +213,27 @@ pub(crate) fn no_link(options: &mut OpenOptions, readers: Readers) -> &mut OpenO
     #[cfg(not(unix))]
     let _ = readers;
     options
+}
+
+/// Takes the right to change the files of a directory under the lock `name`, waiting for whoever has it.
+///
+/// # Errors
+/// Code `store` when the lock cannot be made, or is held for longer than any work under it takes.
+pub fn lock_directory(directory: &Path, name: &str) -> Result<DirectoryLock> {
+    Writer::lock(directory, name, Readers::AsUsual).map(DirectoryLock)
+}
+
+/// The right to change files of a directory. It ends when this is dropped, or the process dies.
+#[derive(Debug)]
+pub struct DirectoryLock(#[expect(dead_code, reason = "it is there to be dropped")] Writer);
+
+/// Opens a file for reading and writing, made if it is not there. A link that waits in its place is not followed.
+///
+/// # Errors
+/// Those of the system.
+pub fn open_without_link(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    no_link(options.read(true).write(true).create(true).truncate(false), Readers::AsUsual).open(path)
 }
 
 fn open_lock(path: &Path, readers: Readers) -> io::Result<File> {

@@ -15,8 +15,9 @@ use hinagata::{
     Approval, Approvals, Code, Context, Engine, Error, HIDDEN, Layer, Request, Result,
     definition::UndefinedMode,
     ports::{
-        Clock, Hooks, Job, OnError, Stage, Store, StoreSnapshot, Tool, ToolDocuments, ToolSet, Tools, Waiting,
+        Clock, Hooks, Job, OnError, Stage, Store, StoreListener, Tool, ToolDocuments, ToolSet, Tools, Waiting,
     },
+    store::{StoreChange, StoreSnapshot},
 };
 use serde_json::{Map, Value, json};
 
@@ -265,8 +266,14 @@ struct FakeStore(Value);
 
 impl Store for FakeStore {
     fn snapshot(&self) -> Arc<StoreSnapshot> {
-        Arc::new(StoreSnapshot { environs: self.0.clone(), ..StoreSnapshot::default() })
+        Arc::new(StoreSnapshot { tree: Arc::new(self.0.clone()), ..StoreSnapshot::default() })
     }
+
+    fn write(&self, _changes: Vec<StoreChange>) -> Waiting<'_, hinagata::Result<()>> {
+        unreachable!("nothing is written")
+    }
+
+    fn subscribe(&self, _told: StoreListener) {}
 }
 
 #[test]

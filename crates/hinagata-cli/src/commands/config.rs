@@ -7,6 +7,7 @@ use crate::{
     completion,
     failure::Failure,
     output::{self, Format},
+    store::masked,
     workspace::{Globals, Workspace},
 };
 
@@ -48,7 +49,7 @@ fn print_all(workspace: &Workspace, changed: bool, globals: &Globals) -> Result<
     match Format::of(globals) {
         Format::Text => {
             let row = |(name, found): (&str, &Resolved)| {
-                let value = found.setting.kind.text(&found.value);
+                let value = masked(&found.setting.kind.text(&found.value));
                 vec![name.to_owned(), value, found.origin.to_string()]
             };
             output::print(&output::table(&["SETTING", "VALUE", "FROM"], &all.map(row).collect::<Vec<_>>()))
@@ -73,7 +74,7 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
     match Format::of(globals) {
         Format::Json => output::print_json(&described(found)),
         Format::Text => {
-            let text = |value: &Value| output::clean(&found.setting.kind.text(value));
+            let text = |value: &Value| output::clean(&masked(&found.setting.kind.text(value)));
             let mut rows = vec![vec![text(&found.value), found.origin.to_string()]];
             rows.extend(
                 found.lost.iter().map(|(value, origin)| vec![text(value), format!("{origin} (lost)")]),
@@ -86,7 +87,7 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
 fn described(found: &Resolved) -> Value {
     let layer = |value: &Value, origin: &Origin| {
         json!({
-            "value": value,
+            "value": value.as_str().map_or_else(|| value.clone(), |text| masked(text).into()),
             "layer": origin.as_str(),
             "origin": origin.to_string(),
         })

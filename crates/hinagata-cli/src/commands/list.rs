@@ -29,6 +29,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
 
+    /// Only prompts made for this scene, such as chat or codereview, or for any
+    #[arg(long, value_name = "SCENE")]
+    supports: Option<String>,
+
+    /// Only prompts made for this programming language, or for any
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<String>,
+
     /// Only prompts of this pack
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
@@ -88,6 +96,7 @@ impl Line {
             _ if !output::is_terminal() => entry.source().to_owned(),
             RootKind::Shared => "yours".to_owned(),
             RootKind::Builtin => "built in".to_owned(),
+            RootKind::Store => "store".to_owned(),
             RootKind::Pack(pack) => format!("pack {pack}"),
             RootKind::Path(_) => entry.source().rsplit_once('/').map_or("-", |(place, _)| place).to_owned(),
         }
@@ -99,13 +108,20 @@ impl Line {
         if arguments.conflicts && !conflict || arguments.pack.is_some() && pack != arguments.pack.as_deref() {
             return false;
         }
-        if arguments.kind.is_none() && arguments.tag.is_empty() {
+        let Arguments { kind, tag, supports, language, .. } = arguments;
+        if kind.is_none() && tag.is_empty() && supports.is_none() && language.is_none() {
             return true;
         }
+        // What says nothing about it is made for everything.
+        let made_for = |said: &[String], wanted: &Option<String>| {
+            wanted.as_ref().is_none_or(|wanted| said.is_empty() || said.contains(wanted))
+        };
         self.listing.definition.as_ref().is_ok_and(|definition| {
             let metadata = &definition.metadata;
-            arguments.kind.as_ref().is_none_or(|kind| *kind == metadata.kind)
-                && arguments.tag.iter().all(|tag| metadata.tags.contains(tag))
+            kind.as_ref().is_none_or(|kind| *kind == metadata.kind)
+                && tag.iter().all(|tag| metadata.tags.contains(tag))
+                && made_for(&definition.settings.supports, supports)
+                && made_for(&definition.settings.languages, language)
         })
     }
 

@@ -16,6 +16,7 @@ mod render;
 mod render_file;
 mod resolve;
 mod show;
+mod store;
 mod trust;
 mod validate;
 mod vocab;
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     New(new::Arguments),
     Module(Box<module::Arguments>),
     Pack(pack::Arguments),
+    Store(store::Arguments),
     RenderFile(Box<render_file::Arguments>),
     Vocab(vocab::Arguments),
     Config(config::Arguments),
@@ -54,6 +56,7 @@ impl Command {
             Self::New(arguments) => new::run(&arguments, globals),
             Self::Module(arguments) => module::run(&arguments, globals),
             Self::Pack(arguments) => pack::run(&arguments, globals),
+            Self::Store(arguments) => store::run(&arguments, globals),
             Self::List(arguments) => list::run(&arguments, globals),
             Self::Show(arguments) => show::run(&arguments, globals),
             Self::Candidates(arguments) => candidates::run(&arguments, globals),

@@ -2,9 +2,9 @@
 
 use std::rc::{Rc, Weak};
 
-use hinagata_value::{Error, List, Provenance, Result, Value};
+use hinagata_value::{Error, Key, List, Provenance, Result, Value};
 
-use super::{Exec, Val, Window, range::byte};
+use super::{Exec, Val, Window, is_scope, range::byte};
 use crate::{
     tree::Span,
     value::{exotic::Nil, view::View},
@@ -31,7 +31,12 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
 
     fn index_on_stack(&self, base: usize) -> Result<Val<'a>> {
         let [item, indexes @ ..] = &self.stack[base..] else { return Ok(Val::INVALID) };
-        let mut item = Val::plain(self.settled(item.clone())?);
+        // One variable of all is found without putting them all together.
+        let (mut item, indexes) = match (self.variable(item, indexes.first()), indexes) {
+            (Some(found), [_]) => return Ok(Val::boxed(found)),
+            (Some(found), [_, rest @ ..]) => (Val::boxed(found), rest),
+            _ => (Val::plain(self.settled(item.clone())?), indexes),
+        };
         if matches!(self.view(&item.value)?, View::Invalid | View::Nil) {
             return Err(Error::runtime("index of untyped nil"));
         }
@@ -40,6 +45,13 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             item = self.element(&item.value, index)?;
         }
         Ok(item)
+    }
+
+    /// The variable called `name`, where `item` stands for all of them; nothing under an unknown name is a zero value.
+    fn variable(&self, item: &Value<'a>, name: Option<&Value<'a>>) -> Option<Value<'a>> {
+        let scope = self.scope.filter(|_| is_scope(item))?;
+        let key = Key::new(name?.as_str()?);
+        Some(scope.find(&key).map(Value::Json).unwrap_or_default())
     }
 
     fn element(&self, item: &Value<'a>, index: &Value<'a>) -> Result<Val<'a>> {

@@ -308,6 +308,7 @@ impl<'p> Parser<'p> {
             Some(builtin) => Ok(FunctionRef::Builtin(builtin)),
             None => Err(self
                 .fail("function %q not defined", &[Part::Text(name)])
+                .about(name)
                 .with_near(self.names.near(name))),
         }
     }

@@ -6,10 +6,11 @@ use std::{fs, future::Future, net::SocketAddr, sync::Arc};
 
 use hinagata::{
     Engine, EngineOptions, Rendered, Request, Result,
-    ports::{Store, StoreSnapshot, ToolDocument},
+    ports::{Store, StoreListener, Waiting},
+    store::{StoreChange, StoreKind, StoreSnapshot, Stored},
 };
 use hinagata_tools::{ToolSettings, Toolbox};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::net::TcpListener;
 
 /// Tools as a store has them.
@@ -19,6 +20,12 @@ impl Store for Documents {
     fn snapshot(&self) -> Arc<StoreSnapshot> {
         Arc::clone(&self.0)
     }
+
+    fn write(&self, _changes: Vec<StoreChange>) -> Waiting<'_, Result<()>> {
+        unreachable!("nothing is written")
+    }
+
+    fn subscribe(&self, _told: StoreListener) {}
 }
 
 /// A workspace whose engine has tools.
@@ -34,14 +41,9 @@ impl Place {
 
     pub(crate) fn with_options(tools: Toolbox, documents: &[(&str, Value)], options: EngineOptions) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let document = |(id, document): &(&str, Value)| ToolDocument {
-            id: (*id).to_owned(),
-            origin: format!("store:{id}"),
-            document: document.clone(),
-            replaces: false,
-        };
-        let tools_of_store = documents.iter().map(document).collect();
-        let snapshot = StoreSnapshot { environs: json!({}), tools: tools_of_store };
+        let stored = |(id, document): &(&str, Value)| ((*id).into(), Stored::new(*id, document.clone()));
+        let tools_of_store = documents.iter().map(stored).collect();
+        let snapshot = StoreSnapshot::default().with(StoreKind::Tool, tools_of_store);
         let engine = Engine::builder(directory.path())
             .options(options)
             .store(Arc::new(Documents(Arc::new(snapshot))))

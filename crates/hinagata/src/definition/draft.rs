@@ -104,6 +104,7 @@ impl Draft {
             "config" => self.settings.config = Some(node.to_value()),
             "returns" => self.settings.returns = Some(node.to_value()),
             "supports" => self.settings.supports = fields.strings(key, node),
+            "languages" => self.settings.languages = fields.strings(key, node),
             "metadata" => self.read_metadata(fields, node),
             _ => {
                 self.unknown.insert(key.to_owned(), node.to_value());
@@ -169,6 +170,10 @@ impl Draft {
                 supports: match above.settings.supports.is_empty() {
                     true => self.settings.supports,
                     false => above.settings.supports,
+                },
+                languages: match above.settings.languages.is_empty() {
+                    true => self.settings.languages,
+                    false => above.settings.languages,
                 },
             },
             more: self.more,

@@ -304,6 +304,8 @@ pub struct Settings {
     pub config: Option<Value>,
     /// Scenes that it is made for.
     pub supports: Vec<String>,
+    /// Programming languages that it is made for.
+    pub languages: Vec<String>,
     /// What it returns.
     pub returns: Option<Value>,
 }

@@ -133,6 +133,7 @@ fn settings(definition: &Definition) -> Value {
     give("model", settings.model.clone());
     give("config", settings.config.clone());
     give("returns", settings.returns.clone());
+    give("languages", (!settings.languages.is_empty()).then(|| settings.languages.clone().into()));
     give("supports", (!settings.supports.is_empty()).then(|| settings.supports.clone().into()));
     Value::Object(given)
 }

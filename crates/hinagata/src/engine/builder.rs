@@ -38,6 +38,8 @@ pub struct EngineOptions {
     pub trusted: bool,
     /// Prompts that are kept ready.
     pub cached_templates: usize,
+    /// Whether a prompt of the store that cannot be used any more is served as it was.
+    pub serve_stale: bool,
 }
 
 impl Default for EngineOptions {
@@ -53,6 +55,7 @@ impl Default for EngineOptions {
             caps: OwnLimits::default(),
             trusted: false,
             cached_templates: CACHED,
+            serve_stale: false,
         }
     }
 }
@@ -70,6 +73,7 @@ impl From<&Settings> for EngineOptions {
             caps: settings.caps(),
             trusted: false,
             cached_templates: settings.template_cache(),
+            serve_stale: settings.is_on("store.serve_stale"),
         }
     }
 }
@@ -168,6 +172,8 @@ impl EngineBuilder {
         let catalog = Catalog::open(CatalogOptions {
             paths: self.options.paths.clone(),
             approvals,
+            serve_stale: self.options.serve_stale,
+            store: self.ports.store.as_ref().map(|store| store.snapshot()),
             ..CatalogOptions::new(self.root)
         });
         Engine::new(catalog, self.options, self.state, self.ports)

@@ -250,7 +250,7 @@ fn layers(
             all.push((Layer::Hook, file, value.clone()));
         }
     }
-    if let Some(value) = scope.call.and_then(|call| call.get(name)) {
+    if let Some(value) = scope.given(name) {
         let (origin, value) = match scope.over.get(name) {
             // The caller named a file: its content is the value.
             Some(content) => (format!("file {}", value.as_str().unwrap_or_default()), content),
@@ -264,6 +264,7 @@ fn layers(
     for (layer, known, value) in scope.fetched.iter().filter(|(_, known, _)| known == name) {
         all.push((*layer, fetched_origin(call, *layer, known), value.clone()));
     }
+    all.extend(scope.environ(name).map(|value| (Layer::Environ, format!("environs.{name}"), value.clone())));
     all.extend(declared(call, name));
     all
 }

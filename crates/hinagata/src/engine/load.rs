@@ -79,7 +79,7 @@ impl Engine {
     /// # Errors
     /// Those of finding and reading the prompt; code `hook` when the file cannot be run or fails.
     pub async fn load(&self, prompt: &str) -> Result<()> {
-        let snapshot = self.0.current.load_full();
+        let (snapshot, _) = self.current();
         self.planned(&snapshot, prompt).await.map(|_| ())
     }
 

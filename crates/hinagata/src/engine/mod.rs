@@ -60,7 +60,10 @@ use self::{
 #[cfg(feature = "watch")]
 use crate::watch::{self, Change, Watcher};
 use crate::{
-    Approvals, Catalog, Code, Diagnostic, Error, Result, StateDir, definition::Inherited, ports::Ports,
+    Approvals, Catalog, Code, Diagnostic, Error, Result, StateDir,
+    definition::Inherited,
+    ports::Ports,
+    store::{StoreChange, StoreSnapshot, check_change},
 };
 
 /// Finds prompts, fills them and hands them over. Cheap to clone, shared between threads.
@@ -130,7 +133,51 @@ impl Engine {
     /// The current state of the workspace.
     #[must_use]
     pub fn catalog(&self) -> Catalog {
-        self.0.current.load().catalog.clone()
+        self.current().0.catalog.clone()
+    }
+
+    /// The state of the store now, if there is a store.
+    #[must_use]
+    pub fn store(&self) -> Option<Arc<StoreSnapshot>> {
+        self.0.ports.store.as_ref().map(|store| store.snapshot())
+    }
+
+    /// Changes the store, after all changes were checked.
+    ///
+    /// # Errors
+    /// Those of [`crate::store::check_change`], then nothing is changed; code `store` when there is no store or it cannot be written.
+    pub async fn write_store(&self, changes: Vec<StoreChange>) -> Result<()> {
+        changes.iter().try_for_each(check_change)?;
+        match &self.0.ports.store {
+            Some(store) => store.write(changes).await,
+            None => Err(Error::new(Code::Store, "there is no store")),
+        }
+    }
+
+    /// As [`Engine::write_store`], waiting on this thread.
+    ///
+    /// # Errors
+    /// As [`Engine::write_store`].
+    pub fn write_store_blocking(&self, changes: Vec<StoreChange>) -> Result<()> {
+        wait::block_on(self.write_store(changes))
+    }
+
+    /// The state of the workspace and of the store now, which fit each other.
+    fn current(&self) -> (Arc<Snapshot>, Option<Arc<StoreSnapshot>>) {
+        let snapshot = self.0.current.load_full();
+        let Some(store) = &self.0.ports.store else { return (snapshot, None) };
+        let now = store.snapshot();
+        if snapshot.has_prompts_of(&now) {
+            return (snapshot, Some(now));
+        }
+        // What another thread put there in the meantime may be newer still.
+        let _ = self.change(|catalog| match catalog.store() {
+            Some(known) if known.has_same_prompts(&store.snapshot()) => Ok(catalog.clone()),
+            _ => Ok(catalog.with_store(store.snapshot())),
+        });
+        let snapshot = self.0.current.load_full();
+        let of_catalog = snapshot.catalog.store().cloned();
+        (snapshot, of_catalog)
     }
 
     /// Looks at the workspace again; renders that are under way go on with the state they started on.
@@ -204,7 +251,7 @@ impl Engine {
     /// The preferred word for `word` in `namespace`, such as `tool`.
     #[must_use]
     pub fn vocab(&self, namespace: &str, word: &str) -> Option<String> {
-        self.0.current.load().catalog.vocab(namespace, word).map(str::to_owned)
+        self.current().0.catalog.vocab(namespace, word).map(str::to_owned)
     }
 
     /// Variables of a door that only carries text, converted by the declared types.

@@ -26,7 +26,7 @@ use super::{
     validate::{Validation, all_fit, has_origin},
     wait::{block_on, join_all},
 };
-use crate::{Agent, Code, Error, Result, definition::UndefinedMode, ports::Stage};
+use crate::{Agent, Code, Error, Result, definition::UndefinedMode, ports::Stage, store::StoreSnapshot};
 
 impl Engine {
     /// Renders a prompt.
@@ -69,7 +69,7 @@ impl Engine {
     /// # Errors
     /// Those of finding and reading the prompt.
     pub fn validate(&self, request: &Request<'_>) -> Result<Validation> {
-        let snapshot = self.0.current.load_full();
+        let (snapshot, _) = self.current();
         let plan = self.plan(&snapshot, request.prompt)?;
         let agent = agent(&snapshot, request)?;
         let own = agent.as_deref().and_then(|agent| variables_of(&snapshot, &plan, agent));
@@ -83,15 +83,18 @@ impl Engine {
         if !plan.has_tools(self.tools(&snapshot).as_ref()) {
             return None;
         }
-        let call = Call::new(self, &snapshot, &plan, request);
+        if self.0.ports.store.as_ref().is_some_and(|store| !snapshot.has_prompts_of(&store.snapshot())) {
+            return None;
+        }
+        let call = Call::new(self, &snapshot, None, &plan, request);
         let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
         call.is_plain().then(|| call.run_plain().map_err(named))
     }
 
     async fn pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
-        let snapshot = self.0.current.load_full();
+        let (snapshot, store) = self.current();
         let plan = self.planned(&snapshot, request.prompt).await?;
-        let call = Call::new(self, &snapshot, &plan, request);
+        let call = Call::new(self, &snapshot, store.as_ref(), &plan, request);
         let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
         call.run(tracer).await.map_err(named)
     }
@@ -110,13 +113,20 @@ fn variables_of<'a>(snapshot: &Snapshot, plan: &Plan, agent: &'a Agent) -> Optio
 
 fn validation(plan: &Plan, request: &Request<'_>, agent: Option<&Map<String, Value>>) -> Validation {
     let parameters = plan.inherited.parameters.iter().zip(&plan.keys);
-    Validation::of(parameters, request.variables, agent, &plan.schemas, has_origin)
+    let mut found = Validation::of(parameters, request.variables, agent, &plan.schemas, has_origin);
+    // What a prompt of the store does not declare is under `variables` alone: no name is in the way.
+    if plan.is_of_store() {
+        found.allow_reserved();
+    }
+    found
 }
 
 /// One call under way.
 pub(super) struct Call<'c> {
     pub(super) engine: &'c Engine,
     pub(super) snapshot: &'c Snapshot,
+    /// The state of the store that goes with it.
+    store: Option<&'c Arc<StoreSnapshot>>,
     pub(super) plan: &'c Plan,
     pub(super) request: &'c Request<'c>,
     /// What providers gave that hooks asked for.
@@ -141,8 +151,14 @@ impl PythonTime {
 }
 
 impl<'c> Call<'c> {
-    fn new(engine: &'c Engine, snapshot: &'c Snapshot, plan: &'c Plan, request: &'c Request<'c>) -> Self {
-        Self { engine, snapshot, plan, request, provided: Provided::default() }
+    fn new(
+        engine: &'c Engine,
+        snapshot: &'c Snapshot,
+        store: Option<&'c Arc<StoreSnapshot>>,
+        plan: &'c Plan,
+        request: &'c Request<'c>,
+    ) -> Self {
+        Self { engine, snapshot, store, plan, request, provided: Provided::default() }
     }
 }
 
@@ -185,7 +201,11 @@ impl Call<'_> {
         let own = agent.as_deref().and_then(|agent| variables_of(snapshot, plan, agent));
         self.check(own, &mut warnings)?;
         warnings.extend(self.distrust());
-        let mut scope = Scope { agent: own, ..Scope::new(Some(request.variables), &plan.defaults) };
+        let mut scope = Scope {
+            agent: own,
+            of_store: plan.is_of_store().then_some(&plan.inherited.parameters),
+            ..Scope::new(Some(request.variables), &plan.defaults)
+        };
         let mut python = PythonTime::new(plan);
         if plan.fetches.anything {
             self.fill(&mut scope, agent.as_deref(), &mut python, &mut warnings, &mut tracer).await?;
@@ -264,17 +284,14 @@ impl Call<'_> {
 
     fn environs(&self, scope: &mut Scope<'_>) {
         let plan = self.plan;
-        let Some(store) = self.engine.0.ports.store.as_ref().filter(|_| plan.fetches.environs) else {
-            return;
-        };
-        let snapshot = store.snapshot();
+        let Some(store) = self.store.filter(|_| plan.fetches.environs) else { return };
         for (name, path) in plan.environ.iter().filter(|(name, _)| plan.reaches(name)) {
-            if let Some(value) = path.split('.').try_fold(&snapshot.environs, |value, key| value.get(key)) {
+            if let Some(value) = store.environ(path) {
                 scope.fetch(Layer::Environ, name, value.clone());
             }
         }
-        if plan.reaches("environs") {
-            scope.environs = Some(snapshot);
+        if plan.is_of_store() || plan.reaches("environs") {
+            scope.environs = Some(Arc::clone(store));
         }
     }
 

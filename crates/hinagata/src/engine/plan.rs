@@ -97,7 +97,7 @@ impl Fetches {
         let reaches = |name: &str| hooks || plan.reads.can_reach(name);
         let any = |list: &[(String, String)]| list.iter().any(|(name, _)| reaches(name));
         let system = reaches("system") || any(&plan.system);
-        let environs = reaches("environs") || any(&plan.environ);
+        let environs = plan.is_of_store() || reaches("environs") || any(&plan.environ);
         let call = ["variables", "args"].into_iter().any(|name| plan.reads.can_reach(name));
         let providers = !matches!(&plan.providers, Ok(providers) if providers.is_empty());
         Self {
@@ -306,6 +306,11 @@ impl Plan {
     /// Whether a template or a hook can reach the variable called `name`.
     pub(super) fn reaches(&self, name: &str) -> bool {
         self.inherited.definition.hooks.any() || self.reads.can_reach(name)
+    }
+
+    /// Whether it is a prompt of the store, which sees shared variables as its own.
+    pub(super) fn is_of_store(&self) -> bool {
+        self.choice.entry.stored().is_some()
     }
 
     /// The file of the first template that is the prompt's own.

@@ -8,7 +8,7 @@ use hinagata_value::{Key, Variables};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::ports::StoreSnapshot;
+use crate::{definition::Parameters, store::StoreSnapshot};
 
 /// The name of all shared variables together.
 const ENVIRONS: &str = "environs";
@@ -64,6 +64,9 @@ pub(super) struct Scope<'a> {
     pub(super) agent: Option<&'a Map<String, Value>>,
     /// The shared variables: one state of the store, not copied.
     pub(super) environs: Option<Arc<StoreSnapshot>>,
+    /// What a prompt of the store declares. Such a prompt sees shared variables as its own, and of what the
+    /// caller gives only what it declares; the rest is under `variables`.
+    pub(super) of_store: Option<&'a Parameters>,
     /// What the engine fetched, each with its layer; a name once.
     pub(super) fetched: Vec<(Layer, String, Value)>,
     /// Defaults of declarations.
@@ -79,6 +82,7 @@ impl<'a> Scope<'a> {
             call,
             agent: None,
             environs: None,
+            of_store: None,
             fetched: Vec::new(),
             defaults,
             replaced: None,
@@ -91,16 +95,35 @@ impl<'a> Scope<'a> {
             return Some(value);
         }
         if let Some(store) = self.environs.as_ref().filter(|_| name == ENVIRONS) {
-            return Some(&store.environs);
+            return Some(&store.tree);
         }
         if let Some(all) = &self.replaced {
             return all.get(name);
         }
-        let given = self.call.and_then(|call| call.get(name));
-        given
+        self.given(name)
             .or_else(|| self.agent.and_then(|agent| agent.get(name)))
             .or_else(|| self.fetched.iter().find(|(_, known, _)| known == name).map(|(_, _, value)| value))
+            .or_else(|| self.environ(name))
             .or_else(|| self.defaults.get(name))
+    }
+
+    /// What the caller gives as the variable `name`.
+    pub(super) fn given(&self, name: &str) -> Option<&'a Value> {
+        self.call.filter(|_| self.takes(name)).and_then(|call| call.get(name))
+    }
+
+    /// Whether a name of the caller is a variable.
+    fn takes(&self, name: &str) -> bool {
+        self.of_store.is_none_or(|declared| declared.get(name).is_some())
+    }
+
+    /// The shared variable that a prompt of the store sees as `name`: a step of its id, or all of it.
+    pub(super) fn environ(&self, name: &str) -> Option<&Value> {
+        let store = self.environs.as_ref().filter(|_| self.of_store.is_some())?;
+        match name.contains('.') {
+            false => store.tree.get(name),
+            true => store.environ(name),
+        }
     }
 
     /// Adds a value that the engine fetched.
@@ -120,11 +143,11 @@ impl<'a> Scope<'a> {
         for (_, name, value) in &self.fetched {
             all.insert(name.clone(), value.clone());
         }
-        for layer in self.agent.into_iter().chain(self.call) {
-            all.extend(layer.iter().map(|(name, value)| (name.clone(), value.clone())));
-        }
+        let own = |(name, value): (&String, &Value)| (name.clone(), value.clone());
+        all.extend(self.agent.into_iter().flatten().map(own));
+        all.extend(self.call.into_iter().flatten().filter(|(name, _)| self.takes(name)).map(own));
         if let Some(store) = &self.environs {
-            all.insert(ENVIRONS.to_owned(), store.environs.clone());
+            all.insert(ENVIRONS.to_owned(), (*store.tree).clone());
         }
         all.extend(self.over.iter().map(|(name, value)| (name.clone(), value.clone())));
         all
@@ -150,12 +173,12 @@ impl Variables for Scope<'_> {
             return Some(value);
         }
         if let Some(store) = self.environs.as_ref().filter(|_| key.name() == ENVIRONS) {
-            return Some(&store.environs);
+            return Some(&store.tree);
         }
         if let Some(all) = &self.replaced {
             return key.find(all);
         }
-        if let Some(value) = self.call.and_then(|call| key.find(call)) {
+        if let Some(value) = self.call.and_then(|call| key.find(call)).filter(|_| self.takes(key.name())) {
             return Some(value);
         }
         if let Some(value) = self.agent.and_then(|agent| key.find(agent)) {
@@ -165,13 +188,23 @@ impl Variables for Scope<'_> {
         if let Some((_, _, value)) = self.fetched.iter().find(|(_, known, _)| *known == *name) {
             return Some(value);
         }
-        self.defaults.get(name)
+        self.environ(name).or_else(|| self.defaults.get(name))
     }
 
     fn names(&self) -> Vec<&str> {
-        let maps = [Some(&self.over), self.replaced.as_ref(), self.call, self.agent, Some(self.defaults)];
+        let shared = self.environs.as_ref().filter(|_| self.of_store.is_some());
+        let maps = [
+            Some(&self.over),
+            self.replaced.as_ref(),
+            self.agent,
+            Some(self.defaults),
+            shared.and_then(|store| store.tree.as_object()),
+        ];
         let mut names: Vec<&str> =
             maps.into_iter().flatten().flat_map(|map| map.keys().map(String::as_str)).collect();
+        names.extend(
+            self.call.into_iter().flatten().map(|(name, _)| name.as_str()).filter(|name| self.takes(name)),
+        );
         names.extend(self.fetched.iter().map(|(_, name, _)| name.as_str()));
         names.extend(self.environs.as_ref().map(|_| ENVIRONS));
         names.sort_unstable();

@@ -11,7 +11,7 @@ use std::{
 use hashbrown::HashMap;
 
 use super::plan::Plan;
-use crate::{Agent, Catalog, Result};
+use crate::{Agent, Catalog, Result, store::StoreSnapshot};
 
 /// A catalog, with the plans of the prompts that were used last.
 pub(super) struct Snapshot {
@@ -23,6 +23,11 @@ pub(super) struct Snapshot {
 impl Snapshot {
     pub(super) fn new(catalog: Catalog, capacity: usize) -> Self {
         Self { catalog, plans: Recent::new(capacity), agents: Recent::new(capacity) }
+    }
+
+    /// Whether the prompts of `store` are those of the catalog.
+    pub(super) fn has_prompts_of(&self, store: &StoreSnapshot) -> bool {
+        self.catalog.store().is_some_and(|known| known.has_same_prompts(store))
     }
 
     /// The agent called `id`, read once.

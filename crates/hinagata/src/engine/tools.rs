@@ -41,7 +41,7 @@ impl Engine {
         let of_packs = snapshot.catalog.pack_tools();
         let (first, last) = (Arc::clone(&of_packs.replacing), Arc::clone(&of_packs.own));
         let set = match &self.0.ports.store {
-            Some(store) => port.tools(&[first, Arc::clone(&store.snapshot().tools), last]),
+            Some(store) => port.tools(&[first, Arc::clone(&store.snapshot().tool_documents), last]),
             None => port.tools(&[first, last]),
         };
         let known = self.0.tools.load_full().filter(|known| Arc::ptr_eq(&known.set, &set));

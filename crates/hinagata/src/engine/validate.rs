@@ -73,11 +73,21 @@ impl Validation {
             }
         }
         found.reserved = reserved(call);
-        found.valid = found.missing.is_empty()
-            && found.type_errors.is_empty()
-            && found.schema_errors.is_empty()
-            && found.reserved.is_empty();
+        found.decide();
         found
+    }
+
+    /// Forgives reserved names.
+    pub(super) fn allow_reserved(&mut self) {
+        self.reserved.clear();
+        self.decide();
+    }
+
+    fn decide(&mut self) {
+        self.valid = self.missing.is_empty()
+            && self.type_errors.is_empty()
+            && self.schema_errors.is_empty()
+            && self.reserved.is_empty();
     }
 
     fn check(&mut self, parameter: &Parameter, value: &Value, schemas: &Schemas) {

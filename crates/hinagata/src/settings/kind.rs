@@ -13,6 +13,8 @@ pub enum Kind {
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// True or false.
+    Flag,
     /// A list of texts. A word gives it with commas: `a,b`.
     Texts,
     /// A whole number, at most this one.
@@ -50,6 +52,7 @@ impl Kind {
         match self {
             Self::Text => "a text",
             Self::Word(_) => "a word",
+            Self::Flag => "true or false",
             Self::Texts => "a list of texts",
             Self::Count(_) => "a whole number",
             Self::Bytes => "a number of bytes",
@@ -62,6 +65,7 @@ impl Kind {
     pub(super) fn of_node(self, node: &Node) -> Result<Value, Wrong> {
         match (self, &node.data) {
             (Self::Any, _) => Ok(node.to_value()),
+            (Self::Flag, Data::Bool(flag)) => Ok((*flag).into()),
             (Self::Texts, Data::List(items)) => items.iter().map(|item| self.item(item)).collect(),
             (Self::Texts, Data::String(text)) => Ok(Value::Array(vec![text.as_str().into()])),
             (_, Data::String(text)) => self.of_text(text),
@@ -106,6 +110,7 @@ impl Kind {
                         .hint(format!("use one of {}", words.join(", ")))
                 }),
             },
+            Self::Flag => text.parse::<bool>().map(Value::from).map_err(|_| self.no(text)),
             Self::Texts => Ok(text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()),
             Self::Count(most) => {
                 count(text).filter(|count| *count <= most).map(Value::from).ok_or_else(|| self.no(text))
@@ -120,7 +125,7 @@ impl Kind {
         let wrong = Wrong::new(format!("must be {}, not `{text}`", self.describe()));
         match self {
             Self::Count(most) if count(text).is_some() => wrong.hint(format!("it can be at most {most}")),
-            Self::Count(_) => wrong,
+            Self::Count(_) | Self::Flag => wrong,
             Self::Bytes => wrong.hint("write 65536, 64KiB, 1MiB or 1GiB"),
             _ => wrong.hint("write 500ms, 2s or 2"),
         }
@@ -175,6 +180,7 @@ mod tests {
             (Kind::Bytes, json!("1KiB"), "1024", json!(1024)),
             (Kind::Time, json!(2.5), "2500ms", json!(2.5)),
             (Kind::Time, json!("5s"), "5", json!(5)),
+            (Kind::Flag, json!(true), "true", json!(true)),
             (Kind::Any, json!({"a": [1]}), "{a = [1]}", json!({"a": [1]})),
             (Kind::Any, json!("gpt-5"), "gpt-5", json!("gpt-5")),
         ];
@@ -192,6 +198,7 @@ mod tests {
         assert_eq!(message(COUNT, json!(-1)), "must be a whole number, not `-1`");
         assert_eq!(message(Kind::Bytes, json!("many")), "must be a number of bytes, not `many`");
         assert_eq!(message(Kind::Time, json!(0)), "must be a time, not `0`");
+        assert_eq!(message(Kind::Flag, json!("yes")), "must be true or false, not `yes`");
         assert_eq!(message(Kind::Text, json!("")), "must not be empty");
         assert_eq!(message(Kind::Text, json!(5)), "must be a text, not a number");
         assert_eq!(message(Kind::Texts, json!(["a", 5])), "must be a list of texts, but holds a number");

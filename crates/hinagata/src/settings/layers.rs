@@ -69,6 +69,10 @@ impl Reader<'_> {
         match setting(name) {
             Some(setting) => self.value(name, setting, node),
             None if is_section(name) && node.as_map().is_some() => self.section(name, node),
+            // `store = "redis://…"` is short for its `url`.
+            None if node.as_str().is_some() && setting(&format!("{name}.url")).is_some() => {
+                self.entry(&format!("{name}.url"), node);
+            }
             None if is_section(name) => {
                 let wrong = Wrong {
                     message: format!("must be a section, not {}", node.kind()),

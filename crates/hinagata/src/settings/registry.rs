@@ -182,8 +182,17 @@ pub static SETTINGS: &[Setting] = &[
         .variable("HINAGATA_PYTHON"),
     power("hooks.allowed_hosts", Kind::Texts, "", "hosts that `http_request` of a hook may reach"),
     power("hooks.timeout", Kind::Time, "10s", "time of one `http_request` of a hook"),
-    power("store.url", Kind::Text, "embedded", "where shared variables live: embedded, or redis://…")
+    power("store.url", Kind::Text, "embedded", "where the store is: embedded, memory, or redis://…")
         .variable("REDIS_URL"),
+    power("store.prefix", Kind::Text, "shenma:", "how the keys of the store start"),
+    power("store.certificates", Kind::Text, "-", "a PEM file to check a rediss:// server with; - takes the usual ones")
+        .optional(),
+    setting_of(
+        "store.serve_stale",
+        Kind::Flag,
+        "false",
+        "whether the last good template serves in the place of one that does not parse any more",
+    ),
     power("tools.base_url", Kind::Text, "-", "what relative addresses of tools are added to").optional(),
     power("tools.allowed_hosts", Kind::Texts, "", "hosts and networks that tools may reach"),
     power("tools.timeout", Kind::Time, "10s", "time of one call of a tool"),

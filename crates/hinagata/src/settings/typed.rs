@@ -19,6 +19,12 @@ impl Settings {
         self.get(name)?.value.as_str()
     }
 
+    /// Whether the setting `name` is on.
+    #[must_use]
+    pub fn is_on(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|found| found.value == true)
+    }
+
     /// The texts of the setting `name`.
     #[must_use]
     pub fn texts(&self, name: &str) -> Vec<String> {

@@ -9,6 +9,7 @@ use super::{Root, RootKind, Stamp};
 use crate::{
     Code, PackId, PromptId, Result,
     definition::{self, Definition, PromptFiles, TEMPLATE_NAMES, module::MODULE_NAMES},
+    store::StorePrompt,
 };
 
 /// The files of which one makes a directory a prompt.
@@ -29,13 +30,15 @@ const MARKS: [&str; 11] = [
 /// Where a search place keeps modules that stand in the place of presets.
 const PRESETS: &str = "presets";
 
-/// A prompt directory of a source.
+/// A prompt of a source: a directory, or a document of the store.
 #[derive(Debug)]
 pub struct Entry {
     id: PromptId,
     /// The prefix of the root, `/`, and the name of the directory.
     source: String,
     root: Arc<Root>,
+    /// The document that it is, where it is no directory.
+    stored: Option<StorePrompt>,
     presence: OnceLock<[bool; MARKS.len()]>,
     loaded: OnceLock<Loaded>,
 }
@@ -50,7 +53,25 @@ struct Loaded {
 impl Entry {
     pub(super) fn new(id: PromptId, name: &str, root: Arc<Root>) -> Self {
         let source = [&root.prefix, "/", name].concat();
-        Self { id, source, root, presence: OnceLock::new(), loaded: OnceLock::new() }
+        Self { id, source, root, stored: None, presence: OnceLock::new(), loaded: OnceLock::new() }
+    }
+
+    /// The entry of a prompt of the store.
+    pub(super) fn of_store(prompt: StorePrompt, root: Arc<Root>) -> Self {
+        Self {
+            id: prompt.id.clone(),
+            source: prompt.source.clone(),
+            root,
+            stored: Some(prompt),
+            presence: OnceLock::new(),
+            loaded: OnceLock::new(),
+        }
+    }
+
+    /// The document that it is, where it is no directory.
+    #[must_use]
+    pub fn stored(&self) -> Option<&StorePrompt> {
+        self.stored.as_ref()
     }
 
     /// The id.
@@ -59,13 +80,16 @@ impl Entry {
         &self.id
     }
 
-    /// The name of the directory, as it is spelled.
+    /// The name of the directory or document, as it is spelled.
     #[must_use]
     pub fn name(&self) -> &str {
+        if let Some(prompt) = &self.stored {
+            return &prompt.name;
+        }
         &self.source[self.root.prefix.len() + 1..]
     }
 
-    /// The directory, as a path from the workspace root.
+    /// The directory, as a path from the workspace root, or `store:` and a key.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
@@ -99,12 +123,12 @@ impl Entry {
     /// Whether it holds a template file.
     #[must_use]
     pub fn has_template(&self) -> bool {
-        self.presence()[1..=TEMPLATE_NAMES.len()].contains(&true)
+        self.stored.is_some() || self.presence()[1..=TEMPLATE_NAMES.len()].contains(&true)
     }
 
     /// Whether it holds any of the files that make a prompt.
     pub(crate) fn is_prompt(&self) -> bool {
-        self.presence().contains(&true)
+        self.stored.is_some() || self.presence().contains(&true)
     }
 
     fn presence(&self) -> &[bool; MARKS.len()] {
@@ -130,6 +154,9 @@ impl Entry {
 
     fn loaded(&self) -> &Loaded {
         self.loaded.get_or_init(|| {
+            if let Some(prompt) = &self.stored {
+                return Loaded { definition: prompt.definition().map(Arc::new), stamps: Vec::new() };
+            }
             let files = Files { entry: self, stamps: RefCell::default() };
             let definition = definition::read(&self.id, self.name(), &self.source, &files).map(Arc::new);
             Loaded { definition, stamps: files.stamps.into_inner() }

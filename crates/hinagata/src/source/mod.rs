@@ -1,4 +1,4 @@
-//! Places that prompts come from: directories of the workspace, packs, the compiled-in ones.
+//! Places that prompts come from: directories of the workspace, packs, the store, the compiled-in ones.
 
 pub(crate) mod builtin;
 mod directory;
@@ -9,7 +9,11 @@ use std::sync::Arc;
 pub use directory::{Directory, ReadFile, Refused, Stamp};
 pub use entry::Entry;
 
-use crate::{PackId, PromptId, Result, pack::Seal};
+use crate::{
+    PackId, PromptId, Result,
+    pack::Seal,
+    store::{StorePrompt, StorePrompts},
+};
 
 /// The directory of a pack that holds its prompts.
 pub(crate) const PROMPTS: &str = "prompts";
@@ -23,6 +27,8 @@ pub enum RootKind {
     Path(usize),
     /// The prompts of a pack.
     Pack(PackId),
+    /// The store.
+    Store,
     /// The built-in prompts, compiled in or in a directory.
     Builtin,
 }
@@ -34,7 +40,7 @@ pub(crate) enum Tree {
     /// The prompts of a pack, with what guards them.
     Pack(Directory, Arc<Seal>),
     Compiled,
-    /// A directory that does not exist.
+    /// No files: a directory that does not exist, or the store.
     Missing,
 }
 
@@ -159,6 +165,21 @@ impl Index {
         Ok(index)
     }
 
+    /// The prompts of a store; those that did not change since `before` are shared with it.
+    pub(crate) fn of_store(prompts: &StorePrompts, before: Option<&Self>) -> Self {
+        let root = before.map_or_else(
+            || Arc::new(Root { kind: RootKind::Store, prefix: "store".to_owned(), tree: Tree::Missing }),
+            |before| Arc::clone(&before.root),
+        );
+        let entry = |prompt: &StorePrompt| {
+            let same = |entry: &&Arc<Entry>| entry.stored().is_some_and(|known| known.is_same(prompt));
+            let known = before.and_then(|before| before.of_id(&prompt.id).iter().find(same));
+            known.cloned().unwrap_or_else(|| Arc::new(Entry::of_store(prompt.clone(), Arc::clone(&root))))
+        };
+        let entries = prompts.prompts.values().flatten().map(entry).collect();
+        Self { root: Arc::clone(&root), entries, unnamed: Vec::new() }
+    }
+
     /// The directories with this id, in the order of their names.
     fn of_id(&self, id: &PromptId) -> &[Arc<Entry>] {
         let start = self.entries.partition_point(|entry| entry.id() < id);
@@ -182,6 +203,9 @@ impl Index {
 
     /// The prompt whose directory is `source`.
     pub(crate) fn at(&self, source: &str) -> Option<&Arc<Entry>> {
+        if self.root.kind == RootKind::Store {
+            return self.entries.iter().find(|entry| entry.source() == source);
+        }
         let name = source.strip_prefix(self.root.prefix.as_str())?.strip_prefix('/')?;
         self.entry_of(&PromptId::of_directory(name)?, name).filter(|entry| entry.is_prompt())
     }

@@ -1,0 +1,294 @@
+//! `hina store`: what many machines share.
+
+use std::path::PathBuf;
+
+use hinagata::{
+    Code, Engine, Error,
+    store::{EXTENSION_SCHEMA, StoreChange, StoreKind, StoreSnapshot, TOOL_SCHEMA},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    failure::Failure,
+    input::Inputs,
+    output::{self, Format},
+    store,
+    workspace::{Globals, Workspace},
+};
+
+/// Look at and change what the store holds
+///
+/// The store keeps extensions, templates, environs (shared variables) and tools: in a file of the workspace, or in
+/// Redis where the setting store.url says so. What is written is checked before.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina store set environs vscode.rules '[\"clear names\", \"small functions\"]'
+  hina store set templates review.start --file review.json
+  hina store get environs vscode.rules
+  hina store list
+  hina store export > store.json
+  hina --set store.url=redis://localhost store import store.json";
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List what the store holds
+    List {
+        /// Only one kind: extensions, templates, environs or tools
+        kind: Option<StoreKind>,
+    },
+    /// Print one document
+    Get {
+        /// extensions, templates, environs or tools
+        kind: StoreKind,
+        /// Its id, such as vscode.rules; of environs also a part of one
+        id: String,
+    },
+    /// Put a document into the store, in the place of an older one
+    Set {
+        /// extensions, templates, environs or tools
+        kind: StoreKind,
+        /// Its id, such as vscode.rules
+        id: String,
+        /// What it says, as JSON
+        #[arg(required_unless_present = "file", conflicts_with = "file")]
+        value: Option<String>,
+        /// A file with what it says; - reads standard input
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+        /// Take what is given as a text, not as JSON
+        #[arg(long)]
+        text: bool,
+    },
+    /// Take documents out of the store
+    Delete {
+        /// extensions, templates, environs or tools
+        kind: StoreKind,
+        /// Their ids
+        #[arg(required = true)]
+        ids: Vec<String>,
+    },
+    /// Print everything as one JSON document
+    Export,
+    /// Put everything of a document that `export` printed into the store, or nothing if something is wrong
+    Import {
+        /// The document; - reads standard input
+        file: PathBuf,
+        /// Take out what is not in the document
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Tell where the store is, whether it answers, and what is wrong in it
+    Status,
+    /// Print the JSON Schema of extensions or tools
+    Schema {
+        /// extensions or tools
+        kind: StoreKind,
+    },
+}
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    if let Command::Schema { kind } = &arguments.command {
+        return schema(*kind);
+    }
+    let workspace = Workspace::open(globals)?;
+    let engine = workspace.engine()?;
+    match &arguments.command {
+        Command::List { kind } => list(&*answering(&engine, &workspace)?, *kind, globals),
+        Command::Get { kind, id } => get(&*answering(&engine, &workspace)?, *kind, id),
+        Command::Set { kind, id, value, file, text } => {
+            let value = given(value.as_deref(), file.as_deref(), *text)?;
+            write(&engine, vec![StoreChange::set(*kind, id.as_str(), value)])
+        }
+        Command::Delete { kind, ids } => delete(&engine, &workspace, *kind, ids),
+        Command::Export => output::print_json(&exported(&*answering(&engine, &workspace)?)),
+        Command::Import { file, replace } => import(&engine, &workspace, file, *replace, globals),
+        Command::Status => status(&engine, &workspace, globals),
+        Command::Schema { .. } => unreachable!("printed above"),
+    }
+}
+
+/// The state of the store, if it answers: an old one would mislead whoever looks at it.
+fn answering(engine: &Engine, workspace: &Workspace) -> Result<std::sync::Arc<StoreSnapshot>, Failure> {
+    let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "there is no store"))?;
+    if let Some((_, error)) = &snapshot.health.outage {
+        return Err(error.clone().into());
+    }
+    snapshot.diagnostics.iter().for_each(|found| workspace.warn(found));
+    Ok(snapshot)
+}
+
+fn list(snapshot: &StoreSnapshot, kind: Option<StoreKind>, globals: &Globals) -> Result<(), Failure> {
+    let wanted = StoreKind::ALL.into_iter().filter(|known| kind.is_none_or(|kind| kind == *known));
+    let all: Vec<_> = wanted
+        .flat_map(|kind| snapshot.of(kind).iter().map(move |(id, stored)| (kind, id, stored)))
+        .collect();
+    match Format::of(globals) {
+        Format::Json => {
+            let described = all.iter().map(|(kind, id, stored)| {
+                json!({"kind": kind.as_str(), "id": &***id, "key": &*stored.key, "stale": stored.stale.is_some()})
+            });
+            output::print_json(&described.collect::<Vec<_>>())
+        }
+        Format::Text => {
+            let row = |(kind, id, stored): &(StoreKind, &std::sync::Arc<str>, &hinagata::store::Stored)| {
+                let state = if stored.stale.is_some() { "stale" } else { "" };
+                vec![kind.to_string(), id.to_string(), state.to_owned()]
+            };
+            output::print(&output::table(&["KIND", "ID", ""], &all.iter().map(row).collect::<Vec<_>>()))
+        }
+    }
+}
+
+fn get(snapshot: &StoreSnapshot, kind: StoreKind, id: &str) -> Result<(), Failure> {
+    let whole = snapshot.of(kind).get(id).map(|stored| &*stored.value);
+    let part = || (kind == StoreKind::Environ).then(|| snapshot.environ(id)).flatten();
+    match whole.or_else(part) {
+        Some(value) => output::print_json(value),
+        None => Err(missing(snapshot, kind, id)),
+    }
+}
+
+fn missing(snapshot: &StoreSnapshot, kind: StoreKind, id: &str) -> Failure {
+    let near = hinagata_value::near_names(id, snapshot.of(kind).keys().map(|known| &**known));
+    Failure::not_found(format!("the store has no {} `{id}`", kind.one()))
+        .near(near)
+        .advise(format!("`hina store list {kind}` lists what is there"))
+}
+
+/// What is to be written.
+fn given(value: Option<&str>, file: Option<&std::path::Path>, text: bool) -> Result<Value, Failure> {
+    let (content, argument) = match (value, file) {
+        (Some(value), _) => (value.to_owned(), value),
+        (None, Some(file)) => (Inputs::default().text(file, "--file")?, "--file"),
+        (None, None) => return Err(Failure::usage("nothing is given")),
+    };
+    if text {
+        return Ok(Value::String(content));
+    }
+    serde_json::from_str(&content).map_err(|error| {
+        let failure = Failure::usage(format!("`{}` is no JSON: {error}", output::clean(argument)));
+        failure.advise("a text stands in quotes, as '\"go\"'; or add --text")
+    })
+}
+
+fn write(engine: &Engine, changes: Vec<StoreChange>) -> Result<(), Failure> {
+    Ok(engine.write_store_blocking(changes)?)
+}
+
+fn delete(engine: &Engine, workspace: &Workspace, kind: StoreKind, ids: &[String]) -> Result<(), Failure> {
+    let snapshot = answering(engine, workspace)?;
+    if let Some(id) = ids.iter().find(|id| !snapshot.of(kind).contains_key(id.as_str())) {
+        return Err(missing(&snapshot, kind, id));
+    }
+    write(engine, ids.iter().map(|id| StoreChange::delete(kind, id.as_str())).collect())
+}
+
+fn exported(snapshot: &StoreSnapshot) -> Value {
+    let documents = |kind: StoreKind| {
+        let pair = |(id, stored): (&std::sync::Arc<str>, &hinagata::store::Stored)| {
+            (id.to_string(), (*stored.value).clone())
+        };
+        Value::Object(snapshot.of(kind).iter().map(pair).collect())
+    };
+    Value::Object(StoreKind::ALL.into_iter().map(|kind| (kind.to_string(), documents(kind))).collect())
+}
+
+fn import(
+    engine: &Engine,
+    workspace: &Workspace,
+    file: &std::path::Path,
+    replace: bool,
+    globals: &Globals,
+) -> Result<(), Failure> {
+    let text = Inputs::default().text(file, "FILE")?;
+    let document: Value = serde_json::from_str(&text)
+        .map_err(|error| Failure::usage(format!("`{}` is no JSON: {error}", file.display())))?;
+    let wrong = |what: String| Failure::usage(what).advise("`hina store export` prints such a document");
+    let Value::Object(kinds) = document else {
+        return Err(wrong("the document is no map of extensions, templates, environs and tools".to_owned()));
+    };
+    let mut changes = Vec::new();
+    for (name, documents) in kinds {
+        let kind: StoreKind = name.parse()?;
+        let Value::Object(documents) = documents else {
+            return Err(wrong(format!("`{name}` is no map from ids to documents")));
+        };
+        changes.extend(documents.into_iter().map(|(id, value)| StoreChange::set(kind, id, value)));
+    }
+    let count = changes.len();
+    let mut taken = 0;
+    if replace {
+        let snapshot = answering(engine, workspace)?;
+        let stays =
+            |kind: StoreKind, id: &str| changes.iter().any(|change| change.kind == kind && change.id == id);
+        let gone: Vec<StoreChange> = StoreKind::ALL
+            .into_iter()
+            .flat_map(|kind| snapshot.of(kind).keys().map(move |id| (kind, id)))
+            .filter(|(kind, id)| !stays(*kind, id))
+            .map(|(kind, id)| StoreChange::delete(kind, &**id))
+            .collect();
+        taken = gone.len();
+        changes.extend(gone);
+    }
+    write(engine, changes)?;
+    match Format::of(globals) {
+        Format::Json => output::print_json(&json!({"written": count, "deleted": taken})),
+        Format::Text => output::print(&match replace {
+            true => format!("{count} written, {taken} taken out\n"),
+            false => format!("{count} written\n"),
+        }),
+    }
+}
+
+fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
+    let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "there is no store"))?;
+    let place = store::place(workspace);
+    let counts: Map<String, Value> =
+        StoreKind::ALL.into_iter().map(|kind| (kind.to_string(), snapshot.of(kind).len().into())).collect();
+    let outage = snapshot.health.outage.as_ref().map(|(_, error)| error.to_string());
+    match Format::of(globals) {
+        Format::Json => {
+            let found: Vec<Value> =
+                snapshot.diagnostics.iter().map(|found| workspace.finding(found).json()).collect();
+            output::print_json(&json!({
+                "store": place,
+                "up": snapshot.health.is_up(),
+                "outage": outage,
+                "freshness": snapshot.health.freshness.as_str(),
+                "documents": counts,
+                "diagnostics": found,
+            }))
+        }
+        Format::Text => {
+            let mut rows = vec![
+                vec!["store".to_owned(), place],
+                vec![
+                    "answers".to_owned(),
+                    outage.map_or_else(|| "yes".to_owned(), |error| format!("no: {error}")),
+                ],
+                vec!["changes are".to_owned(), snapshot.health.freshness.as_str().to_owned()],
+            ];
+            rows.extend(counts.into_iter().map(|(kind, count)| vec![kind, count.to_string()]));
+            snapshot.diagnostics.iter().for_each(|found| workspace.warn(found));
+            output::print(&output::columns(&rows))
+        }
+    }
+}
+
+fn schema(kind: StoreKind) -> Result<(), Failure> {
+    match kind {
+        StoreKind::Extension => output::print(EXTENSION_SCHEMA),
+        StoreKind::Tool => output::print(TOOL_SCHEMA),
+        StoreKind::Template => {
+            Err(Failure::usage("a template is one of `contributes.prompts` of an extension")
+                .advise("`hina store schema extensions` has its shape under `$defs.prompt`"))
+        }
+        StoreKind::Environ => Err(Failure::usage("an environ is any JSON: there is no schema")),
+    }
+}

@@ -1,0 +1,251 @@
+//! A store in a file of the workspace: durable, and shared by the processes of one machine.
+//!
+//! The database is opened for each change and each look, under a lock, so that a command line and a daemon can work
+//! on it side by side. In between, everything is answered from the snapshot.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hinagata::{
+    Code, Error, Result,
+    ports::{Store, StoreListener, Waiting},
+    source::Directory,
+    store::{Freshness, StoreChange, StoreHealth, StoreSnapshot},
+    watch::Watcher,
+    write::{directory_beneath, lock_directory, open_without_link},
+};
+use redb::{
+    Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTable, StorageError,
+    TableDefinition, TableError,
+};
+
+use crate::{
+    keys::Keys,
+    shared::{Shared, Write},
+    state::{Raw, State},
+};
+
+/// The directory of the file, from the workspace root.
+pub const DIRECTORY: &str = "user_data/store";
+
+/// The name of the file.
+pub const FILE: &str = "store.redb";
+
+const LOCK: &str = "store.lock";
+const DOCUMENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("documents");
+const ABOUT: TableDefinition<'_, &str, u64> = TableDefinition::new("about");
+/// Counts changes: who has seen the count has seen the documents.
+const GENERATION: &str = "generation";
+
+/// A store in a file.
+#[derive(Debug)]
+pub struct EmbeddedStore {
+    inner: Arc<Inner>,
+    watcher: Option<Watcher>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Shared,
+    root: PathBuf,
+    /// The generation that the snapshot shows; held while it is brought up to date.
+    seen: Mutex<Option<u64>>,
+}
+
+impl EmbeddedStore {
+    /// The store of the workspace at `root`. Nothing is made before something is written.
+    ///
+    /// It never fails: a file that cannot be used is told in the health of the snapshot.
+    #[must_use]
+    pub fn open(root: impl Into<PathBuf>, prefix: &str) -> Self {
+        let inner = Arc::new(Inner {
+            shared: Shared::new(State::new(Keys::new(prefix))),
+            root: root.into(),
+            seen: Mutex::new(None),
+        });
+        inner.look(Freshness::Once);
+        Self { inner, watcher: None }
+    }
+
+    /// The same, noticing what other processes change.
+    ///
+    /// # Errors
+    /// Code `store` when the system does not allow to watch.
+    pub fn watched(mut self) -> Result<Self> {
+        let inner = Arc::clone(&self.inner);
+        let file = inner.path();
+        self.watcher = Some(Watcher::new([file], move |_| inner.look(Freshness::Watched))?);
+        // What changed before the watching began.
+        self.inner.look(Freshness::Watched);
+        Ok(self)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.inner.path()
+    }
+}
+
+impl Store for EmbeddedStore {
+    fn snapshot(&self) -> Arc<StoreSnapshot> {
+        self.inner.shared.snapshot()
+    }
+
+    fn write(&self, changes: Vec<StoreChange>) -> Waiting<'_, Result<()>> {
+        // Milliseconds of disk; waiting for them here is simpler than a thread, and no dearer.
+        Box::pin(async move { self.inner.write(&changes) })
+    }
+
+    fn subscribe(&self, told: StoreListener) {
+        self.inner.shared.subscribe(told);
+    }
+}
+
+impl Inner {
+    fn path(&self) -> PathBuf {
+        self.root.join(DIRECTORY).join(FILE)
+    }
+
+    /// Brings the snapshot up to date.
+    fn look(&self, freshness: Freshness) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = read(&self.root, *seen);
+        self.shared.update(|state| match found {
+            Ok(found) => {
+                if let Some(Found { generation, documents }) = found {
+                    *seen = Some(generation);
+                    replace(state, &documents);
+                }
+                state.set_health(StoreHealth { freshness, outage: None });
+            }
+            Err(error) => {
+                let outage = Some((std::time::SystemTime::now(), error));
+                state.set_health(StoreHealth { freshness, outage });
+            }
+        });
+    }
+
+    fn write(&self, changes: &[StoreChange]) -> Result<()> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // Directories of a workspace come from strangers: no link leads out of it.
+        let directory = directory_beneath(&self.root, DIRECTORY)?;
+        let _lock = lock_directory(&directory, LOCK)?;
+        let path = directory.join(FILE);
+        let database = create(&path)?;
+        let writes = self.shared.writes(changes);
+        let before = commit(&database, &writes).map_err(|error| failed("written", &path, &error))?;
+        // What others changed in the meantime is read as well.
+        let others = match Some(before) == *seen || (before == 0 && seen.is_none()) {
+            true => None,
+            false => Some(documents(&database).map_err(|error| failed("read", &path, &error))?),
+        };
+        *seen = Some(before + 1);
+        self.shared.update(|state| {
+            match others {
+                Some(documents) => replace(state, &documents),
+                None => writes.iter().for_each(|write| write.apply(state)),
+            }
+            let freshness = state.health().freshness;
+            state.set_health(StoreHealth { freshness, outage: None });
+        });
+        Ok(())
+    }
+}
+
+/// Lets `state` hold exactly `documents`, which are sorted by key.
+fn replace(state: &mut State, documents: &[(String, Vec<u8>)]) {
+    let keys: Vec<String> = documents.iter().map(|(key, _)| key.clone()).collect();
+    state.retain(&keys);
+    for (key, text) in documents {
+        state.apply(key, Raw::Text(text));
+    }
+}
+
+/// What a file holds.
+struct Found {
+    generation: u64,
+    documents: Vec<(String, Vec<u8>)>,
+}
+
+/// What the store of the workspace at `root` holds; `None` when that is `seen` already.
+fn read(root: &Path, seen: Option<u64>) -> Result<Option<Found>> {
+    let path = root.join(DIRECTORY).join(FILE);
+    // Directories of a workspace come from strangers: no link leads out of it.
+    let directory = Directory::open(root)?.map(|root| root.directory(DIRECTORY)).transpose()?.flatten();
+    if directory.is_none_or(|directory| directory.stamp(FILE).is_none()) {
+        return Ok(Some(Found { generation: 0, documents: Vec::new() }).filter(|_| seen != Some(0)));
+    }
+    // Where no lock can be made, nobody can write either.
+    let _lock = lock_directory(&root.join(DIRECTORY), LOCK).ok();
+    let found = match ReadOnlyDatabase::open(&path) {
+        Ok(database) => found(&database, seen),
+        // Whoever wrote last was killed: the file is mended on the way.
+        Err(DatabaseError::RepairAborted) => found(&create(&path)?, seen),
+        Err(error) => return Err(failed("opened", &path, &error)),
+    };
+    found.map_err(|error| failed("read", &path, &error))
+}
+
+fn found(database: &impl ReadableDatabase, seen: Option<u64>) -> Result<Option<Found>, redb::Error> {
+    let generation = generation(database)?;
+    if Some(generation) == seen {
+        return Ok(None);
+    }
+    Ok(Some(Found { generation, documents: documents(database)? }))
+}
+
+fn generation(database: &impl ReadableDatabase) -> Result<u64, redb::Error> {
+    match database.begin_read()?.open_table(ABOUT) {
+        Ok(table) => Ok(table.get(GENERATION)?.map_or(0, |count| count.value())),
+        Err(TableError::TableDoesNotExist(_)) => Ok(0),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn documents(database: &impl ReadableDatabase) -> Result<Vec<(String, Vec<u8>)>, redb::Error> {
+    let table = match database.begin_read()?.open_table(DOCUMENTS) {
+        Ok(table) => table,
+        Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let pair = |entry: Result<_, StorageError>| {
+        let (key, text): (redb::AccessGuard<'_, &str>, redb::AccessGuard<'_, &[u8]>) = entry?;
+        Ok((key.value().to_owned(), text.value().to_owned()))
+    };
+    table.iter()?.map(pair).collect()
+}
+
+/// Makes all changes or none; tells the generation before.
+fn commit(database: &Database, writes: &[Write]) -> Result<u64, redb::Error> {
+    let transaction = database.begin_write()?;
+    let before = {
+        let mut documents = transaction.open_table(DOCUMENTS)?;
+        for write in writes {
+            match &write.text {
+                Some(text) => documents.insert(write.key.as_str(), text.as_slice())?,
+                None => documents.remove(write.key.as_str())?,
+            };
+        }
+        let mut about = transaction.open_table(ABOUT)?;
+        let before = about.get(GENERATION)?.map_or(0, |count| count.value());
+        about.insert(GENERATION, before + 1)?;
+        before
+    };
+    transaction.commit()?;
+    Ok(before)
+}
+
+/// The database at `path`, made if it is not there. A link that waits in its place is not followed.
+fn create(path: &Path) -> Result<Database> {
+    let file = open_without_link(path).map_err(|error| failed("opened", path, &error))?;
+    Builder::new().create_file(file).map_err(|error| failed("opened", path, &error))
+}
+
+fn failed(done: &str, path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::new(Code::Store, format!("the store `{}` cannot be {done}: {error}", path.display()))
+        .with("path", path.display().to_string())
+        .with_hint("check the permissions and the free space of its directory; `hina store export` of a copy saves what is in it")
+}

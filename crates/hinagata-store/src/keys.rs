@@ -1,0 +1,58 @@
+//! Keys: prefix, kind, and the id with its dots as colons.
+
+use std::sync::Arc;
+
+use hinagata::store::StoreKind;
+
+/// How keys start unless it is set otherwise: the layout that other programs already write.
+pub const DEFAULT_PREFIX: &str = "shenma:";
+
+/// The layout of the keys of one store.
+#[derive(Clone, Debug)]
+pub(crate) struct Keys {
+    prefix: Arc<str>,
+}
+
+impl Keys {
+    pub(crate) fn new(prefix: &str) -> Self {
+        Self { prefix: prefix.into() }
+    }
+
+    /// How all keys start.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// How the keys of one kind start.
+    pub(crate) fn prefix_of(&self, kind: StoreKind) -> String {
+        format!("{}{kind}:", self.prefix)
+    }
+
+    /// The key of a document.
+    pub(crate) fn key(&self, kind: StoreKind, id: &str) -> String {
+        format!("{}{}", self.prefix_of(kind), id.replace('.', ":"))
+    }
+
+    /// What a key holds, and its rest after the kind; `None` for keys of others.
+    pub(crate) fn read<'k>(&self, key: &'k str) -> Option<(StoreKind, &'k str)> {
+        let (kind, rest) = key.strip_prefix(&*self.prefix)?.split_once(':')?;
+        let kind = StoreKind::ALL.into_iter().find(|known| known.as_str() == kind)?;
+        Some((kind, rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_ids_lead_to_each_other() {
+        let keys = Keys::new(DEFAULT_PREFIX);
+        let key = keys.key(StoreKind::Environ, "vscode.rules.go");
+        assert_eq!(key, "shenma:environs:vscode:rules:go");
+        assert_eq!(keys.read(&key), Some((StoreKind::Environ, "vscode:rules:go")));
+        for other in ["shenma:environs", "shenma:secrets:a", "other:environs:a", "shenma:environ:a"] {
+            assert_eq!(keys.read(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! A store that lives as long as its process.
+
+use std::sync::Arc;
+
+use hinagata::{
+    Result,
+    ports::{Store, StoreListener, Waiting},
+    store::{StoreChange, StoreSnapshot},
+};
+
+use crate::{keys::Keys, shared::Shared, state::State};
+
+/// A store in memory: for tests, and where nothing may be written.
+#[derive(Debug)]
+pub struct MemoryStore(Shared);
+
+impl MemoryStore {
+    /// An empty store whose keys start with `prefix`.
+    #[must_use]
+    pub fn new(prefix: &str) -> Self {
+        Self(Shared::new(State::new(Keys::new(prefix))))
+    }
+}
+
+impl Store for MemoryStore {
+    fn snapshot(&self) -> Arc<StoreSnapshot> {
+        self.0.snapshot()
+    }
+
+    fn write(&self, changes: Vec<StoreChange>) -> Waiting<'_, Result<()>> {
+        Box::pin(async move {
+            let writes = self.0.writes(&changes);
+            self.0.update(|state| writes.iter().for_each(|write| write.apply(state)));
+            Ok(())
+        })
+    }
+
+    fn subscribe(&self, told: StoreListener) {
+        self.0.subscribe(told);
+    }
+}

@@ -1,0 +1,167 @@
+//! Addresses of servers.
+
+use hinagata::{Code, Error, Result};
+use redis::{
+    Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, ProtocolVersion, TlsCertificates,
+};
+
+use super::RedisOptions;
+
+/// Where the servers of a store are.
+#[derive(Clone)]
+pub(super) struct Address {
+    /// What is asked first: servers, or sentinels that know the server.
+    seeds: Vec<ConnectionInfo>,
+    /// The name under which sentinels know the server.
+    pub(super) master: Option<String>,
+    /// Settings of the server itself, where the seeds are sentinels.
+    server: ConnectionInfo,
+    certificates: Option<Vec<u8>>,
+}
+
+/// The scheme of addresses of sentinels.
+const SENTINEL: &str = "redis+sentinel://";
+const SENTINEL_TLS: &str = "rediss+sentinel://";
+
+impl Address {
+    pub(super) fn parse(url: &str, options: &RedisOptions) -> Result<Self> {
+        let sentinel = url.strip_prefix(SENTINEL).map(|rest| ("redis://", rest));
+        let sentinel = sentinel.or_else(|| url.strip_prefix(SENTINEL_TLS).map(|rest| ("rediss://", rest)));
+        let (scheme, rest) = match sentinel {
+            Some(found) => found,
+            None => {
+                let end = url.find("://").map_or(0, |end| end + 3);
+                url.split_at(end)
+            }
+        };
+        let (login, rest) =
+            rest.rsplit_once('@').map_or((String::new(), rest), |(login, rest)| (format!("{login}@"), rest));
+        let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (master, path) = match sentinel {
+            None => (None, path),
+            Some(_) => {
+                let (master, path) = path.split_once('/').unwrap_or((path, ""));
+                if master.is_empty() {
+                    return Err(wrong("it does not name the master that the sentinels know"));
+                }
+                (Some(master.to_owned()), path)
+            }
+        };
+        let info = |login: &str, host: &str, path: &str| {
+            format!("{scheme}{login}{host}/{path}")
+                .into_connection_info()
+                .map(resp3)
+                .map_err(|error| wrong(&error.to_string()))
+        };
+        let seed = |host: &str| match &master {
+            None => info(&login, host, path),
+            // The password is that of the server; sentinels have none here, and no databases.
+            Some(_) => info(
+                "",
+                if host.contains(':') { host.to_owned() } else { format!("{host}:26379") }.as_str(),
+                "",
+            ),
+        };
+        let seeds = hosts.split(',').map(|host| seed(host.trim())).collect::<Result<Vec<_>>>()?;
+        let server = info(&login, hosts.split(',').next().unwrap_or_default().trim(), path)?;
+        let read = |path: &std::path::PathBuf| {
+            std::fs::read(path).map_err(|error| {
+                Error::definition("certificates", format!("`{}` cannot be read", path.display()))
+                    .with_source(error)
+            })
+        };
+        let certificates = options.certificates.as_ref().map(read).transpose()?;
+        Ok(Self { seeds, master, server, certificates })
+    }
+
+    pub(super) fn seeds(&self) -> &[ConnectionInfo] {
+        &self.seeds
+    }
+
+    /// The server at `host` and `port`, with the login and the TLS of this address.
+    pub(super) fn server_at(&self, host: &str, port: u16) -> ConnectionInfo {
+        let address = match self.server.addr() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
+                host: host.to_owned(),
+                port,
+                insecure: *insecure,
+                tls_params: tls_params.clone(),
+            },
+            _ => ConnectionAddr::Tcp(host.to_owned(), port),
+        };
+        self.server.clone().set_addr(address)
+    }
+
+    /// A client of one server.
+    pub(super) fn client(&self, info: ConnectionInfo) -> redis::RedisResult<Client> {
+        match (info.addr(), &self.certificates) {
+            (ConnectionAddr::TcpTls { .. }, certificates) => {
+                // The one that every part of the product uses; a second call changes nothing.
+                let _ = rustls::crypto::ring::default_provider().install_default();
+                let root_cert = certificates.clone();
+                Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })
+            }
+            _ => Client::open(info),
+        }
+    }
+
+    /// The address as people may see it.
+    pub(super) fn shown(&self) -> String {
+        let seeds: Vec<String> = self.seeds.iter().map(|seed| seed.addr().to_string()).collect();
+        match &self.master {
+            None => format!("Redis at {}", seeds.join(", ")),
+            Some(master) => format!("Redis `{master}` behind the sentinels {}", seeds.join(", ")),
+        }
+    }
+}
+
+/// The same, speaking the newer protocol: only that can tell of changes on the connection itself.
+fn resp3(info: ConnectionInfo) -> ConnectionInfo {
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    info.set_redis_settings(settings)
+}
+
+/// The same, speaking the protocol that every server knows.
+pub(super) fn resp2(info: ConnectionInfo) -> ConnectionInfo {
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
+    info.set_redis_settings(settings)
+}
+
+fn wrong(problem: &str) -> Error {
+    Error::new(Code::Definition, format!("the address of the store cannot be used: {problem}"))
+        .with("setting", "store.url")
+        .with_hint("write `embedded`, `memory`, or an address such as redis://user:password@localhost:6379/0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(url: &str) -> Address {
+        Address::parse(url, &RedisOptions::default()).expect("an address")
+    }
+
+    #[test]
+    fn addresses_are_read_and_shown_without_their_passwords() {
+        let address = parsed("redis://me:p%40ss@one:7000,two/2");
+        assert_eq!(address.shown(), "Redis at one:7000, two:6379");
+        let info = &address.seeds()[1];
+        assert_eq!(info.redis_settings().password(), Some("p@ss"));
+        assert_eq!((info.redis_settings().username(), info.redis_settings().db()), (Some("me"), 2));
+
+        let address = parsed("redis+sentinel://me:secret@one,two:7/main/3");
+        assert_eq!(address.shown(), "Redis `main` behind the sentinels one:26379, two:7");
+        assert_eq!(address.seeds()[0].redis_settings().password(), None);
+        let server = address.server_at("three", 8);
+        assert_eq!(server.addr().to_string(), "three:8");
+        assert_eq!((server.redis_settings().password(), server.redis_settings().db()), (Some("secret"), 3));
+    }
+
+    #[test]
+    fn what_is_no_address_is_told_without_its_password() {
+        for url in ["", "http://x", "redis+sentinel://one", "redis://me:secret@host:port/"] {
+            let error = Address::parse(url, &RedisOptions::default()).err().expect("no address");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The servers of a store: one, or the primaries of a cluster.
+
+use std::collections::HashMap;
+
+use redis::{
+    AsyncConnectionConfig, Client, ErrorKind, PushInfo, RedisError, RedisResult, aio::MultiplexedConnection,
+    cluster_routing::Slot,
+};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::{
+    RedisOptions,
+    address::{Address, resp2},
+};
+
+/// A server and the connection to it.
+pub(super) struct Node {
+    pub(super) connection: MultiplexedConnection,
+    pub(super) client: Client,
+    /// Whether it can tell of changes on the connection itself.
+    pub(super) pushes: bool,
+    /// The slots whose keys it has; nothing where there is no cluster.
+    slots: Vec<(u16, u16)>,
+    address: String,
+}
+
+/// Host, port and ranges of slots of a server that is written to.
+type Primary = (String, u16, Vec<(u16, u16)>);
+
+/// All servers of a store.
+pub(super) struct Nodes {
+    pub(super) all: Vec<Node>,
+    /// Which server has a slot; nothing where there is no cluster.
+    of_slot: Option<HashMap<Slot, usize>>,
+}
+
+impl Nodes {
+    /// Connects to the first seed that answers, and from there to all servers.
+    pub(super) async fn connect(
+        address: &Address,
+        options: &RedisOptions,
+        pushes: &UnboundedSender<PushInfo>,
+    ) -> RedisResult<Self> {
+        let mut last = None;
+        for seed in address.seeds() {
+            let found = async {
+                let first = match &address.master {
+                    None => Node::connect(address, seed.clone(), options, pushes).await?,
+                    Some(master) => {
+                        let (host, port) = ask_sentinel(address, seed.clone(), options, master).await?;
+                        Node::connect(address, address.server_at(&host, port), options, pushes).await?
+                    }
+                };
+                Self::around(first, address, options, pushes).await
+            };
+            match found.await {
+                Ok(nodes) => return Ok(nodes),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| RedisError::from((ErrorKind::InvalidClientConfig, "no address"))))
+    }
+
+    /// The servers that `first` knows of.
+    async fn around(
+        mut first: Node,
+        address: &Address,
+        options: &RedisOptions,
+        pushes: &UnboundedSender<PushInfo>,
+    ) -> RedisResult<Self> {
+        let Some(primaries) = first.primaries().await? else {
+            return Ok(Self { all: vec![first], of_slot: None });
+        };
+        drop(first);
+        let mut all = Vec::new();
+        for (host, port, slots) in primaries {
+            let info = address.server_at(&host, port);
+            all.push(Node { slots, ..Node::connect(address, info, options, pushes).await? });
+        }
+        let mut of_slot = HashMap::new();
+        for (place, node) in all.iter().enumerate() {
+            let numbers = node.slots.iter().flat_map(|(first, last)| *first..=*last);
+            of_slot.extend(numbers.filter_map(Slot::new).map(|slot| (slot, place)));
+        }
+        Ok(Self { all, of_slot: Some(of_slot) })
+    }
+
+    pub(super) fn is_cluster(&self) -> bool {
+        self.of_slot.is_some()
+    }
+
+    /// The server that has `key`, by its place.
+    pub(super) fn place_of(&self, key: &str) -> Option<usize> {
+        match &self.of_slot {
+            None => Some(0),
+            Some(of_slot) => of_slot.get(&Slot::for_key(key)).copied(),
+        }
+    }
+
+    /// Whether the cluster is cut as it was when this was made.
+    pub(super) async fn are_current(&mut self) -> RedisResult<bool> {
+        if !self.is_cluster() {
+            return Ok(true);
+        }
+        let Some(first) = self.all.first_mut() else { return Ok(false) };
+        let Some(primaries) = first.primaries().await? else { return Ok(false) };
+        let same = |(host, port, slots): &Primary| {
+            let address = format!("{host}:{port}");
+            self.all.iter().any(|node| node.address == address && node.slots == *slots)
+        };
+        Ok(primaries.len() == self.all.len() && primaries.iter().all(same))
+    }
+}
+
+impl Node {
+    async fn connect(
+        address: &Address,
+        info: redis::ConnectionInfo,
+        options: &RedisOptions,
+        pushes: &UnboundedSender<PushInfo>,
+    ) -> RedisResult<Self> {
+        let config = || {
+            AsyncConnectionConfig::new()
+                .set_connection_timeout(Some(options.timeout))
+                .set_response_timeout(Some(options.timeout))
+        };
+        let shown = info.addr().to_string();
+        let client = address.client(info.clone())?;
+        let told = config().set_push_sender(pushes.clone());
+        let (connection, client, pushes) =
+            match client.get_multiplexed_async_connection_with_config(&told).await {
+                Ok(connection) => (connection, client, true),
+                Err(error) if is_old_server(&error) => {
+                    let client = address.client(resp2(info))?;
+                    (client.get_multiplexed_async_connection_with_config(&config()).await?, client, false)
+                }
+                Err(error) => return Err(error),
+            };
+        Ok(Self { connection, client, pushes, slots: Vec::new(), address: shown })
+    }
+
+    /// Host, port and slots of every primary of the cluster, in order; `None` where there is no cluster.
+    async fn primaries(&mut self) -> RedisResult<Option<Vec<Primary>>> {
+        let answer: RedisResult<Vec<Vec<redis::Value>>> =
+            redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut self.connection).await;
+        let ranges = match answer {
+            Ok(ranges) => ranges,
+            // No cluster, or a user who may not ask: then this server is all there is.
+            Err(error) if error.code().is_some() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let own_host = self.address.rsplit_once(':').map_or("localhost", |(host, _)| host).to_owned();
+        let mut all: Vec<Primary> = Vec::new();
+        for range in ranges {
+            let [first, last, primary, ..] = range.as_slice() else { continue };
+            let number = |value: &redis::Value| redis::from_redis_value::<u16>(value.clone());
+            let redis::Value::Array(primary) = primary else { continue };
+            let (Some(host), Some(port)) = (primary.first(), primary.get(1)) else { continue };
+            let host: Option<String> = redis::from_redis_value(host.clone())?;
+            // A server that does not know its own name is where it was asked.
+            let host =
+                host.filter(|host| !host.is_empty() && host != "?").unwrap_or_else(|| own_host.clone());
+            let (port, slots) = (number(port)?, (number(first)?, number(last)?));
+            match all.iter_mut().find(|(known, at, _)| *known == host && *at == port) {
+                Some((_, _, known)) => known.push(slots),
+                None => all.push((host, port, vec![slots])),
+            }
+        }
+        all.sort();
+        Ok(Some(all))
+    }
+}
+
+/// Whether the server does not know the newer protocol, or does not let this user speak it.
+fn is_old_server(error: &RedisError) -> bool {
+    let refused = matches!(error.kind(), ErrorKind::RESP3NotSupported);
+    refused || matches!(error.code(), Some("NOPROTO" | "ERR"))
+}
+
+/// Where the sentinel says that `master` is.
+async fn ask_sentinel(
+    address: &Address,
+    sentinel: redis::ConnectionInfo,
+    options: &RedisOptions,
+    master: &str,
+) -> RedisResult<(String, u16)> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(options.timeout))
+        .set_response_timeout(Some(options.timeout));
+    let client = address.client(resp2(sentinel))?;
+    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+    let found: Option<(String, u16)> = redis::cmd("SENTINEL")
+        .arg("get-master-addr-by-name")
+        .arg(master)
+        .query_async(&mut connection)
+        .await?;
+    found.ok_or_else(|| {
+        RedisError::from((
+            ErrorKind::InvalidClientConfig,
+            "the sentinel does not know the master",
+            master.to_owned(),
+        ))
+    })
+}

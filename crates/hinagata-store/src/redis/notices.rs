@@ -1,0 +1,172 @@
+//! How a server tells of changes.
+
+use std::collections::HashMap;
+
+use futures_util::StreamExt as _;
+use hinagata::store::{Freshness, StoreKind};
+use redis::{PushInfo, PushKind, RedisResult, Value};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::nodes::{Node, Nodes};
+use crate::keys::Keys;
+
+/// What a server said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// These keys changed.
+    Changed(Vec<String>),
+    /// Anything may have changed.
+    Anything,
+    /// The connection is gone.
+    Gone,
+    /// Nothing that matters.
+    Nothing,
+}
+
+/// Lets all servers tell of changes in the best way that every one of them allows.
+pub(super) async fn listen(
+    nodes: &mut Nodes,
+    keys: &Keys,
+    told: &UnboundedSender<PushInfo>,
+) -> RedisResult<Freshness> {
+    let mut worst = Freshness::Tracked;
+    for node in &mut nodes.all {
+        let found = match track(node, keys).await? {
+            true => Freshness::Tracked,
+            false if subscribe(node, keys, told).await? => Freshness::Notified,
+            false => Freshness::Polled,
+        };
+        worst = match (worst, found) {
+            (Freshness::Polled, _) | (_, Freshness::Polled) => Freshness::Polled,
+            (Freshness::Notified, _) | (_, Freshness::Notified) => Freshness::Notified,
+            _ => Freshness::Tracked,
+        };
+    }
+    Ok(worst)
+}
+
+/// Client tracking: the server tells every changed key with one of our prefixes.
+async fn track(node: &mut Node, keys: &Keys) -> RedisResult<bool> {
+    if !node.pushes {
+        return Ok(false);
+    }
+    let mut command = redis::cmd("CLIENT");
+    command.arg("TRACKING").arg("ON").arg("BCAST");
+    for kind in StoreKind::ALL {
+        command.arg("PREFIX").arg(keys.prefix_of(kind));
+    }
+    allowed(command.query_async::<()>(&mut node.connection).await)
+}
+
+/// Keyspace notifications: the server publishes changes, if it is set to.
+async fn subscribe(node: &mut Node, keys: &Keys, told: &UnboundedSender<PushInfo>) -> RedisResult<bool> {
+    let set: RedisResult<HashMap<String, String>> =
+        redis::cmd("CONFIG").arg("GET").arg("notify-keyspace-events").query_async(&mut node.connection).await;
+    let publishes = match set {
+        Ok(settings) => settings.values().any(|flags| tells_everything(flags)),
+        Err(error) if error.code().is_some() => false,
+        Err(error) => return Err(error),
+    };
+    if !publishes {
+        return Ok(false);
+    }
+    let pattern = format!("__keyspace@*__:{}*", glob_escaped(keys.prefix()));
+    if node.pushes {
+        return allowed(node.connection.psubscribe(&pattern).await);
+    }
+    // The older protocol needs a connection of its own for that.
+    let mut subscription = node.client.get_async_pubsub().await?;
+    if !allowed(subscription.psubscribe(&pattern).await)? {
+        return Ok(false);
+    }
+    let told = told.clone();
+    tokio::task::spawn_local(async move {
+        let mut messages = subscription.into_on_message();
+        while let Some(message) = messages.next().await {
+            let channel = Value::BulkString(message.get_channel_name().as_bytes().to_vec());
+            let data = vec![Value::Nil, channel, Value::Nil];
+            if told.send(PushInfo { kind: PushKind::PMessage, data }).is_err() {
+                return;
+            }
+        }
+        let _ = told.send(PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
+    });
+    Ok(true)
+}
+
+/// Whether a command was carried out; `false` when the server refuses it.
+fn allowed(result: RedisResult<()>) -> RedisResult<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) if error.code().is_some() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the flags of `notify-keyspace-events` cover everything that changes a text: setting, deleting, renaming,
+/// expiring, evicting.
+fn tells_everything(flags: &str) -> bool {
+    flags.contains('K') && (flags.contains('A') || "g$xe".chars().all(|flag| flags.contains(flag)))
+}
+
+/// A text that a pattern of the server takes as it is.
+pub(super) fn glob_escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '*' | '?' | '[' | ']' | '\\' | '^') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}
+
+/// What a server said.
+pub(super) fn notice(push: &PushInfo) -> Notice {
+    match (&push.kind, push.data.as_slice()) {
+        (PushKind::Disconnection, _) => Notice::Gone,
+        (PushKind::Invalidate, [Value::Array(keys), ..]) => {
+            let text = |key: &Value| redis::from_redis_value::<String>(key.clone()).ok();
+            Notice::Changed(keys.iter().filter_map(text).collect())
+        }
+        // The server was emptied, or kept too much in mind to tell.
+        (PushKind::Invalidate, _) => Notice::Anything,
+        (PushKind::PMessage, [_, channel, ..]) => {
+            let channel = redis::from_redis_value::<String>(channel.clone()).unwrap_or_default();
+            match channel.split_once("__:") {
+                Some((_, key)) => Notice::Changed(vec![key.to_owned()]),
+                None => Notice::Nothing,
+            }
+        }
+        _ => Notice::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: &str) -> Value {
+        Value::BulkString(value.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn notices_are_read() {
+        let push = |kind, data| notice(&PushInfo { kind, data });
+        let keys = Value::Array(vec![text("a"), text("b")]);
+        assert_eq!(push(PushKind::Invalidate, vec![keys]), Notice::Changed(vec!["a".into(), "b".into()]));
+        assert_eq!(push(PushKind::Invalidate, vec![Value::Nil]), Notice::Anything);
+        assert_eq!(push(PushKind::Disconnection, vec![]), Notice::Gone);
+        let message = vec![text("p"), text("__keyspace@0__:shenma:environs:a"), text("set")];
+        assert_eq!(push(PushKind::PMessage, message), Notice::Changed(vec!["shenma:environs:a".into()]));
+        assert_eq!(push(PushKind::Subscribe, vec![]), Notice::Nothing);
+    }
+
+    #[test]
+    fn only_full_notifications_are_trusted() {
+        for (flags, full) in [("KEA", true), ("Kg$xe", true), ("", false), ("EA", false), ("K$", false)] {
+            assert_eq!(tells_everything(flags), full, "{flags}");
+        }
+        assert_eq!(glob_escaped("a*[b]"), "a\\*\\[b\\]");
+    }
+}

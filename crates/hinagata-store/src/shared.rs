@@ -1,0 +1,88 @@
+//! A state that many read and few change.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use hinagata::{
+    ports::StoreListener,
+    store::{StoreChange, StoreSnapshot},
+};
+
+use crate::state::State;
+
+/// The state of a store, the snapshot that readers get, and who wants to know of changes.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    current: ArcSwap<StoreSnapshot>,
+    listeners: Mutex<Vec<StoreListener>>,
+}
+
+impl Shared {
+    pub(crate) fn new(state: State) -> Self {
+        Self {
+            state: Mutex::new(state),
+            current: ArcSwap::from_pointee(StoreSnapshot::default()),
+            listeners: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<StoreSnapshot> {
+        self.current.load_full()
+    }
+
+    pub(crate) fn subscribe(&self, told: StoreListener) {
+        self.listeners().push(told);
+    }
+
+    /// Changes the state. Readers see all of the change or nothing; then listeners are told, in the order of changes.
+    pub(crate) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut state);
+        if let Some(snapshot) = state.snapshot(&self.current.load()) {
+            let snapshot = Arc::new(snapshot);
+            self.current.store(Arc::clone(&snapshot));
+            // Taken before the state is let go, so that no later change is told first.
+            let listeners = self.listeners();
+            drop(state);
+            listeners.iter().for_each(|told| told(&snapshot));
+        }
+        result
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Vec<StoreListener>> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes as keys and texts: what is written, under the key that holds the document now.
+    pub(crate) fn writes(&self, changes: &[StoreChange]) -> Vec<Write> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let write = |change: &StoreChange| Write {
+            key: state.key_of(change.kind, &change.id),
+            text: change.value.as_ref().map(|value| value.to_string().into_bytes()),
+        };
+        changes.iter().map(write).collect()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+/// What a key holds from now on; `None` takes it away.
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    pub(crate) key: String,
+    pub(crate) text: Option<Vec<u8>>,
+}
+
+impl Write {
+    pub(crate) fn apply(&self, state: &mut State) {
+        use crate::state::Raw;
+        state.apply(&self.key, self.text.as_deref().map_or(Raw::Gone, Raw::Text));
+    }
+}

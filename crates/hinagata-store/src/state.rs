@@ -1,0 +1,323 @@
+//! What a store holds, key by key, and the snapshots that are made of it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use hinagata::{
+    Code, Diagnostic, Error,
+    store::{StoreHealth, StoreKind, StoreSnapshot, Stored, StoredMap, check_shape},
+};
+use serde_json::Value;
+
+use crate::keys::Keys;
+
+/// Largest value, in bytes.
+pub(crate) const LARGEST: usize = 8 << 20;
+
+/// What a key holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Raw<'a> {
+    /// Nothing.
+    Gone,
+    /// A text, which should be JSON.
+    Text(&'a [u8]),
+    /// Something else, such as a hash.
+    Other(&'a str),
+}
+
+/// Everything that a store holds.
+#[derive(Debug)]
+pub(crate) struct State {
+    keys: Keys,
+    kinds: [Documents; StoreKind::ALL.len()],
+    health: StoreHealth,
+    health_changed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Documents {
+    by_key: BTreeMap<Arc<str>, Held>,
+    changed: bool,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// What is known of one key.
+#[derive(Debug, Default)]
+struct Held {
+    /// The last value that could be used.
+    good: Option<Arc<Value>>,
+    /// Why what the key holds now cannot be used.
+    bad: Option<Arc<Error>>,
+}
+
+impl State {
+    pub(crate) fn new(keys: Keys) -> Self {
+        Self { keys, kinds: Default::default(), health: StoreHealth::default(), health_changed: false }
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// The key that holds the document `id` now, or would.
+    pub(crate) fn key_of(&self, kind: StoreKind, id: &str) -> String {
+        let usual = self.keys.key(kind, id);
+        let known = &self.kinds[kind as usize].by_key;
+        if known.contains_key(usual.as_str()) {
+            return usual;
+        }
+        // Others may have spelled it with dots.
+        let same =
+            |key: &&Arc<str>| self.keys.read(key).is_some_and(|(_, rest)| rest.replace(':', ".") == id);
+        known.keys().find(same).map_or(usual, ToString::to_string)
+    }
+
+    /// The keys that are there.
+    #[cfg(feature = "redis")]
+    pub(crate) fn count(&self) -> usize {
+        self.kinds.iter().map(|documents| documents.by_key.len()).sum()
+    }
+
+    /// Takes over what `key` holds now. Keys of others are passed over.
+    pub(crate) fn apply(&mut self, key: &str, raw: Raw<'_>) {
+        let Some((kind, rest)) = self.keys.read(key) else { return };
+        let documents = &mut self.kinds[kind as usize];
+        let value = match raw {
+            Raw::Gone => {
+                documents.changed |= documents.by_key.remove(key).is_some();
+                return;
+            }
+            Raw::Other(held) => {
+                Err(Error::definition("wrong_type", format!("the key holds a {held}, not a text"))
+                    .with_hint("write the document as JSON text"))
+            }
+            Raw::Text(text) => read(kind, rest, text),
+        };
+        let held = documents.by_key.entry(key.into()).or_default();
+        match value {
+            Ok(value) => {
+                if held.bad.is_none() && held.good.as_deref() == Some(&value) {
+                    return;
+                }
+                *held = Held { good: Some(Arc::new(value)), bad: None };
+            }
+            Err(error) => {
+                if held.bad.as_ref().is_some_and(|known| known.message() == error.message()) {
+                    return;
+                }
+                held.bad = Some(Arc::new(error));
+            }
+        }
+        documents.changed = true;
+    }
+
+    /// Forgets every key that is not among `present`, which are sorted.
+    pub(crate) fn retain(&mut self, present: &[String]) {
+        for documents in &mut self.kinds {
+            let before = documents.by_key.len();
+            documents
+                .by_key
+                .retain(|key, _| present.binary_search_by(|known| known.as_str().cmp(key)).is_ok());
+            documents.changed |= documents.by_key.len() != before;
+        }
+    }
+
+    /// Changes what is known of the store itself.
+    pub(crate) fn set_health(&mut self, health: StoreHealth) {
+        let same = self.health.freshness == health.freshness
+            && match (&self.health.outage, &health.outage) {
+                (None, None) => true,
+                // The first moment of an outage stays.
+                (Some((_, known)), Some((_, now))) => known.message() == now.message(),
+                _ => false,
+            };
+        if !same {
+            self.health = health;
+            self.health_changed = true;
+        }
+    }
+
+    pub(crate) fn health(&self) -> &StoreHealth {
+        &self.health
+    }
+
+    /// The snapshot after `before`, if anything changed.
+    pub(crate) fn snapshot(&mut self, before: &StoreSnapshot) -> Option<StoreSnapshot> {
+        let mut snapshot = before.clone();
+        let mut any = std::mem::take(&mut self.health_changed);
+        snapshot.health = self.health.clone();
+        for kind in StoreKind::ALL {
+            let documents = &mut self.kinds[kind as usize];
+            if std::mem::take(&mut documents.changed) {
+                any = true;
+                snapshot = snapshot.with(kind, documents.by_id(kind, &self.keys));
+            }
+        }
+        if !any {
+            return None;
+        }
+        let found = self.kinds.iter().flat_map(|documents| documents.diagnostics.iter().cloned());
+        snapshot.diagnostics = Arc::new(found.collect());
+        Some(snapshot)
+    }
+}
+
+impl Documents {
+    /// The documents by id; what is wrong with keys is noted.
+    fn by_id(&mut self, kind: StoreKind, keys: &Keys) -> StoredMap {
+        let mut all = StoredMap::new();
+        self.diagnostics.clear();
+        for (key, held) in &self.by_key {
+            let mut report =
+                |error: Error| self.diagnostics.push(Diagnostic::error(format!("store:{key}"), error));
+            if let Some(error) = &held.bad {
+                report(stale(error, held.good.is_some()));
+            }
+            let Some(value) = &held.good else { continue };
+            let rest = keys.read(key).map_or(&**key, |(_, rest)| rest);
+            match kind.id_of(rest) {
+                Err(error) => report(error),
+                Ok(id) if all.contains_key(&id) => report(
+                    Error::new(Code::Conflict, format!("another key has the id `{id}` too, and comes first"))
+                        .with_hint("rename one of the keys"),
+                ),
+                Ok(id) => {
+                    // Tools are told of by whoever calls them.
+                    if kind == StoreKind::Extension
+                        && let Err(error) = check_shape(kind, &id, value)
+                    {
+                        self.diagnostics.push(Diagnostic::warning(format!("store:{key}"), error));
+                    }
+                    let stored =
+                        Stored { key: Arc::clone(key), value: Arc::clone(value), stale: held.bad.clone() };
+                    all.insert(id, stored);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// The error of a value that cannot be used, with what is used instead.
+fn stale(error: &Error, has_good: bool) -> Error {
+    let used = if has_good { "its last good value is in use" } else { "it is left out" };
+    let told = Error::new(error.code(), format!("{error}; {used}")).with("stale", has_good);
+    match error.hint() {
+        Some(hint) => told.with_hint(hint),
+        None => told,
+    }
+}
+
+/// The document in a text.
+fn read(kind: StoreKind, rest: &str, text: &[u8]) -> Result<Value, Error> {
+    if text.len() > LARGEST {
+        let message = format!("the value has {} bytes, and {LARGEST} are allowed", text.len());
+        return Err(Error::definition("too_large", message));
+    }
+    let value: Value = serde_json::from_slice(text).map_err(|error| {
+        Error::definition("json", format!("the value is no JSON: {error}"))
+            .with_hint("a text stands in quotes, as \"go\"")
+    })?;
+    if kind != StoreKind::Environ && !value.is_object() {
+        let message = format!("`{rest}` should be a map that describes {}", kind.article());
+        return Err(Error::definition("no_map", message));
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::DEFAULT_PREFIX;
+
+    fn state() -> State {
+        State::new(Keys::new(DEFAULT_PREFIX))
+    }
+
+    fn text(value: &str) -> Raw<'_> {
+        Raw::Text(value.as_bytes())
+    }
+
+    #[test]
+    fn a_bad_value_keeps_the_last_good_one_and_is_told() {
+        let mut state = state();
+        state.apply("shenma:environs:a", text("1"));
+        state.apply("shenma:environs:b", text("go"));
+        let first = state.snapshot(&StoreSnapshot::default()).expect("something changed");
+        assert_eq!((*first.tree).clone(), json!({"a": 1}));
+        assert_eq!(first.diagnostics.len(), 1);
+        assert!(first.diagnostics[0].error.message().contains("it is left out"), "{:?}", first.diagnostics);
+
+        state.apply("shenma:environs:a", Raw::Other("hash"));
+        let second = state.snapshot(&first).expect("something changed");
+        assert_eq!((*second.tree).clone(), json!({"a": 1}));
+        assert!(second.environs["a"].stale.is_some());
+        assert_eq!(second.diagnostics.len(), 2);
+
+        state.apply("shenma:environs:a", text("2"));
+        state.apply("shenma:environs:b", text("\"go\""));
+        let third = state.snapshot(&second).expect("something changed");
+        assert_eq!((*third.tree).clone(), json!({"a": 2, "b": "go"}));
+        assert!(third.diagnostics.is_empty() && third.environs["a"].stale.is_none());
+    }
+
+    #[test]
+    fn what_did_not_change_is_shared() {
+        let mut state = state();
+        state.apply("shenma:environs:a", text("1"));
+        state.apply("shenma:templates:t", text(r#"{"prompt": "hello"}"#));
+        let first = state.snapshot(&StoreSnapshot::default()).expect("something changed");
+        state.apply("shenma:environs:a", text(" 1 "));
+        assert!(state.snapshot(&first).is_none(), "the same value, written otherwise");
+        state.apply("shenma:environs:a", text("2"));
+        let second = state.snapshot(&first).expect("something changed");
+        assert!(Arc::ptr_eq(&first.templates, &second.templates));
+        assert!(!Arc::ptr_eq(&first.environs, &second.environs));
+    }
+
+    #[test]
+    fn the_first_of_two_keys_with_one_id_wins() {
+        let mut state = state();
+        state.apply("shenma:environs:a:b", text("\"colon\""));
+        state.apply("shenma:environs:a.b", text("\"dot\""));
+        let snapshot = state.snapshot(&StoreSnapshot::default()).expect("something changed");
+        assert_eq!(*snapshot.environs["a.b"].value, json!("dot"));
+        assert_eq!(snapshot.diagnostics.len(), 1);
+        assert_eq!(state.key_of(StoreKind::Environ, "a.b"), "shenma:environs:a:b");
+        state.apply("shenma:environs:a:b", Raw::Gone);
+        assert_eq!(state.key_of(StoreKind::Environ, "a.b"), "shenma:environs:a.b");
+    }
+
+    #[test]
+    fn keys_that_are_gone_are_forgotten_and_those_of_others_never_known() {
+        let mut state = state();
+        for key in ["shenma:environs:a", "shenma:environs:b", "shenma:other:c", "x"] {
+            state.apply(key, text("1"));
+        }
+        let first = state.snapshot(&StoreSnapshot::default()).expect("something changed");
+        assert_eq!((*first.tree).clone(), json!({"a": 1, "b": 1}));
+        state.retain(&["shenma:environs:b".to_owned(), "x".to_owned()]);
+        assert_eq!((*state.snapshot(&first).expect("changed").tree).clone(), json!({"b": 1}));
+    }
+
+    #[test]
+    fn hostile_keys_and_values_are_told() {
+        let mut state = state();
+        let deep = format!("shenma:environs:{}", vec!["a"; 100].join(":"));
+        let nested = "[".repeat(1_000);
+        for (key, value) in [
+            (deep.as_str(), "1"),
+            ("shenma:environs:", "1"),
+            ("shenma:environs:a::b", "1"),
+            ("shenma:environs:nested", nested.as_str()),
+            ("shenma:templates:t", "[]"),
+            ("shenma:tools:t", "\"text\""),
+        ] {
+            state.apply(key, text(value));
+        }
+        let snapshot = state.snapshot(&StoreSnapshot::default()).expect("something changed");
+        assert_eq!((*snapshot.tree).clone(), json!({}));
+        assert_eq!(snapshot.diagnostics.len(), 6, "{:#?}", snapshot.diagnostics);
+    }
+}

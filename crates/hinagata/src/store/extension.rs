@@ -1,0 +1,146 @@
+//! Extensions: documents of the store that contribute prompts.
+
+use semver::Version;
+use serde_json::Value;
+
+use super::{StoredMap, range::Range};
+use crate::{Code, Error};
+
+/// The name under which the daemon of the original design is asked for; it is answered as one of its first line.
+const ORIGINAL_ENGINE: (&str, u64) = ("ai-prompt-shell", 1);
+const OWN_ENGINE: &str = "hinagata";
+
+/// What the engine needs to know of an extension.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extension<'a> {
+    document: &'a Value,
+    pub(super) name: &'a str,
+}
+
+/// What is odd about an extension.
+#[derive(Debug)]
+pub(super) enum Finding {
+    /// Its prompts cannot be used.
+    Hides(Error),
+    /// They can.
+    Warns(Error),
+}
+
+impl<'a> Extension<'a> {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// Code `definition` when it is none.
+    pub(super) fn read(document: &'a Value) -> Result<Self, Error> {
+        let wrong = |message: &str, hint: &str| {
+            Error::definition("extension", message.to_owned()).with_hint(hint.to_owned())
+        };
+        if !document.is_object() {
+            return Err(wrong("an extension is a map", "`hina store set extensions` checks what it writes"));
+        }
+        let name = document.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| {
+            wrong("the extension has no `name`", "its prompts are found as `<name>.<name of the prompt>`")
+        })?;
+        Ok(Self { document, name })
+    }
+
+    pub(super) fn version(&self) -> Option<&'a str> {
+        self.document.get("version")?.as_str()
+    }
+
+    /// The documents of its prompts.
+    pub(super) fn prompts(&self) -> impl Iterator<Item = &'a Value> {
+        let prompts = self.contributes("prompts").and_then(Value::as_array);
+        prompts.into_iter().flatten()
+    }
+
+    /// The programming languages that its prompts are for.
+    pub(super) fn languages(&self) -> Vec<String> {
+        let all = self.contributes("languages").and_then(Value::as_array);
+        all.into_iter().flatten().filter_map(|word| word.as_str().map(str::to_owned)).collect()
+    }
+
+    fn contributes(&self, key: &str) -> Option<&'a Value> {
+        self.document.get("contributes")?.get(key)
+    }
+
+    /// Whether its prompts can be used beside the `others` of the store.
+    pub(super) fn findings(&self, others: &StoredMap) -> Vec<Finding> {
+        let mut found: Vec<Finding> =
+            self.kind().into_iter().chain(self.engines()).map(Finding::Hides).collect();
+        let dependences = self.contributes("dependences").and_then(Value::as_array);
+        found.extend(dependences.into_iter().flatten().filter_map(|item| self.dependence(item, others)));
+        found
+    }
+
+    fn kind(&self) -> Option<Error> {
+        let kind = self.document.get("extensionType").and_then(Value::as_str).unwrap_or("prompt");
+        (kind != "prompt").then(|| {
+            let message =
+                format!("extensions of type `{kind}` contribute no prompts; `{}` is kept", self.name);
+            Error::definition("extension_type", message).with("extensionType", kind)
+        })
+    }
+
+    fn engines(&self) -> Option<Error> {
+        let engines = self.document.get("engines")?;
+        let text = |key: &str| engines.get(key).and_then(Value::as_str);
+        let (name, range) = (text("name")?, text("version").unwrap_or("*"));
+        let refused = |message: String| {
+            Error::definition("engines", message)
+                .with("engine", name)
+                .with("range", range)
+                .with_hint(format!("`engines.name` is `{OWN_ENGINE}` or `{}`", ORIGINAL_ENGINE.0))
+        };
+        let Some(wanted) = Range::parse(range) else {
+            return Some(refused(format!(
+                "`{range}`, the version of the engine that `{}` wants, is no range",
+                self.name
+            )));
+        };
+        let met = match name {
+            OWN_ENGINE => own_version().is_some_and(|version| wanted.contains(&version)),
+            _ if name == ORIGINAL_ENGINE.0 => wanted.reaches_major(ORIGINAL_ENGINE.1),
+            _ => return Some(refused(format!("`{}` is made for another engine, `{name}`", self.name))),
+        };
+        (!met).then(|| refused(format!("`{}` wants `{name}` {range}, which this is not", self.name)))
+    }
+
+    fn dependence(&self, item: &Value, others: &StoredMap) -> Option<Finding> {
+        let text = |key: &str| item.get(key).and_then(Value::as_str);
+        let name = text("name")?;
+        let range = text("version").unwrap_or("*");
+        let problem = unmet(name, range, others)?;
+        let message = format!("`{}` needs the extension `{name}` {range}: {problem}", self.name);
+        let error = Error::new(Code::NotFound, message).with("reason", "dependence").with("dependence", name);
+        Some(match text("failStrategy") {
+            Some("ignore") => Finding::Warns(error),
+            _ => Finding::Hides(
+                error.with_hint("put it into the store, or let the dependence have `failStrategy: ignore`"),
+            ),
+        })
+    }
+}
+
+fn own_version() -> Option<Version> {
+    Version::parse(env!("CARGO_PKG_VERSION")).ok()
+}
+
+/// Why no extension called `name` with a version in `range` is there; `None` when one is.
+fn unmet(name: &str, range: &str, others: &StoredMap) -> Option<String> {
+    let Some(wanted) = Range::parse(range) else { return Some(format!("`{range}` is no range of versions")) };
+    let named = others.values().filter_map(|stored| Extension::read(&stored.value).ok());
+    let mut versions = named.filter(|other| other.name == name).map(|other| other.version()).peekable();
+    if versions.peek().is_none() {
+        return Some("it is not in the store".to_owned());
+    }
+    let mut seen = Vec::new();
+    for version in versions.map(|version| version.unwrap_or("0.0.0")) {
+        if Version::parse(version).is_ok_and(|version| wanted.contains(&version)) {
+            return None;
+        }
+        seen.push(version);
+    }
+    Some(format!("the store has {}", seen.join(", ")))
+}

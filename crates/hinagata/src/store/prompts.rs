@@ -1,0 +1,213 @@
+//! The prompts that the documents of a store are, or contribute.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use hinagata_template::Engine;
+use serde_json::Value;
+
+use super::{
+    StoreSnapshot, Stored,
+    change::check_templates,
+    extension::{Extension, Finding},
+};
+use crate::{
+    Diagnostic, Error, PromptId, Result,
+    definition::{self, Body, Definition, FileRead, Part, Role},
+};
+
+/// How the source of a prompt of the store starts.
+pub(crate) const PREFIX: &str = "store:";
+
+/// A prompt of the store.
+#[derive(Clone, Debug)]
+pub struct StorePrompt {
+    /// The id.
+    pub id: PromptId,
+    /// The name, as it is spelled.
+    pub name: String,
+    /// `store:` and the key of the document that it stands in.
+    pub source: String,
+    document: Arc<Value>,
+    /// Where in the document it stands; all of it for a template.
+    place: Option<usize>,
+    version: Option<String>,
+    languages: Vec<String>,
+}
+
+impl StorePrompt {
+    /// What it says.
+    #[must_use]
+    pub fn document(&self) -> &Value {
+        match self.place {
+            None => &self.document,
+            Some(index) => &self.document["contributes"]["prompts"][index],
+        }
+    }
+
+    /// What it declares.
+    ///
+    /// # Errors
+    /// Code `definition`.
+    pub(crate) fn definition(&self) -> Result<Definition> {
+        let mut definition = definition::document(&self.id, &self.source, self.document(), Engine::Go)?;
+        name_templates(&mut definition.body, &self.source);
+        let text = serde_json::to_string(self.document()).unwrap_or_default();
+        definition.files = vec![FileRead { file: format!("{}#", self.source), text: text.into() }];
+        definition.metadata.name.clone_from(&self.name);
+        if let (false, Some(version)) = (definition.metadata.has_version, &self.version) {
+            definition.metadata.version.clone_from(version);
+            definition.metadata.has_version = true;
+        }
+        if definition.settings.languages.is_empty() {
+            definition.settings.languages.clone_from(&self.languages);
+        }
+        Ok(definition)
+    }
+
+    /// Whether it can be read, and its templates parse.
+    ///
+    /// # Errors
+    /// Codes `definition` and `render.syntax`.
+    pub(super) fn check(&self) -> Result<()> {
+        check_templates(&self.definition()?)
+    }
+
+    /// Whether it says the same, in the same document.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.source == other.source
+            && self.place == other.place
+            && self.name == other.name
+            && Arc::ptr_eq(&self.document, &other.document)
+    }
+}
+
+/// All prompts of one state of the store, by id.
+#[derive(Debug, Default)]
+pub struct StorePrompts {
+    /// Those of one id by source.
+    pub prompts: BTreeMap<PromptId, Vec<StorePrompt>>,
+    /// Why documents contribute nothing.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl StorePrompts {
+    /// The prompts of `snapshot`.
+    #[must_use]
+    pub fn of(snapshot: &StoreSnapshot) -> Self {
+        let mut all = Self::default();
+        for (id, stored) in &*snapshot.templates {
+            all.template(id, stored);
+        }
+        for stored in snapshot.extensions.values() {
+            all.extension(stored, snapshot);
+        }
+        all
+    }
+
+    /// Puts the prompt `before` in the place of one that cannot be used any more.
+    pub(crate) fn keep_usable(&mut self, before: impl Fn(&PromptId) -> Vec<StorePrompt>) {
+        for (id, prompts) in &mut self.prompts {
+            for prompt in prompts {
+                let known = before(id).into_iter().find(|known| known.source == prompt.source);
+                let Some(known) = known.filter(|known| !known.is_same(prompt)) else { continue };
+                if let Err(error) = prompt.check() {
+                    let message = format!("{error}; the prompt is served as it was");
+                    let told = Error::new(error.code(), message).with("stale", true);
+                    self.diagnostics.push(Diagnostic::error(&prompt.source, told));
+                    *prompt = known;
+                }
+            }
+        }
+    }
+
+    fn template(&mut self, id: &str, stored: &Stored) {
+        let source = format!("{PREFIX}{}", stored.key);
+        match PromptId::new(id) {
+            Ok(prompt) => self.add(StorePrompt {
+                id: prompt,
+                name: id.to_owned(),
+                source,
+                document: Arc::clone(&stored.value),
+                place: None,
+                version: None,
+                languages: Vec::new(),
+            }),
+            Err(error) => self.diagnostics.push(Diagnostic::error(source, error)),
+        }
+    }
+
+    fn extension(&mut self, stored: &Stored, snapshot: &StoreSnapshot) {
+        let source = format!("{PREFIX}{}", stored.key);
+        let extension = match Extension::read(&stored.value) {
+            Ok(extension) => extension,
+            Err(error) => return self.diagnostics.push(Diagnostic::error(source, error)),
+        };
+        let mut hidden = false;
+        for finding in extension.findings(&snapshot.extensions) {
+            self.diagnostics.push(match finding {
+                Finding::Warns(error) => Diagnostic::warning(&source, error),
+                Finding::Hides(error) => {
+                    hidden = true;
+                    Diagnostic::error(&source, error)
+                }
+            });
+        }
+        if hidden {
+            return;
+        }
+        for (place, document) in extension.prompts().enumerate() {
+            let named = contributed(extension.name, place, document);
+            match named {
+                Ok((id, name)) => self.add(StorePrompt {
+                    id,
+                    name,
+                    source: source.clone(),
+                    document: Arc::clone(&stored.value),
+                    place: Some(place),
+                    version: extension.version().map(str::to_owned),
+                    languages: extension.languages(),
+                }),
+                Err(error) => self.diagnostics.push(Diagnostic::error(&source, error)),
+            }
+        }
+    }
+
+    /// Adds a prompt; a template of its own comes before all that extensions contribute under its id.
+    fn add(&mut self, prompt: StorePrompt) {
+        let known = self.prompts.entry(prompt.id.clone()).or_default();
+        let is_settled = known.iter().any(|other| other.place.is_none()) && prompt.place.is_some();
+        if !is_settled {
+            known.push(prompt);
+        }
+    }
+}
+
+/// Lets each template tell where in its document it stands.
+fn name_templates(body: &mut Body, source: &str) {
+    match body {
+        Body::Text(text) => text.file = format!("{source}#prompt"),
+        Body::Messages(messages) => {
+            for (index, message) in messages.iter_mut().enumerate() {
+                if let Role::Template(text) = &mut message.role {
+                    text.file = format!("{source}#messages[{index}].role");
+                }
+                for (part, of_message) in message.parts.iter_mut().enumerate() {
+                    if let Part::Text(text) = of_message {
+                        text.file = format!("{source}#messages[{index}].content[{part}]");
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The id and the name of a prompt of an extension.
+fn contributed(extension: &str, place: usize, document: &Value) -> Result<(PromptId, String)> {
+    let name = document.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+    let name = name.ok_or_else(|| {
+        Error::definition("extension", format!("contributes.prompts[{place}] of `{extension}` has no `name`"))
+    })?;
+    let full = format!("{extension}.{name}");
+    Ok((PromptId::new(&full)?, full))
+}
