@@ -211,31 +211,36 @@ impl Pool {
                 None => self.launch(machine, policy)?,
             };
             match self.worker_of(&zygote).await {
-                Ok(worker) => {
+                Ok(worker) if fresh || worker.is_there() => {
                     let lent = Lent { shelf: Arc::clone(&self.shelf), view: policy.view.clone(), zygote };
                     return Ok((lent, worker));
                 }
                 Err(failure) if fresh => return Err(failure),
-                // It ended while nobody looked: another takes its place.
-                Err(_) => {}
+                // It ended while nobody looked, or its worker did: another takes its place.
+                _ => {}
             }
         }
     }
 
     /// A worker that is to be kept.
     async fn bring_up(&self, machine: &Machine, policy: &Policy) -> Result<Worker, Failure> {
-        let mut again = true;
+        /// A worker that waited may have ended while nobody looked, and then its zygote too.
+        const TRIES: usize = 3;
+        let mut tries = 0;
         loop {
+            tries += 1;
+            let last = tries == TRIES;
             let zygote = self.shelf.nursery(&policy.view, || self.launch(machine, policy))?;
             match self.worker_of(&zygote).await {
                 Ok(worker) => {
                     // The next one is made while nobody waits for it.
                     zygote.order(Order::Fork);
-                    return Ok(worker);
+                    if worker.is_there() || last {
+                        return Ok(worker);
+                    }
                 }
-                // It ended while nobody looked: another takes its place.
-                Err(_) if again && !zygote.is_there() => again = false,
-                Err(failure) => return Err(failure),
+                Err(failure) if last || zygote.is_there() => return Err(failure),
+                Err(_) => {}
             }
         }
     }
