@@ -2,10 +2,10 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use hinagata::{Diagnostic, ports::Store};
+use hinagata::{Diagnostic, Settings, ports::Store};
 use hinagata_store::{DEFAULT_PREFIX, DIRECTORY, EmbeddedStore, FILE, MemoryStore, RedisOptions, RedisStore};
 
-use crate::workspace::Workspace;
+use crate::{failure::Failure, workspace::Workspace};
 
 /// How long a command waits for a server: a person is waiting too.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -21,25 +21,34 @@ pub(crate) fn open(workspace: &Workspace) -> Arc<dyn Store> {
             Arc::new(store)
         }
         "memory" => Arc::new(MemoryStore::new(prefix)),
-        url => {
-            let options = RedisOptions {
-                prefix: prefix.to_owned(),
-                certificates: settings.text("store.certificates").map(PathBuf::from),
-                patience: PATIENCE,
-                timeout: PATIENCE,
-                ..RedisOptions::default()
-            };
-            match RedisStore::open(url, options) {
-                Ok(store) => {
-                    told(workspace, &store);
-                    Arc::new(store)
-                }
-                Err(error) => {
-                    workspace.warn(&Diagnostic::error("store", error));
-                    Arc::new(MemoryStore::new(prefix))
-                }
+        url => match RedisStore::open(url, options(settings)) {
+            Ok(store) => {
+                told(workspace, &store);
+                Arc::new(store)
             }
-        }
+            Err(error) => {
+                workspace.warn(&Diagnostic::error("store", error));
+                Arc::new(MemoryStore::new(prefix))
+            }
+        },
+    }
+}
+
+/// Whether the settings lead to a store.
+pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
+    match settings.text("store.url") {
+        None | Some("embedded" | "memory") => Ok(()),
+        Some(url) => Ok(RedisStore::check(url, &options(settings))?),
+    }
+}
+
+fn options(settings: &Settings) -> RedisOptions {
+    RedisOptions {
+        prefix: settings.text("store.prefix").unwrap_or(DEFAULT_PREFIX).to_owned(),
+        certificates: settings.text("store.certificates").map(PathBuf::from),
+        patience: PATIENCE,
+        timeout: PATIENCE,
+        ..RedisOptions::default()
     }
 }
 

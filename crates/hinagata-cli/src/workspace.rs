@@ -93,6 +93,7 @@ impl Workspace {
     /// Opens the workspace and says on standard error what is odd about its settings.
     pub(crate) fn open(globals: &Globals) -> Result<Self, Failure> {
         let workspace = Self::open_quietly(globals)?;
+        store::check(&workspace.settings)?;
         let found = workspace.settings.diagnostics();
         let (untrusted, others): (Vec<_>, Vec<_>) =
             found.iter().partition(|found| found.error.reason() == Some("untrusted"));

@@ -1,6 +1,6 @@
 //! Writing files that other processes read and write too.
 //!
-//! A [`Writer`] holds the lock of a directory. While it lives nobody else changes the files that are written under
+//! A `Writer` holds the lock of a directory. While it lives nobody else changes the files that are written under
 //! that lock, so reading, changing and writing is one step. A file is written beside its place, brought to the
 //! disk and then renamed, so that a reader, a crash and a `kill -9` see the old state or the new one. Directories of
 //! a workspace come from strangers: a link that waits where a file is to be written is never followed.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hinagata::{
     Code, Engine, Error,
-    store::{EXTENSION_SCHEMA, StoreChange, StoreKind, StoreSnapshot, TOOL_SCHEMA},
+    store::{EXTENSION_SCHEMA, Freshness, StoreChange, StoreKind, StoreSnapshot, TOOL_SCHEMA},
 };
 use serde_json::{Map, Value, json};
 
@@ -272,12 +272,23 @@ fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(
                     "answers".to_owned(),
                     outage.map_or_else(|| "yes".to_owned(), |error| format!("no: {error}")),
                 ],
-                vec!["changes are".to_owned(), snapshot.health.freshness.as_str().to_owned()],
+                vec!["changes".to_owned(), noticed(snapshot.health.freshness).to_owned()],
             ];
             rows.extend(counts.into_iter().map(|(kind, count)| vec![kind, count.to_string()]));
             snapshot.diagnostics.iter().for_each(|found| workspace.warn(found));
             output::print(&output::columns(&rows))
         }
+    }
+}
+
+/// How changes of others are noticed, for people.
+const fn noticed(freshness: Freshness) -> &'static str {
+    match freshness {
+        Freshness::Once => "read by each command",
+        Freshness::Watched => "seen as the file changes",
+        Freshness::Tracked => "told by the server (client tracking)",
+        Freshness::Notified => "told by the server (keyspace notifications)",
+        Freshness::Polled => "read again every few seconds",
     }
 }
 

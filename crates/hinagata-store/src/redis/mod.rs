@@ -106,6 +106,14 @@ impl RedisStore {
         Ok(Self { shared, commands: Some(commands), thread: Some(thread), address: shown })
     }
 
+    /// Whether `url` is an address that [`RedisStore::open`] takes. Nothing is connected to.
+    ///
+    /// # Errors
+    /// As [`RedisStore::open`].
+    pub fn check(url: &str, options: &RedisOptions) -> Result<()> {
+        Address::parse(url, options).map(|_| ())
+    }
+
     /// The address without its password.
     #[must_use]
     pub fn address(&self) -> &str {
