@@ -167,7 +167,7 @@ fn content_bytes(element: &Element) -> usize {
         Element::Message(message) => message.content(),
         _ => None,
     };
-    content.into_iter().flat_map(|content| content.texts()).map(str::len).sum()
+    content.into_iter().flat_map(hinagata_module::Content::texts).map(str::len).sum()
 }
 
 /// A module of the workload: what its stand-ins mean is written as a program would write it.

@@ -59,9 +59,8 @@ fn among() -> Result<Contest> {
 fn rendering(environs: usize) -> Result<Entrant> {
     let store = Arc::new(MemoryStore::new(DEFAULT_PREFIX));
     let engine = Engine::builder("no/such/workspace").store(store).open();
-    let mut changes: Vec<StoreChange> = (0..environs)
-        .map(|number| StoreChange::set(StoreKind::Environ, id(number), value(number)))
-        .collect();
+    let mut changes: Vec<StoreChange> =
+        (0..environs).map(|number| StoreChange::set(StoreKind::Environ, id(number), value(number))).collect();
     changes.push(StoreChange::set(StoreKind::Template, "review", json!({"prompt": TEMPLATE})));
     engine.write_store_blocking(changes)?;
     let variables = json!({"question": "What is wrong here?"});
@@ -91,7 +90,8 @@ fn start() -> Contest {
 }
 
 fn loading(server: Rc<Server>) -> Entrant {
-    let open = move || RedisStore::open(&format!("redis://127.0.0.1:{}", server.port), RedisOptions::default());
+    let open =
+        move || RedisStore::open(&format!("redis://127.0.0.1:{}", server.port), RedisOptions::default());
     let again = open.clone();
     let count = move || Ok(again()?.snapshot().environs.len().to_string().into_bytes());
     Entrant::local("", count, move || drop(black_box(open())))
@@ -139,7 +139,8 @@ impl Server {
         // Whoever talks into a pipe that nobody reads stops.
         std::thread::spawn(move || lines.for_each(drop));
         let server = Self { port, child };
-        let store = Arc::new(RedisStore::open(&format!("redis://127.0.0.1:{port}"), RedisOptions::default())?);
+        let store =
+            Arc::new(RedisStore::open(&format!("redis://127.0.0.1:{port}"), RedisOptions::default())?);
         let engine = Engine::builder("no/such/workspace").store(store).open();
         let changes = (0..MANY).map(|number| StoreChange::set(StoreKind::Environ, id(number), value(number)));
         engine.write_store_blocking(changes.collect())?;
