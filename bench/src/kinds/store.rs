@@ -105,7 +105,7 @@ fn scanning(server: Rc<Server>) -> Result<Box<dyn Side>> {
         let _alive = &server;
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!(
-            "redis-cli -p {port} --scan --count 1000 --pattern 'shenma:*' | xargs -n 1000 redis-cli -p {port} MGET"
+            "redis-cli -p {port} --scan --pattern 'shenma:*' | xargs -n 1000 redis-cli -p {port} MGET"
         ));
         command
     };
