@@ -69,12 +69,11 @@ fn many_writers_lose_nothing() {
     assert_eq!(store.snapshot().environs.len(), 40);
 }
 
-/// Not a test: what the next one runs in a process of its own, to kill it.
+/// What the next test runs in a process of its own, to kill it; by itself it has nothing to do.
 #[test]
-#[ignore = "a helper of a_killed_writer_leaves_the_old_state_or_the_new_one"]
 fn writes_until_it_is_killed() {
     use std::io::Write as _;
-    let root = std::env::var_os("HINAGATA_TEST_ROOT").expect("is given");
+    let Some(root) = std::env::var_os("HINAGATA_TEST_ROOT") else { return };
     for number in 0.. {
         write(root.as_ref(), vec![environ("a", number), environ("b", number)]).expect("written");
         writeln!(std::io::stdout(), "wrote {number}").expect("somebody reads");
@@ -88,7 +87,7 @@ fn a_killed_writer_leaves_the_old_state_or_the_new_one() {
     let mut last = 0;
     for round in 0..5 {
         let mut child = Command::new(std::env::current_exe().expect("runs"))
-            .args(["--exact", "writes_until_it_is_killed", "--ignored", "--nocapture"])
+            .args(["--exact", "writes_until_it_is_killed", "--nocapture"])
             .env("HINAGATA_TEST_ROOT", place.path())
             .stdout(std::process::Stdio::piped())
             .spawn()
