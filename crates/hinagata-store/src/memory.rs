@@ -39,3 +39,31 @@ impl Store for MemoryStore {
         self.0.subscribe(told);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::Future as _,
+        pin::pin,
+        task::{Context, Poll, Waker},
+    };
+
+    use hinagata::store::StoreKind;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{DEFAULT_PREFIX, state::Raw};
+
+    #[test]
+    fn what_is_written_takes_the_place_of_what_is_seen() {
+        let store = MemoryStore::new(DEFAULT_PREFIX);
+        store.0.update(|state| {
+            state.apply("shenma:environs:a:b", Raw::Text(b"1"));
+            state.apply("shenma:environs:a.b", Raw::Text(b"2"));
+        });
+        assert_eq!(*store.snapshot().environs["a.b"].value, json!(2));
+        let write = pin!(store.write(vec![StoreChange::set(StoreKind::Environ, "a.b", json!(3))]));
+        assert!(matches!(write.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(()))));
+        assert_eq!(*store.snapshot().environs["a.b"].value, json!(3));
+    }
+}

@@ -58,9 +58,15 @@ impl Shared {
 
     /// Changes as keys and texts: what is written, under the key that holds the document now.
     pub(crate) fn writes(&self, changes: &[StoreChange]) -> Vec<Write> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.state.lock().unwrap_or_else(PoisonError::into_inner).keys().clone();
+        let current = self.current.load();
+        // Others may have spelled a key with dots: what is written has to take the place of what is seen.
+        let key = |change: &StoreChange| match current.of(change.kind).get(change.id.as_str()) {
+            Some(stored) => stored.key.to_string(),
+            None => keys.key(change.kind, &change.id),
+        };
         let write = |change: &StoreChange| Write {
-            key: state.key_of(change.kind, &change.id),
+            key: key(change),
             text: change.value.as_ref().map(|value| value.to_string().into_bytes()),
         };
         changes.iter().map(write).collect()

@@ -58,19 +58,6 @@ impl State {
         &self.keys
     }
 
-    /// The key that holds the document `id` now, or would.
-    pub(crate) fn key_of(&self, kind: StoreKind, id: &str) -> String {
-        let usual = self.keys.key(kind, id);
-        let known = &self.kinds[kind as usize].by_key;
-        if known.contains_key(usual.as_str()) {
-            return usual;
-        }
-        // Others may have spelled it with dots.
-        let same =
-            |key: &&Arc<str>| self.keys.read(key).is_some_and(|(_, rest)| rest.replace(':', ".") == id);
-        known.keys().find(same).map_or(usual, ToString::to_string)
-    }
-
     /// The keys that are there.
     #[cfg(feature = "redis")]
     pub(crate) fn count(&self) -> usize {
@@ -284,9 +271,7 @@ mod tests {
         let snapshot = state.snapshot(&StoreSnapshot::default()).expect("something changed");
         assert_eq!(*snapshot.environs["a.b"].value, json!("dot"));
         assert_eq!(snapshot.diagnostics.len(), 1);
-        assert_eq!(state.key_of(StoreKind::Environ, "a.b"), "shenma:environs:a:b");
-        state.apply("shenma:environs:a:b", Raw::Gone);
-        assert_eq!(state.key_of(StoreKind::Environ, "a.b"), "shenma:environs:a.b");
+        assert_eq!(&*snapshot.environs["a.b"].key, "shenma:environs:a.b");
     }
 
     #[test]
