@@ -20,7 +20,6 @@ mod python;
 mod request;
 mod scaffold;
 mod stack;
-mod store;
 mod terminal;
 mod variables;
 mod workspace;

@@ -1,23 +1,14 @@
 //! The workspace that a command works in: its root, its settings, whether the user trusts it, its prompts.
 
-use std::{
-    env,
-    path::PathBuf,
-    sync::{Arc, OnceLock},
-};
+use std::{env, ops::Deref, path::PathBuf, sync::Once};
 
-use hinagata::{
-    Approvals, Catalog, CatalogOptions, Distrust, Engine, EngineOptions, ROOT_VARIABLE, Settings, StateDir,
-    Trust, TrustState, WorkspaceRoot,
-    ports::Store,
-    settings::{SettingsSources, UserConfig},
-};
-use hinagata_tools::{ToolSettings, Toolbox};
+use hinagata::{Catalog, Engine, ROOT_VARIABLE, WorkspaceRoot};
+use hinagata_host::Opening;
 
 use crate::{
     diagnostic::{Diagnostic, Level},
     failure::Failure,
-    output, paths, python, store,
+    output, paths, python,
 };
 
 /// Options that every command takes.
@@ -48,7 +39,12 @@ impl Globals {
 
     /// The workspace root; it may be no directory.
     pub(crate) fn root(&self) -> WorkspaceRoot {
-        WorkspaceRoot::find(self.root.as_deref(), env::var_os(ROOT_VARIABLE).as_deref(), &current_directory())
+        self.opening().root(&current_directory())
+    }
+
+    /// How the workspace is opened.
+    pub(crate) fn opening(&self) -> Opening {
+        Opening { root: self.root.clone(), settings: self.settings.clone(), ..Opening::default() }
     }
 
     /// The workspace root as the call or the environment names it.
@@ -77,23 +73,25 @@ pub(crate) fn current_directory() -> PathBuf {
 
 /// The workspace of a call.
 pub(crate) struct Workspace {
-    pub(crate) root: WorkspaceRoot,
-    pub(crate) settings: Settings,
-    pub(crate) user_config: UserConfig,
-    pub(crate) trust: TrustState,
-    /// The content of its `hinagata.toml`.
-    pub(crate) settings_text: Option<String>,
-    /// Where the user's decisions are remembered, if anywhere.
-    pub(crate) state: Option<StateDir>,
+    host: hinagata_host::Workspace,
     json: bool,
-    store: OnceLock<Arc<dyn Store>>,
+    /// Whether people were told that the store does not answer.
+    told: Once,
+}
+
+impl Deref for Workspace {
+    type Target = hinagata_host::Workspace;
+
+    fn deref(&self) -> &Self::Target {
+        &self.host
+    }
 }
 
 impl Workspace {
     /// Opens the workspace and says on standard error what is odd about its settings.
     pub(crate) fn open(globals: &Globals) -> Result<Self, Failure> {
         let workspace = Self::open_quietly(globals)?;
-        store::check(&workspace.settings)?;
+        workspace.check_store()?;
         let found = workspace.settings.diagnostics();
         let (untrusted, others): (Vec<_>, Vec<_>) =
             found.iter().partition(|found| found.error.reason() == Some("untrusted"));
@@ -124,55 +122,29 @@ impl Workspace {
 
     /// Opens the workspace; what is odd about its settings is left to the caller.
     pub(crate) fn open_quietly(globals: &Globals) -> Result<Self, Failure> {
-        let root = globals.root().existing()?;
-        let user_config = UserConfig::find(|name| env::var_os(name));
-        let mut sources = SettingsSources::read(&root.path, &user_config)?;
-        sources.environment = env::vars_os().collect();
-        sources.flags.clone_from(&globals.settings);
-        let settings_text = sources.workspace.as_ref().map(|file| file.text.clone());
-        let state = StateDir::of_user().ok();
-        let trust = trust(state.as_ref(), &root, settings_text.as_deref());
-        let settings = Settings::resolve(&sources, trust.is_trusted())?;
-        Ok(Self {
-            root,
-            settings,
-            user_config,
-            trust,
-            settings_text,
-            state,
-            json: globals.json,
-            store: OnceLock::new(),
-        })
+        let host = hinagata_host::Workspace::open(&globals.opening(), &current_directory())?;
+        Ok(Self { host, json: globals.json, told: Once::new() })
     }
 
     /// The prompts of the workspace.
     pub(crate) fn catalog(&self) -> Catalog {
-        Catalog::open(CatalogOptions {
-            paths: self.settings.catalog_paths(),
-            approvals: self.approvals(),
-            store: Some(self.store().snapshot()),
-            serve_stale: self.settings.is_on("store.serve_stale"),
-            ..CatalogOptions::new(&self.root.path)
-        })
-    }
-
-    /// What the user said about packs; without a place to remember it, nothing.
-    fn approvals(&self) -> Approvals {
-        self.state.as_ref().map_or_else(Approvals::default, |state| Approvals::load(state, &self.root.path))
-    }
-
-    /// The store, opened when it is first needed.
-    pub(crate) fn store(&self) -> Arc<dyn Store> {
-        Arc::clone(self.store.get_or_init(|| store::open(self)))
+        self.tell_of_store();
+        self.host.catalog()
     }
 
     /// The engine of the workspace.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        let options = EngineOptions::from(&self.settings);
-        let builder = Engine::builder(&self.root.path).options(options).approvals(self.approvals());
-        let hooks = Arc::new(python::pool(&self.settings, self.json));
-        let tools = Arc::new(Toolbox::new(ToolSettings::read(&self.settings)?));
-        Ok(builder.trusted(self.trust.is_trusted()).hooks(hooks).tools(tools).store(self.store()).open())
+        self.tell_of_store();
+        Ok(self.host.engine(python::pool(&self.settings, self.json))?)
+    }
+
+    /// Tells once that the store does not answer.
+    fn tell_of_store(&self) {
+        self.told.call_once(|| {
+            if let Some(problem) = self.store_problem() {
+                self.warn(problem);
+            }
+        });
     }
 
     /// A path of the workspace as the user can open it.
@@ -201,10 +173,4 @@ impl Workspace {
             output::talk(&diagnostic.text());
         }
     }
-}
-
-/// Whether the user trusts the workspace; records that cannot be read trust nothing.
-fn trust(state: Option<&StateDir>, root: &WorkspaceRoot, settings: Option<&str>) -> TrustState {
-    let known = state.and_then(|state| Trust::new(state).state(&root.path, settings).ok());
-    known.unwrap_or(TrustState::Untrusted { reason: Distrust::Never })
 }

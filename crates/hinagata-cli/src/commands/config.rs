@@ -1,13 +1,13 @@
 //! `hina config`: the settings, and where each comes from.
 
 use hinagata::settings::{Origin, Resolved, setting, unknown};
+use hinagata_host::masked;
 use serde_json::{Value, json};
 
 use crate::{
     completion,
     failure::Failure,
     output::{self, Format},
-    store::masked,
     workspace::{Globals, Workspace},
 };
 

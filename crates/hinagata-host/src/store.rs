@@ -1,0 +1,109 @@
+//! The store of a workspace, as its settings say.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use hinagata::{Diagnostic, Result, Settings, ports::Store};
+use hinagata_store::{DEFAULT_PREFIX, DIRECTORY, EmbeddedStore, FILE, MemoryStore, RedisOptions, RedisStore};
+
+use crate::Patience;
+
+/// An open store.
+pub(crate) struct OpenStore {
+    pub(crate) store: Arc<dyn Store>,
+    /// Why it did not answer.
+    pub(crate) problem: Option<Diagnostic>,
+}
+
+impl OpenStore {
+    pub(crate) fn new(root: &Path, settings: &Settings, patience: Patience) -> Self {
+        let prefix = settings.text("store.prefix").unwrap_or(DEFAULT_PREFIX);
+        match settings.text("store.url").unwrap_or("embedded") {
+            "embedded" => Self::embedded(root, prefix, patience),
+            "memory" => Self::answering(MemoryStore::new(prefix)),
+            url => match RedisStore::open(url, options(settings, patience)) {
+                Ok(store) => Self::answering(store),
+                Err(error) => Self {
+                    store: Arc::new(MemoryStore::new(prefix)),
+                    problem: Some(Diagnostic::error("store", error)),
+                },
+            },
+        }
+    }
+
+    fn embedded(root: &Path, prefix: &str, patience: Patience) -> Self {
+        if patience == Patience::Resident {
+            match EmbeddedStore::open(root, prefix).watched() {
+                Ok(store) => return Self::answering(store),
+                Err(error) => {
+                    let mut open = Self::answering(EmbeddedStore::open(root, prefix));
+                    open.problem = open.problem.or_else(|| Some(Diagnostic::warning("store", error)));
+                    return open;
+                }
+            }
+        }
+        Self::answering(EmbeddedStore::open(root, prefix))
+    }
+
+    fn answering(store: impl Store + 'static) -> Self {
+        let outage = store.snapshot().health.outage.clone();
+        let problem = outage.map(|(_, error)| Diagnostic::warning("store", error));
+        Self { store: Arc::new(store), problem }
+    }
+}
+
+/// Whether the settings lead to a store.
+pub(crate) fn check(settings: &Settings, patience: Patience) -> Result<()> {
+    match settings.text("store.url") {
+        None | Some("embedded" | "memory") => Ok(()),
+        Some(url) => RedisStore::check(url, &options(settings, patience)),
+    }
+}
+
+fn options(settings: &Settings, patience: Patience) -> RedisOptions {
+    RedisOptions {
+        prefix: settings.text("store.prefix").unwrap_or(DEFAULT_PREFIX).to_owned(),
+        certificates: settings.text("store.certificates").map(PathBuf::from),
+        patience: patience.limit(),
+        timeout: patience.limit(),
+        ..RedisOptions::default()
+    }
+}
+
+/// Where the store is, as people may see it: an address without its password, or its file, which `shown` makes of its
+/// path from the workspace root.
+#[must_use]
+pub fn store_place(settings: &Settings, shown: impl FnOnce(&str) -> String) -> String {
+    match settings.text("store.url").unwrap_or("embedded") {
+        "embedded" => shown(&format!("{DIRECTORY}/{FILE}")),
+        url => masked(url),
+    }
+}
+
+/// An address without its password.
+#[must_use]
+pub fn masked(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    match rest.rsplit_once('@') {
+        Some((login, rest)) => {
+            let user = login.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}:•••@{rest}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(masked("redis://me:secret@host:1/2"), "redis://me:•••@host:1/2");
+        assert_eq!(masked("redis://:sec@ret@host"), "redis://:•••@host");
+        assert_eq!(masked("redis://host"), "redis://host");
+        assert_eq!(masked("embedded"), "embedded");
+    }
+}

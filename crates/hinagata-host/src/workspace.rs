@@ -1,0 +1,177 @@
+//! The workspace of a process: its root, its settings, whether the user trusts it, its prompts.
+
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use hinagata::{
+    Approvals, Catalog, CatalogOptions, Diagnostic, Distrust, Engine, EngineOptions, ROOT_VARIABLE, Result,
+    Settings, StateDir, Trust, TrustState, WorkspaceRoot,
+    ports::Store,
+    settings::{SettingsSources, UserConfig},
+};
+use hinagata_python::{HookPool, Options};
+use hinagata_tools::{ToolSettings, Toolbox};
+
+use crate::store::{self, OpenStore};
+
+/// How a workspace is opened.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// The root, where it is named.
+    pub root: Option<PathBuf>,
+    /// Settings of this process, as `section.key=value`.
+    pub settings: Vec<String>,
+    /// How long the process lives.
+    pub patience: Patience,
+}
+
+/// How a process waits for its store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Patience {
+    /// Once, for one command: a person is waiting.
+    #[default]
+    Command,
+    /// For good: changes of others are noticed, and a store that is away is waited for.
+    Resident,
+}
+
+impl Patience {
+    /// How long an unanswered server is waited for.
+    pub(crate) const fn limit(self) -> Duration {
+        match self {
+            Self::Command => Duration::from_secs(3),
+            Self::Resident => Duration::from_secs(5),
+        }
+    }
+}
+
+impl Opening {
+    /// The workspace root; it may be no directory.
+    #[must_use]
+    pub fn root(&self, current_directory: &Path) -> WorkspaceRoot {
+        WorkspaceRoot::find(self.root.as_deref(), env::var_os(ROOT_VARIABLE).as_deref(), current_directory)
+    }
+}
+
+/// A workspace with everything that its settings ask for.
+pub struct Workspace {
+    /// Its root, and why it is that.
+    pub root: WorkspaceRoot,
+    /// Its settings, each with its origin.
+    pub settings: Settings,
+    /// The file with the user's own settings.
+    pub user_config: UserConfig,
+    /// Whether the user trusts it.
+    pub trust: TrustState,
+    /// The content of its `hinagata.toml`.
+    pub settings_text: Option<String>,
+    /// Where the user's decisions are remembered, if anywhere.
+    pub state: Option<StateDir>,
+    patience: Patience,
+    store: OnceLock<OpenStore>,
+}
+
+impl Workspace {
+    /// Opens the workspace; what is odd about its settings is told by them.
+    ///
+    /// # Errors
+    /// Those of a root that is no directory and of settings that cannot be read.
+    pub fn open(opening: &Opening, current_directory: &Path) -> Result<Self> {
+        let root = opening.root(current_directory).existing()?;
+        let user_config = UserConfig::find(|name| env::var_os(name));
+        let mut sources = SettingsSources::read(&root.path, &user_config)?;
+        sources.environment = env::vars_os().collect::<Vec<(OsString, OsString)>>();
+        sources.flags.clone_from(&opening.settings);
+        let settings_text = sources.workspace.as_ref().map(|file| file.text.clone());
+        let state = StateDir::of_user().ok();
+        let trust = trust(state.as_ref(), &root, settings_text.as_deref());
+        let settings = Settings::resolve(&sources, trust.is_trusted())?;
+        let (patience, store) = (opening.patience, OnceLock::new());
+        Ok(Self { root, settings, user_config, trust, settings_text, state, patience, store })
+    }
+
+    /// Whether the settings lead to a store.
+    ///
+    /// # Errors
+    /// Code `store` or `definition` for an address that is none.
+    pub fn check_store(&self) -> Result<()> {
+        store::check(&self.settings, self.patience)
+    }
+
+    /// The prompts of the workspace.
+    #[must_use]
+    pub fn catalog(&self) -> Catalog {
+        Catalog::open(CatalogOptions {
+            paths: self.settings.catalog_paths(),
+            approvals: self.approvals(),
+            store: Some(self.store().snapshot()),
+            serve_stale: self.settings.is_on("store.serve_stale"),
+            ..CatalogOptions::new(&self.root.path)
+        })
+    }
+
+    /// What the user said about packs; without a place to remember it, nothing.
+    fn approvals(&self) -> Approvals {
+        self.state.as_ref().map_or_else(Approvals::default, |state| Approvals::load(state, &self.root.path))
+    }
+
+    fn open_store(&self) -> &OpenStore {
+        self.store.get_or_init(|| OpenStore::new(&self.root.path, &self.settings, self.patience))
+    }
+
+    /// The store, opened when it is first needed. One that cannot be reached is told by
+    /// [`Workspace::store_problem`], and everything works that does not need it.
+    #[must_use]
+    pub fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.open_store().store)
+    }
+
+    /// Why the store did not answer when it was opened.
+    #[must_use]
+    pub fn store_problem(&self) -> Option<&Diagnostic> {
+        self.open_store().problem.as_ref()
+    }
+
+    /// Runs Python as the settings say. Nothing is started before a hook or a provider runs.
+    #[must_use]
+    pub fn hooks(&self, change: impl FnOnce(&mut Options)) -> HookPool {
+        let mut options = Options::from(&self.settings);
+        change(&mut options);
+        HookPool::new(options)
+    }
+
+    /// The engine of the workspace; `hooks` runs its Python.
+    ///
+    /// # Errors
+    /// Those of settings of tools.
+    pub fn engine(&self, hooks: HookPool) -> Result<Engine> {
+        self.engine_with(hooks, |_| {})
+    }
+
+    /// As [`Workspace::engine`], with its options as `change` leaves them.
+    ///
+    /// # Errors
+    /// As [`Workspace::engine`].
+    pub fn engine_with(&self, hooks: HookPool, change: impl FnOnce(&mut EngineOptions)) -> Result<Engine> {
+        let mut options = EngineOptions::from(&self.settings);
+        change(&mut options);
+        let tools = Toolbox::new(ToolSettings::read(&self.settings)?);
+        let mut builder = Engine::builder(&self.root.path).options(options);
+        if let Some(state) = &self.state {
+            builder = builder.state(state.clone());
+        }
+        let builder = builder.trusted(self.trust.is_trusted()).store(self.store());
+        Ok(builder.hooks(Arc::new(hooks)).tools(Arc::new(tools)).open())
+    }
+}
+
+/// Whether the user trusts the workspace; records that cannot be read trust nothing.
+fn trust(state: Option<&StateDir>, root: &WorkspaceRoot, settings: Option<&str>) -> TrustState {
+    let known = state.and_then(|state| Trust::new(state).state(&root.path, settings).ok());
+    known.unwrap_or(TrustState::Untrusted { reason: Distrust::Never })
+}
