@@ -120,6 +120,7 @@ impl<C> Compiling<'_, C> {
                 }
                 Entry::Dynamic(dynamic) => {
                     let given = dynamic.call(self.context).map_err(|error| error.beneath(&at(index)))?;
+                    all.others.reserve(given.len());
                     for yielded in given {
                         match yielded {
                             Yielded::Text(text) => {

@@ -46,8 +46,7 @@ pub(super) fn write(
         }
         body.try_set("messages", |writer| request.messages(&conversation, writer))?;
         if let Some(schema) = &native {
-            let format = json!({"format": {"type": "json_schema", "schema": schema}});
-            body.set("output_config", |writer| writer.value(&format));
+            body.set("output_config", |writer| output_format(schema, writer));
         }
         body.set_some("temperature", options.temperature);
         body.set_some("top_p", options.top_p);
@@ -65,8 +64,7 @@ pub(super) fn write(
     for _ in 0..conversation.left_out {
         notes.add("anthropic takes no empty text");
     }
-    let told = conversation.turns.iter().flat_map(|(_, elements)| elements);
-    for element in told.chain(&conversation.rules) {
+    for element in conversation.told.iter().chain(&conversation.rules) {
         if let Element::Message(message) = element
             && message.name.is_some()
             && !matches!(message.said, Said::Tool(_))
@@ -101,6 +99,16 @@ fn in_words(schema: &Value) -> String {
     )
 }
 
+fn output_format(schema: &Value, writer: &mut Writer) {
+    writer.object(|writer| {
+        writer.key("format");
+        writer.object(|writer| {
+            writer.field("type", "json_schema");
+            writer.value_field("schema", schema);
+        });
+    });
+}
+
 fn tools(options: &RequestOptions, writer: &mut Writer) {
     writer.list(|writer| {
         for tool in &options.tools {
@@ -128,7 +136,7 @@ impl Marks {
         let stays = |element: &&&Element| element.cache_hint() <= CacheHint::Static;
         let rules = conversation.rules.iter().take_while(stays).count();
         let turns = if rules == conversation.rules.len() {
-            conversation.turns.iter().flat_map(|(_, elements)| elements).take_while(stays).count()
+            conversation.told.iter().take_while(stays).count()
         } else {
             // A cache holds what a request starts with: after a change nothing can be found again.
             0
@@ -198,19 +206,15 @@ impl Request<'_> {
                     writer.field("content", OPENING);
                 });
             }
-            conversation.turns.iter().try_for_each(|(side, elements)| {
+            conversation.turns().try_for_each(|(side, elements)| {
                 writer.object(|writer| {
-                    writer.field(
-                        "role",
-                        match side {
-                            Side::User => "user",
-                            Side::Model => "assistant",
-                        },
-                    );
-                    writer.key("content");
+                    writer.fields(match side {
+                        Side::User => r#""role":"user","content":"#,
+                        Side::Model => r#""role":"assistant","content":"#,
+                    });
                     let first = told;
                     told += elements.len();
-                    self.turn(elements, *side, first, writer)
+                    self.turn(elements, side, first, writer)
                 })
             })
         })
@@ -311,12 +315,11 @@ fn text_block<S>(writer: &mut Writer, end: End, text: S)
 where
     S: FnOnce(&mut json::Escaped<'_>),
 {
-    writer.field("type", "text");
-    writer.key("text");
+    writer.fields(r#""type":"text","text":"#);
     writer.text(|sink| {
         text(sink);
         if end.more {
-            sink.put("\n\n");
+            sink.put_known("\n\n", "\\n\\n");
         }
     });
     mark(writer, end.marked);

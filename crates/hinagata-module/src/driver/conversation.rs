@@ -60,8 +60,10 @@ pub(super) enum Side {
 pub(super) struct Alternating<'p> {
     /// The instructions, and the messages that are rules.
     pub(super) rules: Vec<&'p Element>,
-    /// What each side says in turn.
-    pub(super) turns: Vec<(Side, Vec<&'p Element>)>,
+    /// What both sides say, in order.
+    pub(super) told: Vec<&'p Element>,
+    /// Who speaks from which place of `told` on.
+    turns: Vec<(Side, usize)>,
     /// How many elements say nothing: providers of alternating turns refuse empty texts.
     pub(super) left_out: usize,
 }
@@ -75,7 +77,7 @@ impl<'p> Alternating<'p> {
         let Conversation { mut rules, turns: told } = conversation;
         let before = rules.len() + told.len();
         rules.retain(|element| !says_nothing(element));
-        let mut turns: Vec<(Side, Vec<&Element>)> = Vec::new();
+        let (mut all, mut turns) = (Vec::with_capacity(told.len()), Vec::new());
         for turn in told.into_iter().filter(|turn| !says_nothing(turn.element)) {
             let side = match turn.message().map(Message::role) {
                 Some(Role::System) => {
@@ -85,13 +87,21 @@ impl<'p> Alternating<'p> {
                 Some(Role::Assistant) => Side::Model,
                 Some(Role::User | Role::Tool) | None => Side::User,
             };
-            match turns.last_mut() {
-                Some((last, elements)) if *last == side => elements.push(turn.element),
-                _ => turns.push((side, vec![turn.element])),
+            if turns.last().is_none_or(|(last, _)| *last != side) {
+                turns.push((side, all.len()));
             }
+            all.push(turn.element);
         }
-        let after = rules.len() + turns.iter().map(|(_, elements)| elements.len()).sum::<usize>();
-        Self { rules, turns, left_out: before - after }
+        let left_out = before - rules.len() - all.len();
+        Self { rules, told: all, turns, left_out }
+    }
+
+    /// What each side says in turn.
+    pub(super) fn turns(&self) -> impl Iterator<Item = (Side, &[&'p Element])> {
+        self.turns.iter().enumerate().map(|(index, (side, start))| {
+            let end = self.turns.get(index + 1).map_or(self.told.len(), |(_, next)| *next);
+            (*side, &self.told[*start..end])
+        })
     }
 
     /// Whether the person has to open the conversation with [`OPENING`].

@@ -97,9 +97,11 @@ impl Speller {
                 _ => message.content().into_iter().flat_map(Content::texts).for_each(note),
             },
             Element::Section(_) | Element::Subsection(_) | Element::Json(_) => {
-                let mut text = String::new();
-                self.headings_only(&mut text, element);
-                if memchr::memchr(b'<', text.as_bytes()).is_some() {
+                let mut any = HasMark(false);
+                self.headings_only(&mut any, element);
+                if any.0 {
+                    let mut text = String::new();
+                    self.headings_only(&mut text, element);
                     self.materials.note(Tag::MATERIAL, &text);
                     self.chunks.note(Tag::CHUNK, &text);
                 }
@@ -114,13 +116,13 @@ impl Speller {
                 let number = self.material_number(material);
                 self.open_material(sink, material, number);
                 write_content(sink, &material.content);
-                self.close(sink, "material", number);
+                self.close(sink, "</material", number);
             }
             Element::Chunk(chunk) => {
                 let number = self.chunk_number(chunk);
                 self.open_chunk(sink, chunk, number);
                 write_content(sink, &chunk.content);
-                self.close(sink, "chunk", number);
+                self.close(sink, "</chunk", number);
             }
             Element::Text(element) => write_content(sink, &element.content),
             Element::Message(message) => match &message.said {
@@ -154,10 +156,12 @@ impl Speller {
                 sink.put_all(&[&one_line(&material.title), "\nID: ", &one_line(&material.id), "\n\n"]);
             }
             Dialect::Tags => {
-                self.open(sink, "material", number);
-                attribute(sink, "id", &material.id);
-                attribute(sink, "title", &material.title);
-                sink.put(">\n");
+                self.open(sink, "<material", number);
+                sink.put_known(" id=\"", " id=\\\"");
+                put_attribute(sink, &material.id);
+                sink.put_known("\" title=\"", "\\\" title=\\\"");
+                put_attribute(sink, &material.title);
+                sink.put_known("\">\n", "\\\">\\n");
             }
         }
     }
@@ -166,32 +170,31 @@ impl Speller {
         match self.dialect {
             Dialect::Markdown => sink.put_all(&["[Part of ", &one_line(&chunk.part_of), "]\n"]),
             Dialect::Tags => {
-                self.open(sink, "chunk", number);
-                attribute(sink, "part_of", &chunk.part_of);
+                self.open(sink, "<chunk", number);
+                sink.put_known(" part_of=\"", " part_of=\\\"");
+                put_attribute(sink, &chunk.part_of);
                 if let Some(index) = chunk.index {
-                    attribute(sink, "index", &index.to_string());
+                    sink.put_known("\" index=\"", "\\\" index=\\\"");
+                    sink.put_number(index);
                 }
-                sink.put(">\n");
+                sink.put_known("\">\n", "\\\">\\n");
             }
         }
     }
 
-    fn open(&self, sink: &mut impl Sink, name: &'static str, number: u32) {
-        sink.put_plain("<");
-        sink.put_plain(name);
+    /// The start of a tag with its number.
+    fn open(&self, sink: &mut impl Sink, start: &'static str, number: u32) {
+        sink.put_plain(start);
         if number > 0 {
-            sink.put_all(&["-", &number.to_string()]);
+            sink.put_plain("-");
+            sink.put_number(u64::from(number));
         }
     }
 
-    fn close(&self, sink: &mut impl Sink, name: &'static str, number: u32) {
+    fn close(&self, sink: &mut impl Sink, end: &'static str, number: u32) {
         if self.dialect == Dialect::Tags {
-            sink.put("\n");
-            sink.put_plain("</");
-            sink.put_plain(name);
-            if number > 0 {
-                sink.put_all(&["-", &number.to_string()]);
-            }
+            sink.put_known("\n", "\\n");
+            self.open(sink, end, number);
             sink.put_plain(">");
         }
     }
@@ -226,12 +229,12 @@ impl Speller {
             Element::Material(material) => {
                 let number = self.material_number(material);
                 self.open_material(&mut before, material, number);
-                self.close(&mut after, "material", number);
+                self.close(&mut after, "</material", number);
             }
             Element::Chunk(chunk) => {
                 let number = self.chunk_number(chunk);
                 self.open_chunk(&mut before, chunk, number);
-                self.close(&mut after, "chunk", number);
+                self.close(&mut after, "</chunk", number);
             }
             _ => {}
         }
@@ -290,15 +293,24 @@ fn write_content(sink: &mut impl Sink, content: &Content) {
     }
 }
 
-/// An attribute of a tag, on one line and with what would end it escaped.
-fn attribute(sink: &mut impl Sink, name: &'static str, value: &str) {
-    sink.put_plain(" ");
-    sink.put_plain(name);
-    sink.put("=\"");
+/// Whether a text has a character that marks start with.
+struct HasMark(bool);
+
+impl Sink for HasMark {
+    fn put(&mut self, text: &str) {
+        self.0 |= memchr::memchr(b'<', text.as_bytes()).is_some();
+    }
+}
+
+/// The value of an attribute of a tag, on one line and with what would end it escaped.
+fn put_attribute(sink: &mut impl Sink, value: &str) {
+    // Most values are names of files and numbers, which nobody has to look at twice.
+    if value.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\') && !ends_value(byte)) {
+        return sink.put_plain(value);
+    }
     let value = one_line(value);
     let mut rest = &*value;
-    let ends = |byte: u8| matches!(byte, b'&' | b'<' | b'>' | b'"');
-    while let Some(place) = rest.bytes().position(ends) {
+    while let Some(place) = rest.bytes().position(ends_value) {
         sink.put(&rest[..place]);
         sink.put(match rest.as_bytes()[place] {
             b'&' => "&amp;",
@@ -308,5 +320,9 @@ fn attribute(sink: &mut impl Sink, name: &'static str, value: &str) {
         });
         rest = &rest[place + 1..];
     }
-    sink.put_all(&[rest, "\""]);
+    sink.put(rest);
+}
+
+const fn ends_value(byte: u8) -> bool {
+    matches!(byte, b'&' | b'<' | b'>' | b'"')
 }

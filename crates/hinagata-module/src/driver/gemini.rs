@@ -51,8 +51,7 @@ pub(super) fn write(
     for _ in 0..conversation.left_out {
         notes.add("gemini takes no empty text");
     }
-    let told = conversation.turns.iter().flat_map(|(_, elements)| elements);
-    for element in told.chain(&conversation.rules) {
+    for element in conversation.told.iter().chain(&conversation.rules) {
         if let Element::Message(Message { name: Some(_), said, .. }) = element
             && !matches!(said, Said::Tool(_))
         {
@@ -96,7 +95,7 @@ fn config(prompt: &CompiledPrompt, options: &RequestOptions) -> Map<String, Valu
 /// The tool of each call: results are told apart by it.
 fn tool_names<'p>(conversation: &Alternating<'p>) -> HashMap<&'p str, &'p str> {
     let mut names = HashMap::new();
-    for element in conversation.turns.iter().flat_map(|(_, elements)| elements) {
+    for element in &conversation.told {
         if let Element::Message(Message { said: Said::Assistant(_, calls), .. }) = element {
             names.extend(calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
         }
@@ -116,7 +115,7 @@ impl Request<'_, '_> {
             if conversation.needs_opening() {
                 writer.value(&json!({"role": "user", "parts": [{"text": OPENING}]}));
             }
-            conversation.turns.iter().try_for_each(|(side, elements)| {
+            conversation.turns().try_for_each(|(side, elements)| {
                 writer.object(|writer| {
                     writer.field(
                         "role",

@@ -1,6 +1,6 @@
 //! A prompt as one text, for models that take no messages and for people.
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::borrow::Cow;
 
 use serde_json::Value;
 
@@ -319,10 +319,13 @@ impl<'o> Formatter<'o> {
         text.put("#### ");
         match (chunk.index, chunk.total) {
             (None, _) => text.put("Part"),
-            (Some(index), None) => put_number(text, "Chunk ", index),
-            (Some(index), Some(total)) => {
-                put_number(text, "Chunk ", index);
-                put_number(text, "/", total);
+            (Some(index), total) => {
+                text.put("Chunk ");
+                text.put_number(index);
+                if let Some(total) = total {
+                    text.put("/");
+                    text.put_number(total);
+                }
             }
         }
         text.put_all(&[" of ", &one_line(&chunk.part_of), lb, lb, &shown(&chunk.content)]);
@@ -353,11 +356,6 @@ fn quote_line(line: &str, text: &mut String) {
         }
     }
     text.put(end);
-}
-
-fn put_number(text: &mut String, before: &str, number: u64) {
-    // A string takes everything.
-    let _ = write!(text, "{before}{number}");
 }
 
 /// A number after the name of a mark; nothing for 0.

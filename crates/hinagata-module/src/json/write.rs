@@ -81,6 +81,12 @@ impl Writer {
         result
     }
 
+    /// Fields of ours that are JSON already, and after them the key of what is written next.
+    pub(crate) fn fields(&mut self, json: &'static str) {
+        self.comma();
+        self.out.push_str(json);
+    }
+
     pub(crate) fn field(&mut self, key: &'static str, text: &str) {
         self.key(key);
         self.string(text);
@@ -128,8 +134,13 @@ impl Sink for Escaped<'_> {
         escape(text, self.0);
     }
 
-    fn put_plain(&mut self, text: &'static str) {
+    fn put_plain(&mut self, text: &str) {
         self.0.push_str(text);
+    }
+
+    fn put_known(&mut self, text: &'static str, escaped: &'static str) {
+        debug_assert_eq!(escaped_text(text), escaped, "the escapes of a text of ours");
+        self.0.push_str(escaped);
     }
 }
 
@@ -147,8 +158,22 @@ const fn specials(word: u64) -> u64 {
     control | zeros(word ^ (ONES * b'"' as u64)) | zeros(word ^ (ONES * b'\\' as u64))
 }
 
+/// Bytes that are compared without a way out in between, which takes few instructions: most runs are longer.
+const BLOCK: usize = 32;
+
+const fn is_special(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
 /// Where the first byte is that needs an escape.
 fn first_special(bytes: &[u8]) -> Option<usize> {
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    let is_clean = |block: &&[u8; BLOCK]| !block.iter().fold(false, |any, byte| any | is_special(*byte));
+    let clean = blocks.iter().take_while(is_clean).count() * BLOCK;
+    Some(clean + first_special_word(&bytes[clean..])?)
+}
+
+fn first_special_word(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<LANES>();
     for (index, word) in words.iter().enumerate() {
         let found = specials(u64::from_le_bytes(*word));
@@ -156,8 +181,7 @@ fn first_special(bytes: &[u8]) -> Option<usize> {
             return Some(index * LANES + found.trailing_zeros() as usize / 8);
         }
     }
-    let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    Some(words.len() * LANES + rest.iter().position(is_special)?)
+    Some(words.len() * LANES + rest.iter().position(|byte| is_special(*byte))?)
 }
 
 /// Adds `text` with the escapes that a JSON string needs.
@@ -170,6 +194,12 @@ pub(super) fn escape(text: &str, out: &mut String) {
         rest = &rest[place + 1..];
     }
     out.push_str(rest);
+}
+
+fn escaped_text(text: &str) -> String {
+    let mut escaped = String::new();
+    escape(text, &mut escaped);
+    escaped
 }
 
 fn push_escape(byte: u8, out: &mut String) {
@@ -248,12 +278,12 @@ mod tests {
     #[test]
     fn every_byte_is_looked_at_wherever_it_stands() {
         for byte in 0..=255_u8 {
-            for place in 0..20 {
-                let mut bytes = [b'a'; 20];
+            for place in 0..80 {
+                let mut bytes = [b'a'; 80];
                 bytes[place] = byte;
-                bytes[19] = b'"';
+                bytes[79] = b'"';
                 let special = byte < 0x20 || byte == b'"' || byte == b'\\';
-                let wanted = if special && place < 19 { place } else { 19 };
+                let wanted = if special && place < 79 { place } else { 79 };
                 assert_eq!(first_special(&bytes), Some(wanted), "{byte} at {place}");
             }
         }
