@@ -59,12 +59,21 @@ impl Installer {
         Ok(target.join("release/hina"))
     }
 
-    /// The peer in Go, built by the toolchain of [`Installer::python`].
+    /// Go's `text/template`, built by the toolchain of [`Installer::python`].
     pub(crate) fn go_peer(&self) -> Result<PathBuf> {
+        self.go_program("gotemplate")
+    }
+
+    /// The daemon in Go, built by the same toolchain.
+    pub(crate) fn go_daemon(&self) -> Result<PathBuf> {
+        self.go_program("godaemon")
+    }
+
+    fn go_program(&self, name: &str) -> Result<PathBuf> {
         let go = self.python()?.with_file_name("go");
-        let program = self.cache.join("gotemplate-peer");
+        let program = self.cache.join(format!("{name}-peer"));
         let mut build = Command::new(go);
-        build.args(["build", "-o"]).arg(&program).arg(".").current_dir(self.home.join("peers/gotemplate"));
+        build.args(["build", "-o"]).arg(&program).arg(".").current_dir(self.home.join("peers").join(name));
         build.env("GOCACHE", self.cache.join("go-build")).env("GOPATH", self.cache.join("go"));
         build.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-buildvcs=false").env("CGO_ENABLED", "0");
         run(&mut build)?;

@@ -6,12 +6,16 @@
 
 mod chart;
 mod child;
+mod daemon;
 mod install;
 mod isolate;
 mod kinds;
+mod load;
 mod machine;
 mod measure;
 mod process;
+mod provider;
+mod proxy;
 mod results;
 mod row;
 mod side;
@@ -58,6 +62,9 @@ struct Arguments {
     /// Where peers are kept between runs
     #[arg(long, hide = true)]
     cache: PathBuf,
+    /// Pass requests on to this address instead of measuring anything
+    #[arg(long, hide = true, value_name = "ADDRESS")]
+    proxy: Option<String>,
     /// Measure this kind in this process, and answer with its rows
     #[arg(long, hide = true, value_name = "KIND")]
     measure: Option<String>,
@@ -88,6 +95,10 @@ fn main() -> ExitCode {
 
 /// Measures and prints; false when a contest could not be measured, as when outputs differ.
 fn run(arguments: &Arguments) -> Result<bool> {
+    if let Some(upstream) = &arguments.proxy {
+        proxy::serve(upstream)?;
+        return Ok(true);
+    }
     std::fs::create_dir_all(&arguments.cache)
         .with_context(|| format!("cannot make {}", arguments.cache.display()))?;
     if let Some(kind) = &arguments.measure {

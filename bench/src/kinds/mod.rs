@@ -1,5 +1,6 @@
 //! The kinds of work that are measured: one file each.
 
+mod daemon;
 mod engine;
 mod gotemplate;
 mod hooks;
@@ -26,12 +27,14 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
     ("engine", engine::contests),
     ("hooks", hooks::contests),
     ("store", store::contests),
+    ("daemon", daemon::contests),
 ];
 
 /// What is no contest: figures of a kind that are no time.
 pub(crate) fn amounts(kind: &str, installer: &Installer) -> Result<Vec<Row>> {
     match kind {
         "hooks" => hooks::amounts(installer),
+        "daemon" => daemon::amounts(installer),
         _ => Ok(Vec::new()),
     }
 }

@@ -1,0 +1,3 @@
+module hinagata/bench/godaemon
+
+go 1.27
