@@ -4,7 +4,8 @@
 //! redirects and behind names alike: a listed name that leads to a private address is refused unless that address is
 //! listed too. Whatever is asked has a time and a size.
 //!
-//! The client hands out plain futures, for any executor. Its threads start with the first request.
+//! The client hands out plain futures, for any executor. Its threads start with the first request; a [`LazyRuntime`] does the
+//! same for whoever makes calls of another kind.
 //!
 //! ```
 //! use hinagata_http::{Allowed, Client, Error, Request};
@@ -21,8 +22,10 @@ mod address;
 mod allowed;
 mod client;
 mod error;
+mod runtime;
 
 pub use address::is_public;
 pub use allowed::Allowed;
 pub use client::{Client, Names, Request, Response};
 pub use error::Error;
+pub use runtime::{LazyRuntime, Running, Stopped};

@@ -28,7 +28,6 @@ mod http;
 mod mcp;
 mod reach;
 mod restful;
-mod runtime;
 mod set;
 mod settings;
 mod toolbox;

@@ -10,6 +10,7 @@ use hinagata::{
     Diagnostic, Result,
     ports::{Tool, ToolDocuments, ToolSet, Tools, Waiting},
 };
+use hinagata_http::LazyRuntime;
 use serde_json::Value;
 use tokio::{runtime::Handle, sync::Semaphore, time::timeout};
 
@@ -20,7 +21,6 @@ use crate::{
     http::Clients,
     reach::{Names, Reach, SystemNames},
     restful::Endpoint,
-    runtime::LazyRuntime,
     set::Named,
     settings::{ToolSettings, seconds},
 };
@@ -47,7 +47,7 @@ impl Toolbox {
     /// Tools with these settings. Threads are started with the first call.
     #[must_use]
     pub fn new(settings: ToolSettings) -> Self {
-        Self::with_parts(settings, Arc::new(SystemNames), LazyRuntime::default())
+        Self::with_parts(settings, Arc::new(SystemNames), LazyRuntime::new("hinagata-tools"))
     }
 
     /// As [`Toolbox::new`], on the threads of `runtime`.
@@ -59,7 +59,7 @@ impl Toolbox {
     /// As [`Toolbox::new`], with other names than those of the system.
     #[must_use]
     pub fn with_names(settings: ToolSettings, names: Arc<dyn Names>) -> Self {
-        Self::with_parts(settings, names, LazyRuntime::default())
+        Self::with_parts(settings, names, LazyRuntime::new("hinagata-tools"))
     }
 
     fn with_parts(settings: ToolSettings, names: Arc<dyn Names>, runtime: LazyRuntime) -> Self {
@@ -129,7 +129,10 @@ impl ToolSet for Set {
         };
         let (inner, entry) = (Arc::clone(&self.toolbox.0), Arc::clone(entry));
         let running = async move { inner.call(&entry, arguments).await };
-        Box::pin(self.toolbox.0.runtime.spawn(running))
+        let running = self.toolbox.0.runtime.spawn(running);
+        Box::pin(async move {
+            running.await.unwrap_or_else(|stopped| Err(failed("runtime", stopped.to_string())))
+        })
     }
 
     fn diagnostics(&self) -> &[Diagnostic] {
