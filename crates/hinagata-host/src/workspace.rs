@@ -14,6 +14,7 @@ use hinagata::{
     ports::Store,
     settings::{SettingsSources, UserConfig},
 };
+use hinagata_llm::Llm;
 use hinagata_python::{HookPool, Options};
 use hinagata_tools::{ToolSettings, Toolbox};
 
@@ -74,6 +75,7 @@ pub struct Workspace {
     pub state: Option<StateDir>,
     patience: Patience,
     store: OnceLock<OpenStore>,
+    llm: OnceLock<Llm>,
 }
 
 impl Workspace {
@@ -91,8 +93,8 @@ impl Workspace {
         let state = StateDir::of_user().ok();
         let trust = trust(state.as_ref(), &root, settings_text.as_deref());
         let settings = Settings::resolve(&sources, trust.is_trusted())?;
-        let (patience, store) = (opening.patience, OnceLock::new());
-        Ok(Self { root, settings, user_config, trust, settings_text, state, patience, store })
+        let (patience, store, llm) = (opening.patience, OnceLock::new(), OnceLock::new());
+        Ok(Self { root, settings, user_config, trust, settings_text, state, patience, store, llm })
     }
 
     /// Whether the settings lead to a store.
@@ -145,10 +147,23 @@ impl Workspace {
         HookPool::new(options)
     }
 
+    /// The models of the workspace, with the keys of the environment: one for all calls, so that connections are shared. Nobody
+    /// is asked before the first.
+    ///
+    /// # Errors
+    /// Those of settings of models.
+    pub fn llm(&self) -> Result<Llm> {
+        if let Some(llm) = self.llm.get() {
+            return Ok(llm.clone());
+        }
+        let llm = Llm::new(&self.settings, |name| env::var_os(name))?;
+        Ok(self.llm.get_or_init(|| llm).clone())
+    }
+
     /// The engine of the workspace; `hooks` runs its Python.
     ///
     /// # Errors
-    /// Those of settings of tools.
+    /// Those of settings of tools and models.
     pub fn engine(&self, hooks: HookPool) -> Result<Engine> {
         self.engine_with(hooks, |_| {})
     }
@@ -166,7 +181,7 @@ impl Workspace {
             builder = builder.state(state.clone());
         }
         let builder = builder.trusted(self.trust.is_trusted()).store(self.store());
-        Ok(builder.hooks(Arc::new(hooks)).tools(Arc::new(tools)).open())
+        Ok(builder.hooks(Arc::new(hooks)).tools(Arc::new(tools)).model(Arc::new(self.llm()?)).open())
     }
 }
 

@@ -152,12 +152,7 @@ impl Rendered {
     /// The result as messages: a text alone is one of the user.
     #[must_use]
     pub fn messages(&self) -> Vec<Message> {
-        match &self.body {
-            RenderedBody::Messages(messages) => messages.clone(),
-            RenderedBody::Text(text) => {
-                vec![Message { role: "user".to_owned(), content: vec![Content::Text(text.clone())] }]
-            }
-        }
+        self.body.messages()
     }
 
     /// The result as a compiled prompt, from which every driver makes a request.
@@ -168,7 +163,7 @@ impl Rendered {
         if let Some(prompt) = &self.module {
             return Ok(Arc::clone(prompt));
         }
-        let mut prompt = chat::prompt(&self.messages())?;
+        let mut prompt = self.body.prompt()?;
         prompt.schema = self.about.schema().map(|schema| Arc::new(schema.clone()));
         Ok(Arc::new(prompt))
     }
@@ -251,6 +246,24 @@ impl RenderedBody {
                 })
                 .sum(),
         }
+    }
+
+    /// The result as messages: a text alone is one of the user.
+    fn messages(&self) -> Vec<Message> {
+        match self {
+            Self::Messages(messages) => messages.clone(),
+            Self::Text(text) => {
+                vec![Message { role: "user".to_owned(), content: vec![Content::Text(text.clone())] }]
+            }
+        }
+    }
+
+    /// The result as a compiled prompt, from which every driver makes a request.
+    ///
+    /// # Errors
+    /// When it holds messages that no provider can be given.
+    pub fn prompt(&self) -> Result<CompiledPrompt> {
+        chat::prompt(&self.messages())
     }
 
     /// A text as a string; messages as a list of `{role, content}`.

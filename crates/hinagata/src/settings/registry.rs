@@ -200,7 +200,18 @@ pub static SETTINGS: &[Setting] = &[
     power("tools.concurrency", SOME, "64", "calls of tools that are under way at the same time"),
     power("tools.modules.*", Kind::Any, "", "address, headers and time of the tools of a module"),
     power("mcp_servers.*", Kind::Any, "", "MCP servers whose tools can be called"),
-    power("llm.*", Kind::Any, "", "models, providers and their addresses"),
+    power("llm.model", Kind::Text, "-", "the model where neither call nor prompt names one").optional(),
+    power("llm.provider", Kind::Text, "-", "who has the models that nobody configured; - goes by their names")
+        .optional(),
+    power("llm.system", Kind::Text, "-", "what the model is told first where the prompt has no rules of its own")
+        .optional(),
+    power("llm.timeout", Kind::Time, "120s", "time of an answer, and between two pieces of a streamed one"),
+    power("llm.connect_timeout", Kind::Time, "10s", "time until a provider is reached"),
+    power("llm.retries", Kind::Texts, "100ms, 300ms", "waits before a provider is asked again; none asks once"),
+    power("llm.retry_after", Kind::Time, "2s", "longest wait that a provider may ask for"),
+    power("llm.max_answer", Kind::Bytes, "32MiB", "size of one answer of a model"),
+    power("llm.providers.*", Kind::Any, "", "address, key and headers of a provider"),
+    power("models.*", Kind::Any, "", "a model: provider, its name there, aliases, options"),
     power("keys", Kind::Any, "-", "keys of the daemon, each with hash, name and scopes").optional(),
     power("compat", Kind::Text, "-", "whose habits to follow, as eddie; - follows ours").optional(),
 ];
@@ -227,7 +238,7 @@ mod tests {
             let name = setting_here.name.replace('*', "x");
             assert_eq!(setting(&name).map(|found| found.name), Some(setting_here.name));
         }
-        assert!(setting("limits").is_none() && setting("llm.").is_none() && setting("llm").is_none());
+        assert!(setting("limits").is_none() && setting("models.").is_none() && setting("models").is_none());
         assert!(setting("mcp_servers.a.b").is_none(), "an entry is set whole");
     }
 
@@ -240,7 +251,9 @@ mod tests {
             "tools.base_url",
             "tools.allowed_hosts",
             "tools.modules.x",
-            "llm.x",
+            "llm.model",
+            "llm.providers.x",
+            "models.x",
             "store.url",
             "keys",
             "compat",

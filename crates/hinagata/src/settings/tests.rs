@@ -111,7 +111,7 @@ fn power_from_the_user_counts_everywhere() {
     assert_eq!(settings.text("hooks.sandbox"), Some("best-effort"));
     assert_eq!(settings.text("hooks.isolation"), Some("spawn"));
     assert_eq!(settings.text("store.url"), Some("redis://ours"));
-    assert_eq!(settings.section("llm")["model"], json!("gpt-5"));
+    assert_eq!(settings.text("llm.model"), Some("gpt-5"));
     assert_eq!(settings.section("mcp_servers")["files"], json!({"command": "x"}));
 }
 
@@ -232,7 +232,7 @@ proptest::proptest! {
         for file_text in [&text, &toml] {
             let sources = SettingsSources {
                 environment: vec![("HINAGATA_LIMITS_BYTES".into(), (&text).into()), (format!("HINAGATA_{toml}").into(), "".into())],
-                flags: vec![flag.clone(), format!("limits.deadline={flag}"), format!("llm.x={toml}")],
+                flags: vec![flag.clone(), format!("limits.deadline={flag}"), format!("models.x={toml}")],
                 ..workspace(file_text)
             };
             let _ = Settings::resolve(&sources, false);

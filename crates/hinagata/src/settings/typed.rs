@@ -5,8 +5,11 @@ use std::time::Duration;
 use hinagata_value::Limits;
 use serde_json::{Map, Number, Value};
 
-use super::Settings;
-use crate::definition::{OwnLimits, UndefinedMode};
+use super::{Settings, amount};
+use crate::{
+    Error, Result,
+    definition::{OwnLimits, UndefinedMode},
+};
 
 impl Settings {
     fn value(&self, name: &str) -> &Value {
@@ -36,6 +39,23 @@ impl Settings {
     #[must_use]
     pub fn time(&self, name: &str) -> Option<Duration> {
         Duration::try_from_secs_f64(self.get(name)?.value.as_f64()?).ok()
+    }
+
+    /// The times that the setting `name` lists.
+    ///
+    /// # Errors
+    /// Code `definition`, reason `settings`, when an entry is no time.
+    pub fn times(&self, name: &str) -> Result<Vec<Duration>> {
+        let time = |text: String| {
+            let seconds =
+                amount::seconds(&text).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            seconds.ok_or_else(|| {
+                Error::definition("settings", format!("`{name}` must be a list of times, but holds `{text}`"))
+                    .with("setting", name)
+                    .with_hint("write times as `100ms` or `2s`, with commas between them")
+            })
+        };
+        self.texts(name).into_iter().map(time).collect()
     }
 
     /// The count or the number of bytes of the setting `name`; `None` where it holds none.

@@ -1,0 +1,132 @@
+//! A provider of models on this machine, for tests and benchmarks.
+//!
+//! It speaks the languages of OpenAI, Anthropic, Gemini and Ollama, by the path that it is asked at. Without orders it answers; a queue of
+//! [`Reply`]s makes it fail, hang, stream and break off. It runs on a thread of its own, so tests with and without a runtime use it
+//! alike, and remembers what it got.
+//!
+//! ```
+//! use fake_provider::{FakeProvider, Reply};
+//!
+//! let provider = FakeProvider::start();
+//! provider.reply(Reply::status(503, "busy")).reply(Reply::Canned);
+//! assert!(provider.base_url().starts_with("http://127.0.0.1:"));
+//! assert!(provider.received().is_empty());
+//! ```
+
+mod canned;
+mod reply;
+mod server;
+
+use std::{net::SocketAddr, sync::Arc, thread};
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+pub use canned::ANSWER;
+pub use reply::Reply;
+pub use server::{State, serve};
+
+/// A request as it came.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Received {
+    /// The path, with its query.
+    pub path: String,
+    /// Names, in small letters, and values.
+    pub headers: Vec<(String, String)>,
+    /// The body; `null` where it was no JSON.
+    pub body: Value,
+}
+
+impl Received {
+    /// The value of a header.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A provider that runs until it is dropped.
+#[derive(Debug)]
+pub struct FakeProvider {
+    address: SocketAddr,
+    state: Arc<State>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl FakeProvider {
+    /// Starts one on a free port.
+    ///
+    /// # Panics
+    /// Where there is no port or no thread.
+    #[must_use]
+    pub fn start() -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("is a socket");
+        let address = listener.local_addr().expect("has an address");
+        let state = Arc::new(State::default());
+        let (stop, stopped) = oneshot::channel();
+        let shared = Arc::clone(&state);
+        let thread = thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(async move {
+                tokio::select! {
+                    served = serve(listener, shared) => served.expect("serves"),
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self { address, state, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Its address as clients of OpenAI take it.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("{}/v1", self.url())
+    }
+
+    /// Adds a reply to the queue; when it is empty, the answers are [`Reply::Canned`].
+    pub fn reply(&self, reply: Reply) -> &Self {
+        self.state.push(reply);
+        self
+    }
+
+    /// Lets a stream of [`Reply::Steps`] send its next piece.
+    pub fn step(&self) {
+        self.state.step();
+    }
+
+    /// The requests that came, the oldest first.
+    #[must_use]
+    pub fn received(&self) -> Vec<Received> {
+        self.state.received()
+    }
+
+    /// Waits until somebody has left before their answer was whole.
+    pub async fn left(&self) {
+        self.state.left().await;
+    }
+
+    /// Waits until as many requests have come.
+    pub async fn has_received(&self, count: usize) {
+        self.state.has_received(count).await;
+    }
+}
+
+impl Drop for FakeProvider {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

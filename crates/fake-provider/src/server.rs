@@ -1,0 +1,213 @@
+//! The server itself.
+
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::{Request, State as Shared},
+    http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
+    response::Response,
+};
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt as _};
+use serde_json::Value;
+use tokio::sync::{Semaphore, watch};
+
+use crate::{
+    Received, Reply,
+    canned::{self, Language},
+};
+
+/// Largest body that is read.
+const LARGEST: usize = 64 << 20;
+
+/// What the provider knows: its orders, what came, who left.
+#[derive(Debug)]
+pub struct State {
+    replies: Mutex<VecDeque<Reply>>,
+    received: Mutex<Vec<Received>>,
+    /// Whether requests are remembered.
+    remembers: bool,
+    count: watch::Sender<usize>,
+    left: watch::Sender<usize>,
+    steps: Semaphore,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            replies: Mutex::default(),
+            received: Mutex::default(),
+            remembers: true,
+            count: watch::Sender::new(0),
+            left: watch::Sender::new(0),
+            steps: Semaphore::new(0),
+        }
+    }
+}
+
+/// Held for a moment, never across a wait.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// One that remembers nothing, for benchmarks.
+    #[must_use]
+    pub fn forgetful() -> Self {
+        Self { remembers: false, ..Self::default() }
+    }
+
+    pub(crate) fn push(&self, reply: Reply) {
+        held(&self.replies).push_back(reply);
+    }
+
+    pub(crate) fn step(&self) {
+        self.steps.add_permits(1);
+    }
+
+    pub(crate) fn received(&self) -> Vec<Received> {
+        held(&self.received).clone()
+    }
+
+    pub(crate) async fn left(&self) {
+        // Only fails when the sender is gone, and this holds it.
+        let _ = self.left.subscribe().wait_for(|left| *left > 0).await;
+    }
+
+    pub(crate) async fn has_received(&self, count: usize) {
+        let _ = self.count.subscribe().wait_for(|received| *received >= count).await;
+    }
+}
+
+/// Serves on `listener`, until the future is dropped.
+///
+/// # Errors
+/// Where the listener cannot be used.
+pub async fn serve(listener: std::net::TcpListener, state: Arc<State>) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    axum::serve(listener, Router::new().fallback(answer).with_state(state)).await
+}
+
+async fn answer(Shared(state): Shared<Arc<State>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let body = to_bytes(body, LARGEST).await.unwrap_or_default();
+    let path = head.uri.path_and_query().map_or_else(String::new, ToString::to_string);
+    let language = Language::of(&path);
+    if !state.remembers {
+        return canned(language, wants_stream(&path, &body));
+    }
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let streamed = wants_stream(&path, &body);
+    held(&state.received).push(Received {
+        path,
+        headers: head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+    });
+    state.count.send_modify(|count| *count += 1);
+    let reply = held(&state.replies).pop_front().unwrap_or(Reply::Canned);
+    follow(&state, reply, language, streamed).await
+}
+
+/// Whether a stream is asked for, by the path or by the end of the body.
+fn wants_stream(path: &str, body: &[u8]) -> bool {
+    let end = body.trim_ascii_end();
+    path.contains(":streamGenerateContent")
+        || end.ends_with(br#""stream":true}"#)
+        || serde_json::from_slice::<Value>(body).is_ok_and(|body| body["stream"] == true)
+}
+
+async fn follow(state: &Arc<State>, reply: Reply, language: Language, streamed: bool) -> Response {
+    let stream_type = language.stream_type();
+    match reply {
+        Reply::Canned => canned(language, streamed),
+        Reply::Json(value) => with_type("application/json", Body::from(value.to_string())),
+        Reply::Status { status, headers, body } => {
+            let mut response = with_type("application/json", Body::from(body));
+            *response.status_mut() = StatusCode::from_u16(status).expect("is a status");
+            for (name, value) in headers {
+                let name = HeaderName::try_from(name).expect("is the name of a header");
+                response.headers_mut().insert(name, HeaderValue::try_from(value).expect("is a header"));
+            }
+            response
+        }
+        Reply::Stream(pieces) => with_type(stream_type, body(pieces, stream::empty())),
+        Reply::Steps(pieces) => with_type(stream_type, stepped(Arc::clone(state), pieces)),
+        Reply::BreakOff(pieces) => {
+            let broken = stream::once(async {
+                // What was written before is sent while this waits.
+                tokio::task::yield_now().await;
+                Err(io::Error::other("it breaks off"))
+            });
+            with_type(stream_type, body(pieces, broken))
+        }
+        Reply::Hang(pieces) => {
+            let guard = Guard(Arc::clone(state));
+            let silence = stream::once(async move {
+                let _guard = guard;
+                std::future::pending().await
+            });
+            with_type(stream_type, body(pieces, silence))
+        }
+        Reply::Silence => {
+            let _guard = Guard(Arc::clone(state));
+            std::future::pending().await
+        }
+    }
+}
+
+/// The answers of benchmarks: made once.
+fn canned(language: Language, streamed: bool) -> Response {
+    static WHOLE: LazyLock<Bytes> = LazyLock::new(|| canned::whole(Language::OpenAi).to_string().into());
+    match (language, streamed) {
+        (Language::OpenAi, false) => with_type("application/json", Body::from(WHOLE.clone())),
+        (_, false) => with_type("application/json", Body::from(canned::whole(language).to_string())),
+        (_, true) => with_type(language.stream_type(), body(canned::pieces(language), stream::empty())),
+    }
+}
+
+fn with_type(kind: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+/// A body of pieces, and of what comes behind them.
+fn body(pieces: Vec<String>, then: impl stream::Stream<Item = io::Result<Bytes>> + Send + 'static) -> Body {
+    let pieces = stream::iter(pieces).map(|piece| Ok(Bytes::from(piece)));
+    // Each piece is sent before the next is asked for.
+    Body::from_stream(
+        pieces
+            .then(|piece| async {
+                tokio::task::yield_now().await;
+                piece
+            })
+            .chain(then),
+    )
+}
+
+/// A body whose pieces wait to be let go.
+fn stepped(state: Arc<State>, pieces: Vec<String>) -> Body {
+    Body::from_stream(stream::iter(pieces).then(move |piece| {
+        let state = Arc::clone(&state);
+        async move {
+            let permit = state.steps.acquire().await.map_err(io::Error::other)?;
+            permit.forget();
+            Ok::<_, io::Error>(Bytes::from(piece))
+        }
+    }))
+}
+
+/// Tells that somebody left.
+struct Guard(Arc<State>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.left.send_modify(|left| *left += 1);
+    }
+}

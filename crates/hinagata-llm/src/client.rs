@@ -1,0 +1,219 @@
+//! Sends requests, and sends them again where that may help.
+
+use std::{
+    sync::OnceLock,
+    time::{Duration, SystemTime},
+};
+
+use bytes::{Bytes, BytesMut};
+use hinagata::{Error, Result};
+use reqwest::{
+    Client, Method, Response,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+    redirect::Policy,
+};
+
+use crate::{
+    Choice, ProviderFailure, ProviderRequest,
+    failure::{failed, with_causes},
+    retry::{self, Retries},
+};
+
+/// Bytes of the body of an error that are read.
+const MOST_OF_AN_ERROR: usize = 64 << 10;
+/// Time that a connection is kept for the next call: many servers end theirs after a minute.
+const KEPT: Duration = Duration::from_secs(30);
+
+/// Who sends requests. One client for all calls, so that connections are used again; made with the first call.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    direct: OnceLock<Client>,
+    usual: OnceLock<Client>,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) retries: Retries,
+}
+
+impl Sender {
+    pub(crate) fn new(connect_timeout: Duration, retries: Retries) -> Self {
+        Self { direct: OnceLock::new(), usual: OnceLock::new(), connect_timeout, retries }
+    }
+
+    /// The client for a model: what is on this machine is reached without a proxy.
+    fn client(&self, choice: &Choice) -> Result<&Client> {
+        let here = choice.endpoint.is_here();
+        let place = if here { &self.direct } else { &self.usual };
+        if let Some(client) = place.get() {
+            return Ok(client);
+        }
+        let made = client(self.connect_timeout, here)?;
+        Ok(place.get_or_init(|| made))
+    }
+
+    /// The answer to a request as soon as it begins, and has a status of success.
+    ///
+    /// # Errors
+    /// Code `model`, after the last attempt.
+    pub(crate) async fn send(&self, request: &ProviderRequest, stream: bool) -> Result<Response> {
+        let choice = &request.choice;
+        let client = self.client(choice)?;
+        let (url, headers, body) = (request.url(stream), choice.endpoint.headers()?, request.body(stream));
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let mut http = reqwest::Request::new(Method::POST, url.clone());
+            http.headers_mut().clone_from(&headers);
+            *http.body_mut() = Some(body.clone().into());
+            let (error, wait) = match client.execute(http).await {
+                Ok(response) if response.status().is_success() => return Ok(response),
+                Ok(response) => {
+                    let wait = self.wait_for(&response, attempts);
+                    (status_error(choice, response, wait.is_none()).await, wait)
+                }
+                Err(error) => {
+                    let wait = error.is_connect().then(|| self.retries.wait(attempts, None)).flatten();
+                    (send_error(choice, error), wait)
+                }
+            };
+            let Some(wait) = wait else { return Err(error.with("attempts", attempts)) };
+            tracing::debug!(
+                provider = choice.provider(),
+                attempts,
+                ?wait,
+                "a provider is asked again: {error}"
+            );
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    fn wait_for(&self, response: &Response, attempts: usize) -> Option<Duration> {
+        let asked = retry::asked(response.headers().get(RETRY_AFTER), SystemTime::now());
+        retry::is_passing(response.status().as_u16()).then(|| self.retries.wait(attempts, asked)).flatten()
+    }
+}
+
+fn client(connect_timeout: Duration, here: bool) -> Result<Client> {
+    // Whoever else uses TLS in this process has to agree on one provider; the first decides.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = Client::builder()
+        // A redirect could lead the key elsewhere.
+        .redirect(Policy::none())
+        .referer(false)
+        .connect_timeout(connect_timeout)
+        .pool_idle_timeout(KEPT)
+        // Answers are handed on as they come.
+        .no_gzip()
+        .user_agent(concat!("hinagata/", env!("CARGO_PKG_VERSION")));
+    let builder = if here { builder.no_proxy() } else { builder };
+    builder.build().map_err(|error| failed("connect", format!("no client of HTTP can be made: {error}")))
+}
+
+/// The failure of a request that got no answer.
+fn send_error(choice: &Choice, error: reqwest::Error) -> Error {
+    let endpoint = &choice.endpoint;
+    let origin = endpoint.base.origin().ascii_serialization();
+    let connected = !error.is_connect();
+    let why = with_causes(&error.without_url());
+    let error = match connected {
+        false => failed("connect", format!("`{}` cannot be reached at {origin}: {why}", endpoint.name)),
+        true => failed("request", format!("the connection to `{}` at {origin} broke: {why}", endpoint.name)),
+    };
+    error.with("provider", endpoint.name.as_str()).with("model", choice.model()).with_hint(format!(
+        "look whether it runs there; its address is `{}`, or `base_url` in `llm.providers.{}`",
+        endpoint.provider.address_variable(),
+        endpoint.name
+    ))
+}
+
+/// The failure of an answer whose status is none of success; its body is only read for the last.
+async fn status_error(choice: &Choice, response: Response, last: bool) -> Error {
+    let status = response.status().as_u16();
+    let content_type =
+        response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let body = if last { beginning(response).await } else { Bytes::new() };
+    let endpoint = &choice.endpoint;
+    let failure = ProviderFailure::new(status, content_type, body, endpoint.key.as_ref());
+    let what = match status {
+        401 | 403 => "does not accept the key",
+        404 => "does not know the model or the address",
+        429 => "has too many requests, or no budget left",
+        300..=399 => "redirects elsewhere, which is not followed",
+        500.. => "is not able to answer",
+        _ => "refused the request",
+    };
+    let error = failed("status", format!("`{}` {what}", endpoint.name))
+        .with("provider", endpoint.name.as_str())
+        .with("model", choice.model())
+        .with("provider_status", status)
+        .with("provider_message", failure.message());
+    let hint = match (status, &endpoint.key) {
+        (401 | 403, Some(key)) => format!("look whether `{}` holds a key of this provider", key.variable()),
+        (401 | 403, None) => {
+            format!("name the variable with its key as `key_env` in `llm.providers.{}`", endpoint.name)
+        }
+        (404, _) => format!(
+            "it was asked for `{}` at {}: look at the name of the model and at `base_url`",
+            choice.model(),
+            endpoint.base
+        ),
+        _ => return error.with_source(failure),
+    };
+    error.with_hint(hint).with_source(failure)
+}
+
+/// As much of a body as an error needs.
+async fn beginning(mut response: Response) -> Bytes {
+    let mut all = BytesMut::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        let room = MOST_OF_AN_ERROR - all.len();
+        all.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if all.len() == MOST_OF_AN_ERROR {
+            break;
+        }
+    }
+    all.freeze()
+}
+
+/// The whole body of an answer.
+///
+/// # Errors
+/// Code `model`: reason `size` when it is longer than `most` bytes, reason `stream` when it breaks off.
+pub(crate) async fn whole(choice: &Choice, mut response: Response, most: usize) -> Result<Bytes> {
+    let mut all = BytesMut::new();
+    let mut first = None;
+    while let Some(chunk) = response.chunk().await.map_err(|error| broken(choice, error))? {
+        if all.len() + first.as_ref().map_or(0, Bytes::len) + chunk.len() > most {
+            return Err(failed(
+                "size",
+                format!("the answer of `{}` is longer than {most} bytes", choice.provider()),
+            )
+            .with("limit", most)
+            .with_hint("raise `llm.max_answer`"));
+        }
+        // Most answers come in one piece, which needs no copy.
+        match (first.take(), all.is_empty()) {
+            (None, true) => first = Some(chunk),
+            (before, _) => {
+                all.extend_from_slice(before.as_deref().unwrap_or_default());
+                all.extend_from_slice(&chunk);
+            }
+        }
+    }
+    Ok(first.unwrap_or_else(|| all.freeze()))
+}
+
+/// The failure of an answer that breaks off.
+pub(crate) fn broken(choice: &Choice, error: reqwest::Error) -> Error {
+    let why = with_causes(&error.without_url());
+    failed("stream", format!("the answer of `{}` broke off: {why}", choice.provider()))
+        .with("provider", choice.provider())
+        .with("model", choice.model())
+}
+
+/// The failure of an answer that does not come.
+pub(crate) fn too_slow(choice: &Choice, time: Duration) -> Error {
+    failed("timeout", format!("`{}` did not answer within {time:?}", choice.provider()))
+        .with("provider", choice.provider())
+        .with("model", choice.model())
+        .with("limit", time.as_secs_f64())
+        .with_hint("raise `llm.timeout`, or let the answer be streamed")
+}

@@ -1,0 +1,103 @@
+//! Messages of Anthropic.
+
+use serde_json::{Value, json};
+
+use super::{Chunks, Said, choice, completion, count, text, usage};
+
+pub(super) fn whole(answer: &Value, model: &str) -> Option<Value> {
+    let mut said = Said::default();
+    for block in answer.get("content")?.as_array()? {
+        match text(block, "/type") {
+            Some("text") => said.add_text(text(block, "/text").unwrap_or_default()),
+            Some("thinking") => said.add_reasoning(text(block, "/thinking").unwrap_or_default()),
+            Some("tool_use") => {
+                let name = text(block, "/name").unwrap_or_default();
+                said.add_call(text(block, "/id"), name, block.get("input").unwrap_or(&json!({})));
+            }
+            _ => {}
+        }
+    }
+    let reason = reason(text(answer, "/stop_reason"));
+    let id = text(answer, "/id").unwrap_or("chatcmpl");
+    let model = text(answer, "/model").unwrap_or(model);
+    let used = answer.get("usage").map(|used| used_of(used, used));
+    Some(completion(id, model, &[choice(0, said, reason)], used))
+}
+
+fn reason(reason: Option<&str>) -> &'static str {
+    match reason {
+        Some("max_tokens" | "model_context_window_exceeded") => "length",
+        Some("tool_use") => "tool_calls",
+        Some("refusal") => "content_filter",
+        _ => "stop",
+    }
+}
+
+/// What was used: the prompt is told at the start, the answer at the end.
+fn used_of(start: &Value, end: &Value) -> Value {
+    let of_prompt = |key: &str| count(end, key).or_else(|| count(start, key));
+    let cached = of_prompt("/cache_read_input_tokens");
+    let prompt = [of_prompt("/input_tokens"), of_prompt("/cache_creation_input_tokens"), cached];
+    let prompt = prompt.into_iter().flatten().fold(0, u64::saturating_add);
+    usage(prompt, count(end, "/output_tokens").unwrap_or_default(), cached)
+}
+
+/// What is known of a stream.
+#[derive(Default)]
+pub(super) struct Pieces {
+    /// What the start told of its use.
+    used: Value,
+    reason: Option<&'static str>,
+    used_at_end: Value,
+    /// The blocks that are calls, with their numbers.
+    calls: Vec<u64>,
+}
+
+impl Pieces {
+    pub(super) fn piece(&mut self, piece: &Value, chunks: &mut Chunks) {
+        match text(piece, "/type") {
+            Some("message_start") => {
+                self.used = piece.pointer("/message/usage").cloned().unwrap_or_default();
+                if let Some(id) = text(piece, "/message/id") {
+                    id.clone_into(&mut chunks.id);
+                }
+                if let Some(model) = text(piece, "/message/model") {
+                    model.clone_into(&mut chunks.model);
+                }
+            }
+            Some("content_block_start") if text(piece, "/content_block/type") == Some("tool_use") => {
+                self.call(piece, chunks);
+            }
+            Some("content_block_delta") => self.delta(piece, chunks),
+            Some("message_delta") => {
+                self.reason = Some(reason(text(piece, "/delta/stop_reason")));
+                self.used_at_end = piece.get("usage").cloned().unwrap_or_default();
+            }
+            Some("message_stop") => {
+                chunks.finish(self.reason.unwrap_or("stop"), Some(used_of(&self.used, &self.used_at_end)));
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, piece: &Value, chunks: &mut Chunks) {
+        let field = |pointer: &str| text(piece, pointer).unwrap_or_default();
+        let function = json!({"name": field("/content_block/name"), "arguments": ""});
+        let call = json!({"id": field("/content_block/id"), "type": "function", "function": function});
+        chunks.call(self.calls.len(), call);
+        self.calls.push(count(piece, "/index").unwrap_or_default());
+    }
+
+    fn delta(&mut self, piece: &Value, chunks: &mut Chunks) {
+        if let Some(said) = text(piece, "/delta/text") {
+            chunks.text(said);
+        } else if let Some(thought) = text(piece, "/delta/thinking") {
+            chunks.reasoning(thought);
+        } else if let Some(arguments) = text(piece, "/delta/partial_json") {
+            let block = count(piece, "/index").unwrap_or_default();
+            if let Some(number) = self.calls.iter().position(|&call| call == block) {
+                chunks.call(number, json!({"function": {"arguments": arguments}}));
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Answers of other providers as chat completions of OpenAI, whole and piece by piece.
+//!
+//! Each provider has a file. What has no place in a completion is in the whole answer, which is handed over beside it.
+
+mod anthropic;
+mod gemini;
+mod ollama;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use hinagata::{Error, Result};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Provider,
+    failure::{failed, message_in},
+};
+
+/// The end of a stream.
+pub(crate) const DONE: &[u8] = b"data: [DONE]\n\n";
+
+/// A whole answer as a completion; `model` is what was asked for.
+///
+/// # Errors
+/// Code `model`, reason `answer`, when it is no answer of that provider.
+pub(crate) fn whole(provider: Provider, answer: &Value, model: &str) -> Result<Value> {
+    let mut completion = match provider {
+        Provider::OpenAi => return Ok(answer.clone()),
+        Provider::Anthropic => anthropic::whole(answer, model),
+        Provider::Gemini => gemini::whole(answer, model),
+        Provider::Ollama => ollama::whole(answer, model),
+    }
+    .ok_or_else(|| not_understood(provider.name()))?;
+    completion["provider_answer"] = answer.clone();
+    Ok(completion)
+}
+
+/// The error about an answer that is none.
+pub(crate) fn not_understood(who: &str) -> Error {
+    failed("answer", format!("what `{who}` answered is no answer of a model"))
+        .with_hint("look whether its address is that of a provider, and of the kind that the settings say")
+}
+
+/// The error that a provider tells of inside its answer.
+pub(crate) fn told(error: &Value) -> Error {
+    let message = message_in(&json!({"error": error}));
+    failed("stream", format!("the provider broke off: {message}")).with("provider_message", message)
+}
+
+/// A completion.
+fn completion(id: &str, model: &str, choices: &[Value], usage: Option<Value>) -> Value {
+    let mut all = json!({
+        "id": id, "object": "chat.completion", "created": now(), "model": model, "choices": choices,
+    });
+    if let Some(usage) = usage {
+        all["usage"] = usage;
+    }
+    all
+}
+
+/// One choice of a completion.
+fn choice(index: usize, said: Said, reason: &str) -> Value {
+    let text = said.text.map_or(Value::Null, Value::String);
+    let mut message = json!({"role": "assistant", "content": text});
+    if let Some(reasoning) = said.reasoning {
+        message["reasoning_content"] = reasoning.into();
+    }
+    if !said.calls.is_empty() {
+        message["tool_calls"] = said.calls.into();
+    }
+    json!({"index": index, "message": message, "finish_reason": reason})
+}
+
+/// What a model said.
+#[derive(Debug, Default)]
+struct Said {
+    text: Option<String>,
+    reasoning: Option<String>,
+    calls: Vec<Value>,
+}
+
+impl Said {
+    fn add_text(&mut self, text: &str) {
+        self.text.get_or_insert_default().push_str(text);
+    }
+
+    fn add_reasoning(&mut self, text: &str) {
+        self.reasoning.get_or_insert_default().push_str(text);
+    }
+
+    /// Adds a call; without an id it gets its number.
+    fn add_call(&mut self, id: Option<&str>, name: &str, arguments: &Value) {
+        self.calls.push(call(id, self.calls.len(), name, arguments));
+    }
+}
+
+fn call(id: Option<&str>, number: usize, name: &str, arguments: &Value) -> Value {
+    let id = id.map_or_else(|| format!("call_{number}"), str::to_owned);
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments.to_string()}})
+}
+
+fn usage(prompt: u64, answer: u64, cached: Option<u64>) -> Value {
+    let mut all = json!({
+        "prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt.saturating_add(answer),
+    });
+    if let Some(cached) = cached {
+        all["prompt_tokens_details"] = json!({"cached_tokens": cached});
+    }
+    all
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer).and_then(Value::as_str)
+}
+
+fn count(value: &Value, pointer: &str) -> Option<u64> {
+    value.pointer(pointer).and_then(Value::as_u64)
+}
+
+/// Turns the pieces of an answer into chunks of OpenAI.
+pub(crate) struct Translator {
+    provider: Provider,
+    pieces: Pieces,
+    chunks: Chunks,
+}
+
+/// What is known of a stream.
+enum Pieces {
+    Anthropic(anthropic::Pieces),
+    Gemini(gemini::Pieces),
+    Ollama(ollama::Pieces),
+}
+
+impl Translator {
+    /// One for a provider; that of OpenAI needs none.
+    pub(crate) fn new(provider: Provider, model: &str) -> Option<Self> {
+        let pieces = match provider {
+            Provider::OpenAi => return None,
+            Provider::Anthropic => Pieces::Anthropic(anthropic::Pieces::default()),
+            Provider::Gemini => Pieces::Gemini(gemini::Pieces::default()),
+            Provider::Ollama => Pieces::Ollama(ollama::Pieces::default()),
+        };
+        Some(Self { provider, pieces, chunks: Chunks::new(model) })
+    }
+
+    /// Takes one piece.
+    ///
+    /// # Errors
+    /// Code `model`: reason `answer` when it is no JSON, reason `stream` when it tells of an error.
+    pub(crate) fn piece(&mut self, data: &[u8]) -> Result<()> {
+        let piece: Value = serde_json::from_slice(data).map_err(|_| not_understood(self.provider.name()))?;
+        if let Some(error) = piece.get("error").filter(|error| !error.is_null()) {
+            return Err(told(error));
+        }
+        match &mut self.pieces {
+            Pieces::Anthropic(pieces) => pieces.piece(&piece, &mut self.chunks),
+            Pieces::Gemini(pieces) => pieces.piece(&piece, &mut self.chunks),
+            Pieces::Ollama(pieces) => pieces.piece(&piece, &mut self.chunks),
+        }
+        Ok(())
+    }
+
+    /// The chunks that there are.
+    pub(crate) fn take(&mut self) -> Option<Bytes> {
+        let bytes = self.chunks.bytes.split().freeze();
+        (!bytes.is_empty()).then_some(bytes)
+    }
+
+    /// The end, when all has come.
+    ///
+    /// # Errors
+    /// Code `model`, reason `stream`, when the model had not ended.
+    pub(crate) fn end(&mut self) -> Result<()> {
+        if !self.chunks.finished {
+            return Err(failed("stream", "the answer broke off before its end"));
+        }
+        self.chunks.bytes.put_slice(DONE);
+        Ok(())
+    }
+}
+
+/// Chunks as OpenAI streams them.
+struct Chunks {
+    id: String,
+    model: String,
+    created: u64,
+    bytes: BytesMut,
+    started: bool,
+    finished: bool,
+}
+
+impl Chunks {
+    fn new(model: &str) -> Self {
+        let created = now();
+        Self {
+            id: format!("chatcmpl-{created}"),
+            model: model.to_owned(),
+            created,
+            bytes: BytesMut::new(),
+            started: false,
+            finished: false,
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.delta("content", text.into());
+    }
+
+    fn reasoning(&mut self, text: &str) {
+        self.delta("reasoning_content", text.into());
+    }
+
+    /// A piece of the call with this number.
+    fn call(&mut self, number: usize, mut call: Value) {
+        call["index"] = number.into();
+        self.delta("tool_calls", json!([call]));
+    }
+
+    fn delta(&mut self, key: &str, value: Value) {
+        let mut delta = Map::new();
+        if !self.started {
+            delta.insert("role".to_owned(), "assistant".into());
+            self.started = true;
+        }
+        delta.insert(key.to_owned(), value);
+        self.put(&json!([{"index": 0, "delta": delta, "finish_reason": null}]), None);
+    }
+
+    /// The last piece: why the model ended, and what was used.
+    fn finish(&mut self, reason: &str, usage: Option<Value>) {
+        self.finished = true;
+        self.put(&json!([{"index": 0, "delta": {}, "finish_reason": reason}]), usage);
+    }
+
+    fn put(&mut self, choices: &Value, usage: Option<Value>) {
+        let mut chunk = json!({
+            "id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.model,
+            "choices": choices,
+        });
+        if let Some(usage) = usage {
+            chunk["usage"] = usage;
+        }
+        self.bytes.put_slice(b"data: ");
+        self.bytes.put_slice(chunk.to_string().as_bytes());
+        self.bytes.put_slice(b"\n\n");
+    }
+}
+
+/// A whole completion of OpenAI as the one chunk of a stream: some servers do not stream what they are asked to.
+pub(crate) fn as_stream(completion: &Value) -> Option<Bytes> {
+    let mut chunk = completion.as_object()?.clone();
+    chunk.insert("object".to_owned(), "chat.completion.chunk".into());
+    for choice in chunk.get_mut("choices")?.as_array_mut()? {
+        let choice = choice.as_object_mut()?;
+        let mut message = choice.shift_remove("message")?;
+        let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
+        for (index, call) in calls.into_iter().flatten().enumerate() {
+            call.as_object_mut()?.insert("index".to_owned(), index.into());
+        }
+        choice.insert("delta".to_owned(), message);
+    }
+    let chunk = Value::Object(chunk).to_string();
+    Some([b"data: ", chunk.as_bytes(), b"\n\n", DONE].concat().into())
+}

@@ -1,0 +1,61 @@
+//! `/api/chat` of Ollama; a stream is made of the same answers, each on a line of its own.
+
+use serde_json::{Value, json};
+
+use super::{Chunks, Said, call, choice, completion, count, text, usage};
+
+pub(super) fn whole(answer: &Value, model: &str) -> Option<Value> {
+    let message = answer.get("message")?;
+    let mut said = Said { text: text(message, "/content").map(str::to_owned), ..Said::default() };
+    said.reasoning = text(message, "/thinking").filter(|text| !text.is_empty()).map(str::to_owned);
+    for made in calls(message) {
+        let name = text(made, "/function/name").unwrap_or_default();
+        said.add_call(text(made, "/id"), name, made.pointer("/function/arguments").unwrap_or(&json!({})));
+    }
+    let reason = reason(answer, !said.calls.is_empty());
+    let model = text(answer, "/model").unwrap_or(model);
+    Some(completion("chatcmpl", model, &[choice(0, said, reason)], used(answer)))
+}
+
+fn calls(message: &Value) -> impl Iterator<Item = &Value> {
+    message.get("tool_calls").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn reason(answer: &Value, has_calls: bool) -> &'static str {
+    match text(answer, "/done_reason") {
+        Some("length") => "length",
+        _ if has_calls => "tool_calls",
+        _ => "stop",
+    }
+}
+
+fn used(answer: &Value) -> Option<Value> {
+    let answered = count(answer, "/eval_count")?;
+    Some(usage(count(answer, "/prompt_eval_count").unwrap_or_default(), answered, None))
+}
+
+/// What is known of a stream.
+#[derive(Default)]
+pub(super) struct Pieces {
+    calls: usize,
+}
+
+impl Pieces {
+    pub(super) fn piece(&mut self, piece: &Value, chunks: &mut Chunks) {
+        if let Some(thought) = text(piece, "/message/thinking").filter(|text| !text.is_empty()) {
+            chunks.reasoning(thought);
+        }
+        if let Some(said) = text(piece, "/message/content").filter(|text| !text.is_empty()) {
+            chunks.text(said);
+        }
+        for made in piece.get("message").into_iter().flat_map(calls) {
+            let name = text(made, "/function/name").unwrap_or_default();
+            let arguments = made.pointer("/function/arguments").cloned().unwrap_or_else(|| json!({}));
+            chunks.call(self.calls, call(text(made, "/id"), self.calls, name, &arguments));
+            self.calls += 1;
+        }
+        if piece.get("done") == Some(&Value::Bool(true)) {
+            chunks.finish(reason(piece, self.calls > 0), used(piece));
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Where a provider is reached, with which key.
+
+use std::{collections::BTreeMap, ffi::OsString, sync::Arc};
+
+use hinagata::{Error, Result};
+use reqwest::{
+    Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+};
+use serde::Deserialize;
+
+use crate::{Provider, failure::failed, secret::Secret};
+
+/// The version of Anthropic's language that is spoken.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// How variables of the environment are read.
+pub(crate) type Env<'e> = &'e dyn Fn(&str) -> Option<OsString>;
+
+/// What settings say about how a provider is reached.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Reach {
+    /// The language that it speaks.
+    pub(crate) kind: Option<Provider>,
+    /// Its address.
+    pub(crate) base_url: Option<String>,
+    /// The variable of the environment with the key.
+    pub(crate) key_env: Option<String>,
+    /// More headers.
+    pub(crate) headers: BTreeMap<String, Header>,
+}
+
+impl Reach {
+    /// The same for a model that has an address, a key or headers of its own.
+    ///
+    /// A key goes to the address that it was configured with and to no other: an address without a key has none.
+    pub(crate) fn with(&self, own: Self) -> Self {
+        let key_env = match (&own.key_env, &own.base_url) {
+            (None, None) => self.key_env.clone(),
+            (own, _) => own.clone(),
+        };
+        let mut headers = match own.base_url {
+            None => self.headers.clone(),
+            Some(_) => BTreeMap::new(),
+        };
+        headers.extend(own.headers);
+        Self { kind: self.kind, base_url: own.base_url.or_else(|| self.base_url.clone()), key_env, headers }
+    }
+}
+
+/// The value of a header: written down, or the variable of the environment that holds it.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Header {
+    Text(String),
+    #[serde(rename_all = "lowercase")]
+    Variable {
+        env: String,
+    },
+}
+
+impl std::fmt::Debug for Header {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(_) => f.write_str("•••"),
+            Self::Variable { env } => write!(f, "${env}"),
+        }
+    }
+}
+
+/// A provider that can be reached.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) name: String,
+    pub(crate) provider: Provider,
+    pub(crate) base: Url,
+    pub(crate) key: Option<Secret>,
+    /// The variables that its key is looked for in.
+    pub(crate) key_variables: Vec<String>,
+    /// Whether it answers nobody without a key.
+    pub(crate) needs_key: bool,
+    /// The headers of every request, or why there can be none.
+    headers: Result<HeaderMap>,
+}
+
+impl Endpoint {
+    /// The provider called `name`.
+    ///
+    /// # Errors
+    /// Code `definition`, reason `settings`.
+    pub(crate) fn new(name: &str, reach: &Reach, setting: &str, env: Env<'_>) -> Result<Arc<Self>> {
+        let provider = reach.kind.or_else(|| named(name)).ok_or_else(|| {
+            wrong(setting, format!("`{setting}` does not say what language it speaks"))
+                .with_hint("add kind = \"openai\", or anthropic, gemini, ollama")
+        })?;
+        // The address of the environment stands for the provider that the language is called after.
+        let from_env = || (name == provider.name()).then(|| address_in_env(provider, env)).flatten();
+        let (base, setting_of_base, usual) = match &reach.base_url {
+            Some(url) => (url.clone(), format!("{setting}.base_url"), false),
+            None => match from_env() {
+                Some(url) => (url, provider.address_variable().to_owned(), false),
+                None => (provider.address().to_owned(), setting.to_owned(), true),
+            },
+        };
+        let key_variables = match (&reach.key_env, &reach.base_url) {
+            (Some(variable), _) => vec![variable.clone()],
+            (None, Some(_)) => Vec::new(),
+            (None, None) => provider.key_variables().iter().map(|&name| name.to_owned()).collect(),
+        };
+        let key = key_variables.iter().find_map(|variable| Secret::read(variable, env));
+        let needs_key = reach.key_env.is_some() || (usual && provider != Provider::Ollama);
+        let mut endpoint = Self {
+            name: name.to_owned(),
+            provider,
+            base: address(&base, &setting_of_base)?,
+            key,
+            key_variables,
+            needs_key,
+            headers: Ok(HeaderMap::new()),
+        };
+        endpoint.headers = endpoint.make_headers(&reach.headers, env);
+        Ok(Arc::new(endpoint))
+    }
+
+    fn make_headers(&self, more: &BTreeMap<String, Header>, env: Env<'_>) -> Result<HeaderMap> {
+        let mut all = HeaderMap::new();
+        all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        all.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        if self.provider == Provider::Anthropic {
+            all.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
+        }
+        let (name, before) = self.provider.key_header();
+        match &self.key {
+            Some(key) => {
+                all.insert(name, key.header(before)?);
+            }
+            None if self.needs_key => return Err(self.no_key()),
+            None => {}
+        }
+        for (name, value) in more {
+            let wrong = || {
+                failed("key", format!("the header `{name}` of `{}` cannot be sent", self.name))
+                    .with_hint("look at its `headers` in the settings")
+            };
+            let key = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
+            all.insert(key, header(value, env).ok_or_else(wrong)?);
+        }
+        Ok(all)
+    }
+
+    fn no_key(&self) -> Error {
+        let variables: Vec<String> = self.key_variables.iter().map(|name| format!("`{name}`")).collect();
+        failed("key", format!("there is no key for `{}`", self.name))
+            .with("provider", self.name.as_str())
+            .with("variables", self.key_variables.clone())
+            .with_hint(format!("set {} in the environment", variables.join(" or ")))
+    }
+
+    /// The headers of every request.
+    ///
+    /// # Errors
+    /// Code `model`, reason `key`, when the key is not there.
+    pub(crate) fn headers(&self) -> Result<HeaderMap> {
+        self.headers.clone()
+    }
+
+    /// The address of a chat.
+    pub(crate) fn url(&self, model: &str, stream: bool) -> Url {
+        let path = self.provider.path(model, stream);
+        let before = self.base.path().trim_end_matches('/');
+        // Some write the version as a part of the address, as others want it.
+        let path = match (self.provider, before.ends_with("/v1")) {
+            (Provider::Anthropic, true) => path.trim_start_matches("v1/"),
+            _ => &path,
+        };
+        let mut url = self.base.clone();
+        url.set_path(&format!("{before}/{path}"));
+        if self.provider == Provider::Gemini && stream {
+            url.query_pairs_mut().append_pair("alt", "sse");
+        }
+        url
+    }
+
+    /// Whether it is on this machine.
+    pub(crate) fn is_here(&self) -> bool {
+        let host = self.base.host_str().unwrap_or_default();
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
+
+    /// Whether it is OpenAI itself.
+    pub(crate) fn is_openai(&self) -> bool {
+        self.base.host_str() == Some("api.openai.com")
+    }
+}
+
+/// The language called `name`.
+pub(crate) fn named(name: &str) -> Option<Provider> {
+    Provider::ALL.into_iter().find(|provider| provider.name() == name)
+}
+
+fn header(value: &Header, env: Env<'_>) -> Option<HeaderValue> {
+    let text = match value {
+        Header::Text(text) => text.clone(),
+        Header::Variable { env: variable } => env(variable)?.into_string().ok()?,
+    };
+    let mut value = HeaderValue::try_from(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn address_in_env(provider: Provider, env: Env<'_>) -> Option<String> {
+    let text = env(provider.address_variable())?.into_string().ok()?;
+    let text = text.trim();
+    match provider {
+        _ if text.is_empty() => None,
+        // It is also where the server listens: without a scheme, often without a port, on all addresses.
+        Provider::Ollama if !text.contains("://") => {
+            let text = text.replacen("0.0.0.0", "127.0.0.1", 1);
+            let port = if text.contains(':') { "" } else { ":11434" };
+            Some(format!("http://{text}{port}"))
+        }
+        _ => Some(text.to_owned()),
+    }
+}
+
+fn address(text: &str, setting: &str) -> Result<Url> {
+    let refused = |why: String| {
+        wrong(setting, format!("`{setting}` is no address of a provider: {why}"))
+            .with_hint("write it as https://host/path")
+    };
+    let url = Url::parse(text).map_err(|error| refused(error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(refused(format!("`{}` cannot be called", url.scheme())));
+    }
+    // It would be shown wherever the address is.
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(refused("it holds a name or a password".to_owned()));
+    }
+    Ok(url)
+}
+
+pub(crate) fn wrong(setting: &str, message: String) -> Error {
+    Error::definition("settings", message).with("setting", setting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(name: &str, reach: &Reach, env: &[(&str, &str)]) -> Result<Arc<Endpoint>> {
+        Endpoint::new(name, reach, "llm.providers.x", &|asked| {
+            env.iter().find(|(name, _)| *name == asked).map(|(_, value)| value.into())
+        })
+    }
+
+    fn at(base_url: &str) -> Reach {
+        Reach { base_url: Some(base_url.to_owned()), ..Reach::default() }
+    }
+
+    const KEYS: &[(&str, &str)] = &[("OPENAI_API_KEY", "sk-1"), ("MINE", "k")];
+
+    #[test]
+    fn a_key_goes_only_where_it_was_configured_for() {
+        let has_key = |reach: &Reach, env: &[(&str, &str)]| {
+            endpoint("openai", reach, env).expect("is fine").key.as_ref().map(|key| key.variable().to_owned())
+        };
+        assert_eq!(has_key(&Reach::default(), KEYS).as_deref(), Some("OPENAI_API_KEY"));
+        assert_eq!(has_key(&at("http://elsewhere/v1"), KEYS), None);
+        let own = Reach { key_env: Some("MINE".to_owned()), ..at("http://elsewhere/v1") };
+        assert_eq!(has_key(&own, KEYS).as_deref(), Some("MINE"));
+        assert_eq!(
+            has_key(&own.with(at("http://third/v1")), KEYS),
+            None,
+            "nor by a model with another address"
+        );
+        let env = [KEYS, &[("OPENAI_BASE_URL", "http://proxy/v1")]].concat();
+        assert_eq!(has_key(&Reach::default(), &env).as_deref(), Some("OPENAI_API_KEY"), "both of one place");
+    }
+
+    #[test]
+    fn without_a_key_the_variable_is_named() {
+        let error =
+            endpoint("gemini", &Reach::default(), &[]).expect("is fine").headers().expect_err("no key");
+        assert_eq!((error.code(), error.reason()), (hinagata::Code::Model, Some("key")));
+        assert_eq!(error.hint(), Some("set `GEMINI_API_KEY` or `GOOGLE_API_KEY` in the environment"));
+        for (name, reach) in [("ollama", Reach::default()), ("openai", at("http://127.0.0.1:8000/v1"))] {
+            assert!(endpoint(name, &reach, &[]).expect("is fine").headers().is_ok(), "{name} needs none");
+        }
+    }
+
+    #[test]
+    fn addresses_are_joined() {
+        let url = |name: &str, base: &str| {
+            endpoint(name, &at(base), &[]).expect("is fine").url("m/x", true).to_string()
+        };
+        assert_eq!(url("openai", "http://h/v1/"), "http://h/v1/chat/completions");
+        assert_eq!(url("anthropic", "http://h"), "http://h/v1/messages");
+        assert_eq!(url("anthropic", "http://h/a/v1"), "http://h/a/v1/messages");
+        assert_eq!(url("ollama", "http://h:1"), "http://h:1/api/chat");
+        assert_eq!(
+            url("gemini", "http://h/v1beta"),
+            "http://h/v1beta/models/m%2Fx:streamGenerateContent?alt=sse"
+        );
+    }
+
+    #[test]
+    fn the_server_of_ollama_may_be_named_as_it_listens() {
+        for (host, base) in [
+            ("0.0.0.0", "http://127.0.0.1:11434/"),
+            ("box:99", "http://box:99/"),
+            ("https://o.example", "https://o.example/"),
+        ] {
+            let found = endpoint("ollama", &Reach::default(), &[("OLLAMA_HOST", host)]).expect("is fine");
+            assert_eq!(found.base.as_str(), base);
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_with_its_setting() {
+        for base in ["nowhere", "file:///etc", "http://me:secret@h/"] {
+            let error = endpoint("openai", &at(base), &[]).expect_err(base);
+            assert_eq!((error.exit_code(), error.reason()), (2, Some("settings")));
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+        assert!(endpoint("other", &Reach::default(), &[]).is_err(), "it has to say what it speaks");
+    }
+}

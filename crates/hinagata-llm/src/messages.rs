@@ -1,0 +1,87 @@
+//! Messages of OpenAI that a caller adds to a prompt, as elements that every driver knows.
+
+use hinagata::{
+    Error, Result,
+    module::{Attachment, Content, Element, Message, ToolCall, ToolValue},
+};
+use serde_json::Value;
+
+use crate::failure::invalid;
+
+/// The elements of `messages`, a list of messages as OpenAI takes them.
+///
+/// # Errors
+/// Code `validation`, when it is none.
+pub(crate) fn elements(messages: &Value) -> Result<Vec<Element>> {
+    let list = messages.as_array().ok_or_else(|| wrong("it must be a list"))?;
+    list.iter().map(|one| message(one).map(Element::Message)).collect()
+}
+
+fn wrong(why: &str) -> Error {
+    invalid(format!("the option `messages` is wrong: {why}"))
+        .with("reason", "option")
+        .with("option", "messages")
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key).and_then(Value::as_str)
+}
+
+fn message(value: &Value) -> Result<Message> {
+    let content = || content(value.get("content").unwrap_or(&Value::Null));
+    let message = match text(value, "role") {
+        Some("system" | "developer") => Message::system(content()?),
+        Some("user") => Message::user(content()?),
+        Some("assistant") => Message::calling(content()?, calls(value)?),
+        Some("tool") => {
+            let id =
+                text(value, "tool_call_id").ok_or_else(|| wrong("one of a tool has no `tool_call_id`"))?;
+            let said: Vec<String> = content()?.texts().map(str::to_owned).collect();
+            let name = text(value, "name").unwrap_or_default();
+            return Ok(Message::tool(id, name, ToolValue::Text(said.join("\n").into())));
+        }
+        _ => return Err(wrong("each has the `role` system, developer, user, assistant or tool")),
+    };
+    Ok(match text(value, "name") {
+        Some(name) => message.named(name),
+        None => message,
+    })
+}
+
+fn content(value: &Value) -> Result<Content> {
+    match value {
+        Value::Null => Ok(Content::default()),
+        Value::String(text) => Ok(Content::from(text.as_str())),
+        Value::Array(parts) => Ok(Content::Parts(parts.iter().map(part).collect::<Result<_>>()?)),
+        _ => Err(wrong("a `content` is a text or a list of parts")),
+    }
+}
+
+fn part(value: &Value) -> Result<Attachment> {
+    let at = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+    match (text(value, "type"), at("/text"), at("/image_url/url"), at("/file/file_data")) {
+        (Some("text"), Some(text), ..) => Ok(Attachment::text(text)),
+        (Some("image_url"), _, Some(url), _) => Ok(Attachment::image(url)),
+        (Some("file"), .., Some(data)) => {
+            let mime = data.strip_prefix("data:").and_then(|rest| rest.split_once(';')).map(|(mime, _)| mime);
+            let mime = mime.ok_or_else(|| wrong("a file is a `data:` address with its type"))?;
+            Ok(Attachment::file(data, mime))
+        }
+        _ => Err(wrong("parts are text, image_url with an address, or file with its data")),
+    }
+}
+
+fn calls(value: &Value) -> Result<Vec<ToolCall>> {
+    let list = value.get("tool_calls").and_then(Value::as_array);
+    let call = |call: &Value| {
+        let arguments = call.pointer("/function/arguments").and_then(Value::as_str).unwrap_or("{}");
+        let arguments = serde_json::from_str(arguments)
+            .map_err(|error| wrong(&format!("the arguments of a call are no JSON: {error}")))?;
+        let name = call.pointer("/function/name").and_then(Value::as_str);
+        match (text(call, "id"), name) {
+            (Some(id), Some(name)) => Ok(ToolCall::new(id, name, arguments)),
+            _ => Err(wrong("each call has an `id` and a `function` with its `name`")),
+        }
+    };
+    list.into_iter().flatten().map(call).collect()
+}

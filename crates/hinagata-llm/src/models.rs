@@ -1,0 +1,329 @@
+//! Which model is meant: its provider, its name there, and what is sent along.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use hinagata::{Result, Settings, module::driver::Driver};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::{
+    Provider,
+    endpoint::{Endpoint, Env, Header, Reach, wrong},
+    failure::invalid,
+};
+
+/// Names that may stand for each other in a row.
+const LONGEST_CHAIN: usize = 8;
+
+/// The model that a call goes to.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    name: String,
+    model: String,
+    pub(crate) endpoint: Arc<Endpoint>,
+    /// What is sent along unless prompt or call say otherwise.
+    pub(crate) options: Arc<Map<String, Value>>,
+}
+
+impl Choice {
+    /// The name that was asked for.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name that the provider knows it by.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The name of the provider in the settings.
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    /// The language that the provider speaks.
+    #[must_use]
+    pub fn language(&self) -> Provider {
+        self.endpoint.provider
+    }
+
+    /// What makes its requests.
+    #[must_use]
+    pub fn driver(&self) -> Driver {
+        self.endpoint.provider.driver()
+    }
+}
+
+/// Models and providers that are configured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Models {
+    /// The model where neither call nor prompt names one.
+    pub default: Option<String>,
+    /// The configured models, by name.
+    pub models: Vec<ModelInfo>,
+    /// All providers, by name.
+    pub providers: Vec<ProviderInfo>,
+}
+
+/// A configured model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModelInfo {
+    /// Its name.
+    pub name: String,
+    /// Other names.
+    pub aliases: Vec<String>,
+    /// Its provider.
+    pub provider: String,
+    /// The name that the provider knows it by.
+    pub model: String,
+    /// Whether it can be called as far as keys go.
+    pub ready: bool,
+}
+
+/// A provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProviderInfo {
+    /// Its name.
+    pub name: String,
+    /// The language that it speaks.
+    pub kind: Provider,
+    /// Its address.
+    pub base_url: String,
+    /// The variable of the environment that its key came from.
+    pub key: Option<String>,
+    /// The variables that a key is looked for in.
+    pub key_variables: Vec<String>,
+    /// Whether it answers nobody without a key.
+    pub needs_key: bool,
+}
+
+impl ProviderInfo {
+    fn of(endpoint: &Endpoint) -> Self {
+        Self {
+            name: endpoint.name.clone(),
+            kind: endpoint.provider,
+            base_url: endpoint.base.to_string(),
+            key: endpoint.key.as_ref().map(|key| key.variable().to_owned()),
+            key_variables: endpoint.key_variables.clone(),
+            needs_key: endpoint.needs_key,
+        }
+    }
+
+    /// Whether it can be called as far as keys go.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.key.is_some() || !self.needs_key
+    }
+}
+
+/// What settings say about a model.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ModelSettings {
+    /// Another name of a model.
+    Alias(String),
+    Own(Box<OwnSettings>),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct OwnSettings {
+    provider: Option<String>,
+    model: Option<String>,
+    base_url: Option<String>,
+    key_env: Option<String>,
+    headers: BTreeMap<String, Header>,
+    aliases: Vec<String>,
+    options: Map<String, Value>,
+}
+
+/// The models and providers of the settings.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    default: Option<String>,
+    /// The provider of models that nobody configured.
+    provider: Option<String>,
+    endpoints: BTreeMap<String, Arc<Endpoint>>,
+    models: BTreeMap<String, Choice>,
+    aliases: BTreeMap<String, String>,
+}
+
+impl Registry {
+    pub(crate) fn read(settings: &Settings, env: Env<'_>) -> Result<Self> {
+        let mut reaches: BTreeMap<String, Reach> = section(settings, "llm.providers")?;
+        for provider in Provider::ALL {
+            reaches.entry(provider.name().to_owned()).or_default();
+        }
+        let mut endpoints = BTreeMap::new();
+        for (name, reach) in &reaches {
+            let setting = format!("llm.providers.{name}");
+            endpoints.insert(name.clone(), Endpoint::new(name, reach, &setting, env)?);
+        }
+        let mut registry = Self {
+            default: settings.text("llm.model").map(str::to_owned),
+            provider: settings.text("llm.provider").map(str::to_owned),
+            endpoints,
+            models: BTreeMap::new(),
+            aliases: BTreeMap::new(),
+        };
+        if let Some(name) = &registry.provider {
+            registry.endpoint(name, "llm.provider")?;
+        }
+        for (name, settings) in section::<ModelSettings>(settings, "models")? {
+            registry.add(name, settings, &reaches, env)?;
+        }
+        Ok(registry)
+    }
+
+    fn add(
+        &mut self,
+        name: String,
+        settings: ModelSettings,
+        reaches: &BTreeMap<String, Reach>,
+        env: Env<'_>,
+    ) -> Result<()> {
+        let own = match settings {
+            ModelSettings::Alias(target) => return self.alias(&name, target),
+            ModelSettings::Own(own) => *own,
+        };
+        let setting = format!("models.{name}");
+        let model = own.model.unwrap_or_else(|| name.clone());
+        let provider = own.provider.unwrap_or_else(|| self.provider_of(&model));
+        let mut endpoint = self.endpoint(&provider, &setting)?;
+        if own.base_url.is_some() || own.key_env.is_some() || !own.headers.is_empty() {
+            let more =
+                Reach { kind: None, base_url: own.base_url, key_env: own.key_env, headers: own.headers };
+            let reach = reaches.get(&provider).cloned().unwrap_or_default().with(more);
+            endpoint = Endpoint::new(&provider, &reach, &setting, env)?;
+        }
+        for alias in own.aliases {
+            self.alias(&alias, name.clone())?;
+        }
+        let choice = Choice { name: name.clone(), model, endpoint, options: Arc::new(own.options) };
+        self.models.insert(name, choice);
+        Ok(())
+    }
+
+    fn alias(&mut self, alias: &str, target: String) -> Result<()> {
+        let setting = format!("models.{target}");
+        match self.aliases.insert(alias.to_owned(), target) {
+            None => Ok(()),
+            Some(other) => Err(wrong(&setting, format!("`{alias}` is another name of `{other}` too"))
+                .with_hint("let each name stand for one model")),
+        }
+    }
+
+    /// The provider called `name`, which `setting` names.
+    fn endpoint(&self, name: &str, setting: &str) -> Result<Arc<Endpoint>> {
+        self.endpoints.get(name).map(Arc::clone).ok_or_else(|| {
+            let known = self.endpoints.keys().map(String::as_str);
+            wrong(setting, format!("there is no provider `{name}`"))
+                .with_near(hinagata_value::near_names(name, known))
+                .with_hint(format!("`{setting}` names it: set `llm.providers.{name}`"))
+        })
+    }
+
+    /// The provider of a model that nobody configured.
+    fn provider_of(&self, model: &str) -> String {
+        self.provider.clone().unwrap_or_else(|| Provider::guessed(model).name().to_owned())
+    }
+
+    /// The model that is asked for, else the prompt's, else that of the settings.
+    pub(crate) fn choose(&self, asked: Option<&str>, of_prompt: Option<&str>) -> Result<Choice> {
+        let named = [asked, of_prompt, self.default.as_deref()];
+        let name = named.into_iter().flatten().map(str::trim).find(|name| !name.is_empty());
+        let name = name.ok_or_else(|| {
+            invalid("no model is named: not by the call, not by the prompt, not by the settings")
+                .with("reason", "model")
+                .with("missing", vec!["model"])
+                .with_hint("name one in the call, give the prompt a `model`, or set `llm.model`")
+        })?;
+        let mut choice = self.find(name)?;
+        choice.name = name.to_owned();
+        Ok(choice)
+    }
+
+    fn find(&self, name: &str) -> Result<Choice> {
+        let mut target = name;
+        for _ in 0..LONGEST_CHAIN {
+            if let Some(choice) = self.models.get(target) {
+                return Ok(choice.clone());
+            }
+            match self.aliases.get(target) {
+                Some(next) => target = next,
+                None => return self.unconfigured(target),
+            }
+        }
+        let setting = format!("models.{name}");
+        Err(wrong(&setting, format!("`{setting}` stands for other names in a circle, or too many in a row")))
+    }
+
+    /// A model by `provider/model`, or by its own name.
+    fn unconfigured(&self, name: &str) -> Result<Choice> {
+        let split = name.split_once('/').filter(|(_, model)| !model.is_empty());
+        let (endpoint, model) =
+            match split.and_then(|(provider, model)| Some((self.endpoints.get(provider)?, model))) {
+                Some((endpoint, model)) => (Arc::clone(endpoint), model),
+                None => (self.endpoint(&self.provider_of(name), "llm.provider")?, name),
+            };
+        Ok(Choice { name: name.to_owned(), model: model.to_owned(), endpoint, options: Arc::default() })
+    }
+
+    pub(crate) fn models(&self) -> Models {
+        let model = |choice: &Choice| ModelInfo {
+            name: choice.name.clone(),
+            aliases: self.names_of(&choice.name),
+            provider: choice.provider().to_owned(),
+            model: choice.model.clone(),
+            ready: ProviderInfo::of(&choice.endpoint).is_ready(),
+        };
+        // A name that stands for a model nobody configured is one of its own.
+        let loose = self.aliases.keys().filter_map(|alias| {
+            let choice = self.find(alias).ok()?;
+            (!self.models.contains_key(&choice.name))
+                .then(|| model(&Choice { name: alias.clone(), ..choice }))
+        });
+        let mut models: Vec<ModelInfo> = self.models.values().map(model).chain(loose).collect();
+        models.sort_by(|a, b| a.name.cmp(&b.name));
+        Models {
+            default: self.default.clone(),
+            models,
+            providers: self.endpoints.values().map(|endpoint| ProviderInfo::of(endpoint)).collect(),
+        }
+    }
+
+    /// The other names of a model.
+    fn names_of(&self, model: &str) -> Vec<String> {
+        let stands_for = |alias: &&String| self.find(alias).is_ok_and(|choice| choice.name == model);
+        self.aliases.keys().filter(stands_for).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
+fn section<T: DeserializeOwned>(settings: &Settings, name: &str) -> Result<BTreeMap<String, T>> {
+    let read = |(key, value): (String, Value)| {
+        let setting = format!("{name}.{key}");
+        check_fields(&setting, &value)?;
+        serde_json::from_value(value).map(|read| (key, read)).map_err(|error| {
+            wrong(&setting, format!("`{setting}` is wrong: {error}"))
+                .with_hint("docs/chat.md tells what it can hold")
+        })
+    };
+    settings.section(name).into_iter().map(read).collect()
+}
+
+/// A key in a file is a key that others read: where somebody writes one, say where it belongs.
+fn check_fields(setting: &str, value: &Value) -> Result<()> {
+    let Some(field) = value.as_object().and_then(|fields| {
+        fields.keys().find(|key| matches!(key.as_str(), "key" | "api_key" | "apiKey" | "token"))
+    }) else {
+        return Ok(());
+    };
+    Err(wrong(setting, format!("`{setting}` holds a `{field}`: keys come from the environment alone"))
+        .with_hint("put the key into a variable of the environment, and its name here as `key_env`"))
+}

@@ -1,0 +1,36 @@
+//! Models as the engine asks them: for `llm_call` of hooks.
+
+use std::sync::Arc;
+
+use hinagata::{
+    RenderedBody, Result,
+    module::driver::RequestOptions,
+    ports::{Model, ModelRequest, Waiting},
+};
+use serde_json::Map;
+
+use crate::{Llm, ProviderRequest, failure::failed};
+
+impl Llm {
+    fn asked(&self, request: ModelRequest) -> Result<ProviderRequest> {
+        let choice = self.choose(request.model.as_deref(), None)?;
+        let prompt = RenderedBody::Messages(request.messages).prompt()?;
+        let base = RequestOptions { max_tokens: request.max_tokens, ..RequestOptions::default() };
+        self.request_of(&choice, Arc::new(prompt), base, &Map::new())
+    }
+}
+
+impl Model for Llm {
+    fn call(&self, request: ModelRequest) -> Waiting<'_, Result<String>> {
+        let request = match self.asked(request) {
+            Ok(request) => request,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        let llm = self.clone();
+        // On threads of its own: whoever waits may have none that knows tokio.
+        let running = self.0.runtime.spawn(async move { llm.chat(request).await?.text() });
+        Box::pin(async move {
+            running.await.unwrap_or_else(|stopped| Err(failed("runtime", stopped.to_string())))
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! Requests, ready to be sent.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hinagata::{
+    Result,
+    module::{CompiledPrompt, Element, Role, TextElement, driver::RequestOptions},
+};
+use reqwest::Url;
+use serde_json::{Map, Value};
+
+use crate::{
+    Choice, Provider,
+    failure::invalid,
+    messages,
+    options::{self, Translated},
+};
+
+/// A request, ready to be sent: whether its answer is streamed is decided by who sends it.
+#[derive(Clone, Debug)]
+pub struct ProviderRequest {
+    pub(crate) choice: Choice,
+    /// The body without `stream`.
+    body: Bytes,
+    notes: Vec<String>,
+}
+
+impl ProviderRequest {
+    /// The model that it goes to.
+    #[must_use]
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// What the provider has no place for and is therefore not in the request.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The address that it goes to.
+    #[must_use]
+    pub fn url(&self, stream: bool) -> Url {
+        self.choice.endpoint.url(self.choice.model(), stream)
+    }
+
+    /// The exact body.
+    #[must_use]
+    pub fn body(&self, stream: bool) -> Bytes {
+        let end: &[u8] = match (self.choice.language(), stream) {
+            (Provider::Gemini, _) | (Provider::OpenAi | Provider::Anthropic, false) => {
+                return self.body.clone();
+            }
+            (Provider::Ollama, false) => br#","stream":false}"#,
+            (_, true) => br#","stream":true}"#,
+        };
+        // Every body has messages, so there is something before the comma.
+        let open = self.body.len().saturating_sub(1);
+        [&self.body[..open], end].concat().into()
+    }
+}
+
+/// Makes a request: `base` is what the prompt says about it, `options` what the caller says.
+///
+/// # Errors
+/// Code `validation` for options that cannot be followed; as the driver, for what the provider cannot be given.
+pub(crate) fn make(
+    choice: &Choice,
+    prompt: Arc<CompiledPrompt>,
+    base: RequestOptions,
+    options: &Map<String, Value>,
+    system: Option<&str>,
+) -> Result<ProviderRequest> {
+    let base = RequestOptions { model: Some(choice.model().to_owned()), stream: None, ..base };
+    let (options, messages) = merged(choice, &base, options);
+    let prompt = with_system(prompt, system);
+    let made = match choice.language() {
+        Provider::OpenAi => {
+            let options = options::for_openai(base, options, choice.endpoint.is_openai());
+            let made = choice.driver().format(&prompt, &options)?;
+            let notes = made.notes().to_vec();
+            (continued(made.into_bytes(), messages)?, notes)
+        }
+        other => {
+            let Translated { options, schema, fields } = options::translate(other, base, options)?;
+            let prompt = with_answer(prompt, schema, messages.as_ref())?;
+            let made = choice.driver().format(&prompt, &options)?;
+            (patched(made.body(), fields), made.notes().to_vec())
+        }
+    };
+    Ok(ProviderRequest { choice: choice.clone(), body: made.0.into(), notes: made.1 })
+}
+
+/// What the settings of the model say, below the prompt and the call; and the messages of the call.
+fn merged(
+    choice: &Choice,
+    base: &RequestOptions,
+    options: &Map<String, Value>,
+) -> (Map<String, Value>, Option<Value>) {
+    let of_prompt = |key: &str| match key {
+        "max_tokens" | "max_completion_tokens" => base.max_tokens.is_some(),
+        "temperature" => base.temperature.is_some(),
+        "top_p" => base.top_p.is_some(),
+        "top_k" => base.top_k.is_some(),
+        "stop" => !base.stop.is_empty(),
+        "seed" => base.seed.is_some(),
+        _ => false,
+    };
+    let defaults = choice.options.iter().filter(|(key, _)| !of_prompt(key));
+    let mut all: Map<String, Value> =
+        defaults.chain(options).map(|(key, value)| (key.clone(), value.clone())).collect();
+    if options.contains_key("max_tokens") || options.contains_key("max_completion_tokens") {
+        // Two names of one thing: the caller's is the one that counts.
+        all.retain(|key, _| !key.starts_with("max_") || options.contains_key(key));
+    }
+    // Nothing is what a client sends for an option that it does not set.
+    all.retain(|key, value| !value.is_null() && !matches!(key.as_str(), "stream" | "model"));
+    let messages = all.shift_remove("messages");
+    (all, messages)
+}
+
+/// The prompt with the rules of the settings, where it has none of its own.
+fn with_system(prompt: Arc<CompiledPrompt>, system: Option<&str>) -> Arc<CompiledPrompt> {
+    let is_rule =
+        |element: &Element| matches!(element, Element::Message(message) if message.role() == Role::System);
+    let has_rules = !prompt.instructions.is_empty() || prompt.elements().any(is_rule);
+    let Some(text) = system.filter(|_| !has_rules) else { return prompt };
+    let mut prompt = Arc::unwrap_or_clone(prompt);
+    prompt.instructions.push(TextElement::new(text).into());
+    Arc::new(prompt)
+}
+
+/// The prompt with what the caller says about the answer, and what was said since.
+fn with_answer(
+    prompt: Arc<CompiledPrompt>,
+    schema: Option<Value>,
+    messages: Option<&Value>,
+) -> Result<Arc<CompiledPrompt>> {
+    if schema.is_none() && messages.is_none() {
+        return Ok(prompt);
+    }
+    let mut prompt = Arc::unwrap_or_clone(prompt);
+    if let Some(schema) = schema {
+        prompt.schema = Some(Arc::new(schema));
+    }
+    if let Some(messages) = messages {
+        prompt.output.extend(messages::elements(messages)?);
+    }
+    Ok(Arc::new(prompt))
+}
+
+/// The body of OpenAI with more messages behind those of the prompt, as they are.
+fn continued(body: Vec<u8>, messages: Option<Value>) -> Result<Vec<u8>> {
+    let Some(messages) = messages else { return Ok(body) };
+    let Value::Array(more) = messages else {
+        return Err(invalid("the option `messages` must be a list").with("option", "messages"));
+    };
+    let mut body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if let Some(all) = body.get_mut("messages").and_then(Value::as_array_mut) {
+        all.extend(more);
+    }
+    Ok(body.to_string().into_bytes())
+}
+
+/// A body with more fields.
+fn patched(body: &str, fields: Map<String, Value>) -> Vec<u8> {
+    if fields.is_empty() {
+        return body.as_bytes().to_vec();
+    }
+    let mut all: Map<String, Value> = serde_json::from_str(body).unwrap_or_default();
+    options::merge(&mut all, fields);
+    Value::Object(all).to_string().into_bytes()
+}

@@ -1,0 +1,91 @@
+//! Texts that are shown nowhere.
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use hinagata::Result;
+use memchr::memmem;
+use reqwest::header::HeaderValue;
+
+use crate::failure::failed;
+
+/// What stands in the place of a secret.
+const HIDDEN: &str = "•••";
+
+/// A key, with the variable that it came from.
+#[derive(Clone)]
+pub(crate) struct Secret {
+    text: Arc<str>,
+    variable: Arc<str>,
+}
+
+impl Secret {
+    /// The secret in `variable`, unless it is blank.
+    pub(crate) fn read(variable: &str, env: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Option<Self> {
+        let value = env(variable)?;
+        // A key that is no UTF-8 cannot be sent; with the characters of a replacement it is refused below.
+        let text = value.to_string_lossy();
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self { text: text.into(), variable: variable.into() })
+    }
+
+    /// The variable of the environment that holds it.
+    pub(crate) fn variable(&self) -> &str {
+        &self.variable
+    }
+
+    /// The value of a header: `before`, then the secret.
+    ///
+    /// # Errors
+    /// Code `model`, reason `key`, when it holds what no header can.
+    pub(crate) fn header(&self, before: &str) -> Result<HeaderValue> {
+        let wrong = || {
+            failed("key", format!("what `{}` holds cannot be sent as a key", self.variable))
+                .with_hint(format!("set `{}` to the key alone, without spaces or line breaks", self.variable))
+        };
+        if !self.text.is_ascii() {
+            return Err(wrong());
+        }
+        let mut value = HeaderValue::try_from(format!("{before}{}", self.text)).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+
+    /// `text` without the secret.
+    pub(crate) fn hide_in<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match memmem::find(text.as_bytes(), self.text.as_bytes()) {
+            Some(_) => text.replace(&*self.text, HIDDEN).into(),
+            None => text.into(),
+        }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${}", self.variable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(text: &str) -> Option<Secret> {
+        Secret::read("A_KEY", &|_| Some(text.into()))
+    }
+
+    #[test]
+    fn a_secret_is_shown_nowhere() {
+        let secret = secret(" sk-1 \n").expect("is one");
+        assert_eq!(format!("{secret:?}"), "$A_KEY");
+        assert_eq!(format!("{:?}", secret.header("Bearer ").expect("is fine")), "Sensitive");
+        assert_eq!(secret.hide_in("wrong key sk-1, really sk-1"), "wrong key •••, really •••");
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_without_telling_it() {
+        assert!(secret("  ").is_none());
+        let error = secret("s\u{1}k").expect("is a text").header("").expect_err("cannot be sent");
+        assert!(!format!("{error} {error:?}").contains("s\u{1}k"));
+        assert!(secret("kö").expect("is a text").header("").is_err());
+    }
+}

@@ -1,0 +1,272 @@
+//! An answer that comes piece by piece.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream::try_unfold};
+use hinagata::{Error, Result};
+use reqwest::{Response, header::CONTENT_TYPE};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::{
+    Choice, Provider,
+    client::{broken, too_slow, whole},
+    completion::{DONE, Translator, as_stream, not_understood, told},
+    lines::{Events, Lines},
+};
+
+type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
+
+/// An answer that comes piece by piece: the bytes of server-sent events with chunks of OpenAI, `data: [DONE]` at the end.
+///
+/// From a provider that speaks that language the bytes are passed on unread as they come, so a piece can hold several events or
+/// a part of one. Dropping the stream ends the call. After an error there is nothing more.
+pub struct AnswerStream {
+    pieces: Boxed<Bytes>,
+    choice: Choice,
+    longest: usize,
+}
+
+impl AnswerStream {
+    /// The stream of an answer that has begun.
+    pub(crate) fn new(choice: Choice, response: Response, time: Duration, longest: usize) -> Self {
+        let source = Source { choice: choice.clone(), response, time };
+        let translator = Translator::new(choice.language(), choice.model());
+        let pieces: Boxed<Bytes> = match translator {
+            None if source.is_stream() => Box::pin(try_unfold(Relay::new(source), Relay::next)),
+            None => Box::pin(futures_util::stream::once(source.at_once(longest))),
+            Some(translator) => {
+                let translated = Translated::new(source, translator, longest);
+                Box::pin(try_unfold(translated, Translated::next))
+            }
+        };
+        Self { pieces, choice, longest }
+    }
+
+    /// The model that answers.
+    #[must_use]
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// What the model says, piece by piece.
+    #[must_use]
+    pub fn text(self) -> TextStream {
+        let texts = Texts {
+            lines: Lines::new(self.longest),
+            events: Events::default(),
+            pieces: self.pieces,
+            choice: self.choice,
+        };
+        TextStream(Box::pin(try_unfold(texts, Texts::next)))
+    }
+}
+
+impl Stream for AnswerStream {
+    type Item = Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.pieces.as_mut().poll_next(context)
+    }
+}
+
+impl std::fmt::Debug for AnswerStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AnswerStream").field("choice", &self.choice).finish_non_exhaustive()
+    }
+}
+
+/// What a model says, piece by piece; see [`AnswerStream::text`].
+pub struct TextStream(Boxed<String>);
+
+impl Stream for TextStream {
+    type Item = Result<String>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+/// The bytes of an answer.
+struct Source {
+    choice: Choice,
+    response: Response,
+    time: Duration,
+}
+
+impl Source {
+    async fn chunk(&mut self) -> Result<Option<Bytes>> {
+        match timeout(self.time, self.response.chunk()).await {
+            Ok(chunk) => chunk.map_err(|error| broken(&self.choice, error)),
+            Err(_) => Err(too_slow(&self.choice, self.time)),
+        }
+    }
+
+    /// Whether it comes piece by piece; some servers do not stream what they are asked to.
+    fn is_stream(&self) -> bool {
+        let kind = self.response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        kind.is_none_or(|kind| !kind.starts_with("application/json"))
+    }
+
+    /// The answer of a server that does not stream, as a stream.
+    async fn at_once(self, longest: usize) -> Result<Bytes> {
+        let Self { choice, response, time } = self;
+        let body = timeout(time, whole(&choice, response, longest)).await;
+        let body = body.map_err(|_| too_slow(&choice, time))??;
+        let parsed: Option<Value> = serde_json::from_slice(&body).ok();
+        parsed.as_ref().and_then(as_stream).ok_or_else(|| not_understood(choice.provider()))
+    }
+}
+
+/// Passes an answer on as it comes.
+struct Relay {
+    source: Source,
+    /// The last bytes, in which the end is looked for.
+    tail: Vec<u8>,
+    ended: bool,
+}
+
+/// Bytes in which `[DONE]` is found with whatever ends its lines.
+const TAIL: usize = 32;
+
+impl Relay {
+    fn new(source: Source) -> Self {
+        Self { source, tail: Vec::with_capacity(2 * TAIL), ended: false }
+    }
+
+    async fn next(mut self) -> Result<Option<(Bytes, Self)>> {
+        if self.ended {
+            return Ok(None);
+        }
+        match self.source.chunk().await {
+            Ok(Some(chunk)) => {
+                self.remember(&chunk);
+                Ok(Some((chunk, self)))
+            }
+            Ok(None) if self.is_done() => Ok(None),
+            Ok(None) => {
+                self.ended = true;
+                // Some servers just end; who reads ours can rely on the mark.
+                let open = !self.tail.is_empty() && !self.tail.ends_with(b"\n\n");
+                let end = if open { [b"\n\n", DONE].concat() } else { DONE.to_vec() };
+                Ok(Some((end.into(), self)))
+            }
+            // Whatever happens to the connection then, everything was said.
+            Err(_) if self.is_done() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn remember(&mut self, chunk: &[u8]) {
+        self.tail.extend_from_slice(&chunk[chunk.len().saturating_sub(TAIL)..]);
+        let excess = self.tail.len().saturating_sub(TAIL);
+        self.tail.drain(..excess);
+    }
+
+    fn is_done(&self) -> bool {
+        self.tail.trim_ascii_end().ends_with(b"[DONE]")
+    }
+}
+
+/// Translates an answer as it comes.
+struct Translated {
+    source: Source,
+    translator: Translator,
+    lines: Lines,
+    /// Where events are no lines of their own.
+    events: Option<Events>,
+    ended: bool,
+}
+
+impl Translated {
+    fn new(source: Source, translator: Translator, longest: usize) -> Self {
+        let events = (source.choice.language() != Provider::Ollama).then(Events::default);
+        Self { source, translator, lines: Lines::new(longest), events, ended: false }
+    }
+
+    async fn next(mut self) -> Result<Option<(Bytes, Self)>> {
+        loop {
+            if let Some(chunks) = self.translator.take() {
+                return Ok(Some((chunks, self)));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.source.chunk().await? {
+                Some(chunk) => {
+                    self.lines.push(&chunk)?;
+                    while let Some(line) = self.lines.next() {
+                        self.line(&line)?;
+                    }
+                }
+                None => self.end()?,
+            }
+        }
+    }
+
+    fn line(&mut self, line: &Bytes) -> Result<()> {
+        let data = match &mut self.events {
+            Some(events) => events.line(line),
+            None => (!line.trim_ascii().is_empty()).then(|| line.clone()),
+        };
+        data.map_or(Ok(()), |data| self.translator.piece(&data))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        if let Some(line) = self.lines.rest() {
+            self.line(&line)?;
+        }
+        if let Some(data) = self.events.as_mut().and_then(Events::end) {
+            self.translator.piece(&data)?;
+        }
+        self.ended = true;
+        self.translator.end()
+    }
+}
+
+/// Takes the text out of chunks.
+struct Texts {
+    pieces: Boxed<Bytes>,
+    lines: Lines,
+    events: Events,
+    choice: Choice,
+}
+
+impl Texts {
+    async fn next(mut self) -> Result<Option<(String, Self)>> {
+        loop {
+            while let Some(line) = self.lines.next() {
+                let data = self.events.line(&line);
+                if let Some(text) = data.map(|data| self.said(&data)).transpose()?.flatten() {
+                    return Ok(Some((text, self)));
+                }
+            }
+            match self.pieces.next().await {
+                Some(bytes) => self.lines.push(&bytes?)?,
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The text of one chunk.
+    fn said(&self, data: &[u8]) -> Result<Option<String>> {
+        if data == b"[DONE]" {
+            return Ok(None);
+        }
+        let chunk: Value = serde_json::from_slice(data).map_err(|_| self.no_chunk())?;
+        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
+            return Err(told(error));
+        }
+        let text = chunk.pointer("/choices/0/delta/content").and_then(Value::as_str);
+        Ok(text.filter(|text| !text.is_empty()).map(str::to_owned))
+    }
+
+    fn no_chunk(&self) -> Error {
+        not_understood(self.choice.provider())
+    }
+}

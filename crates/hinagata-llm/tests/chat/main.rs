@@ -1,0 +1,6 @@
+//! Models, asked at a real server on this machine.
+
+mod calls;
+mod choices;
+mod streams;
+mod support;
