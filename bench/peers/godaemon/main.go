@@ -1,6 +1,8 @@
 // A daemon that renders prompts as Go programs do it: net/http, text/template, and a snapshot of shared variables.
 //
-// It reads its state once, from a document as `hina store export` prints it, and says where it listens.
+// It reads its state once, from a document as `hina store export` prints it, and says where it listens. A render
+// that takes too long is answered with 503, and every request leaves a line in the log, as in the daemon that it is
+// measured beside.
 package main
 
 import (
@@ -9,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -17,7 +20,11 @@ import (
 	"strings"
 	"sync"
 	"text/template"
+	"time"
 )
+
+// patience is the longest that a render may take.
+const patience = 500 * time.Millisecond
 
 // largestBody is the most that a request may say.
 const largestBody = 4 << 20
@@ -134,10 +141,33 @@ func send(writer http.ResponseWriter, status int, value any) {
 	_, _ = writer.Write(text)
 }
 
+// noting is a writer that remembers how the request was answered.
+type noting struct {
+	http.ResponseWriter
+	status int
+}
+
+func (n *noting) WriteHeader(status int) {
+	n.status = status
+	n.ResponseWriter.WriteHeader(status)
+}
+
+// logged writes a line for each request that `inner` answers.
+func logged(logger *slog.Logger, inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(writer http.ResponseWriter, asked *http.Request) {
+		start, noted := time.Now(), &noting{ResponseWriter: writer, status: http.StatusOK}
+		inner.ServeHTTP(noted, asked)
+		logger.LogAttrs(asked.Context(), slog.LevelInfo, "request",
+			slog.String("method", asked.Method), slog.String("path", asked.URL.Path),
+			slog.Int("status", noted.status), slog.Duration("took", time.Since(start)))
+	})
+}
+
 func main() {
 	log.SetFlags(0)
 	listen := flag.String("listen", "127.0.0.1:0", "address and port")
 	state := flag.String("state", "", "the document with templates and environs")
+	lines := flag.String("log", os.DevNull, "the file that gets a line for each request")
 	version := flag.Bool("version", false, "print the version of Go")
 	flag.Parse()
 	if *version {
@@ -148,12 +178,17 @@ func main() {
 	if err != nil {
 		log.Fatalf("error: %v", err)
 	}
+	file, err := os.Create(*lines)
+	if err != nil {
+		log.Fatalf("error: %v", err)
+	}
 	listener, err := net.Listen("tcp", *listen)
 	if err != nil {
 		log.Fatalf("error: %v", err)
 	}
 	routes := http.NewServeMux()
-	routes.HandleFunc("POST /api/render/prompts/{id}", loaded.render)
+	render := http.TimeoutHandler(http.HandlerFunc(loaded.render), patience, "the render took too long")
+	routes.Handle("POST /api/render/prompts/{id}", render)
 	fmt.Printf("listening on http://%s\n", listener.Addr())
-	log.Fatal(http.Serve(listener, routes))
+	log.Fatal(http.Serve(listener, logged(slog.New(slog.NewJSONHandler(file, nil)), routes)))
 }

@@ -1,7 +1,8 @@
 //! The daemon: what a render costs over HTTP beside a daemon written in Go, what the size of the store adds, and what a
 //! chat costs beside a proxy that only passes it on.
 //!
-//! A time is processor time of the daemon's process for one request, as the kernel counts it.
+//! A time is processor time of the daemon's process for one request, as the kernel counts it. Both daemons do what
+//! is asked of one: they limit the time of a render, and leave a line about each in a file.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -112,7 +113,7 @@ struct Stage {
     hina: PathBuf,
     /// The workspace of ours.
     root: PathBuf,
-    /// What its user has: no keys and no settings.
+    /// What its user has: no keys and no settings; and the logs.
     state: PathBuf,
     /// The document with everything.
     document: PathBuf,
@@ -121,8 +122,12 @@ struct Stage {
 impl Stage {
     fn new(installer: &Installer, hina: &Path, environs: usize) -> Result<Self> {
         let root = installer.cache.join(format!("daemon-workspace-{environs}"));
-        let state = installer.cache.join("daemon-state");
+        let state = installer.cache.join(format!("daemon-state-{environs}"));
         let document = installer.cache.join(format!("daemon-store-{environs}.json"));
+        if state.exists() {
+            // It holds what was logged before.
+            fs::remove_dir_all(&state)?;
+        }
         fs::create_dir_all(&root)?;
         fs::create_dir_all(&state)?;
         fs::write(&document, store(environs).to_string())?;
@@ -154,7 +159,9 @@ impl Stage {
     fn go(&self, program: &Path) -> Result<Asked> {
         let version = printed(Command::new(program).arg("-version"))?;
         let version = String::from_utf8_lossy(&version).trim().to_owned();
-        Asked::new(Command::new(program).arg("-state").arg(&self.document), version, Work::Render)
+        let mut command = Command::new(program);
+        command.arg("-state").arg(&self.document).arg("-log").arg(self.state.join("go.log"));
+        Asked::new(&mut command, version, Work::Render)
     }
 
     fn chat(&self, upstream: SocketAddr) -> Result<Asked> {
