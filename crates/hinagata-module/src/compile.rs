@@ -98,6 +98,7 @@ impl<C> Compiling<'_, C> {
             meta: Meta { cache: Some(hint), ..Meta::default() },
         });
         let part = self.part(name.part());
+        part.reserve(all.others.len() + 1);
         part.push(heading);
         part.extend(all.others);
         Ok(())
