@@ -90,6 +90,12 @@ impl CallArguments {
 }
 
 impl Call {
+    /// The same call for a model, unless its context names one.
+    pub(crate) fn for_model(mut self, model: Option<&str>) -> Self {
+        self.context.model = self.context.model.or_else(|| model.map(str::to_owned));
+        self
+    }
+
     /// Renders the prompt; with `explain` the result tells why it looks as it does.
     pub(crate) fn render(
         &self,

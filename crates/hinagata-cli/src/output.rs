@@ -46,6 +46,17 @@ pub(crate) fn print_exactly(text: &str) -> Result<(), Failure> {
     Ok(stdout.flush()?)
 }
 
+/// Prints a part of a text as soon as it is there; on a terminal without what a stranger could steer it with.
+pub(crate) fn print_part(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    let steers = |found: char| found.is_control() && !matches!(found, '\n' | '\t');
+    match stdout.is_terminal() && text.contains(steers) {
+        true => stdout.write_all(text.replace(steers, "").as_bytes())?,
+        false => stdout.write_all(text.as_bytes())?,
+    }
+    Ok(stdout.flush()?)
+}
+
 /// Prints a result for scripts.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;

@@ -82,6 +82,16 @@ impl RequestArguments {
         if let Some(model) = &self.model {
             options.model = Some(model.clone());
         }
+        self.with_files(options)
+    }
+
+    /// The model that the call names.
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// `options`, with files read where the call says.
+    pub(crate) fn with_files(&self, options: RequestOptions) -> Result<RequestOptions, Failure> {
         match &self.files {
             None => Ok(options.files(Nowhere)),
             Some(path) => {
@@ -114,14 +124,19 @@ impl Files for Nowhere {
     }
 }
 
+/// Tells people what a request has no place for.
+pub(crate) fn tell_left_out(notes: &[String]) {
+    for note in notes {
+        let mut diagnostic = Diagnostic::new("", exit::Code::Fine, format!("left out: {note}"));
+        diagnostic.level = Level::Warning;
+        output::talk(&diagnostic.text());
+    }
+}
+
 /// Prints a request, and tells people what it has no place for.
 pub(crate) fn print(made: &Formatted, format: Format) -> Result<(), Failure> {
     if format == Format::Text {
-        for note in made.notes() {
-            let mut diagnostic = Diagnostic::new("", exit::Code::Fine, format!("left out: {note}"));
-            diagnostic.level = Level::Warning;
-            output::talk(&diagnostic.text());
-        }
+        tell_left_out(made.notes());
     }
     output::print_json(&made.to_value())
 }

@@ -33,6 +33,8 @@ pub(crate) struct Inner {
     timeout: Duration,
     max_answer: usize,
     system: Option<String>,
+    /// Most tokens of an answer to a hook.
+    pub(crate) hook_tokens: u64,
     /// The threads of calls that hooks make.
     pub(crate) runtime: LazyRuntime,
 }
@@ -57,6 +59,7 @@ impl Llm {
             timeout: time("llm.timeout", 120),
             max_answer: most.unwrap_or(usize::MAX),
             system: settings.text("llm.system").map(str::to_owned),
+            hook_tokens: settings.count("hooks.max_tokens").unwrap_or(u64::MAX),
             runtime: LazyRuntime::new("hinagata-llm"),
         })))
     }

@@ -15,7 +15,9 @@ impl Llm {
     fn asked(&self, request: ModelRequest) -> Result<ProviderRequest> {
         let choice = self.choose(request.model.as_deref(), None)?;
         let prompt = RenderedBody::Messages(request.messages).prompt()?;
-        let base = RequestOptions { max_tokens: request.max_tokens, ..RequestOptions::default() };
+        let most = self.0.hook_tokens;
+        let max_tokens = Some(request.max_tokens.map_or(most, |asked| asked.min(most)));
+        let base = RequestOptions { max_tokens, ..RequestOptions::default() };
         self.request_of(&choice, Arc::new(prompt), base, &Map::new())
     }
 }

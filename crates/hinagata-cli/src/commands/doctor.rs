@@ -1,6 +1,7 @@
 //! `hina doctor`: the state of the workspace and of this installation.
 
 use hinagata::{Approval, Catalog, Distrust, Severity, TrustState};
+use hinagata_llm::{Models, ProviderInfo};
 use serde_json::{Value, json};
 
 use crate::{
@@ -14,8 +15,8 @@ use crate::{
 
 /// Look at the workspace and tell what is wrong with it
 ///
-/// The root and how it was found, the files of settings, trust, Python and what confines it, packs, counts, and
-/// everything that does not work. Ends with exit code 1 when something does not.
+/// The root and how it was found, the files of settings, trust, Python and what confines it, which providers of
+/// models have keys, packs, counts, and everything that does not work. Ends with exit code 1 when something does not.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina doctor\n  hina doctor --json")]
 pub(crate) struct Arguments {}
@@ -27,11 +28,12 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     found.extend(catalog.check());
     found.extend(workspace.engine()?.tool_diagnostics());
     let python = PythonState::find(&workspace.settings);
+    let models = workspace.llm()?.models();
     let findings: Vec<Diagnostic> = found.iter().map(|one| workspace.finding(one)).collect();
     match Format::of(globals) {
-        Format::Json => output::print_json(&json(&workspace, &catalog, &python, &findings))?,
+        Format::Json => output::print_json(&json(&workspace, &catalog, (&python, &models), &findings))?,
         Format::Text => {
-            output::print(&output::columns(&rows(&workspace, &catalog, &python)))?;
+            output::print(&output::columns(&rows(&workspace, &catalog, (&python, &models))))?;
             output::print(&findings.iter().map(|one| format!("\n{}", one.text())).collect::<String>())?;
         }
     }
@@ -41,7 +43,11 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     }
 }
 
-fn rows(workspace: &Workspace, catalog: &Catalog, python: &PythonState) -> Vec<Vec<String>> {
+fn rows(
+    workspace: &Workspace,
+    catalog: &Catalog,
+    (python, models): (&PythonState, &Models),
+) -> Vec<Vec<String>> {
     let counts = Counts::of(catalog);
     let own = workspace.root.path.join(hinagata::SETTINGS_FILE);
     let there = |path: Option<&std::path::PathBuf>| match path {
@@ -59,10 +65,25 @@ fn rows(workspace: &Workspace, catalog: &Catalog, python: &PythonState) -> Vec<V
         ("trust", trust(workspace.trust).to_owned()),
     ];
     rows.extend(python.rows());
+    rows.push((
+        "model",
+        models.default.clone().unwrap_or_else(|| "none unless a call or a prompt names one".to_owned()),
+    ));
+    rows.extend(models.providers.iter().map(|provider| ("", state_of(provider))));
     rows.push(("prompts", counts.text()));
     rows.push(("packs", format!("{}", counts.packs.len())));
     rows.extend(counts.packs.iter().map(|(id, state)| ("", format!("{id}: {state}"))));
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), output::clean(&value)]).collect()
+}
+
+/// Whether a provider can be asked, as far as keys go.
+fn state_of(provider: &ProviderInfo) -> String {
+    let name = &provider.name;
+    match (&provider.key, provider.needs_key) {
+        (Some(variable), _) => format!("{name}: key in {variable}"),
+        (None, true) => format!("{name}: no key; set {}", provider.key_variables.join(" or ")),
+        (None, false) => format!("{name}: without a key at {}", provider.base_url),
+    }
 }
 
 const fn trust(trust: TrustState) -> &'static str {
@@ -105,7 +126,12 @@ impl Counts {
     }
 }
 
-fn json(workspace: &Workspace, catalog: &Catalog, python: &PythonState, findings: &[Diagnostic]) -> Value {
+fn json(
+    workspace: &Workspace,
+    catalog: &Catalog,
+    (python, models): (&PythonState, &Models),
+    findings: &[Diagnostic],
+) -> Value {
     let counts = Counts::of(catalog);
     let finding = |one: &Diagnostic| {
         let mut all = one.json();
@@ -121,6 +147,7 @@ fn json(workspace: &Workspace, catalog: &Catalog, python: &PythonState, findings
         "state": workspace.state.as_ref().map(hinagata::StateDir::path),
         "trust": workspace.trust,
         "hooks": python.json(),
+        "models": models,
         "prompts": {"all": counts.prompts, "broken": counts.broken, "conflicts": counts.conflicts},
         "packs": counts.packs.iter().map(|(id, state)| json!({"pack_id": id, "state": state})).collect::<Vec<_>>(),
         "findings": findings.iter().map(finding).collect::<Vec<_>>(),

@@ -1,6 +1,7 @@
 //! The commands: one file each.
 
 mod candidates;
+mod chat;
 mod completions;
 mod config;
 mod doctor;
@@ -28,6 +29,7 @@ use crate::{failure::Failure, workspace::Globals};
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Render(Box<render::Arguments>),
+    Chat(Box<chat::Arguments>),
     Explain(Box<explain::Arguments>),
     Validate(Box<validate::Arguments>),
     List(list::Arguments),
@@ -61,6 +63,7 @@ impl Command {
             Self::Show(arguments) => show::run(&arguments, globals),
             Self::Candidates(arguments) => candidates::run(&arguments, globals),
             Self::Resolve(arguments) => resolve::run(&arguments, globals),
+            Self::Chat(arguments) => chat::run(&arguments, globals),
             Self::Render(arguments) => render::run(&arguments, globals),
             Self::Validate(arguments) => validate::run(&arguments, globals),
             Self::Explain(arguments) => explain::run(&arguments, globals),

@@ -267,3 +267,104 @@ pub(crate) fn as_stream(completion: &Value) -> Option<Bytes> {
     let chunk = Value::Object(chunk).to_string();
     Some([b"data: ", chunk.as_bytes(), b"\n\n", DONE].concat().into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(provider: Provider, answer: &Value) -> (Value, Value) {
+        let completion = whole(provider, answer, "asked").expect("is an answer");
+        assert_eq!(&completion["provider_answer"], answer);
+        (completion["choices"][0]["message"].clone(), completion["choices"][0]["finish_reason"].clone())
+    }
+
+    fn called(content: &Value, id: &str) -> Value {
+        let function = json!({"name": "f", "arguments": "{\"a\":[1]}"});
+        json!({
+            "role": "assistant", "content": content,
+            "tool_calls": [{"id": id, "type": "function", "function": function}],
+        })
+    }
+
+    #[test]
+    fn calls_of_tools_are_in_the_words_of_openai() {
+        let arguments = json!({"a": [1]});
+        let use_block = json!({"type": "tool_use", "id": "t", "name": "f", "input": arguments});
+        let anthropic =
+            json!({"content": [{"type": "text", "text": "So:"}, use_block], "stop_reason": "tool_use"});
+        assert_eq!(
+            message(Provider::Anthropic, &anthropic),
+            (called(&json!("So:"), "t"), json!("tool_calls"))
+        );
+
+        let part = json!({"functionCall": {"name": "f", "args": arguments}});
+        let gemini = json!({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]});
+        assert_eq!(message(Provider::Gemini, &gemini), (called(&Value::Null, "call_0"), json!("tool_calls")));
+
+        let call = json!({"function": {"name": "f", "arguments": arguments}});
+        let ollama = json!({"message": {"content": "", "tool_calls": [call]}, "done_reason": "stop"});
+        assert_eq!(message(Provider::Ollama, &ollama), (called(&json!(""), "call_0"), json!("tool_calls")));
+    }
+
+    #[test]
+    fn reasons_to_end_are_told_in_the_words_of_openai() {
+        for (reason, wanted) in [
+            ("max_tokens", "length"),
+            ("refusal", "content_filter"),
+            ("stop_sequence", "stop"),
+            ("new", "stop"),
+        ] {
+            let answer = json!({"content": [], "stop_reason": reason});
+            assert_eq!(message(Provider::Anthropic, &answer).1, wanted, "{reason}");
+        }
+        for (reason, wanted) in [("MAX_TOKENS", "length"), ("SAFETY", "content_filter"), ("OTHER", "stop")] {
+            let answer = json!({"candidates": [{"finishReason": reason}]});
+            assert_eq!(message(Provider::Gemini, &answer).1, wanted, "{reason}");
+        }
+        let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}});
+        assert_eq!(message(Provider::Gemini, &blocked).1, "content_filter");
+        let cut = json!({"message": {"content": "a"}, "done_reason": "length"});
+        assert_eq!(message(Provider::Ollama, &cut).1, "length");
+    }
+
+    #[test]
+    fn reasoning_stands_apart_from_the_answer() {
+        let thinking = json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}]);
+        let parts = json!([{"text": "hm", "thought": true}, {"text": "yes"}]);
+        for (provider, answer) in [
+            (Provider::Anthropic, json!({"content": thinking})),
+            (Provider::Gemini, json!({"candidates": [{"content": {"parts": parts}}]})),
+            (Provider::Ollama, json!({"message": {"content": "yes", "thinking": "hm"}})),
+        ] {
+            let (message, _) = message(provider, &answer);
+            assert_eq!((&message["content"], &message["reasoning_content"]), (&json!("yes"), &json!("hm")));
+        }
+    }
+
+    #[test]
+    fn what_was_used_counts_the_cache_as_part_of_the_prompt() {
+        let used = json!({
+            "input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100, "output_tokens": 5,
+        });
+        let completion =
+            whole(Provider::Anthropic, &json!({"content": [], "usage": used}), "m").expect("is one");
+        assert_eq!(
+            completion["usage"],
+            json!({
+                "prompt_tokens": 111, "completion_tokens": 5, "total_tokens": 116,
+                "prompt_tokens_details": {"cached_tokens": 100},
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        for provider in [Provider::Anthropic, Provider::Gemini, Provider::Ollama] {
+            for answer in
+                [json!(null), json!([]), json!({"error": "x"}), json!({"content": 5, "candidates": 5})]
+            {
+                assert!(whole(provider, &answer, "m").is_err(), "{provider:?} {answer}");
+            }
+        }
+    }
+}

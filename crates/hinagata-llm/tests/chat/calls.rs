@@ -277,26 +277,29 @@ async fn a_key_is_in_no_error_and_no_debug() {
 #[tokio::test]
 async fn the_engine_asks_models_from_any_thread() {
     let provider = FakeProvider::start();
-    let llm = llm_with(&provider, &["llm.model=m"]);
-    let request = ModelRequest {
+    let llm = llm_with(&provider, &["llm.model=m", "hooks.max_tokens=7"]);
+    let request = |max_tokens| ModelRequest {
         messages: vec![
             Message { role: "system".to_owned(), content: vec![Content::Text("Be kind.".to_owned())] },
             Message { role: "user".to_owned(), content: vec![Content::Text("Hi".to_owned())] },
         ],
         model: None,
-        max_tokens: Some(5),
+        max_tokens,
     };
+    let requests = [request(Some(5)), request(Some(9)), request(None)];
     // A thread that knows no runtime, as that of a hook.
     let said = std::thread::spawn(move || {
         let runtime =
             tokio::runtime::Builder::new_current_thread().build().expect("a runtime without timers");
-        runtime.block_on(llm.call(request))
+        requests.map(|request| runtime.block_on(llm.call(request)).expect("answers"))
     });
-    assert_eq!(said.join().expect("does not panic").expect("answers"), ANSWER);
-    let body = &provider.received()[0].body;
+    assert_eq!(said.join().expect("does not panic"), [ANSWER; 3]);
+    let received = provider.received();
+    let limits: Vec<&Value> = received.iter().map(|one| &one.body["max_tokens"]).collect();
+    assert_eq!(limits, [5, 7, 7], "a hook gets no more than the settings say");
+    let body = &received[0].body;
     assert_eq!(
         body["messages"],
         json!([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}])
     );
-    assert_eq!(body["max_tokens"], 5);
 }

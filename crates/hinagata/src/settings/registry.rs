@@ -182,6 +182,7 @@ pub static SETTINGS: &[Setting] = &[
         .variable("HINAGATA_PYTHON"),
     power("hooks.allowed_hosts", Kind::Texts, "", "hosts that `http_request` of a hook may reach"),
     power("hooks.timeout", Kind::Time, "10s", "time of one `http_request` of a hook"),
+    power("hooks.max_tokens", SOME, "4_096", "most tokens of one answer to `llm_call` of a hook"),
     power("store.url", Kind::Text, "embedded", "where the store is: embedded, memory, or redis://…")
         .variable("REDIS_URL"),
     power("store.prefix", Kind::Text, "shenma:", "how the keys of the store start"),

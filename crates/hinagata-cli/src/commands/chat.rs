@@ -1,0 +1,144 @@
+//! `hina chat`: fills a prompt, sends it to a model and prints the answer.
+
+use futures_util::StreamExt as _;
+use hinagata::{Code, Error, Rendered};
+use hinagata_llm::{Llm, ProviderRequest};
+use serde_json::{Map, Value};
+
+use super::render::{warn, warn_of_slips};
+use crate::{
+    call::CallArguments,
+    failure::Failure,
+    input::Inputs,
+    output::{self, Format},
+    request::{RequestArguments, tell_left_out},
+    variables,
+    workspace::{Globals, Workspace},
+};
+
+/// Fill a prompt, send it to a model and print the answer as it comes
+///
+/// The key of a provider is in a variable of the environment, such as OPENAI_API_KEY; `hina doctor` tells which are there. A
+/// model is one of the settings, provider/model, or what its provider calls it. Ctrl-C ends the call.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    call: CallArguments,
+
+    #[command(flatten)]
+    request: RequestArguments,
+
+    /// An option of the request in the words of OpenAI, such as temperature=0 or stop:='["END"]'
+    #[arg(long = "option", short = 'o', value_name = "NAME=VALUE")]
+    options: Vec<String>,
+
+    /// Print the answer when it is whole
+    #[arg(long)]
+    no_stream: bool,
+}
+
+const EXAMPLES: &str = r#"Examples:
+  hina chat planning_task_decomposition task='Paint the tower' --model gpt-5-mini
+  hina chat daily_report --vars report.json --model anthropic/claude-sonnet-4-5 --option temperature=0
+  hina chat question text=@- --model ollama/qwen3 < question.txt
+  hina chat daily_report --vars report.json --json      the whole answer as a chat completion
+  hina render daily_report --vars report.json --format openai      what would be sent"#;
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let options = arguments.options()?;
+    let call = arguments.call.read()?.for_model(arguments.request.model());
+    let engine = workspace.engine()?;
+    let rendered = call.render(&workspace, &engine, false)?;
+    if Format::of(globals) == Format::Text {
+        warn_of_slips(&workspace, &call, &engine);
+        warn(&workspace, &rendered);
+    }
+    let llm = workspace.llm()?;
+    let request = arguments.request_of(&llm, &rendered, &options)?;
+    let runtime = runtime()?;
+    match Format::of(globals) {
+        Format::Json => output::print_json(&runtime.block_on(llm.chat(request))?.completion()?),
+        Format::Text => {
+            tell_left_out(request.notes());
+            match arguments.no_stream {
+                true => whole(&workspace, &runtime.block_on(llm.chat(request))?.text()?),
+                false => runtime.block_on(as_it_comes(&workspace, &llm, request)),
+            }
+        }
+    }
+}
+
+impl Arguments {
+    /// The options of the request: a text that is a number, true or false is one.
+    fn options(&self) -> Result<Map<String, Value>, Failure> {
+        let read = variables::read(&[], &self.options, &Inputs::default())?;
+        let mut options = read.values.clone();
+        for (name, text) in read.texts() {
+            if let Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) = serde_json::from_str(text)
+            {
+                options.insert(name.to_owned(), value);
+            }
+        }
+        match options.keys().find(|name| matches!(name.as_str(), "model" | "stream")) {
+            Some(name) => Err(Failure::usage(format!("`{name}` is no option of the request"))
+                .advise("use `--model` and `--no-stream`")),
+            None => Ok(options),
+        }
+    }
+
+    fn request_of(
+        &self,
+        llm: &Llm,
+        rendered: &Rendered,
+        options: &Map<String, Value>,
+    ) -> Result<ProviderRequest, Failure> {
+        let base = rendered.request_options();
+        let choice = llm.choose(self.request.model(), base.model.as_deref())?;
+        Ok(llm.request_of(&choice, rendered.prompt()?, self.request.with_files(base)?, options)?)
+    }
+}
+
+/// What calls run on: this thread waits for them.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::new(Code::Model, format!("no call can be made: {error}")).into())
+}
+
+fn whole(workspace: &Workspace, text: &str) -> Result<(), Failure> {
+    output::print_part(text)?;
+    end(workspace, text.chars().next_back())
+}
+
+async fn as_it_comes(workspace: &Workspace, llm: &Llm, request: ProviderRequest) -> Result<(), Failure> {
+    let mut texts = llm.stream(request).await?.text();
+    let mut last = None;
+    while let Some(text) = texts.next().await {
+        match text {
+            Ok(text) => {
+                output::print_part(&text)?;
+                last = text.chars().next_back().or(last);
+            }
+            Err(error) => {
+                if last.is_some() {
+                    end(workspace, last)?;
+                }
+                return Err(error.into());
+            }
+        }
+    }
+    end(workspace, last)
+}
+
+/// Ends the answer whose last character this is.
+fn end(workspace: &Workspace, last: Option<char>) -> Result<(), Failure> {
+    match last {
+        None => workspace
+            .remark("the model said nothing", "`--json` prints the whole answer, tool calls included"),
+        Some('\n') => {}
+        Some(_) if output::is_terminal() => output::print_part("\n")?,
+        Some(_) => {}
+    }
+    Ok(())
+}
