@@ -27,6 +27,11 @@ impl Failure {
         Self::Told(Box::new(Diagnostic::new("usage", exit::Code::Usage, message)))
     }
 
+    /// The system does not let us.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::Told(Box::new(Diagnostic::new(Code::Store.as_str(), exit::Code::Failed, message)))
+    }
+
     /// What was asked for is not there.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::Told(Box::new(Diagnostic::new(Code::NotFound.as_str(), exit::Code::NotFound, message)))

@@ -1,15 +1,24 @@
 //! The workspace that a command works in: its root, its settings, whether the user trusts it, its prompts.
 
-use std::{env, ops::Deref, path::PathBuf, sync::Once};
+use std::{
+    env,
+    ops::Deref,
+    path::PathBuf,
+    sync::{Arc, Once},
+    time::Duration,
+};
 
-use hinagata::{Catalog, Engine, ROOT_VARIABLE, WorkspaceRoot};
-use hinagata_host::Opening;
+use hinagata::{Catalog, Engine, ROOT_VARIABLE, WorkspaceRoot, settings::Origin};
+use hinagata_host::{Opening, Patience};
 
 use crate::{
     diagnostic::{Diagnostic, Level},
     failure::Failure,
     output, paths, python,
 };
+
+/// Time of a render in a process that stays, unless the settings say otherwise.
+const DEADLINE: Duration = Duration::from_millis(500);
 
 /// Options that every command takes.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -60,6 +69,13 @@ impl Globals {
         globals
     }
 
+    /// The same with settings that those of the call win over.
+    pub(crate) fn below_settings(&self, more: impl IntoIterator<Item = String>) -> Self {
+        let mut globals = self.clone();
+        globals.settings = more.into_iter().chain(globals.settings).collect();
+        globals
+    }
+
     /// The same with the workspace that the environment and the current directory lead to.
     pub(crate) fn without_root(&self) -> Self {
         Self { root: None, ..self.clone() }
@@ -90,7 +106,20 @@ impl Deref for Workspace {
 impl Workspace {
     /// Opens the workspace and says on standard error what is odd about its settings.
     pub(crate) fn open(globals: &Globals) -> Result<Self, Failure> {
-        let workspace = Self::open_quietly(globals)?;
+        Self::open_as(globals, &globals.opening())
+    }
+
+    /// Opens the workspace for a process that stays.
+    pub(crate) fn open_resident(
+        globals: &Globals,
+        environment: Vec<(&'static str, String)>,
+    ) -> Result<Self, Failure> {
+        let opening = Opening { patience: Patience::Resident, environment, ..globals.opening() };
+        Self::open_as(globals, &opening)
+    }
+
+    fn open_as(globals: &Globals, opening: &Opening) -> Result<Self, Failure> {
+        let workspace = Self::open_quietly_as(globals, opening)?;
         workspace.check_store()?;
         let found = workspace.settings.diagnostics();
         let (untrusted, others): (Vec<_>, Vec<_>) =
@@ -122,7 +151,11 @@ impl Workspace {
 
     /// Opens the workspace; what is odd about its settings is left to the caller.
     pub(crate) fn open_quietly(globals: &Globals) -> Result<Self, Failure> {
-        let host = hinagata_host::Workspace::open(&globals.opening(), &current_directory())?;
+        Self::open_quietly_as(globals, &globals.opening())
+    }
+
+    fn open_quietly_as(globals: &Globals, opening: &Opening) -> Result<Self, Failure> {
+        let host = hinagata_host::Workspace::open(opening, &current_directory())?;
         Ok(Self { host, json: globals.json, told: Once::new() })
     }
 
@@ -136,6 +169,23 @@ impl Workspace {
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         self.tell_of_store();
         Ok(self.host.engine(python::pool(&self.settings, self.json))?)
+    }
+
+    /// The engine of a process that stays: its renders have a deadline unless the settings say otherwise.
+    pub(crate) fn resident_engine(&self) -> Result<Engine, Failure> {
+        self.tell_of_store();
+        let unset = self.settings.get("limits.deadline").is_none_or(|found| found.origin == Origin::Default);
+        let hooks = self.hooks(|options| {
+            options.listener = Some(Arc::new(|printed| {
+                tracing::info!(file = printed.file, stage = printed.stage, "{}", output::clean(printed.text));
+            }));
+        });
+        let engine = self.host.engine_with(hooks, |options| {
+            if unset {
+                options.limits.deadline = Some(DEADLINE);
+            }
+        });
+        Ok(engine?)
     }
 
     /// Tells once that the store does not answer.

@@ -29,6 +29,8 @@ pub struct Opening {
     pub settings: Vec<String>,
     /// How long the process lives.
     pub patience: Patience,
+    /// Variables that stand before those of the environment, where models look for theirs.
+    pub environment: Vec<(&'static str, String)>,
 }
 
 /// How a process waits for its store.
@@ -76,6 +78,7 @@ pub struct Workspace {
     patience: Patience,
     store: OnceLock<OpenStore>,
     llm: OnceLock<Llm>,
+    environment: Vec<(&'static str, String)>,
 }
 
 impl Workspace {
@@ -94,7 +97,19 @@ impl Workspace {
         let trust = trust(state.as_ref(), &root, settings_text.as_deref());
         let settings = Settings::resolve(&sources, trust.is_trusted())?;
         let (patience, store, llm) = (opening.patience, OnceLock::new(), OnceLock::new());
-        Ok(Self { root, settings, user_config, trust, settings_text, state, patience, store, llm })
+        let environment = opening.environment.clone();
+        Ok(Self {
+            root,
+            settings,
+            user_config,
+            trust,
+            settings_text,
+            state,
+            patience,
+            store,
+            llm,
+            environment,
+        })
     }
 
     /// Whether the settings lead to a store.
@@ -156,7 +171,10 @@ impl Workspace {
         if let Some(llm) = self.llm.get() {
             return Ok(llm.clone());
         }
-        let llm = Llm::new(&self.settings, |name| env::var_os(name))?;
+        let given = |name: &str| self.environment.iter().find(|(known, _)| *known == name);
+        let llm = Llm::new(&self.settings, |name| {
+            given(name).map(|(_, value)| value.into()).or_else(|| env::var_os(name))
+        })?;
         Ok(self.llm.get_or_init(|| llm).clone())
     }
 

@@ -53,7 +53,7 @@ pub use digest::{Digest, NoDigest};
 pub use engine::{
     Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, HIDDEN, Layer, Lost, Message, ReadAt,
     Rendered, RenderedBody, Request, SchemaProblem, Size, Times, Trace, TracedCall, TracedTemplate,
-    TracedUse, TracedVariable, TypeProblem, Validation, Warning, from_text,
+    TracedUse, TracedVariable, TypeProblem, Validation, Warning, WeakEngine, from_text,
 };
 pub use error::{Code, Error, Result};
 pub use hinagata_module as module;

@@ -7,6 +7,7 @@ mod config;
 mod doctor;
 mod explain;
 mod init;
+mod key;
 mod limits;
 mod list;
 mod man;
@@ -16,6 +17,7 @@ mod pack;
 mod render;
 mod render_file;
 mod resolve;
+mod serve;
 mod show;
 mod store;
 mod trust;
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Module(Box<module::Arguments>),
     Pack(pack::Arguments),
     Store(store::Arguments),
+    Serve(serve::Arguments),
+    Key(key::Arguments),
     RenderFile(Box<render_file::Arguments>),
     Vocab(vocab::Arguments),
     Config(config::Arguments),
@@ -59,6 +63,8 @@ impl Command {
             Self::Module(arguments) => module::run(&arguments, globals),
             Self::Pack(arguments) => pack::run(&arguments, globals),
             Self::Store(arguments) => store::run(&arguments, globals),
+            Self::Serve(arguments) => serve::run(&arguments, globals),
+            Self::Key(arguments) => key::run(&arguments, globals),
             Self::List(arguments) => list::run(&arguments, globals),
             Self::Show(arguments) => show::run(&arguments, globals),
             Self::Candidates(arguments) => candidates::run(&arguments, globals),

@@ -34,7 +34,7 @@ mod wait;
 use std::{
     fmt,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -85,6 +85,18 @@ use crate::{
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
+/// A way to an engine that does not keep it alive.
+#[derive(Clone)]
+pub struct WeakEngine(Weak<Inner>);
+
+impl WeakEngine {
+    /// The engine, while somebody else has it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Engine> {
+        self.0.upgrade().map(Engine)
+    }
+}
+
 struct Inner {
     options: EngineOptions,
     state: Option<StateDir>,
@@ -122,6 +134,12 @@ impl Engine {
         let loaded = load::Loaded::new(options.cached_templates);
         let (tools, changing) = (ArcSwapOption::empty(), Mutex::new(()));
         Self(Arc::new(Inner { options, state, ports, host, cache, tools, current, loaded, changing }))
+    }
+
+    /// A way to the engine that does not keep it alive.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakEngine {
+        WeakEngine(Arc::downgrade(&self.0))
     }
 
     /// The workspace root.

@@ -24,6 +24,7 @@ pub struct Request<'a> {
     pub(super) context: &'a Context,
     pub(super) undefined: Option<UndefinedMode>,
     pub(super) cancel: Option<Cancel>,
+    pub(super) unchecked: bool,
 }
 
 static NO_VARIABLES: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
@@ -33,7 +34,14 @@ impl<'a> Request<'a> {
     /// The prompt called `prompt`, however it is spelled, without variables.
     #[must_use]
     pub fn new(prompt: &'a str) -> Self {
-        Self { prompt, variables: &NO_VARIABLES, context: &NO_CONTEXT, undefined: None, cancel: None }
+        Self {
+            prompt,
+            variables: &NO_VARIABLES,
+            context: &NO_CONTEXT,
+            undefined: None,
+            cancel: None,
+            unchecked: false,
+        }
     }
 
     /// The same with the entries of a JSON object as variables; anything else has none.
@@ -63,6 +71,13 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn undefined(mut self, mode: UndefinedMode) -> Self {
         self.undefined = Some(mode);
+        self
+    }
+
+    /// The same without a look at whether the variables are what the prompt declares: what is missing is not there.
+    #[must_use]
+    pub fn unchecked(mut self) -> Self {
+        self.unchecked = true;
         self
     }
 

@@ -44,6 +44,12 @@ impl StorePrompt {
         }
     }
 
+    /// Whether it is one of several that an extension contributes.
+    #[must_use]
+    pub fn is_contributed(&self) -> bool {
+        self.place.is_some()
+    }
+
     /// What it declares.
     ///
     /// # Errors

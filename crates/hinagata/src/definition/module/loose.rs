@@ -41,8 +41,23 @@ impl LooseModules {
     /// # Errors
     /// Code `not_found` for a file that is not there; else as a prompt that is a module.
     pub fn read<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Self> {
-        let bodies: Vec<ModuleBody> =
-            files.into_iter().map(|file| read_one(file.as_ref())).collect::<Result<_>>()?;
+        Self::of_bodies(files.into_iter().map(|file| read_one(file.as_ref())).collect::<Result<_>>()?)
+    }
+
+    /// Reads modules as documents; they can use presets, and no files.
+    ///
+    /// # Errors
+    /// As a prompt that is a module.
+    pub fn of_documents<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Result<Self> {
+        let body = |(number, document): (usize, &Value)| {
+            let name = format!("module-{}.json", number + 1);
+            let text = (name.clone(), Arc::from(document.to_string()));
+            uses::read(&name, &text, &mut NoFiles).map(|(_, body)| body)
+        };
+        Self::of_bodies(documents.into_iter().enumerate().map(body).collect::<Result<_>>()?)
+    }
+
+    fn of_bodies(bodies: Vec<ModuleBody>) -> Result<Self> {
         let mut context = Parameters::default();
         for body in &bodies {
             uses::refuse_clashes(&context, &body.context)?;
@@ -150,6 +165,19 @@ impl ModuleFiles for Beside<'_> {
     fn module_file(&mut self, name: &str) -> Result<Option<(String, Arc<str>)>> {
         let shown = self.shown.join(name).display().to_string();
         Ok(self.directory.read(name, LARGEST_DOCUMENT)?.map(|read| (shown, read.text)))
+    }
+
+    fn preset_file(&mut self, _name: &str) -> Result<Option<(String, Arc<str>)>> {
+        Ok(None)
+    }
+}
+
+/// Only presets.
+struct NoFiles;
+
+impl ModuleFiles for NoFiles {
+    fn module_file(&mut self, _name: &str) -> Result<Option<(String, Arc<str>)>> {
+        Ok(None)
     }
 
     fn preset_file(&mut self, _name: &str) -> Result<Option<(String, Arc<str>)>> {

@@ -1,0 +1,57 @@
+//! `hina key`: a new key for the daemon.
+
+use hinagata::Digest;
+use hinagata_server::{Scope, new_secret};
+use serde_json::json;
+
+use crate::{
+    failure::Failure,
+    output::{self, Format},
+    workspace::Globals,
+};
+
+/// Make a key for the daemon
+///
+/// Prints the key, which is kept nowhere, and on standard error what belongs into hinagata.toml: its hash. With
+/// keys, the daemon serves nobody else.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Who gets it, as the audit log will call them
+    name: String,
+
+    /// What it allows; several times for several
+    #[arg(long = "scope", value_name = "SCOPE", default_values = ["read", "render"],
+        value_parser = Scope::ALL.map(Scope::as_str))]
+    scopes: Vec<String>,
+
+    /// The prompts that it is for, by id with * for anything; several times for several [default: all]
+    #[arg(long = "prompt", value_name = "PATTERN")]
+    prompts: Vec<String>,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina key ci
+  hina key editor --scope read --scope render --scope chat
+  hina key partner --prompt 'support.*'";
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let key = new_secret()?;
+    let hash = format!("sha256:{}", Digest::of(key.as_bytes()));
+    let Arguments { name, scopes, prompts } = arguments;
+    if Format::of(globals) == Format::Json {
+        return output::print_json(
+            &json!({"key": key, "hash": hash, "name": name, "scopes": scopes, "prompts": prompts}),
+        );
+    }
+    let list = |words: &[String]| json!(words).to_string().replace(',', ", ");
+    let mut table =
+        format!("[[keys]]\nname = {}\nhash = \"{hash}\"\nscopes = {}\n", json!(name), list(scopes));
+    if !prompts.is_empty() {
+        table.push_str(&format!("prompts = {}\n", list(prompts)));
+    }
+    output::talk(&format!(
+        "Add this to hinagata.toml, or to your own settings, and keep the key itself:\n\n{table}\n"
+    ));
+    output::print(&format!("{key}\n"))
+}

@@ -1,0 +1,180 @@
+//! `hina serve`: the daemon.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use hinagata_server::{Server, ServerOptions, example, old_config};
+use serde_json::json;
+use tracing_subscriber::EnvFilter;
+
+use crate::{
+    exit,
+    failure::Failure,
+    output::{self, Format},
+    workspace::{Globals, Workspace},
+};
+
+/// Serve the prompts over HTTP
+///
+/// Listens on this machine alone, on the embedded store, with the built-in prompts, unless the settings say
+/// otherwise. Reading and rendering need no key here; chatting and changing need the token that is made at the start.
+/// Ends on SIGTERM and Ctrl-C when all requests under way are answered.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Where to listen, as 127.0.0.1:8700; port 0 takes a free one [setting: server.listen]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+
+    /// The config.yaml of an older daemon [default: config.yaml or configs/config.yaml where there is one and no
+    /// hinagata.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina serve
+  hina serve --listen 127.0.0.1:0 --json
+  hina serve --set store.url=redis://127.0.0.1:6379
+  hina serve --config config.yaml
+
+GET /docs tells all routes, GET /openapi.json the same for programs.";
+
+/// Where an older daemon looks for its configuration.
+const OLD_CONFIGS: [&str; 2] = ["config.yaml", "configs/config.yaml"];
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let old = read_old(arguments, globals)?;
+    let mut settings = old.settings;
+    settings.extend(arguments.listen.as_ref().map(|address| format!("server.listen={address}")));
+    let workspace = Workspace::open_resident(&globals.below_settings(settings), old.environment)?;
+    start_log(&workspace)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
+    let runtime =
+        runtime.map_err(|error| Failure::failed(format!("no threads could be started: {error}")))?;
+    let served = runtime.block_on(serve(&workspace, globals));
+    // Renders that nobody waits for any more are not waited for here either.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
+    let server = Server::open(ServerOptions {
+        engine: workspace.resident_engine()?,
+        llm: workspace.llm()?,
+        store: workspace.store(),
+        settings: workspace.settings.clone(),
+        state: workspace.state.clone(),
+    })
+    .await?;
+    for warning in server.warnings() {
+        workspace.warn(&hinagata::Diagnostic::warning("daemon", warning.clone()));
+    }
+    let stop = signals()?;
+    tell(&server, globals)?;
+    server.run(stop).await;
+    if Format::of(globals) == Format::Text {
+        output::talk("stopped\n");
+    }
+    Ok(())
+}
+
+/// Says where it listens and what to try.
+fn tell(server: &Server, globals: &Globals) -> Result<(), Failure> {
+    let address = server.address();
+    if Format::of(globals) == Format::Json {
+        return output::print_json(&json!({
+            "listening": format!("http://{address}"),
+            "token_file": server.token_file(),
+        }));
+    }
+    output::print(&format!("listening on http://{address}\n"))?;
+    output::talk(&format!(
+        "\nTry it:\n\n{}\n\nPage:   http://{address}/#token={}\nRoutes: http://{address}/docs\nStop with Ctrl-C.\n",
+        indented(&example(address)),
+        server.token(),
+    ));
+    Ok(())
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Done when the process is asked to stop; asked again, it ends at once.
+fn signals() -> Result<impl Future<Output = ()>, Failure> {
+    let failed = |error: io::Error| Failure::failed(format!("signals cannot be waited for: {error}"));
+    #[cfg(unix)]
+    let mut terminate =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(failed)?;
+    #[cfg(unix)]
+    let mut interrupt =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt()).map_err(failed)?;
+    Ok(async move {
+        #[cfg(unix)]
+        {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tokio::spawn(async move {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+                std::process::exit(exit::Code::Failed as i32);
+            });
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = failed;
+            let _ = tokio::signal::ctrl_c().await;
+        }
+    })
+}
+
+/// Logs go to standard error, as much of them as the settings say.
+fn start_log(workspace: &Workspace) -> Result<(), Failure> {
+    let wanted = workspace.settings.text("server.log").unwrap_or("info");
+    let filter = EnvFilter::builder().parse(wanted).map_err(|error| {
+        Failure::usage(format!("`{wanted}`, the setting server.log, is no filter: {error}"))
+            .advise("one of error, warn, info, debug, trace")
+    })?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    // A second start in one process keeps the first log.
+    let _ = match workspace.settings.text("server.log_format") {
+        Some("json") => builder.json().try_init(),
+        _ => builder.with_ansi(anstream::stderr().is_terminal()).with_target(false).try_init(),
+    };
+    Ok(())
+}
+
+/// The configuration of an older daemon, where there is one.
+fn read_old(arguments: &Arguments, globals: &Globals) -> Result<old_config::OldConfig, Failure> {
+    let root = globals.root().path;
+    let read = |path: &Path| {
+        std::fs::read_to_string(path)
+            .map_err(|error| Failure::not_found(format!("{} cannot be read: {error}", path.display())))
+    };
+    if let Some(path) = &arguments.config {
+        return Ok(old_config::read(&path.display().to_string(), &read(path)?)?);
+    }
+    if root.join(hinagata::SETTINGS_FILE).exists() {
+        return Ok(old_config::OldConfig::default());
+    }
+    for name in OLD_CONFIGS {
+        let path = root.join(name);
+        if path.is_file() {
+            let text = read(&path)?;
+            if old_config::is_one(&text) {
+                if Format::of(globals) == Format::Text {
+                    output::talk(&format!("reading {name}\n"));
+                }
+                return Ok(old_config::read(name, &text)?);
+            }
+        }
+    }
+    Ok(old_config::OldConfig::default())
+}

@@ -1,0 +1,337 @@
+//! Who may do what: keys with scopes, and the token that is made at the start.
+//!
+//! A key is a long random text that only its owner has; the settings hold its SHA-256. It is looked for among all
+//! keys in constant time.
+
+use std::fmt;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use hinagata::{Digest, Error, Result};
+use serde_json::Value;
+use subtle::{Choice, ConstantTimeEq as _};
+
+/// What a key allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// Looking at prompts, environs, tools.
+    Read,
+    /// Rendering prompts.
+    Render,
+    /// Sending them to models.
+    Chat,
+    /// Changing the store and choices between prompts.
+    Write,
+    /// Packs, and everything else.
+    Admin,
+}
+
+impl Scope {
+    /// All scopes.
+    pub const ALL: [Self; 5] = [Self::Read, Self::Render, Self::Chat, Self::Write, Self::Admin];
+
+    /// The name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Render => "render",
+            Self::Chat => "chat",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Whether it needs no key on this machine.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Read | Self::Render)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A key of the settings.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Who has it.
+    pub name: String,
+    hash: String,
+    scopes: Vec<Scope>,
+    /// The ids of the prompts that it is for; all without.
+    prompts: Option<GlobSet>,
+    /// Requests in a second, where it has a limit of its own.
+    pub(crate) rate: Option<u32>,
+}
+
+impl Key {
+    fn allows(&self, scope: Scope) -> bool {
+        self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
+    }
+}
+
+/// Who sent a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Caller {
+    /// Somebody without a key.
+    Nobody,
+    /// Whoever started the daemon.
+    Owner,
+    /// Whoever has this key; its place in the settings.
+    Key(usize),
+}
+
+/// Everybody who may do something.
+pub(crate) struct Access {
+    keys: Vec<Key>,
+    token: Digest,
+    /// Whether reading and rendering need no key.
+    open: bool,
+}
+
+impl Access {
+    /// Those of `keys`, and whoever has `token`; without keys, reading and rendering are open.
+    pub(crate) fn new(keys: Vec<Key>, token: &str) -> Self {
+        let open = keys.is_empty();
+        Self { keys, token: Digest::of(token.as_bytes()), open }
+    }
+
+    /// Whether there are keys.
+    pub(crate) fn has_keys(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// Who presents `secret`; `None` when nobody is known by it.
+    pub(crate) fn who(&self, secret: Option<&str>) -> Option<Caller> {
+        let Some(secret) = secret else { return Some(Caller::Nobody) };
+        let hash = Digest::of(secret.as_bytes()).to_string();
+        let same = |known: &str| hash.as_bytes().ct_eq(known.as_bytes());
+        // All are compared, whichever it is.
+        let mut found = None;
+        for (place, key) in self.keys.iter().enumerate() {
+            let is_it: Choice = same(&key.hash);
+            if bool::from(is_it) {
+                found = Some(Caller::Key(place));
+            }
+        }
+        if bool::from(same(&self.token.to_string())) {
+            found = Some(Caller::Owner);
+        }
+        found
+    }
+
+    /// Whether the caller may do it.
+    pub(crate) fn allows(&self, caller: &Caller, scope: Scope) -> bool {
+        match caller {
+            Caller::Owner => true,
+            Caller::Nobody => self.open && scope.is_open(),
+            Caller::Key(place) => self.keys.get(*place).is_some_and(|key| key.allows(scope)),
+        }
+    }
+
+    /// Whether the prompt `id` is there for the caller.
+    pub(crate) fn sees(&self, caller: &Caller, id: &str) -> bool {
+        self.prompts_of(caller).is_none_or(|prompts| prompts.is_match(id))
+    }
+
+    /// Whether all prompts are there for the caller.
+    pub(crate) fn sees_all(&self, caller: &Caller) -> bool {
+        self.prompts_of(caller).is_none()
+    }
+
+    fn key(&self, caller: &Caller) -> Option<&Key> {
+        match caller {
+            Caller::Key(place) => self.keys.get(*place),
+            Caller::Nobody | Caller::Owner => None,
+        }
+    }
+
+    fn prompts_of(&self, caller: &Caller) -> Option<&GlobSet> {
+        self.key(caller)?.prompts.as_ref()
+    }
+
+    /// The limit of requests that the caller's key has for itself.
+    pub(crate) fn rate_of(&self, caller: &Caller) -> Option<u32> {
+        self.key(caller)?.rate
+    }
+
+    /// The caller in the audit log.
+    pub(crate) fn name<'a>(&'a self, caller: &Caller) -> &'a str {
+        match caller {
+            Caller::Nobody => "-",
+            Caller::Owner => "token",
+            Caller::Key(_) => self.key(caller).map_or("-", |key| &key.name),
+        }
+    }
+}
+
+/// Reads `[[keys]]`.
+pub(crate) fn read_keys(keys: Option<&Value>) -> Result<Vec<Key>> {
+    match keys {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(keys)) => {
+            let keys = keys.iter().enumerate().map(|(place, key)| read_key(place + 1, key));
+            let keys: Vec<Key> = keys.collect::<Result<_>>()?;
+            for (place, key) in keys.iter().enumerate() {
+                if keys[..place].iter().any(|other| other.name == key.name) {
+                    return Err(wrong(place + 1, &format!("another one is called `{}` too", key.name)));
+                }
+            }
+            Ok(keys)
+        }
+        Some(_) => Err(wrong(1, "they are written as `[[keys]]`")),
+    }
+}
+
+fn wrong(place: usize, problem: &str) -> Error {
+    Error::definition("settings", format!("key {place} of the settings cannot be used: {problem}"))
+        .with("setting", "keys")
+        .with_hint("`hina key NAME --scope read --scope render` makes a key and prints what belongs into hinagata.toml")
+}
+
+fn read_key(place: usize, key: &Value) -> Result<Key> {
+    let Some(fields) = key.as_object() else { return Err(wrong(place, "it is no table")) };
+    const KNOWN: [&str; 5] = ["name", "hash", "scopes", "prompts", "rate"];
+    if let Some(unknown) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+        let near = hinagata_value::near_names(unknown, KNOWN);
+        return Err(wrong(place, &format!("it has no `{unknown}`")).with_near(near));
+    }
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    let Some(name) = text("name").filter(|name| !name.is_empty()) else {
+        return Err(wrong(place, "it has no `name`"));
+    };
+    let hash = text("hash").map(|hash| hash.strip_prefix("sha256:").unwrap_or(hash).to_lowercase());
+    let Some(hash) = hash.filter(|hash| hash.parse::<Digest>().is_ok()) else {
+        return Err(wrong(place, "its `hash` is no SHA-256"));
+    };
+    let rate = match fields.get("rate") {
+        None => None,
+        Some(rate) => {
+            match rate.as_u64().and_then(|rate| u32::try_from(rate).ok()).filter(|rate| *rate > 0) {
+                Some(rate) => Some(rate),
+                None => return Err(wrong(place, "its `rate` is no number of requests")),
+            }
+        }
+    };
+    Ok(Key {
+        name: name.to_owned(),
+        hash,
+        scopes: scopes(place, fields.get("scopes"))?,
+        prompts: prompts(place, fields.get("prompts"))?,
+        rate,
+    })
+}
+
+fn texts(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
+}
+
+fn scopes(place: usize, value: Option<&Value>) -> Result<Vec<Scope>> {
+    let names = Scope::ALL.map(Scope::as_str);
+    let Some(words) = value.and_then(texts).filter(|words| !words.is_empty()) else {
+        return Err(wrong(place, &format!("its `scopes` are a list of {}", names.join(", "))));
+    };
+    let scope = |word: &str| {
+        Scope::ALL.into_iter().find(|scope| scope.as_str() == word).ok_or_else(|| {
+            wrong(place, &format!("there is no scope `{word}`"))
+                .with_near(hinagata_value::near_names(word, names))
+        })
+    };
+    words.into_iter().map(scope).collect()
+}
+
+fn prompts(place: usize, value: Option<&Value>) -> Result<Option<GlobSet>> {
+    let Some(value) = value else { return Ok(None) };
+    let Some(patterns) = texts(value) else {
+        return Err(wrong(place, "its `prompts` are a list of ids, with `*` for anything"));
+    };
+    let mut all = GlobSetBuilder::new();
+    for pattern in patterns {
+        let glob = GlobBuilder::new(pattern).build();
+        all.add(glob.map_err(|error| wrong(place, &format!("`{pattern}` is no pattern: {error}")))?);
+    }
+    let all = all.build().map_err(|error| wrong(place, &format!("its `prompts` are too many: {error}")))?;
+    Ok(Some(all))
+}
+
+/// A new key or token.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub fn new_secret() -> Result<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::new(hinagata::Code::Store, format!("there are no random bytes: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn access(keys: &Value) -> Access {
+        Access::new(read_keys(Some(keys)).expect("keys are well written"), "the-token")
+    }
+
+    fn hash(text: &str) -> String {
+        Digest::of(text.as_bytes()).to_string()
+    }
+
+    #[test]
+    fn without_keys_reading_and_rendering_are_open() {
+        let access = access(&json!([]));
+        let nobody = access.who(None).expect("is nobody");
+        let allowed: Vec<bool> = Scope::ALL.iter().map(|scope| access.allows(&nobody, *scope)).collect();
+        assert_eq!(allowed, [true, true, false, false, false]);
+        let owner = access.who(Some("the-token")).expect("is the owner");
+        assert!(Scope::ALL.iter().all(|scope| access.allows(&owner, *scope)));
+        assert!(access.who(Some("another")).is_none());
+    }
+
+    #[test]
+    fn a_key_allows_its_scopes_and_sees_its_prompts() {
+        let access = access(&json!([
+            {"name": "a", "hash": format!("sha256:{}", hash("ka")), "scopes": ["render"], "prompts": ["team.*", "one"]},
+            {"name": "b", "hash": hash("kb").to_uppercase(), "scopes": ["admin"]},
+        ]));
+        let a = access.who(Some("ka")).expect("is known");
+        assert!(access.allows(&a, Scope::Render) && !access.allows(&a, Scope::Read));
+        assert!(access.sees(&a, "team.x") && access.sees(&a, "one") && !access.sees(&a, "other"));
+        let b = access.who(Some("kb")).expect("is known");
+        assert!(Scope::ALL.iter().all(|scope| access.allows(&b, *scope)) && access.sees_all(&b));
+        let nobody = access.who(None).expect("is nobody");
+        assert!(!access.allows(&nobody, Scope::Read), "with keys, nothing is open");
+        assert_eq!((access.name(&a), access.name(&nobody)), ("a", "-"));
+    }
+
+    #[test]
+    fn wrong_keys_are_told() {
+        let hash = hash("k");
+        for (key, told) in [
+            (json!("x"), "is no table"),
+            (json!({"hash": hash, "scopes": ["read"]}), "no `name`"),
+            (json!({"name": "a", "hash": "12", "scopes": ["read"]}), "no SHA-256"),
+            (json!({"name": "a", "hash": hash, "scopes": ["raed"]}), "no scope `raed`"),
+            (json!({"name": "a", "hash": hash, "scopes": []}), "`scopes` are a list"),
+            (json!({"name": "a", "hash": hash, "scope": ["read"]}), "no `scope`"),
+            (json!({"name": "a", "hash": hash, "scopes": ["read"], "prompts": ["[a"]}), "no pattern"),
+            (json!({"name": "a", "hash": hash, "scopes": ["read"], "rate": 0}), "`rate`"),
+        ] {
+            let error = read_keys(Some(&json!([key]))).expect_err(told);
+            assert!(error.message().contains(told), "{error}");
+        }
+        let twice = json!({"name": "a", "hash": hash, "scopes": ["read"]});
+        assert!(read_keys(Some(&json!([twice, twice]))).is_err());
+    }
+
+    #[test]
+    fn secrets_are_long_and_never_the_same() {
+        let (one, other) = (new_secret().expect("random"), new_secret().expect("random"));
+        assert!(one.len() == 64 && one != other);
+    }
+}

@@ -1,0 +1,166 @@
+//! The audit log: who rendered, chatted, approved, changed what. JSON lines, without values of variables.
+//!
+//! A thread of its own writes it: no request waits for the disk. When the disk is that slow that lines pile up, lines
+//! are counted as lost in the metrics rather than kept in memory without end.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    thread::JoinHandle,
+    time::SystemTime,
+};
+
+use hinagata::{Code, Error, Result, utc};
+use serde_json::{Value, json};
+
+/// Lines that wait at most.
+const WAITING: usize = 65_536;
+
+/// Size at which a file is put aside; one older file is kept.
+const LARGEST: u64 = 64 << 20;
+
+/// One line.
+pub(crate) struct Entry<'e> {
+    pub(crate) who: &'e str,
+    pub(crate) from: String,
+    pub(crate) method: &'e str,
+    pub(crate) route: &'e str,
+    /// What the path names, such as the prompt.
+    pub(crate) names: Value,
+    pub(crate) status: u16,
+    pub(crate) micros: u64,
+}
+
+/// The log; dropping it writes what is left.
+pub(crate) struct Audit {
+    lines: Option<SyncSender<String>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Audit {
+    /// Nothing is written.
+    pub(crate) fn off() -> Self {
+        Self { lines: None, writer: None }
+    }
+
+    /// Lines are added to the file at `path`.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let failed = |error: io::Error| {
+            Error::new(Code::Store, format!("the audit log {} cannot be written: {error}", path.display()))
+                .with_hint("the setting `server.audit` says where it is; `off` keeps none")
+        };
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).map_err(failed)?;
+        }
+        let file = LogFile::open(path.to_owned()).map_err(failed)?;
+        let (lines, queue) = sync_channel(WAITING);
+        let writer = std::thread::Builder::new().name("hinagata-audit".to_owned());
+        let writer = writer.spawn(move || write(file, &queue)).map_err(failed)?;
+        Ok(Self { lines: Some(lines), writer: Some(writer) })
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Adds a line.
+    pub(crate) fn add(&self, entry: &Entry<'_>) {
+        let Some(lines) = &self.lines else { return };
+        let line = json!({
+            "time": utc(SystemTime::now()),
+            "who": entry.who,
+            "from": entry.from,
+            "did": format!("{} {}", entry.method, entry.route),
+            "names": entry.names,
+            "status": entry.status,
+            "microseconds": entry.micros,
+        });
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.try_send(line.to_string()) {
+            metrics::counter!("hinagata_audit_lost_total").increment(1);
+        }
+    }
+}
+
+impl Drop for Audit {
+    fn drop(&mut self) {
+        self.lines = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+/// Writes line after line, everything that is there in one go.
+fn write(mut file: LogFile, lines: &Receiver<String>) {
+    let mut buffer = Vec::new();
+    while let Ok(first) = lines.recv() {
+        buffer.clear();
+        for line in std::iter::once(first).chain(lines.try_iter().take(1_000)) {
+            buffer.extend_from_slice(line.as_bytes());
+            buffer.push(b'\n');
+        }
+        if let Err(error) = file.write(&buffer) {
+            metrics::counter!("hinagata_audit_lost_total").increment(1);
+            tracing::error!(%error, "the audit log cannot be written");
+        }
+    }
+}
+
+struct LogFile {
+    path: PathBuf,
+    file: File,
+    size: u64,
+}
+
+impl LogFile {
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&path)?;
+        let size = file.metadata()?.len();
+        Ok(Self { path, file, size })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.size > LARGEST {
+            std::fs::rename(&self.path, self.path.with_extension("old.jsonl"))?;
+            *self = Self::open(self.path.clone())?;
+        }
+        self.file.write_all(bytes)?;
+        self.size += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_there_when_the_log_is_closed() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("deep/audit.jsonl");
+        let audit = Audit::open(&path).expect("opens");
+        for number in 0..3 {
+            audit.add(&Entry {
+                who: "me",
+                from: "127.0.0.1".to_owned(),
+                method: "POST",
+                route: "/api/render/prompts/{id}",
+                names: json!({"id": format!("p{number}\n")}),
+                status: 200,
+                micros: 5,
+            });
+        }
+        drop(audit);
+        let text = std::fs::read_to_string(&path).expect("is there");
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
+        assert_eq!(lines.len(), 3, "a name cannot forge a line");
+        assert_eq!((&lines[1]["names"]["id"], &lines[1]["who"]), (&json!("p1\n"), &json!("me")));
+    }
+}

@@ -1,0 +1,91 @@
+//! Pages for people: what to try, and the description of all routes.
+
+use std::{fmt::Write as _, net::SocketAddr};
+
+use crate::routes::{ROUTES, Route};
+
+const STYLE: &str = "\
+:root{color-scheme:light dark;--line:color-mix(in srgb,currentColor 18%,transparent)}\
+body{font:16px/1.55 system-ui,sans-serif;max-width:56rem;margin:2.5rem auto;padding:0 1rem}\
+h1{font-size:1.6rem;margin:0 0 .2rem}h2{font-size:1.1rem;margin:2.2rem 0 .4rem;text-transform:capitalize}\
+code,pre{font:14px/1.5 ui-monospace,monospace}pre{padding:.8rem 1rem;border:1px solid var(--line);\
+border-radius:.5rem;overflow-x:auto}table{border-collapse:collapse;width:100%}\
+td,th{padding:.4rem .8rem .4rem 0;border-top:1px solid var(--line);vertical-align:top;text-align:left}\
+th{font-weight:600}.m{font-weight:600;white-space:nowrap}.s{opacity:.7;font-size:.9em}\
+details{margin:.2rem 0}ul{margin:.2rem 0;padding-left:1.2rem}";
+
+/// The page that a browser sees first.
+pub(crate) fn start(address: SocketAddr) -> String {
+    page(
+        "Hinagata",
+        &format!(
+            "<h1>Hinagata runs</h1><p>Prompts over HTTP. Try one:</p><pre>{}</pre>\
+             <ul><li><a href=\"/docs\">All routes</a>, <a href=\"/openapi.json\">as OpenAPI</a></li>\
+             <li><a href=\"/api/prompts?view=full\">The prompts there are</a></li>\
+             <li><a href=\"/readyz\">Health</a>, <a href=\"/metrics\">metrics</a></li></ul>",
+            escaped(&example(address)),
+        ),
+    )
+}
+
+/// A call that works on every new machine.
+#[must_use]
+pub fn example(address: SocketAddr) -> String {
+    format!(
+        "curl -s http://{address}/api/render/prompts/general_system \\\n     -H 'content-type: application/json' \\\n     \
+         -d '{{\"variables\": {{\"agent_name\": \"Rumi\"}}}}'"
+    )
+}
+
+/// The description of all routes.
+pub(crate) fn reference() -> String {
+    let mut body = String::from(
+        "<h1>Routes</h1><p>The same as <a href=\"/openapi.json\">OpenAPI</a>. A key goes into \
+         <code>Authorization: Bearer KEY</code>; what it must allow stands beside each route.</p>",
+    );
+    let mut tags: Vec<&str> = Vec::new();
+    for route in ROUTES {
+        if !tags.contains(&route.tag) {
+            tags.push(route.tag);
+        }
+    }
+    for tag in tags {
+        let _ = write!(body, "<h2>{tag}</h2><table><tr><th>route</th><th>what</th><th>needs</th></tr>");
+        for route in ROUTES.iter().filter(|route| route.tag == tag) {
+            row(&mut body, route);
+        }
+        body.push_str("</table>");
+    }
+    page("Routes of Hinagata", &body)
+}
+
+fn row(body: &mut String, route: &Route) {
+    let needs = route.scope.map_or("nothing", crate::access::Scope::as_str);
+    let _ = write!(
+        body,
+        "<tr><td><span class=m>{}</span> <code>{}</code></td><td>{}",
+        route.method,
+        route.path,
+        escaped(route.summary)
+    );
+    if !route.query.is_empty() {
+        body.push_str("<details><summary class=s>query</summary><ul>");
+        for (name, meaning) in route.query {
+            let _ = write!(body, "<li><code>{name}</code>: {}</li>", escaped(meaning));
+        }
+        body.push_str("</ul></details>");
+    }
+    let _ = write!(body, "</td><td class=s>{needs}</td></tr>");
+}
+
+fn page(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html><html lang=en><meta charset=utf-8>\
+         <meta name=viewport content=\"width=device-width,initial-scale=1\">\
+         <title>{title}</title><style>{STYLE}</style><main>{body}</main></html>"
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

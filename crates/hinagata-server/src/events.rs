@@ -1,0 +1,117 @@
+//! Changes of the workspace and of the store, told to whoever listens.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hinagata::{Catalog, definition::Definition, store::StoreKind, store::StoreSnapshot};
+use tokio::sync::broadcast;
+
+/// Changes that a slow listener can be behind.
+const WAITING: usize = 256;
+
+/// What changed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Change {
+    /// Prompts came, went, or say something else.
+    Prompts { added: Vec<String>, removed: Vec<String>, changed: Vec<String> },
+    /// Documents of the store.
+    Store { kinds: Vec<StoreKind> },
+    /// The store went away or came back.
+    Outage { up: bool },
+}
+
+/// Tells of changes.
+#[derive(Clone)]
+pub(crate) struct Events(Arc<Inner>);
+
+struct Inner {
+    sender: Mutex<Option<broadcast::Sender<Arc<Change>>>>,
+    prompts: Mutex<BTreeMap<String, Option<Arc<Definition>>>>,
+    store: Mutex<Option<Arc<StoreSnapshot>>>,
+}
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        let (sender, _) = broadcast::channel(WAITING);
+        Self(Arc::new(Inner {
+            sender: Mutex::new(Some(sender)),
+            prompts: Mutex::default(),
+            store: Mutex::default(),
+        }))
+    }
+
+    /// What changes from now on; `None` when the daemon stops.
+    pub(crate) fn listen(&self) -> Option<broadcast::Receiver<Arc<Change>>> {
+        self.0
+            .sender
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+            .map(broadcast::Sender::subscribe)
+    }
+
+    /// Ends all streams.
+    pub(crate) fn close(&self) {
+        self.0.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn tell(&self, change: Change) {
+        if let Some(sender) = &*self.0.sender.lock().unwrap_or_else(PoisonError::into_inner) {
+            // Without listeners nobody needs to know.
+            let _ = sender.send(Arc::new(change));
+        }
+    }
+
+    /// Tells what is different in `catalog`.
+    pub(crate) fn catalog(&self, catalog: &Catalog) {
+        let now: BTreeMap<String, Option<Arc<Definition>>> = catalog
+            .list()
+            .into_iter()
+            .map(|listing| (listing.id.as_str().to_owned(), listing.definition.ok()))
+            .collect();
+        let before = std::mem::replace(
+            &mut *self.0.prompts.lock().unwrap_or_else(PoisonError::into_inner),
+            now.clone(),
+        );
+        let (added, kept): (Vec<_>, Vec<_>) = now.iter().partition(|(id, _)| !before.contains_key(*id));
+        let is_same = |one: &Option<Arc<Definition>>, other: &Option<Arc<Definition>>| match (one, other) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.files == other.files,
+            (one, other) => one.is_none() == other.is_none(),
+        };
+        let changed = kept.into_iter().filter(|(id, now)| !is_same(now, &before[*id]));
+        let change = Change::Prompts {
+            added: added.into_iter().map(|(id, _)| id.clone()).collect(),
+            changed: changed.map(|(id, _)| id.clone()).collect(),
+            removed: before.keys().filter(|id| !now.contains_key(*id)).cloned().collect(),
+        };
+        if !matches!(&change, Change::Prompts { added, removed, changed } if added.is_empty() && removed.is_empty() && changed.is_empty())
+        {
+            self.tell(change);
+        }
+    }
+
+    /// Remembers the state from which changes are counted.
+    pub(crate) fn start(&self, catalog: &Catalog, store: Option<Arc<StoreSnapshot>>) {
+        self.catalog(catalog);
+        *self.0.store.lock().unwrap_or_else(PoisonError::into_inner) = store;
+    }
+
+    /// Tells what is different in `store`; whether prompts may be.
+    pub(crate) fn store(&self, store: &Arc<StoreSnapshot>) -> bool {
+        let before = self.0.store.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(store));
+        let is_same = |kind: StoreKind| {
+            before.as_ref().is_some_and(|before| Arc::ptr_eq(before.of(kind), store.of(kind)))
+        };
+        let kinds: Vec<StoreKind> = StoreKind::ALL.into_iter().filter(|kind| !is_same(*kind)).collect();
+        if before.as_ref().is_some_and(|before| before.health.is_up() != store.health.is_up()) {
+            self.tell(Change::Outage { up: store.health.is_up() });
+        }
+        let prompts = kinds.iter().any(|kind| matches!(kind, StoreKind::Extension | StoreKind::Template));
+        if !kinds.is_empty() {
+            self.tell(Change::Store { kinds });
+        }
+        prompts
+    }
+}

@@ -1,0 +1,158 @@
+//! Connections: taken as far as there is room for them, and brought to an end without losing a request.
+
+use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use axum::{Router, body::Body};
+use hyper::{
+    Request,
+    body::Incoming,
+    server::conn::http1,
+    service::{HttpService, service_fn},
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
+};
+use tower_service::Service as _;
+
+use crate::{gate::Peer, state::App};
+
+/// How long to wait before trying again when the system has no more sockets.
+const NO_SOCKETS: Duration = Duration::from_millis(50);
+
+/// Answers connections until `stop` is done, and then those that are left.
+pub(crate) async fn serve(
+    app: &Arc<App>,
+    listener: TcpListener,
+    router: Router,
+    stop: impl Future<Output = ()>,
+) {
+    let room = Arc::new(Semaphore::new(app.settings.max_connections));
+    let (end, ending) = watch::channel(false);
+    // Whoever holds the sender is still at work.
+    let (working, mut finished) = mpsc::channel::<()>(1);
+    let connections = Connections { app: Arc::clone(app), router, ending, working };
+    let take = async {
+        loop {
+            let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+            match listener.accept().await {
+                Ok((stream, peer)) => connections.answer(stream, Peer(peer), Some(permit)),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be taken");
+                    tokio::time::sleep(NO_SOCKETS).await;
+                }
+            }
+        }
+    };
+    // Whoever sends on an open connection in this moment still gets an answer, and is told to come back elsewhere:
+    // answers say `connection: close` from here on, and new connections are taken for a while.
+    let stopped = async {
+        stop.await;
+        app.stop();
+        tokio::time::sleep(app.settings.linger).await;
+    };
+    tokio::select! {
+        () = take => {}
+        () = stopped => {}
+    }
+    for (stream, peer) in last_ones(listener) {
+        connections.answer(stream, Peer(peer), None);
+    }
+    drop(connections);
+    let _ = end.send(true);
+    if tokio::time::timeout(app.settings.stop_timeout, finished.recv()).await.is_err() {
+        tracing::warn!("requests were still under way when the time to stop was up");
+    }
+}
+
+/// Closes the door, and gives those who are through it and were not seen yet: they have sent their request already,
+/// and closing alone would reset them.
+fn last_ones(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
+    shut(&listener);
+    let Ok(listener) = listener.into_std() else { return Vec::new() };
+    let mut last = Vec::new();
+    while let Ok((stream, peer)) = listener.accept() {
+        let stream = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
+        last.extend(stream.map(|stream| (stream, peer)));
+    }
+    last
+}
+
+/// Lets nobody new in, while those who are in stay: a filter that takes no packet. Whoever knocks now is refused when
+/// the listener is gone. Elsewhere than on Linux a connection in these microseconds is reset.
+fn shut(listener: &TcpListener) {
+    #[cfg(target_os = "linux")]
+    {
+        /// The instruction of the filter's machine that ends it with the number of bytes to take.
+        const RETURN: u16 = 6;
+        let nothing = socket2::SockFilter::new(RETURN, 0, 0, 0);
+        if let Err(error) = socket2::SockRef::from(listener).attach_filter(&[nothing]) {
+            tracing::debug!(%error, "the door cannot be shut before it is closed");
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = listener;
+}
+
+/// What every connection needs.
+struct Connections {
+    app: Arc<App>,
+    router: Router,
+    ending: watch::Receiver<bool>,
+    working: mpsc::Sender<()>,
+}
+
+impl Connections {
+    /// Answers the requests of a connection on a task of its own.
+    fn answer(&self, stream: TcpStream, peer: Peer, permit: Option<OwnedSemaphorePermit>) {
+        // Answers are written whole: nothing is gained by waiting for more.
+        let _ = stream.set_nodelay(true);
+        let (asked, has_asked) = watch::channel(false);
+        let router = self.router.clone();
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            if !*asked.borrow() {
+                asked.send_replace(true);
+            }
+            request.extensions_mut().insert(peer);
+            router.clone().call(request.map(Body::new))
+        });
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(self.app.settings.header_timeout);
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        let (ending, working, linger) = (self.ending.clone(), self.working.clone(), self.app.settings.linger);
+        tokio::spawn(async move {
+            if let Err(error) = until_end(connection, ending, has_asked, linger).await {
+                tracing::debug!(%error, "a connection ended early");
+            }
+            drop((permit, working));
+        });
+    }
+}
+
+/// Answers until the other side leaves or the daemon ends. Whoever came in the last moment and did not ask yet is
+/// waited for a little: their request is on its way.
+async fn until_end<I, S>(
+    connection: http1::Connection<I, S>,
+    mut ending: watch::Receiver<bool>,
+    mut has_asked: watch::Receiver<bool>,
+    linger: Duration,
+) -> hyper::Result<()>
+where
+    I: hyper::rt::Read + hyper::rt::Write + Unpin,
+    S: HttpService<Incoming, ResBody = Body>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut connection = pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => return ended,
+        _ = ending.wait_for(|ending| *ending) => {}
+    }
+    tokio::select! {
+        ended = connection.as_mut() => return ended,
+        _ = has_asked.wait_for(|asked| *asked) => {}
+        () = tokio::time::sleep(linger) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    connection.await
+}

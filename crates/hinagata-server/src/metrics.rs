@@ -1,0 +1,85 @@
+//! What the daemon counts, as Prometheus reads it.
+
+use std::{sync::OnceLock, time::Duration};
+
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+/// Upper bounds of the times of requests, in seconds.
+const TIMES: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 2.5, 10.0];
+
+/// The counters of this process: libraries count into them too.
+pub(crate) struct Metrics(Option<PrometheusHandle>);
+
+impl Metrics {
+    /// Those of the process, installed when they are first asked for. A process that counts elsewhere keeps doing so.
+    pub(crate) fn new() -> Self {
+        static INSTALLED: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+        let install = || {
+            let times = Matcher::Full("hinagata_request_seconds".to_owned());
+            let builder = PrometheusBuilder::new().set_buckets_for_metric(times, &TIMES).ok()?;
+            let handle = builder.install_recorder().ok()?;
+            metrics::describe_counter!("hinagata_requests_total", "requests by route and status");
+            metrics::describe_histogram!(
+                "hinagata_request_seconds",
+                metrics::Unit::Seconds,
+                "time until a request was answered"
+            );
+            metrics::describe_counter!(
+                "hinagata_refused_total",
+                "requests refused before they were looked at"
+            );
+            Some(handle)
+        };
+        Self(INSTALLED.get_or_init(install).clone())
+    }
+
+    /// Counts an answered request.
+    pub(crate) fn answered(method: &'static str, route: &'static str, status: u16, time: Duration) {
+        let status = STATUSES.iter().find(|(number, _)| *number == status).map_or("other", |(_, name)| *name);
+        metrics::counter!("hinagata_requests_total", "method" => method, "route" => route, "status" => status)
+            .increment(1);
+        metrics::histogram!("hinagata_request_seconds", "method" => method, "route" => route)
+            .record(time.as_secs_f64());
+    }
+
+    /// Counts a request that was refused.
+    pub(crate) fn refused(why: &'static str) {
+        metrics::counter!("hinagata_refused_total", "why" => why).increment(1);
+    }
+
+    /// Everything as text.
+    pub(crate) fn text(&self) -> String {
+        self.0.as_ref().map(PrometheusHandle::render).unwrap_or_default()
+    }
+
+    /// Keeps what was recorded small; to be called now and then.
+    pub(crate) fn tidy(&self) {
+        if let Some(handle) = &self.0 {
+            handle.run_upkeep();
+        }
+    }
+}
+
+/// The statuses there are, as labels that need no copy.
+const STATUSES: [(u16, &str); 20] = [
+    (200, "200"),
+    (201, "201"),
+    (204, "204"),
+    (304, "304"),
+    (400, "400"),
+    (401, "401"),
+    (403, "403"),
+    (404, "404"),
+    (405, "405"),
+    (408, "408"),
+    (409, "409"),
+    (413, "413"),
+    (415, "415"),
+    (422, "422"),
+    (429, "429"),
+    (499, "499"),
+    (500, "500"),
+    (502, "502"),
+    (503, "503"),
+    (504, "504"),
+];

@@ -1,0 +1,147 @@
+//! `config.yaml` of the daemon that the second dialect is of: read as settings of ours.
+
+use hinagata::{Error, Result};
+use serde::Deserialize;
+
+/// What it says, as far as we have a place for it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct OldConfig {
+    /// Settings as `section.key=value`.
+    pub settings: Vec<String>,
+    /// Variables of the environment that it stands for.
+    pub environment: Vec<(&'static str, String)>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Document {
+    server: Server,
+    logger: Logger,
+    redis: Redis,
+    llm: Llm,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Server {
+    listen_addr: String,
+    debug: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Logger {
+    level: String,
+    format: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Redis {
+    addr: String,
+    password: String,
+    db: u32,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Llm {
+    api_key: String,
+    api_base: String,
+}
+
+/// Reads the text of the file `name`.
+///
+/// # Errors
+/// Code `definition` when it is no YAML, or holds something else than it should.
+pub fn read(name: &str, text: &str) -> Result<OldConfig> {
+    let document: Document = serde_saphyr::from_str(text).map_err(|error| {
+        let told = error.to_string();
+        let line = told.lines().next().unwrap_or_default();
+        Error::definition("settings", format!("{name} cannot be read: {line}"))
+            .with_hint("it is the `config.yaml` of the older daemon: server, logger, redis, refresh, llm")
+    })?;
+    let Document { server, logger, redis, llm } = document;
+    let mut config = OldConfig::default();
+    let mut set = |name: &str, value: &str| {
+        if !value.is_empty() {
+            config.settings.push(format!("{name}={value}"));
+        }
+    };
+    set("server.listen", &server.listen_addr);
+    let level = match logger.level.to_lowercase().as_str() {
+        "" if server.debug => "debug".to_owned(),
+        "panic" | "fatal" => "error".to_owned(),
+        "warning" => "warn".to_owned(),
+        other => other.to_owned(),
+    };
+    set("server.log", &level);
+    set("server.log_format", if logger.format == "json" { "json" } else { "" });
+    if !redis.addr.is_empty() {
+        let login = match redis.password.as_str() {
+            "" => String::new(),
+            password => format!(":{}@", crate::query::encoded(password)),
+        };
+        set("store.url", &format!("redis://{login}{}/{}", redis.addr, redis.db));
+    }
+    if !llm.api_base.is_empty() {
+        config.environment.push(("OPENAI_BASE_URL", llm.api_base));
+    }
+    if !llm.api_key.is_empty() {
+        config.environment.push(("OPENAI_API_KEY", llm.api_key));
+    }
+    Ok(config)
+}
+
+/// Whether a YAML file is one of those, and not of some other program.
+#[must_use]
+pub fn is_one(text: &str) -> bool {
+    let starts = |name: &str| text.lines().any(|line| line.starts_with(name));
+    starts("redis:") && starts("server:") && text.contains("listen_addr:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: &str = "\
+app_name: \"ai-prompt-shell\"
+env: dev
+server:
+  listen_addr: \":8080\"
+  debug: true
+logger:
+  level: \"warning\"
+  format: \"text\"
+  output: \"stdout\"
+redis:
+  addr: \"127.0.0.1:6379\"
+  password: \"p@ss\"
+  db: 2
+refresh:
+  tool: \"5m\"
+llm:
+  api_key: \"k\"
+  api_base: \"http://127.0.0.1:1/v1\"
+";
+
+    #[test]
+    fn everything_that_has_a_place_is_taken() {
+        assert!(is_one(CONFIG) && !is_one("server:\n  port: 1\n"));
+        let config = read("config.yaml", CONFIG).expect("can be read");
+        assert_eq!(
+            config.settings,
+            ["server.listen=:8080", "server.log=warn", "store.url=redis://:p%40ss@127.0.0.1:6379/2"]
+        );
+        assert_eq!(
+            config.environment,
+            [("OPENAI_BASE_URL", "http://127.0.0.1:1/v1".to_owned()), ("OPENAI_API_KEY", "k".to_owned())]
+        );
+    }
+
+    #[test]
+    fn what_is_no_such_file_is_told() {
+        let error = read("config.yaml", "server: [").expect_err("is no YAML");
+        assert!(error.message().starts_with("config.yaml cannot be read"), "{error}");
+    }
+}

@@ -1,0 +1,206 @@
+//! The description of all routes, made of the table of routes: an OpenAPI document.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    access::Scope,
+    routes::{Dialect, ROUTES, Route},
+};
+
+/// The document.
+pub(crate) fn document() -> &'static Value {
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(make);
+    &DOCUMENT
+}
+
+fn make() -> Value {
+    let mut paths = Map::new();
+    for route in ROUTES {
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.to_lowercase()] = operation(route);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Hinagata",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Prompts as a service: find them, fill them, send them to a model.",
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"key": []}, {}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas(),
+            "securitySchemes": {"key": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "a key of the settings, or the token that is made at the start",
+            }},
+        },
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let mut operation = json!({
+        "operationId": operation_id(route),
+        "summary": route.summary,
+        "tags": [route.tag],
+        "responses": responses(route),
+    });
+    let parameters: Vec<Value> = path_parameters(route.path).chain(query_parameters(route)).collect();
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if let Some((schema, required)) = route.body {
+        let media = if schema == "Archive" { "application/octet-stream" } else { "application/json" };
+        operation["requestBody"] =
+            json!({"required": required, "content": {media: {"schema": reference(schema)}}});
+    }
+    match route.scope {
+        None => operation["security"] = json!([{}]),
+        Some(scope) => {
+            operation["x-scope"] = scope.as_str().into();
+            let needs = match scope.is_open() {
+                true => json!([{"key": []}, {}]),
+                false => json!([{"key": []}]),
+            };
+            operation["security"] = needs;
+        }
+    }
+    operation
+}
+
+/// A name for programs, such as `post_api_render_prompts_id`.
+fn operation_id(route: &Route) -> String {
+    let path: String = route.path.chars().filter(|c| !matches!(c, '{' | '}')).collect();
+    let words: Vec<&str> = path.split(['/', '.']).filter(|word| !word.is_empty()).collect();
+    let words = if words.is_empty() { "start".to_owned() } else { words.join("_") };
+    format!("{}_{words}", route.method.to_lowercase())
+}
+
+fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
+    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    names.map(|name| {
+        let meaning = match name {
+            "pack" => "the pack",
+            _ => "the id, in any spelling",
+        };
+        json!({
+            "name": name, "in": "path", "required": true, "description": meaning,
+            "schema": {"type": "string", "minLength": 1},
+        })
+    })
+}
+
+fn query_parameters(route: &Route) -> impl Iterator<Item = Value> {
+    route.query.iter().map(|(name, meaning)| {
+        let schema = match *name {
+            "limit" => json!({"type": "integer", "minimum": 1, "maximum": 10_000}),
+            "view" => json!({"type": "string", "enum": ["ids", "full"]}),
+            "replace" => json!({"type": "boolean"}),
+            "tag" => json!({"type": "array", "items": {"type": "string"}}),
+            "cursor" => json!({"type": "string", "pattern": "^([0-9a-f]{2})*$"}),
+            _ => json!({"type": "string"}),
+        };
+        json!({"name": name, "in": "query", "required": false, "description": meaning, "schema": schema})
+    })
+}
+
+fn responses(route: &Route) -> Value {
+    let mut all = Map::new();
+    for gives in route.gives {
+        let answer =
+            all.entry(gives.status.to_string()).or_insert_with(|| json!({"description": gives.meaning}));
+        if !gives.media.is_empty() {
+            answer["content"][gives.media] = json!({"schema": reference(gives.schema)});
+        }
+    }
+    for (status, meaning) in failures(route) {
+        let mut content = Map::new();
+        if route.dialect != Dialect::Second {
+            content.insert("application/problem+json".to_owned(), json!({"schema": reference("Problem")}));
+        }
+        if route.dialect != Dialect::Ours {
+            content.insert("application/json".to_owned(), json!({"schema": reference("OldProblem")}));
+        }
+        all.entry(status.to_string()).or_insert_with(|| json!({"description": meaning, "content": content}));
+    }
+    Value::Object(all)
+}
+
+/// How a request can fail.
+fn failures(route: &Route) -> Vec<(u16, &'static str)> {
+    let Some(scope) = route.scope else { return vec![(503, "not now")] };
+    let mut all = vec![
+        (400, "the request cannot be followed"),
+        (401, "a key is needed, or this one is not known"),
+        (403, "the key does not allow this, or the caller may not call from there"),
+        (429, "too many requests"),
+        (503, "not now: overload, a time limit, or the store is away"),
+    ];
+    if route.path.contains('{') {
+        all.push((404, "there is no such thing"));
+        all.push((409, "several are called that, or it is there already"));
+    }
+    if route.body.is_some() {
+        all.push((413, "the body is too large"));
+    }
+    if route.path == "/api/packs" {
+        all.push((409, "there is a pack of that name already"));
+    }
+    if scope != Scope::Read || route.path.contains('{') {
+        all.push((500, "it failed while it ran, or something is written wrongly"));
+    }
+    if scope != Scope::Read {
+        all.push((502, "a model or tool failed"));
+    }
+    all
+}
+
+fn reference(schema: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{schema}")})
+}
+
+fn schemas() -> Value {
+    serde_json::from_str(include_str!("schemas.json")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_schema_is_used() {
+        let document = document();
+        let text = document.to_string();
+        let names: BTreeSet<&str> =
+            text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let known: BTreeSet<&str> =
+            document["components"]["schemas"].as_object().expect("map").keys().map(String::as_str).collect();
+        assert_eq!(names, known);
+    }
+
+    #[test]
+    fn every_route_is_described_once() {
+        let document = document();
+        let mut ids = BTreeSet::new();
+        for route in ROUTES {
+            let operation = &document["paths"][route.path][route.method.to_lowercase()];
+            assert_eq!(operation["summary"], route.summary, "{} {}", route.method, route.path);
+            assert!(ids.insert(operation["operationId"].to_string()), "{operation}");
+        }
+        let described: usize = document["paths"]
+            .as_object()
+            .expect("map")
+            .values()
+            .filter_map(Value::as_object)
+            .map(Map::len)
+            .sum();
+        assert_eq!(described, ROUTES.len());
+    }
+}

@@ -1,0 +1,148 @@
+//! Whether a request comes from where it says: the names the daemon is called by, and the pages that may call it.
+//!
+//! A page of a stranger can make a browser call a daemon of this machine, directly or by a name that it lets lead to
+//! 127.0.0.1 (DNS rebinding). The first has a foreign `Origin`, the second a foreign `Host`.
+
+use std::net::{IpAddr, SocketAddr};
+
+use hyper::{
+    HeaderMap, StatusCode, Uri,
+    header::{HOST, ORIGIN},
+};
+
+use crate::problem::Problem;
+
+/// The names and pages that are known.
+pub(crate) struct Known {
+    address: SocketAddr,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Known {
+    pub(crate) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
+        let origin = |origin: &String| origin.trim_end_matches('/').to_lowercase();
+        Self {
+            address,
+            hosts: hosts.iter().map(|host| host.to_lowercase()).collect(),
+            origins: origins.iter().map(origin).collect(),
+        }
+    }
+
+    /// Whether the request may be answered.
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+        // HTTP/1.0 has no names at all.
+        let named = headers.get(HOST).map(|value| value.to_str().unwrap_or("?"));
+        let named = uri.authority().map(hyper::http::uri::Authority::as_str).or(named);
+        if let Some(host) = named.filter(|host| !self.has_host(host)) {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "host",
+                format!("the daemon is not called `{}`", shown(host)),
+            )
+            .hint("call it by its address, or list the name in the setting `server.hosts`"));
+        }
+        match headers.get(ORIGIN).map(|value| value.to_str().unwrap_or("?")) {
+            Some(origin) if !self.has_origin(origin) => Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "origin",
+                format!("a page of `{}` may not call the daemon", shown(origin)),
+            )
+            .hint("list it in the setting `server.origins` if it is yours")),
+            _ => Ok(()),
+        }
+    }
+
+    fn has_host(&self, host: &str) -> bool {
+        let host = host.to_lowercase();
+        let name = without_port(&host);
+        let listed = |known: &String| *known == name || *known == host || known == "*";
+        if name == "localhost" || self.hosts.iter().any(listed) {
+            return true;
+        }
+        match name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+            Ok(address) => address.is_loopback() || !self.address.ip().is_loopback(),
+            Err(_) => false,
+        }
+    }
+
+    fn has_origin(&self, origin: &str) -> bool {
+        let origin = origin.to_lowercase();
+        if self.origins.contains(&origin) {
+            return true;
+        }
+        // Its own pages: the same machine and port.
+        let Some(rest) = origin.strip_prefix("http://") else { return false };
+        let port = rest.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()).unwrap_or(80);
+        port == self.address.port() && self.has_host(rest)
+    }
+
+    /// The page itself, as a browser that may call gets it back.
+    pub(crate) fn allowed_origin<'h>(
+        &self,
+        headers: &'h HeaderMap,
+    ) -> Option<&'h hyper::header::HeaderValue> {
+        headers.get(ORIGIN).filter(|value| value.to_str().is_ok_and(|origin| self.has_origin(origin)))
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_fine(known: &Known, host: &str, origin: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, host.parse().expect("is a value"));
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, origin.parse().expect("is a value"));
+        }
+        known.check(&Uri::from_static("/x"), &headers).is_ok()
+    }
+
+    #[test]
+    fn only_known_names_and_pages_are_answered() {
+        let known = Known::new(
+            "127.0.0.1:8700".parse().expect("address"),
+            &["prompts.example".to_owned()],
+            &["https://ui.example/".to_owned()],
+        );
+        for host in
+            ["localhost:8700", "127.0.0.1:8700", "127.0.0.1", "[::1]:8700", "prompts.example", "LOCALHOST"]
+        {
+            assert!(is_fine(&known, host, None), "{host}");
+        }
+        for host in ["evil.example", "localhost.evil.example:8700", "10.0.0.5:8700", "", "127.0.0.1.nip.io"] {
+            assert!(!is_fine(&known, host, None), "{host}");
+        }
+        for origin in ["http://localhost:8700", "http://127.0.0.1:8700", "https://ui.example"] {
+            assert!(is_fine(&known, "localhost:8700", Some(origin)), "{origin}");
+        }
+        for origin in [
+            "null",
+            "http://localhost:9",
+            "https://localhost:8700",
+            "http://evil.example:8700",
+            "http://localhost",
+        ] {
+            assert!(!is_fine(&known, "localhost:8700", Some(origin)), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_daemon_for_others_is_called_by_any_address() {
+        let known = Known::new("0.0.0.0:80".parse().expect("address"), &[], &[]);
+        assert!(is_fine(&known, "10.0.0.5", None) && !is_fine(&known, "evil.example", None));
+        assert!(is_fine(&known, "10.0.0.5", Some("http://10.0.0.5")));
+    }
+}

@@ -1,0 +1,238 @@
+//! What a request that failed is answered with.
+//!
+//! Ours are problem details (RFC 9457): `type`, `title`, `status`, `detail`, and beside them the stable `code` with
+//! what else the error tells. The second dialect has a body of its own; the [gate](crate::gate) chooses.
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use hinagata::{Code, Error, Place};
+use hyper::{
+    StatusCode,
+    header::{self, HeaderValue},
+};
+use serde_json::{Map, Value, json};
+
+/// Why a request failed. One pointer wide.
+#[derive(Clone, Debug)]
+pub struct Problem(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    more: Map<String, Value>,
+    /// Seconds after which it may work.
+    retry_after: Option<u32>,
+}
+
+impl Problem {
+    /// A failure of the door itself, not of the engine behind it.
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self(Box::new(Inner { status, code, detail: detail.into(), more: Map::new(), retry_after: None }))
+    }
+
+    /// The request is none that can be followed.
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "request", detail)
+    }
+
+    /// There is nothing of that name.
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, Code::NotFound.as_str(), detail)
+    }
+
+    /// The same with advice.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        self.with("hint", hint.into())
+    }
+
+    /// The same with one more member.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.more.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The same with the time after which it may work.
+    pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
+        self.0.retry_after = Some(seconds);
+        self
+    }
+
+    /// The same about something that the request itself brought: what is written wrongly there is the caller's to mend.
+    pub(crate) fn of_sent(error: &Error) -> Self {
+        let mut problem = Self::from(error);
+        if error.code() == Code::Definition {
+            problem.0.status = StatusCode::BAD_REQUEST;
+        }
+        problem
+    }
+
+    /// The status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    /// The stable name of what went wrong.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    /// As problem details.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut all = json!({
+            "type": format!("urn:hinagata:problem:{}", self.0.code),
+            "title": title(self.0.code),
+            "status": self.0.status.as_u16(),
+            "detail": self.0.detail,
+            "code": self.0.code,
+        });
+        for (name, value) in &self.0.more {
+            all[name] = value.clone();
+        }
+        all
+    }
+
+    /// As the second dialect has it.
+    pub(crate) fn old_response(&self) -> Response {
+        let message = match self.0.more.get("hint").and_then(Value::as_str) {
+            Some(hint) => format!("{}; {hint}", self.0.detail),
+            None => self.0.detail.clone(),
+        };
+        let body = json!({"code": self.0.status.as_str(), "message": message, "success": false});
+        self.response("application/json; charset=utf-8", &body)
+    }
+
+    fn response(&self, kind: &'static str, body: &Value) -> Response {
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = self.0.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        if let Some(seconds) = self.0.retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        if self.0.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// What a code is about, for people.
+fn title(code: &str) -> &'static str {
+    match code {
+        "id" => "That is no id",
+        "not_found" => "There is no such thing",
+        "conflict" => "Several prompts have this name",
+        "validation" => "The variables are not what the prompt declares",
+        "definition" => "Something is written wrongly",
+        "render.syntax" => "A template does not parse",
+        "render.undefined" => "A template reads a variable that is not there",
+        "render.template_not_found" => "A template uses another one that is not there",
+        "render.security" => "A template does what it may not",
+        "render.runtime" => "A template failed",
+        "render.limit" => "A template uses more than it may",
+        "output_limit" => "The text is longer than allowed",
+        "deadline" => "The time is up",
+        "hook" => "A hook failed",
+        "hook_timeout" => "A hook took too long",
+        "approval" => "This is not approved",
+        "store" => "The store cannot be read or written",
+        "tool" => "A tool failed",
+        "model" => "The model failed",
+        "overload" => "Too much is asked at once",
+        "rate" => "You ask too often",
+        "key" => "A key is needed",
+        "scope" => "Your key does not allow this",
+        "origin" => "This page may not call the daemon",
+        "host" => "The daemon is not called that",
+        "too_large" => "The request is too large",
+        "method" => "That cannot be done here",
+        "timeout" => "The request took too long",
+        _ => "The request cannot be followed",
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&Error> for Problem {
+    fn from(error: &Error) -> Self {
+        let status = StatusCode::from_u16(error.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut problem = Self::new(status, error.code().as_str(), error.message());
+        for (name, value) in error.details() {
+            // The names of problem details themselves are taken.
+            let name = if matches!(name.as_str(), "type" | "title" | "status" | "detail" | "code") {
+                format!("its_{name}")
+            } else {
+                name.clone()
+            };
+            problem.0.more.insert(name, value.clone());
+        }
+        if let Some(place) = error.place() {
+            problem.0.more.insert("place".to_owned(), place_json(place));
+        }
+        if !error.chain().is_empty() {
+            problem.0.more.insert("chain".to_owned(), error.chain().iter().map(place_json).collect());
+        }
+        if !error.near().is_empty() {
+            problem.0.more.insert("near".to_owned(), error.near().into());
+        }
+        if let Some(hint) = error.hint() {
+            problem.0.more.insert("hint".to_owned(), hint.into());
+        }
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            problem.0.retry_after = Some(1);
+        }
+        problem
+    }
+}
+
+fn place_json(place: &Place) -> Value {
+    json!({
+        "file": place.file,
+        "line": place.line,
+        "column": (place.column > 0).then_some(place.column),
+        "excerpt": place.excerpt,
+    })
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.response("application/problem+json", &self.to_json());
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_keeps_everything_it_tells() {
+        let error = Error::new(Code::Validation, "required variable `a` is missing")
+            .with("missing", vec!["a"])
+            .with("status", "odd")
+            .with_hint("give it");
+        let told = Problem::from(error).to_json();
+        assert_eq!(told["status"], 400);
+        assert_eq!((&told["code"], &told["missing"]), (&json!("validation"), &json!(["a"])));
+        assert_eq!((&told["its_status"], &told["hint"]), (&json!("odd"), &json!("give it")));
+    }
+
+    #[test]
+    fn what_may_work_later_says_when() {
+        let response = Problem::from(Error::new(Code::Deadline, "too slow")).into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[header::RETRY_AFTER], "1");
+    }
+}

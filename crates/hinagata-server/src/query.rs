@@ -1,0 +1,52 @@
+//! The query of an address.
+
+/// Its names and values, decoded; a name without `=` has an empty value.
+pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
+    let pair = |pair: &str| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decoded(name), decoded(value))
+    };
+    query.split('&').filter(|part| !part.is_empty()).map(pair).collect()
+}
+
+fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut all = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = |offset: usize| bytes.get(at + offset).and_then(|byte| (*byte as char).to_digit(16));
+        match (bytes[at], hex(1), hex(2)) {
+            (b'%', Some(high), Some(low)) => {
+                all.push(u8::try_from(high * 16 + low).unwrap_or_default());
+                at += 3;
+                continue;
+            }
+            (b'+', _, _) => all.push(b' '),
+            (byte, _, _) => all.push(byte),
+        }
+        at += 1;
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// `text` as part of an address.
+pub(crate) fn encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_decoded() {
+        let all = pairs("a=1&b=%E6%97%A5+x&c&&d=%zz%4");
+        let expected = [("a", "1"), ("b", "日 x"), ("c", ""), ("d", "%zz%4")];
+        assert_eq!(all, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(pairs(&format!("x={}", encoded("日 &=%"))), [("x".to_owned(), "日 &=%".to_owned())]);
+    }
+}

@@ -1,0 +1,81 @@
+//! Sending prompts to models, in both dialects.
+
+use std::convert::Infallible;
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use hinagata::{Context, Error};
+use hinagata_llm::AnswerStream;
+use hyper::{
+    StatusCode,
+    header::{self, HeaderValue},
+};
+use serde_json::{Map, Value, json};
+
+use super::render::{RenderRequest, old_body, old_object};
+use crate::{
+    answer,
+    gate::{Answer, Call},
+    problem::Problem,
+    state::{Job, Manner},
+};
+
+/// `POST /api/chat/prompts/{id}`
+pub(super) async fn ours(mut call: Call) -> Answer {
+    let prompt = call.prompt()?;
+    let mut body = call.object().await?;
+    let RenderRequest { variables, context } = RenderRequest::take(&mut body)?;
+    let context = call.app.context(&context)?;
+    chat(call, Job { prompt, variables, context, manner: Manner::Strict }, body).await
+}
+
+/// `POST /api/prompts/{id}/chat`
+pub(super) async fn second(mut call: Call) -> Answer {
+    let prompt = call.prompt()?;
+    let mut body = old_body(&call.body().await?)?;
+    let variables = old_object(&mut body, "args")?;
+    let options = body.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect();
+    chat(call, Job { prompt, variables, context: Context::default(), manner: Manner::Lenient }, options).await
+}
+
+async fn chat(call: Call, job: Job, mut options: Map<String, Value>) -> Answer {
+    let asked = match options.remove("model") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(model)) if model.is_empty() => None,
+        Some(Value::String(model)) => Some(model),
+        Some(_) => return Err(Problem::bad_request("`model` is no text")),
+    };
+    let stream = match options.remove("stream") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(stream)) => stream,
+        Some(_) => return Err(Problem::bad_request("`stream` is neither true nor false")),
+    };
+    let llm = &call.app.llm;
+    let rendered = call.app.render(job).await?;
+    let of_prompt = rendered.request_options().model;
+    let choice = llm.choose(asked.as_deref(), of_prompt.as_deref())?;
+    let request = llm.request(&choice, &rendered, &options)?;
+    if stream {
+        return Ok(relay(llm.stream(request).await?));
+    }
+    let answer = llm.chat(request).await?;
+    Ok(answer::bytes(StatusCode::OK, "application/json", answer.openai()?))
+}
+
+/// The pieces as they come. Once an answer has begun its status is sent: what goes wrong then is its last event.
+fn relay(pieces: AnswerStream) -> Response {
+    let pieces =
+        pieces.map(|piece| Ok::<Bytes, Infallible>(piece.unwrap_or_else(|error| broken_off(&error))));
+    let mut response = Response::new(Body::from_stream(pieces));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn broken_off(error: &Error) -> Bytes {
+    let told =
+        json!({"error": {"message": error.message(), "type": error.code().as_str(), "code": error.reason()}});
+    Bytes::from(format!("\n\ndata: {told}\n\n"))
+}

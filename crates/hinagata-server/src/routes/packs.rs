@@ -1,0 +1,155 @@
+//! Managing packs.
+
+use std::{io::Write as _, sync::Arc, time::SystemTime};
+
+use hinagata::{
+    Code, Digest, Error, Result,
+    packs::{InstallOptions, Packs},
+};
+use hyper::StatusCode;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    access::Caller,
+    answer,
+    gate::{Answer, Call},
+    problem::Problem,
+    state::App,
+};
+
+fn packs(app: &App) -> Result<Packs> {
+    let state = app.state.as_ref().ok_or_else(|| {
+        Error::new(Code::Store, "there is no place to remember what is approved")
+            .with_hint("HINAGATA_STATE names a directory for it")
+    })?;
+    Ok(Packs::new(&app.catalog(), state))
+}
+
+/// Looks at packs. They tell of all prompts, so a key for some prompts alone does not see them.
+async fn looked<T: Serialize + Send + 'static>(
+    app: &Arc<App>,
+    caller: &Caller,
+    look: impl FnOnce(&Packs) -> Result<T> + Send + 'static,
+) -> Answer {
+    if !app.access.sees_all(caller) {
+        return Err(Problem::new(StatusCode::FORBIDDEN, "scope", "this key is for some prompts alone"));
+    }
+    answer::json(&app.change(move |app| look(&packs(app)?)).await?)
+}
+
+/// Changes packs; the engine sees the change before the answer is given.
+async fn changed<T: Serialize + Send + 'static>(
+    app: &Arc<App>,
+    caller: &Caller,
+    status: StatusCode,
+    change: impl FnOnce(&mut Packs) -> Result<T> + Send + 'static,
+) -> Answer {
+    if !app.access.sees_all(caller) {
+        return Err(Problem::new(StatusCode::FORBIDDEN, "scope", "this key is for some prompts alone"));
+    }
+    let work = move |app: &App| {
+        let done = change(&mut packs(app)?)?;
+        app.events.catalog(&app.engine.reload());
+        Ok(done)
+    };
+    answer::json_with(status, &app.change(work).await.map_err(|error| Problem::of_sent(&error))?)
+}
+
+fn pack(call: &Call) -> Result<String, Problem> {
+    Ok(call.param("pack")?.to_owned())
+}
+
+/// `GET /api/packs`
+pub(super) async fn list(call: Call) -> Answer {
+    looked(&call.app, &call.caller, |packs| Ok(packs.list())).await
+}
+
+/// `GET /api/packs/{pack}`
+pub(super) async fn show(call: Call) -> Answer {
+    let pack = pack(&call)?;
+    looked(&call.app, &call.caller, move |packs| packs.show(&pack)).await
+}
+
+/// `POST /api/packs/{pack}/verify`
+pub(super) async fn verify(call: Call) -> Answer {
+    let pack = pack(&call)?;
+    looked(&call.app, &call.caller, move |packs| packs.verify(&pack)).await
+}
+
+/// `POST /api/packs`
+pub(super) async fn install(mut call: Call) -> Answer {
+    let replace = match call.query().as_slice() {
+        [] => false,
+        [(name, value)] if name == "replace" && value == "true" => true,
+        [(name, value)] if name == "replace" && value == "false" => false,
+        _ => return Err(Problem::bad_request("only `replace=true` can be asked for here")),
+    };
+    let archive = call.body().await?;
+    // What it is, it says itself: the name of the file is not sent.
+    let ending = match archive.get(..4) {
+        Some([0x1f, 0x8b, ..]) => ".tar.gz",
+        Some(b"PK\x03\x04") => ".zip",
+        _ => {
+            return Err(Problem::bad_request("the body is no archive").hint("send a .tar.gz or a .zip"));
+        }
+    };
+    changed(&call.app, &call.caller, StatusCode::CREATED, move |packs| {
+        let failed = |error: std::io::Error| {
+            Error::new(Code::Store, format!("the archive could not be put down: {error}"))
+        };
+        let mut file = tempfile::Builder::new().suffix(ending).tempfile().map_err(failed)?;
+        file.write_all(&archive).map_err(failed)?;
+        packs.install(file.path(), &InstallOptions { replace, ..InstallOptions::default() })
+    })
+    .await
+}
+
+/// `POST /api/packs/{pack}/approve`
+pub(super) async fn approve(mut call: Call) -> Answer {
+    let pack = pack(&call)?;
+    let body = call.object().await?;
+    let expected = expected(&body)?;
+    changed(&call.app, &call.caller, StatusCode::OK, move |packs| {
+        packs.approve(&pack, expected.as_ref(), SystemTime::now())
+    })
+    .await
+}
+
+/// The content that the caller looked at.
+fn expected(body: &Map<String, Value>) -> Result<Option<Digest>, Problem> {
+    match body.get("content") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => {
+            text.parse().map(Some).map_err(|error| Problem::bad_request(format!("`content`: {error}")))
+        }
+        Some(_) => Err(Problem::bad_request("`content` is the SHA-256 that `GET /api/packs/{pack}` tells")),
+    }
+}
+
+/// `POST /api/packs/{pack}/reject`
+pub(super) async fn reject(call: Call) -> Answer {
+    let pack = pack(&call)?;
+    changed(&call.app, &call.caller, StatusCode::OK, move |packs| packs.reject(&pack, SystemTime::now()))
+        .await
+}
+
+/// `DELETE /api/packs/{pack}`
+pub(super) async fn remove(call: Call) -> Answer {
+    let pack = pack(&call)?;
+    changed(&call.app, &call.caller, StatusCode::OK, move |packs| packs.remove(&pack, SystemTime::now()))
+        .await
+}
+
+/// `PUT /api/packs/{pack}/replaces/{id}`
+pub(super) async fn replace(mut call: Call) -> Answer {
+    let (pack, id) = (pack(&call)?, call.param("id")?.to_owned());
+    let Some(accept) = call.object().await?.get("accept").and_then(Value::as_bool) else {
+        return Err(Problem::bad_request("the body says neither `{\"accept\": true}` nor false"));
+    };
+    changed(&call.app, &call.caller, StatusCode::OK, move |packs| match accept {
+        true => packs.accept_replacement(&pack, &id, SystemTime::now()),
+        false => packs.decline_replacement(&pack, &id, SystemTime::now()),
+    })
+    .await
+}

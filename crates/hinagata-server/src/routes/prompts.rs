@@ -1,0 +1,201 @@
+//! Looking at prompts.
+
+use std::sync::Arc;
+
+use hinagata::{
+    Candidate, Catalog, Listing, Request,
+    source::{Entry, RootKind},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    answer::{self, Wanted},
+    gate::{Answer, Call},
+    problem::Problem,
+    state::{Job, Manner},
+};
+
+/// `GET /api/prompts`
+pub(super) async fn list(call: Call) -> Answer {
+    let known = ["type", "tag", "supports", "language", "view", "q", "limit", "cursor"];
+    let wanted = Wanted::read(&call, &known)?;
+    let catalog = call.app.catalog();
+    let seen = catalog.list().into_iter().filter(|listing| call.sees(listing.id.as_str()));
+    let all = seen.filter(|listing| is_wanted(&wanted, listing));
+    let (page, next) = wanted.page(all.map(|listing| (listing.id.as_str().to_owned(), listing)).collect());
+    let entry = |(id, listing): (String, Listing)| match wanted.full {
+        true => described(&catalog, &listing),
+        false => Value::String(id),
+    };
+    let entries: Vec<Value> = page.into_iter().map(entry).collect();
+    wanted.answer(&call, &entries, next.as_deref())
+}
+
+fn is_wanted(wanted: &Wanted, listing: &Listing) -> bool {
+    let Ok(definition) = &listing.definition else {
+        let plain = wanted.kind.is_none() && wanted.tags.is_empty();
+        return plain
+            && wanted.supports.is_none()
+            && wanted.language.is_none()
+            && wanted.has_text([listing.id.as_str()]);
+    };
+    let metadata = &definition.metadata;
+    let texts = [Some(listing.id.as_str()), metadata.title.as_deref(), metadata.description.as_deref()];
+    wanted.kind.as_ref().is_none_or(|kind| *kind == metadata.kind)
+        && wanted.tags.iter().all(|tag| metadata.tags.contains(tag))
+        && Wanted::is_for(&definition.settings.supports, wanted.supports.as_ref())
+        && Wanted::is_for(&definition.settings.languages, wanted.language.as_ref())
+        && wanted.has_text(texts.into_iter().flatten())
+}
+
+fn described(catalog: &Catalog, listing: &Listing) -> Value {
+    let entry = catalog.choose(listing.id.as_str()).ok().map(|choice| choice.entry);
+    let definition = listing.definition.as_ref();
+    let metadata = definition.ok().map(|definition| &definition.metadata);
+    let settings = definition.ok().map(|definition| &definition.settings);
+    json!({
+        "prompt_id": listing.id.as_str(),
+        "type": metadata.map(|metadata| &metadata.kind),
+        "version": metadata.map(|metadata| &metadata.version),
+        "title": metadata.map(|metadata| &metadata.title),
+        "description": metadata.map(|metadata| &metadata.description),
+        "tags": metadata.map(|metadata| &metadata.tags),
+        "supports": settings.map(|settings| &settings.supports),
+        "languages": settings.map(|settings| &settings.languages),
+        "origin": entry.as_deref().map(origin),
+        "source": entry.as_deref().map(Entry::source),
+        "pack_id": entry.as_deref().and_then(Entry::pack),
+        "error": definition.err().map(|error| Problem::from(error).to_json()),
+    })
+}
+
+/// Where a prompt comes from, in a word; `direct` and `extension` are those of the store.
+fn origin(entry: &Entry) -> &'static str {
+    match (entry.root(), entry.stored()) {
+        (_, Some(stored)) if stored.is_contributed() => "extension",
+        (_, Some(_)) | (RootKind::Store, None) => "direct",
+        (RootKind::Shared, _) => "shared",
+        (RootKind::Path(_), _) => "path",
+        (RootKind::Pack(_), _) => "pack",
+        (RootKind::Builtin, _) => "builtin",
+    }
+}
+
+/// `GET /api/prompts/{id}`
+pub(super) async fn one(call: Call) -> Answer {
+    let name = call.prompt()?;
+    let catalog = call.app.catalog();
+    let choice = catalog.choose(&name)?;
+    let entry = &choice.entry;
+    let prompt = match entry.stored() {
+        Some(stored) => stored.document().clone(),
+        None => definition_json(&call, &catalog, &name)?,
+    };
+    let body = json!({
+        "prompt_id": choice.id.as_str(),
+        "origin": origin(entry),
+        "source": entry.source(),
+        "prompt": prompt,
+    });
+    answer::tagged(&call.parts, &body)
+}
+
+fn definition_json(call: &Call, catalog: &Catalog, name: &str) -> Result<Value, Problem> {
+    let found = call.app.engine.definition(name)?;
+    let settings = &call.app.hinagata;
+    let configured = settings.prompt_limits();
+    let below = found.with_body().map_or_else(|_| configured.clone(), |with| with.body.limits(&configured));
+    let limits = catalog.defaults().limits_within(&found.definition.limits, &below, &settings.caps());
+    Ok(found.to_json(&limits))
+}
+
+/// `GET /api/prompts/{id}/definition`
+pub(super) async fn definition(call: Call) -> Answer {
+    let name = call.prompt()?;
+    let definition = definition_json(&call, &call.app.catalog(), &name)?;
+    answer::tagged(&call.parts, &definition)
+}
+
+/// `GET /api/prompts/{id}/candidates`
+pub(super) async fn candidates(call: Call) -> Answer {
+    let name = call.prompt()?;
+    let found = candidates_json(&call.app.catalog(), &name)?;
+    answer::tagged(&call.parts, &found)
+}
+
+fn candidates_json(catalog: &Catalog, name: &str) -> Result<Value, Problem> {
+    let candidates = catalog.candidates(name)?;
+    let chosen = catalog.choose(name).ok().map(|choice| choice.entry.source().to_owned());
+    let described = |candidate: &Candidate| {
+        let mut all = serde_json::to_value(candidate).unwrap_or_default();
+        all["chosen"] = json!(chosen.as_deref() == Some(candidate.source.as_str()));
+        all
+    };
+    Ok(candidates.iter().map(described).collect())
+}
+
+/// `POST /api/prompts/{id}/explain`
+pub(super) async fn explain(mut call: Call) -> Answer {
+    let job = call.job().await?;
+    answer::json(&call.app.explain(job).await?.to_json())
+}
+
+/// `GET /api/prompts/{id}/explain`
+pub(super) async fn explain_query(call: Call) -> Answer {
+    let prompt = call.prompt()?;
+    let mut variables = Map::new();
+    let mut texts = Vec::new();
+    for (name, value) in call.query() {
+        match name.as_str() {
+            "variables" => match serde_json::from_str(&value) {
+                Ok(Value::Object(given)) => variables.extend(given),
+                _ => return Err(Problem::bad_request("`variables` of the query is no JSON object")),
+            },
+            _ => texts.push((name, value)),
+        }
+    }
+    let pairs = texts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    variables.extend(call.app.engine.variables_from_text(&prompt, pairs)?);
+    let context = call.app.context(&Map::new())?;
+    let job = Job { prompt, variables, context, manner: Manner::Strict };
+    answer::json(&call.app.explain(job).await?.to_json())
+}
+
+/// `POST /api/prompts/{id}/validate`
+pub(super) async fn validate(mut call: Call) -> Answer {
+    let job = call.job().await?;
+    let request = Request::new(&job.prompt).variable_map(&job.variables).context(&job.context);
+    answer::json(&call.app.engine.validate(&request)?)
+}
+
+/// `PUT /api/prompts/{id}/resolution`
+pub(super) async fn resolve(mut call: Call) -> Answer {
+    let name = call.prompt()?;
+    let body = call.object().await?;
+    let Some(source) = body.get("source").and_then(Value::as_str).map(str::to_owned) else {
+        return Err(Problem::bad_request("the body names no `source`")
+            .hint("`GET …/candidates` tells the sources there are"));
+    };
+    let found = call.app.change(move |app| {
+        let catalog = app.engine.set_resolution(&name, &source)?;
+        app.events.catalog(&catalog);
+        Ok((catalog, name))
+    });
+    let (catalog, name) = found.await?;
+    answer::json(&candidates_json(&catalog, &name)?)
+}
+
+/// `DELETE /api/prompts/{id}/resolution`
+pub(super) async fn unresolve(call: Call) -> Answer {
+    let name = call.prompt()?;
+    let app = Arc::clone(&call.app);
+    app.change(move |app| {
+        let id = app.catalog().resolve_id(&name)?;
+        let now = std::time::SystemTime::now();
+        let catalog = app.engine.change(|catalog| catalog.unset_resolution(&id, now))?;
+        app.events.catalog(&catalog);
+        Ok(())
+    })
+    .await?;
+    Ok(answer::done())
+}

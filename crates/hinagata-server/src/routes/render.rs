@@ -1,0 +1,171 @@
+//! Rendering, in both dialects.
+
+use bytes::Bytes;
+use hinagata::{Context, Rendered, RenderedBody, Warning};
+use hyper::StatusCode;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    answer,
+    gate::{Answer, Call},
+    problem::Problem,
+    state::{Job, Manner},
+};
+
+/// The body of a request to render.
+#[derive(Default)]
+pub(crate) struct RenderRequest {
+    pub(crate) variables: Map<String, Value>,
+    pub(crate) context: Map<String, Value>,
+}
+
+impl RenderRequest {
+    /// Takes it out of a body; what is left there is for somebody else.
+    pub(crate) fn take(body: &mut Map<String, Value>) -> Result<Self, Problem> {
+        Ok(Self { variables: object(body, "variables")?, context: object(body, "context")? })
+    }
+
+    /// Reads a body that holds nothing else.
+    pub(crate) fn read(mut body: Map<String, Value>) -> Result<Self, Problem> {
+        let request = Self::take(&mut body)?;
+        match body.keys().next() {
+            None => Ok(request),
+            Some(unknown) => {
+                let near = hinagata_value::near_names(unknown, ["variables", "context"]);
+                let shown: String = unknown.chars().take(80).collect();
+                Err(Problem::bad_request(format!("the body has `{shown}`, which means nothing here"))
+                    .with("near", near)
+                    .hint("variables belong into `variables`: {\"variables\": {\"name\": \"value\"}}"))
+            }
+        }
+    }
+}
+
+/// Takes the object `name` out of a body; what is not there, or null, is empty.
+fn object(body: &mut Map<String, Value>, name: &str) -> Result<Map<String, Value>, Problem> {
+    match body.remove(name) {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(object)) => Ok(object),
+        Some(_) => Err(Problem::bad_request(format!("`{name}` is no JSON object"))),
+    }
+}
+
+impl Call {
+    /// The render that the body asks for.
+    pub(crate) async fn job(&mut self) -> Result<Job, Problem> {
+        let prompt = self.prompt()?;
+        let body = self.object().await?;
+        let RenderRequest { variables, context } = RenderRequest::read(body)?;
+        let context = self.app.context(&context)?;
+        Ok(Job { prompt, variables, context, manner: Manner::Strict })
+    }
+}
+
+/// `POST /api/render/prompts/{id}`
+pub(super) async fn ours(mut call: Call) -> Answer {
+    let job = call.job().await?;
+    let rendered = call.app.render(job).await?;
+    let mut text = Vec::with_capacity(64 + rendered_size(&rendered));
+    text.extend_from_slice(b"{\"rendered_prompt\":");
+    match &rendered.body {
+        RenderedBody::Text(body) => write(&mut text, body)?,
+        RenderedBody::Messages(_) => write(&mut text, &rendered.body.to_json())?,
+    }
+    text.extend_from_slice(b",\"status\":\"success\"");
+    if !rendered.warnings.is_empty() {
+        text.extend_from_slice(b",\"warnings\":");
+        write(&mut text, &warnings(&rendered.warnings))?;
+    }
+    text.push(b'}');
+    Ok(answer::bytes(StatusCode::OK, "application/json", Bytes::from(text)))
+}
+
+fn rendered_size(rendered: &Rendered) -> usize {
+    match &rendered.body {
+        RenderedBody::Text(text) => text.len() + text.len() / 16,
+        RenderedBody::Messages(_) => 256,
+    }
+}
+
+fn write(text: &mut Vec<u8>, value: &impl serde::Serialize) -> Result<(), Problem> {
+    serde_json::to_writer(text, value)
+        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", error.to_string()))
+}
+
+/// What did not work as it should, for people and programs.
+pub(crate) fn warnings(warnings: &[Warning]) -> Value {
+    let one = |warning: &Warning| {
+        json!({
+            "about": warning.about,
+            "code": warning.error.code().as_str(),
+            "message": warning.error.message(),
+        })
+    };
+    warnings.iter().map(one).collect()
+}
+
+/// `POST /api/prompts/{id}/render`
+pub(super) async fn second(mut call: Call) -> Answer {
+    let prompt = call.prompt()?;
+    let mut body = old_body(&call.body().await?)?;
+    let variables = old_object(&mut body, "args")?;
+    let context = Context::default();
+    let rendered = call.app.render(Job { prompt, variables, context, manner: Manner::Lenient }).await?;
+    let body = match &rendered.body {
+        RenderedBody::Text(text) => json!({"kind": "prompt", "prompt": text}),
+        RenderedBody::Messages(_) => json!({"kind": "messages", "messages": rendered.body.to_json()}),
+    };
+    answer::json(&body)
+}
+
+/// A body as the second dialect takes it: the first JSON value in it, an object or null; names count in any case.
+pub(super) fn old_body(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
+    let invalid = || Problem::bad_request("invalid request body");
+    let mut values = serde_json::Deserializer::from_slice(bytes);
+    match Value::deserialize(&mut values).map_err(|_| invalid())? {
+        Value::Null => Ok(Map::new()),
+        Value::Object(object) => Ok(object),
+        _ => Err(invalid()),
+    }
+}
+
+/// Takes the member `name` out of such a body; of several spellings, the last counts.
+pub(super) fn old_member(body: &mut Map<String, Value>, name: &str) -> Option<Value> {
+    let spelled = |key: &&String| key.eq_ignore_ascii_case(name);
+    let spellings: Vec<String> = body.keys().filter(spelled).cloned().collect();
+    spellings.iter().filter_map(|key| body.remove(key)).next_back()
+}
+
+/// The same for an object.
+pub(super) fn old_object(body: &mut Map<String, Value>, name: &str) -> Result<Map<String, Value>, Problem> {
+    match old_member(body, name) {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(object)) => Ok(object),
+        Some(_) => Err(Problem::bad_request("invalid request body")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_dialect_reads_what_its_clients_send() {
+        let args = |text: &str| old_object(&mut old_body(text.as_bytes())?, "args");
+        assert_eq!(args("null").map(|map| map.len()).ok(), Some(0));
+        assert_eq!(args("{\"ARGS\": {\"a\": 1}}").map(|map| map.len()).ok(), Some(1));
+        assert_eq!(args("{\"args\": {\"a\": 1}, \"Args\": {}} trailing").map(|map| map.len()).ok(), Some(0));
+        assert_eq!(args("{\"args\": null, \"other\": 1}").map(|map| map.len()).ok(), Some(0));
+        for wrong in ["", "[]", "1", "{", "{\"args\": 1}"] {
+            assert!(args(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_means_nothing_is_told() {
+        let body = json!({"variable": {"a": 1}}).as_object().cloned().expect("is an object");
+        let problem = RenderRequest::read(body).err().expect("is refused").to_json();
+        assert_eq!(problem["near"], json!(["variables"]));
+    }
+}

@@ -1,0 +1,79 @@
+//! The daemon about itself.
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use serde_json::json;
+
+use crate::{
+    answer, docs,
+    gate::{Answer, Call},
+};
+
+/// `GET /openapi.json`
+pub(super) async fn openapi(call: Call) -> Answer {
+    answer::tagged(&call.parts, crate::openapi::document())
+}
+
+/// `GET /docs`
+pub(super) async fn reference(_call: Call) -> Answer {
+    Ok(answer::bytes(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(docs::reference())))
+}
+
+/// `GET /`
+pub(super) async fn start(call: Call) -> Answer {
+    let page = docs::start(call.app.address);
+    Ok(answer::bytes(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page)))
+}
+
+/// `GET /healthz`
+pub(super) async fn health(_call: Call) -> Answer {
+    answer::json(&json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}))
+}
+
+/// `GET /readyz`: a daemon whose store is away answers from what it knew last, so it is ready still; one that never
+/// saw its store, or that stops, is not.
+pub(super) async fn ready(call: Call) -> Answer {
+    let app = &call.app;
+    let store = app.engine.store();
+    let is_up = store.as_ref().is_none_or(|store| store.health.is_up());
+    let knows = store.as_ref().is_none_or(|store| {
+        hinagata::store::StoreKind::ALL.into_iter().any(|kind| !store.of(kind).is_empty())
+    });
+    let (status, word) = match () {
+        () if app.is_stopping() => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+        () if is_up => (StatusCode::OK, "ready"),
+        () if knows => (StatusCode::OK, "degraded"),
+        () => (StatusCode::SERVICE_UNAVAILABLE, "waiting"),
+    };
+    let since =
+        store.as_ref().and_then(|store| store.health.outage.as_ref()).map(|(since, _)| hinagata::utc(*since));
+    answer::json_with(
+        status,
+        &json!({
+            "status": word,
+            "version": env!("CARGO_PKG_VERSION"),
+            "store": {
+                "up": is_up,
+                "since": since,
+                "freshness": store.as_ref().map(|store| store.health.freshness.as_str()),
+            },
+        }),
+    )
+}
+
+/// `GET /metrics`
+pub(super) async fn metrics(call: Call) -> Answer {
+    let app = &call.app;
+    if let Some(store) = app.engine.store() {
+        metrics::gauge!("hinagata_store_up").set(if store.health.is_up() { 1.0 } else { 0.0 });
+        for kind in hinagata::store::StoreKind::ALL {
+            let count = u32::try_from(store.of(kind).len()).unwrap_or(u32::MAX);
+            metrics::gauge!("hinagata_store_documents", "kind" => kind.as_str()).set(count);
+        }
+    }
+    let busy = app.settings.max_requests.saturating_sub(app.busy.available_permits());
+    metrics::gauge!("hinagata_requests_under_way").set(u32::try_from(busy).unwrap_or(u32::MAX));
+    metrics::gauge!("hinagata_uptime_seconds").set(app.started.elapsed().as_secs_f64());
+    let text = app.metrics.text();
+    Ok(answer::bytes(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", Bytes::from(text)))
+}

@@ -1,0 +1,189 @@
+//! Looking at and changing what the store holds.
+
+use hinagata::store::{StoreChange, StoreKind, StoreSnapshot, Stored};
+use serde_json::{Value, json};
+
+use crate::{
+    answer::{self, Wanted},
+    gate::{Answer, Call},
+    problem::Problem,
+};
+
+fn snapshot(call: &Call) -> std::sync::Arc<StoreSnapshot> {
+    call.app.engine.store().unwrap_or_default()
+}
+
+/// Whether the caller may see a document: one that is for some prompts alone sees what is about those alone.
+fn sees(call: &Call, kind: StoreKind, id: &str, stored: &Stored) -> bool {
+    if call.app.access.sees_all(&call.caller) {
+        return true;
+    }
+    match kind {
+        StoreKind::Template => call.sees(id),
+        StoreKind::Extension => {
+            let name = stored.value.get("name").and_then(Value::as_str).unwrap_or(id);
+            let prompts = stored.value.pointer("/contributes/prompts").and_then(Value::as_array);
+            prompts.is_some_and(|prompts| {
+                prompts.iter().all(|prompt| {
+                    let prompt = prompt.get("name").and_then(Value::as_str).unwrap_or_default();
+                    call.sees(&format!("{name}.{prompt}"))
+                })
+            })
+        }
+        StoreKind::Environ | StoreKind::Tool => true,
+    }
+}
+
+fn list(call: &Call, kind: StoreKind) -> Answer {
+    let known: &[&str] = match kind {
+        StoreKind::Tool => &["supports", "view", "q", "limit", "cursor"],
+        _ => &["view", "q", "limit", "cursor"],
+    };
+    let wanted = Wanted::read(call, known)?;
+    let snapshot = snapshot(call);
+    let supports = |stored: &Stored| -> Vec<String> {
+        let said = stored.value.get("supports").and_then(Value::as_array);
+        said.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let all = snapshot.of(kind).iter().filter(|(id, stored)| {
+        sees(call, kind, id, stored)
+            && wanted.has_text([&***id])
+            && Wanted::is_for(&supports(stored), wanted.supports.as_ref())
+    });
+    let (page, next) = wanted.page(all.map(|(id, stored)| (id.to_string(), stored)).collect());
+    let entry = |(id, stored): (String, &Stored)| match wanted.full {
+        false => Value::String(id),
+        true => json!({
+            "id": id,
+            "value": *stored.value,
+            "stale": stored.stale.as_ref().map(|error| error.message()),
+        }),
+    };
+    let entries: Vec<Value> = page.into_iter().map(entry).collect();
+    wanted.answer(call, &entries, next.as_deref())
+}
+
+fn one(call: &Call, kind: StoreKind) -> Answer {
+    let id = call.param("id")?;
+    let snapshot = snapshot(call);
+    if let Some(stored) = snapshot.of(kind).get(id).filter(|stored| sees(call, kind, id, stored)) {
+        return answer::tagged(&call.parts, &*stored.value);
+    }
+    // A step of the way to several, or a part of one.
+    if let Some(value) = snapshot.environ(id).filter(|_| kind == StoreKind::Environ) {
+        return answer::tagged(&call.parts, value);
+    }
+    let ids = snapshot.of(kind).iter().filter(|(id, stored)| sees(call, kind, id, stored));
+    let near = hinagata_value::near_names(id, ids.map(|(id, _)| &**id));
+    let shown: String = id.chars().take(80).collect();
+    Err(Problem::not_found(format!("there is no {} `{shown}`", kind.one())).with("near", near))
+}
+
+/// Whether the caller may change the document `id`: what they do not see, they do not change.
+fn check_change(call: &Call, kind: StoreKind, id: &str, value: Option<&Value>) -> Result<(), Problem> {
+    if call.app.access.sees_all(&call.caller) {
+        return Ok(());
+    }
+    let snapshot = snapshot(call);
+    let now = snapshot.of(kind).get(id);
+    let then = value.map(|value| Stored::new(id, value.clone()));
+    let is_fine = match kind {
+        StoreKind::Template | StoreKind::Extension => {
+            now.into_iter().chain(&then).all(|stored| sees(call, kind, id, stored))
+        }
+        StoreKind::Environ | StoreKind::Tool => false,
+    };
+    match is_fine {
+        true => Ok(()),
+        false => Err(Problem::new(
+            hyper::StatusCode::FORBIDDEN,
+            "scope",
+            "this key is for some prompts alone, and this is about others too",
+        )),
+    }
+}
+
+async fn put(mut call: Call, kind: StoreKind) -> Answer {
+    let id = call.param("id")?.to_owned();
+    let bytes = call.body().await?;
+    let value = call.json(&bytes)?;
+    check_change(&call, kind, &id, Some(&value))?;
+    let change = vec![StoreChange::set(kind, id, value)];
+    call.app.engine.write_store(change).await.map_err(|error| Problem::of_sent(&error))?;
+    Ok(answer::done())
+}
+
+async fn delete(call: Call, kind: StoreKind) -> Answer {
+    let id = call.param("id")?.to_owned();
+    if !snapshot(&call).of(kind).contains_key(id.as_str()) {
+        return one(&call, kind)
+            .and_then(|_| Err(Problem::not_found(format!("there is no {} `{id}` of its own", kind.one()))));
+    }
+    check_change(&call, kind, &id, None)?;
+    call.app.engine.write_store(vec![StoreChange::delete(kind, id)]).await?;
+    Ok(answer::done())
+}
+
+pub(super) async fn extensions(call: Call) -> Answer {
+    list(&call, StoreKind::Extension)
+}
+
+pub(super) async fn extension(call: Call) -> Answer {
+    one(&call, StoreKind::Extension)
+}
+
+pub(super) async fn put_extension(call: Call) -> Answer {
+    put(call, StoreKind::Extension).await
+}
+
+pub(super) async fn delete_extension(call: Call) -> Answer {
+    delete(call, StoreKind::Extension).await
+}
+
+pub(super) async fn templates(call: Call) -> Answer {
+    list(&call, StoreKind::Template)
+}
+
+pub(super) async fn template(call: Call) -> Answer {
+    one(&call, StoreKind::Template)
+}
+
+pub(super) async fn put_template(call: Call) -> Answer {
+    put(call, StoreKind::Template).await
+}
+
+pub(super) async fn delete_template(call: Call) -> Answer {
+    delete(call, StoreKind::Template).await
+}
+
+pub(super) async fn environs(call: Call) -> Answer {
+    list(&call, StoreKind::Environ)
+}
+
+pub(super) async fn environ(call: Call) -> Answer {
+    one(&call, StoreKind::Environ)
+}
+
+pub(super) async fn put_environ(call: Call) -> Answer {
+    put(call, StoreKind::Environ).await
+}
+
+pub(super) async fn delete_environ(call: Call) -> Answer {
+    delete(call, StoreKind::Environ).await
+}
+
+pub(super) async fn tools(call: Call) -> Answer {
+    list(&call, StoreKind::Tool)
+}
+
+pub(super) async fn tool(call: Call) -> Answer {
+    one(&call, StoreKind::Tool)
+}
+
+pub(super) async fn put_tool(call: Call) -> Answer {
+    put(call, StoreKind::Tool).await
+}
+
+pub(super) async fn delete_tool(call: Call) -> Answer {
+    delete(call, StoreKind::Tool).await
+}

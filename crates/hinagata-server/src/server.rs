@@ -1,0 +1,201 @@
+//! Opening the daemon, and running it until it is told to stop.
+
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use hinagata::{Code, Engine, Error, Result, Settings, StateDir, ports::Store, watch::Watcher};
+use hinagata_llm::Llm;
+use tokio::net::TcpListener;
+
+use crate::{
+    access::{Access, new_secret},
+    audit::Audit,
+    events::Events,
+    listen,
+    routes::router,
+    settings::{AuditPlace, ServerSettings},
+    state::App,
+};
+
+/// How often counters are tidied.
+const TIDY: Duration = Duration::from_secs(5);
+
+/// What a daemon is made of.
+pub struct ServerOptions {
+    /// The engine.
+    pub engine: Engine,
+    /// The models that prompts are sent to.
+    pub llm: Llm,
+    /// Its store, whose changes are told.
+    pub store: Arc<dyn Store>,
+    /// The settings of the workspace.
+    pub settings: Settings,
+    /// Where the user's decisions are remembered.
+    pub state: Option<StateDir>,
+}
+
+/// A daemon that listens.
+pub struct Server {
+    app: Arc<App>,
+    listener: TcpListener,
+    token: String,
+    token_file: Option<PathBuf>,
+    /// Tells of changed files for as long as it lives.
+    _watcher: Option<Watcher>,
+    warnings: Vec<Error>,
+}
+
+impl Server {
+    /// Binds the address of the settings and prepares everything.
+    ///
+    /// # Errors
+    /// Code `definition` for settings that cannot be used, code `store` when the address or the audit log cannot be
+    /// had.
+    pub async fn open(options: ServerOptions) -> Result<Self> {
+        let ServerOptions { engine, llm, store, settings: hinagata, state } = options;
+        let settings = ServerSettings::read(&hinagata)?;
+        let listener = bind(settings.listen).await?;
+        let address = listener.local_addr().map_err(|error| unbound(settings.listen, &error))?;
+        let token = new_secret()?;
+        let audit = open_audit(&settings.audit, state.as_ref())?;
+        let mut warnings = Vec::new();
+        let token_file = match state.as_ref().map(|state| keep_token(state, address, &token)) {
+            Some(Ok(path)) => Some(path),
+            Some(Err(error)) => {
+                warnings.push(error);
+                None
+            }
+            None => None,
+        };
+        let events = Events::new();
+        events.start(&engine.catalog(), engine.store());
+        follow_store(&engine, &*store, &events);
+        let watcher = match follow_files(&engine, &events) {
+            Ok(watcher) => Some(watcher),
+            Err(error) => {
+                warnings.push(error);
+                None
+            }
+        };
+        if !address.ip().is_loopback() && settings.keys.is_empty() && !settings.open {
+            warnings.push(
+                Error::new(Code::Approval, format!("{address} is for others too, but there are no keys: only this machine is served"))
+                    .with_hint("`hina key NAME --scope render` makes a key; `server.open = true` lets everybody read and render"),
+            );
+        }
+        let access = Access::new(settings.keys.clone(), &token);
+        let app = Arc::new(App::new(engine, llm, settings, hinagata, state, access, audit, events, address));
+        Ok(Self { app, listener, token, token_file, _watcher: watcher, warnings })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.app.address
+    }
+
+    /// The token of this start: whoever has it may do everything.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The file that the token is kept in.
+    #[must_use]
+    pub fn token_file(&self) -> Option<&Path> {
+        self.token_file.as_deref()
+    }
+
+    /// What does not work as it should.
+    #[must_use]
+    pub fn warnings(&self) -> &[Error] {
+        &self.warnings
+    }
+
+    /// Answers until `stop` is done; then requests under way are finished, as long as the settings allow.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let router = router(&self.app);
+        let app = Arc::clone(&self.app);
+        let tidy = tokio::spawn(async move {
+            let mut every = tokio::time::interval(TIDY);
+            loop {
+                every.tick().await;
+                app.metrics.tidy();
+            }
+        });
+        listen::serve(&self.app, self.listener, router, stop).await;
+        tidy.abort();
+        if let Some(file) = &self.token_file {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| unbound(address, &error))
+}
+
+fn unbound(address: SocketAddr, error: &io::Error) -> Error {
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program listens there, perhaps another daemon; `--listen 127.0.0.1:0` takes a free port"
+        }
+        io::ErrorKind::PermissionDenied => "ports below 1024 are for the system; take another",
+        _ => "the setting `server.listen` says where it listens",
+    };
+    Error::new(Code::Store, format!("cannot listen at {address}: {error}"))
+        .with("reason", "listen")
+        .with("address", address.to_string())
+        .with_hint(hint)
+}
+
+fn open_audit(place: &AuditPlace, state: Option<&StateDir>) -> Result<Audit> {
+    match (place, state) {
+        (AuditPlace::File(path), _) => Audit::open(path),
+        (AuditPlace::State, Some(state)) => Audit::open(&state.path().join("daemon/audit.jsonl")),
+        (AuditPlace::State, None) | (AuditPlace::Off, _) => Ok(Audit::off()),
+    }
+}
+
+/// Puts the token where only the user can read it.
+fn keep_token(state: &StateDir, address: SocketAddr, token: &str) -> Result<PathBuf> {
+    let directory = state.path().join("daemon");
+    let path = directory.join(format!("token-{}", address.port()));
+    let failed = |error: io::Error| {
+        Error::new(Code::Store, format!("the token could not be kept in {}: {error}", path.display()))
+            .with_hint("it is printed, and only there")
+    };
+    std::fs::create_dir_all(&directory).map_err(failed)?;
+    // A file of another start may be open to others.
+    let _ = std::fs::remove_file(&path);
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&path).map_err(failed)?;
+    io::Write::write_all(&mut file, format!("{token}\n").as_bytes()).map_err(failed)?;
+    Ok(path)
+}
+
+/// Tells of changes of the store. The engine is held weakly: the store keeps its listeners for as long as it lives.
+fn follow_store(engine: &Engine, store: &dyn Store, events: &Events) {
+    let (events, engine) = (events.clone(), engine.downgrade());
+    store.subscribe(Box::new(move |snapshot| {
+        if events.store(snapshot)
+            && let Some(engine) = engine.upgrade()
+        {
+            events.catalog(&engine.catalog());
+        }
+    }));
+}
+
+/// Looks at the workspace again when its files change, and tells what is different.
+fn follow_files(engine: &Engine, events: &Events) -> Result<Watcher> {
+    let events = events.clone();
+    engine.watch(move |catalog, _| events.catalog(catalog))
+}

@@ -1,0 +1,129 @@
+//! The settings of the daemon, read once at its start.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use hinagata::{Code, Error, Result, Settings};
+
+use crate::access::{Key, read_keys};
+
+/// How the daemon listens, and what it allows.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Whether others than this machine may read and render without a key.
+    pub open: bool,
+    /// Web pages that may call it, besides its own.
+    pub origins: Vec<String>,
+    /// More names that it is called by.
+    pub hosts: Vec<String>,
+    /// Directories that `workspace_path` may name, besides what is beneath the workspace root.
+    pub workspaces: Vec<PathBuf>,
+    /// Largest body of a request.
+    pub max_body: usize,
+    /// Connections at the same time.
+    pub max_connections: usize,
+    /// Requests at the same time.
+    pub max_requests: usize,
+    /// Requests of one caller in a second.
+    pub rate: Option<u32>,
+    /// Time until the head of a request is there.
+    pub header_timeout: Duration,
+    /// Time of one request.
+    pub request_timeout: Duration,
+    /// Time that requests under way get at the end.
+    pub stop_timeout: Duration,
+    /// Time for which a stopping daemon still takes requests.
+    pub linger: Duration,
+    /// Where the audit log is kept.
+    pub audit: AuditPlace,
+    /// Who may do what.
+    pub keys: Vec<Key>,
+}
+
+/// Where the audit log is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuditPlace {
+    /// In the user's state directory.
+    State,
+    /// In this file.
+    File(PathBuf),
+    /// Nowhere.
+    Off,
+}
+
+impl ServerSettings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Code `definition`, reason `settings`: an address that is none, a key that is none.
+    pub fn read(settings: &Settings) -> Result<Self> {
+        let count = |name: &str| {
+            settings.count(name).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX)
+        };
+        let time = |name: &str| settings.time(name).unwrap_or(Duration::MAX);
+        let audit = match settings.text("server.audit").unwrap_or("state") {
+            "state" => AuditPlace::State,
+            "off" => AuditPlace::Off,
+            path => AuditPlace::File(path.into()),
+        };
+        Ok(Self {
+            listen: listen(settings.text("server.listen").unwrap_or_default())?,
+            open: settings.is_on("server.open"),
+            origins: settings.texts("server.origins"),
+            hosts: settings.texts("server.hosts"),
+            workspaces: settings.texts("server.workspaces").into_iter().map(PathBuf::from).collect(),
+            max_body: count("server.max_body"),
+            max_connections: count("server.max_connections").clamp(1, 1 << 20),
+            max_requests: count("server.max_requests").clamp(1, 1 << 20),
+            rate: settings.count("server.rate").and_then(|rate| u32::try_from(rate).ok()),
+            header_timeout: time("server.header_timeout"),
+            request_timeout: time("server.request_timeout"),
+            stop_timeout: time("server.stop_timeout"),
+            linger: time("server.linger"),
+            audit,
+            keys: read_keys(settings.get("keys").map(|found| &found.value))?,
+        })
+    }
+}
+
+/// An address; `:8080` is every address of the machine, `8080` a port of this machine alone.
+fn listen(text: &str) -> Result<SocketAddr> {
+    let port = |text: &str| text.parse::<u16>().ok();
+    let address = match text.strip_prefix(':') {
+        Some(rest) => port(rest).map(|port| SocketAddr::from(([0, 0, 0, 0], port))),
+        None => text
+            .strip_prefix("localhost:")
+            .map_or_else(|| port(text), port)
+            .map(|port| SocketAddr::from(([127, 0, 0, 1], port)))
+            .or_else(|| text.parse().ok()),
+    };
+    address.ok_or_else(|| {
+        Error::new(Code::Definition, format!("`{text}` is no address to listen at"))
+            .with("reason", "settings")
+            .with("setting", "server.listen")
+            .with_hint("write it as `127.0.0.1:8700`, or `:8700` for every address of the machine")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_people_write_them() {
+        let read = |text: &str| listen(text).map(|address| address.to_string()).ok();
+        assert_eq!(read(":8080").as_deref(), Some("0.0.0.0:8080"));
+        assert_eq!(read("8080").as_deref(), Some("127.0.0.1:8080"));
+        assert_eq!(read("localhost:1").as_deref(), Some("127.0.0.1:1"));
+        assert_eq!(read("[::1]:5").as_deref(), Some("[::1]:5"));
+        assert_eq!(read("somewhere"), None);
+        assert_eq!(read(":80800"), None);
+    }
+
+    #[test]
+    fn the_defaults_are_for_this_machine() {
+        let settings = ServerSettings::read(&Settings::default()).expect("defaults can be read");
+        assert!(settings.listen.ip().is_loopback() && !settings.open && settings.keys.is_empty());
+    }
+}

@@ -1,0 +1,316 @@
+//! What all requests share.
+
+use std::{
+    collections::HashSet,
+    net::{IpAddr, SocketAddr},
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use arc_swap::ArcSwap;
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use hinagata::{
+    Catalog, Code, Context, Engine, Error, Rendered, Request, Result, StateDir, definition::UndefinedMode,
+};
+use hinagata_llm::Llm;
+use hinagata_value::Cancel;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use crate::{
+    access::{Access, Caller},
+    audit::Audit,
+    events::Events,
+    metrics::Metrics,
+    origin::Known,
+    settings::ServerSettings,
+};
+
+/// A render that takes longer runs beside the requests from then on, not among them.
+const QUICK: Duration = Duration::from_millis(1);
+
+/// Prompts that are remembered as slow.
+const REMEMBERED: usize = 4_096;
+
+/// What all requests share.
+pub(crate) struct App {
+    pub(crate) engine: Engine,
+    pub(crate) llm: Llm,
+    pub(crate) settings: ServerSettings,
+    pub(crate) hinagata: hinagata::Settings,
+    pub(crate) state: Option<StateDir>,
+    pub(crate) access: Access,
+    pub(crate) known: Known,
+    pub(crate) events: Events,
+    pub(crate) audit: Audit,
+    pub(crate) metrics: Metrics,
+    /// Requests that may be under way.
+    pub(crate) busy: Semaphore,
+    pub(crate) address: SocketAddr,
+    pub(crate) started: Instant,
+    /// Held while packs or choices are changed: one change sees the one before.
+    pub(crate) changing: Mutex<()>,
+    rates: Rates,
+    stopping: AtomicBool,
+    slow: ArcSwap<HashSet<Box<str>>>,
+}
+
+/// What a request says about how to render, besides its variables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// As the prompt says.
+    #[default]
+    Strict,
+    /// As the second dialect has it: nothing is checked, and what is not there prints as nothing does in Go.
+    Lenient,
+}
+
+/// A render to make.
+pub(crate) struct Job {
+    pub(crate) prompt: String,
+    pub(crate) variables: Map<String, Value>,
+    pub(crate) context: Context,
+    pub(crate) manner: Manner,
+}
+
+impl Job {
+    fn request<'j>(&'j self, cancel: Option<Cancel>) -> Request<'j> {
+        let mut request = Request::new(&self.prompt).variable_map(&self.variables).context(&self.context);
+        if self.manner == Manner::Lenient {
+            request = request.unchecked().undefined(UndefinedMode::Empty);
+        }
+        match cancel {
+            Some(cancel) => request.cancel(cancel),
+            None => request,
+        }
+    }
+}
+
+impl App {
+    #[expect(clippy::too_many_arguments, reason = "it is put together once, field by field")]
+    pub(crate) fn new(
+        engine: Engine,
+        llm: Llm,
+        settings: ServerSettings,
+        hinagata: hinagata::Settings,
+        state: Option<StateDir>,
+        access: Access,
+        audit: Audit,
+        events: Events,
+        address: SocketAddr,
+    ) -> Self {
+        Self {
+            known: Known::new(address, &settings.hosts, &settings.origins),
+            busy: Semaphore::new(settings.max_requests),
+            rates: Rates::new(settings.rate),
+            metrics: Metrics::new(),
+            started: Instant::now(),
+            changing: Mutex::new(()),
+            stopping: AtomicBool::new(false),
+            slow: ArcSwap::default(),
+            engine,
+            llm,
+            settings,
+            hinagata,
+            state,
+            access,
+            events,
+            audit,
+            address,
+        }
+    }
+
+    /// The current state of the workspace.
+    pub(crate) fn catalog(&self) -> Catalog {
+        self.engine.catalog()
+    }
+
+    /// Whether the daemon is about to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.events.close();
+    }
+
+    /// Whether the caller may send one more request now; if not, the seconds until then.
+    pub(crate) fn within_rate(&self, caller: &Caller, address: IpAddr) -> Result<(), u32> {
+        self.rates.check(caller, self.access.rate_of(caller), address)
+    }
+
+    /// Renders. Quick prompts run on the thread that serves the request; one that was slow runs on another, so that
+    /// others are answered meanwhile, and stops when nobody waits for it any more.
+    pub(crate) async fn render(self: &Arc<Self>, job: Job) -> Result<Rendered> {
+        if self.slow.load().contains(job.prompt.as_str()) {
+            return self.render_beside(job).await;
+        }
+        let started = Instant::now();
+        let rendered = self.engine.render(&job.request(None)).await;
+        // Waiting for hooks and tools counts too, which errs on the safe side.
+        if started.elapsed() > QUICK {
+            self.remember_slow(&job.prompt);
+        }
+        rendered
+    }
+
+    async fn render_beside(self: &Arc<Self>, job: Job) -> Result<Rendered> {
+        let cancel = Cancel::default();
+        let guard = CancelOnDrop(cancel.clone());
+        let app = Arc::clone(self);
+        let work = move || {
+            let started = Instant::now();
+            let rendered = app.engine.render_blocking(&job.request(Some(cancel)));
+            // It was the first time that was slow, when the prompt was made ready.
+            if started.elapsed() <= QUICK {
+                app.forget_slow(&job.prompt);
+            }
+            rendered
+        };
+        let rendered = tokio::task::spawn_blocking(work).await;
+        drop(guard);
+        rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render did not end well")))
+    }
+
+    fn remember_slow(&self, prompt: &str) {
+        self.slow.rcu(|slow| {
+            let mut slow = HashSet::clone(slow);
+            if slow.len() >= REMEMBERED {
+                slow.clear();
+            }
+            slow.insert(prompt.into());
+            slow
+        });
+    }
+
+    fn forget_slow(&self, prompt: &str) {
+        self.slow.rcu(|slow| {
+            let mut slow = HashSet::clone(slow);
+            slow.remove(prompt);
+            slow
+        });
+    }
+
+    /// Renders and tells why the result looks as it does.
+    pub(crate) async fn explain(self: &Arc<Self>, job: Job) -> Result<Rendered> {
+        let engine = self.engine.clone();
+        let work = move || engine.explain_blocking(&job.request(None));
+        let rendered = tokio::task::spawn_blocking(work).await;
+        rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render did not end well")))
+    }
+
+    /// The context that a caller gives. Files beneath its `workspace_path` can be read, so it may only name what the
+    /// settings list, and what is beneath the workspace root.
+    pub(crate) fn context(&self, given: &Map<String, Value>) -> Result<Context> {
+        let mut context = Context::from_map(given);
+        if let Some(path) = &context.workspace_path {
+            let found = self.allowed(path).ok_or_else(|| {
+                Error::new(
+                    Code::Validation,
+                    "`workspace_path` names a directory that this daemon does not open",
+                )
+                .with("reason", "workspace_path")
+                .with_hint(
+                    "name one beneath the workspace root, or list it in the setting `server.workspaces`",
+                )
+            })?;
+            context.workspace_path = Some(found.display().to_string());
+        }
+        Ok(context)
+    }
+
+    fn allowed(&self, path: &str) -> Option<PathBuf> {
+        let root = self.engine.root();
+        let path = root.join(path).canonicalize().ok()?;
+        let above =
+            std::iter::once(root.as_path()).chain(self.settings.workspaces.iter().map(PathBuf::as_path));
+        let is_beneath = |above: &Path| above.canonicalize().is_ok_and(|above| path.starts_with(above));
+        above.into_iter().any(is_beneath).then_some(path)
+    }
+
+    /// Makes a change that sees the one before, on a thread that may wait for the disk.
+    pub(crate) async fn change<T: Send + 'static>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let app = Arc::clone(self);
+        let work = move || {
+            let _one_at_a_time = app.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            change(&app)
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        done.unwrap_or_else(|_| Err(Error::new(Code::Store, "the change did not end well")))
+    }
+}
+
+/// Stops a render when nobody waits for it any more.
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Who sends requests, as far as limits of their number go.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Sender {
+    Key(usize),
+    Owner,
+    Address(IpAddr),
+}
+
+/// How often everybody may ask.
+struct Rates {
+    all: Option<DefaultKeyedRateLimiter<Sender>>,
+    /// Keys with a limit of their own: one table for each limit.
+    own: Mutex<std::collections::HashMap<u32, Arc<DefaultKeyedRateLimiter<Sender>>>>,
+    checks: std::sync::atomic::AtomicU32,
+}
+
+impl Rates {
+    fn new(rate: Option<u32>) -> Self {
+        let all = rate.and_then(NonZeroU32::new).map(|rate| RateLimiter::keyed(Quota::per_second(rate)));
+        Self { all, own: Mutex::default(), checks: 0.into() }
+    }
+
+    fn check(&self, caller: &Caller, own: Option<u32>, address: IpAddr) -> Result<(), u32> {
+        if self.all.is_none() && own.is_none() {
+            return Ok(());
+        }
+        let sender = match caller {
+            Caller::Key(place) => Sender::Key(*place),
+            Caller::Owner => Sender::Owner,
+            Caller::Nobody => Sender::Address(address),
+        };
+        let wait = |limiter: &DefaultKeyedRateLimiter<Sender>| {
+            limiter.check_key(&sender).map_err(|not_yet| {
+                let wait = not_yet.wait_time_from(governor::clock::Clock::now(limiter.clock()));
+                u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1)
+            })
+        };
+        if let Some(rate) = own.and_then(NonZeroU32::new) {
+            let limiter = Arc::clone(
+                self.own
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .entry(rate.get())
+                    .or_insert_with(|| Arc::new(RateLimiter::keyed(Quota::per_second(rate)))),
+            );
+            return wait(&limiter);
+        }
+        let Some(all) = &self.all else { return Ok(()) };
+        // Addresses that are gone are forgotten now and then.
+        if self.checks.fetch_add(1, Ordering::Relaxed) % 16_384 == 16_383 {
+            all.retain_recent();
+            all.shrink_to_fit();
+        }
+        wait(all)
+    }
+}

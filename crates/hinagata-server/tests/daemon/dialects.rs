@@ -1,0 +1,75 @@
+//! Both dialects side by side on the same prompts.
+
+use hinagata::store::StoreKind;
+use serde_json::{Value, json};
+
+use crate::support::{Daemon, send};
+
+async fn with_prompts() -> Daemon {
+    let daemon = Daemon::start().await;
+    let text = json!({"name": "greet", "prompt": "Hello {{.args.name}} of {{.team.name}}, {{.variables.name}}!",
+        "parameters": [{"name": "must", "type": "string", "required": true}]});
+    daemon.put(StoreKind::Template, "a.greet", text).await;
+    let messages = json!({"name": "talk", "messages": [{"role": "user", "content": "{{.args.name}}"}]});
+    daemon.put(StoreKind::Template, "a.talk", messages).await;
+    daemon.put(StoreKind::Environ, "team.name", json!("Blue")).await;
+    daemon
+}
+
+#[tokio::test]
+async fn the_same_prompt_in_both_dialects() {
+    let daemon = with_prompts().await;
+    let values = json!({"name": "Rumi", "must": "x"});
+    let ours = daemon.post("/api/render/prompts/a.greet", &json!({"variables": values})).await.given(200);
+    assert_eq!(ours, json!({"rendered_prompt": "Hello Rumi of Blue, Rumi!", "status": "success"}));
+    let second = daemon.post("/api/prompts/a.greet/render", &json!({"args": values})).await.given(200);
+    assert_eq!(second, json!({"kind": "prompt", "prompt": "Hello Rumi of Blue, Rumi!"}));
+
+    let ours = daemon.post("/api/render/prompts/a.talk", &json!({"variables": values})).await.given(200);
+    assert_eq!(ours["rendered_prompt"], json!([{"role": "user", "content": "Rumi"}]));
+    let second = daemon.post("/api/prompts/a.talk/render", &json!({"args": values})).await.given(200);
+    assert_eq!(second, json!({"kind": "messages", "messages": [{"role": "user", "content": "Rumi"}]}));
+}
+
+#[tokio::test]
+async fn the_second_dialect_prints_what_is_not_there() {
+    let daemon = with_prompts().await;
+    daemon.post("/api/render/prompts/a.greet", &json!({})).await.given(400);
+    let second = daemon.post("/api/prompts/a.greet/render", &json!({})).await.given(200);
+    assert_eq!(second["prompt"], "Hello <no value> of Blue, <no value>!");
+}
+
+#[tokio::test]
+async fn the_second_dialect_takes_lenient_bodies_and_encoded_ids() {
+    let daemon = with_prompts().await;
+    for (body, kind) in [
+        ("{\"ARGS\": {\"name\": \"R\"}}", "text/plain"),
+        ("{\"Args\": {\"name\": \"R\"}, \"more\": 1} ", "application/x-www-form-urlencoded"),
+        ("null", "application/json"),
+        ("{\"args\": null}", "application/xml"),
+    ] {
+        let request = daemon.request("POST", "/api/prompts/a%2Egreet/render");
+        let answer = send(request.header("content-type", kind).body(body)).await;
+        assert_eq!(answer.given(200)["kind"], "prompt", "{body}");
+    }
+    for body in ["", "[]", "{", "{\"args\": []}"] {
+        let answer = send(daemon.request("POST", "/api/prompts/a.greet/render").body(body)).await;
+        assert_eq!(answer.given(400)["code"], "400", "{body}");
+    }
+}
+
+#[tokio::test]
+async fn errors_have_the_body_of_their_dialect() {
+    let daemon = with_prompts().await;
+    let is_old = |body: &Value| body["success"] == json!(false) && body["message"].is_string();
+    let second = daemon.post("/api/prompts/no.such/render", &json!({"args": {}})).await.given(404);
+    assert!(is_old(&second) && second["code"] == "404", "{second}");
+    let ours = daemon.post("/api/render/prompts/no.such", &json!({})).await;
+    assert!(ours.is_problem() && ours.given(404)["code"] == "not_found", "{ours:?}");
+    for path in ["/api/prompts/no.such", "/api/environs/none", "/api/tools/none", "/api/extensions/none"] {
+        let shared = daemon.get(path).await.given(404);
+        assert!(is_old(&shared), "{shared}");
+        let asked = daemon.get_ours(path).await;
+        assert!(asked.is_problem() && asked.given(404)["code"] == "not_found", "{asked:?}");
+    }
+}

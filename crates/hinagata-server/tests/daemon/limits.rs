@@ -1,0 +1,124 @@
+//! What is too large, too slow, too often, too much.
+
+use hinagata::store::StoreKind;
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use crate::support::{Daemon, LONG, Setup};
+
+async fn connect(daemon: &Daemon) -> TcpStream {
+    TcpStream::connect(daemon.url.trim_start_matches("http://")).await.expect("connects")
+}
+
+async fn read_all(stream: &mut TcpStream) -> String {
+    let mut text = Vec::new();
+    let read = tokio::time::timeout(LONG, stream.read_to_end(&mut text)).await.expect("the connection ends");
+    let _ = read;
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused() {
+    let daemon = Setup::new().set("server.max_body=1KiB").start().await;
+    let body = json!({"variables": {"agent_name": "x".repeat(2_000)}});
+    let refused = daemon.post("/api/render/prompts/general_system", &body).await;
+    assert!(refused.is_problem(), "{refused:?}");
+    assert_eq!(refused.given(413)["code"], "too_large");
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_come_is_not_waited_for() {
+    let daemon = Setup::new().set("server.header_timeout=50ms").start().await;
+    let mut stream = connect(&daemon).await;
+    stream.write_all(b"GET /api/prompts HTTP/1.1\r\nhost: local").await.expect("is sent");
+    let answer = read_all(&mut stream).await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+}
+
+#[tokio::test]
+async fn what_is_no_http_is_no_harm() {
+    let daemon = Daemon::start().await;
+    for rubbish in
+        [&b"\x16\x03\x01\x02\x00\x01\x00"[..], b"GET\r\n\r\n", b"\0\0\0\0\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"]
+    {
+        let mut stream = connect(&daemon).await;
+        stream.write_all(rubbish).await.expect("is sent");
+        let _ = stream.shutdown().await;
+        let answer = read_all(&mut stream).await;
+        assert!(!answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    daemon.get("/healthz").await.given(200);
+}
+
+#[tokio::test]
+async fn more_connections_than_allowed_wait() {
+    let daemon = Setup::new().set("server.max_connections=2").start().await;
+    let (first, second) = (connect(&daemon).await, connect(&daemon).await);
+    let mut third = connect(&daemon).await;
+    third
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .await
+        .expect("is sent");
+    drop(first);
+    let answer = read_all(&mut third).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    drop(second);
+}
+
+#[tokio::test]
+async fn whoever_asks_too_often_is_told_to_wait() {
+    let daemon = Setup::new().set("server.rate=3").start().await;
+    let mut refused = None;
+    for _ in 0..20 {
+        let answer = daemon.get_ours("/api/prompts").await;
+        if answer.status == 429 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    let refused = refused.expect("twenty at once are too many");
+    assert_eq!((refused.header("retry-after"), refused.json()["code"].as_str()), ("1", Some("rate")));
+    // Health is always told.
+    for _ in 0..20 {
+        daemon.get("/healthz").await.given(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn overload_is_answered_at_once_and_what_is_under_way_completes() {
+    let provider = fake_provider::FakeProvider::start();
+    let daemon = Setup::new()
+        .variable("OPENAI_BASE_URL", &provider.base_url())
+        .variable("OPENAI_API_KEY", "k")
+        .set("server.max_requests=4")
+        .start()
+        .await;
+    daemon.put(StoreKind::Template, "t", json!({"name": "t", "prompt": "x"})).await;
+    let mut waiting = Vec::new();
+    for _ in 0..4 {
+        provider.reply(fake_provider::Reply::Silence);
+        let request = daemon.request("POST", "/api/chat/prompts/t").bearer_auth(&daemon.token);
+        waiting.push(tokio::spawn(request.body(json!({"model": "m"}).to_string()).send()));
+    }
+    tokio::time::timeout(LONG, provider.has_received(4)).await.expect("four are under way");
+    for _ in 0..50 {
+        let refused = daemon.post("/api/render/prompts/t", &json!({})).await;
+        assert_eq!(refused.header("retry-after"), "1");
+        assert_eq!(refused.given(503)["code"], "overload");
+    }
+    daemon.get("/healthz").await.given(200);
+    for request in waiting {
+        request.abort();
+    }
+    // Their room is free once the daemon noticed that they left.
+    loop {
+        let answer = daemon.post("/api/render/prompts/t", &json!({})).await;
+        if answer.status == 200 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+}

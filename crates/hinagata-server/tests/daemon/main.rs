@@ -1,0 +1,13 @@
+//! The daemon over real HTTP on loopback, with a real store and a provider that can fail.
+
+mod access;
+mod chat;
+mod dialects;
+mod events;
+mod limits;
+mod lists;
+mod packs;
+mod prompts;
+mod stopping;
+mod store;
+mod support;

@@ -1,0 +1,67 @@
+//! Managing packs over HTTP.
+
+use std::io::Write as _;
+
+use serde_json::json;
+
+use crate::support::{Daemon, send};
+
+/// A pack as a .tar.gz.
+fn archive(template: &str) -> Vec<u8> {
+    let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    let manifest = json!({"pack_id": "greetings", "version": "1.0.0", "name": "Greetings"}).to_string();
+    for (path, text) in [("pack.json", manifest.as_str()), ("prompts/hello/template.md", template)] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        header.set_cksum();
+        tar.append_data(&mut header, path, text.as_bytes()).expect("fits");
+    }
+    let mut bytes = tar.into_inner().expect("ends").finish().expect("ends");
+    bytes.flush().expect("is in memory");
+    bytes
+}
+
+async fn install(daemon: &Daemon, query: &str, bytes: Vec<u8>) -> crate::support::Answered {
+    send(daemon.request("POST", &format!("/api/packs{query}")).bearer_auth(&daemon.token).body(bytes)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pack_is_installed_approved_changed_and_removed() {
+    let daemon = Daemon::start().await;
+    assert_eq!(daemon.get("/api/packs").await.given(200), json!([]));
+    let refused = send(daemon.request("POST", "/api/packs").body(archive("x"))).await;
+    assert_eq!(refused.status, 401);
+    let installed = install(&daemon, "", archive("Hello {{ who }}!")).await.given(201);
+    assert_eq!(installed["pack"]["pack_id"], "greetings", "{installed}");
+    let render =
+        async || daemon.post("/api/render/prompts/hello", &json!({"variables": {"who": "you"}})).await;
+    assert!(render().await.status.is_client_error(), "nothing of it is used before it is approved");
+
+    let shown = daemon.get("/api/packs/greetings").await.given(200);
+    let content = shown["content"].clone();
+    let wrong = json!({"content": "0".repeat(64)});
+    let approve = "/api/packs/greetings/approve";
+    assert!(daemon.as_owner("POST", approve, &wrong).await.status.is_client_error());
+    daemon.as_owner("POST", approve, &json!({"content": content})).await.given(200);
+    assert_eq!(render().await.given(200)["rendered_prompt"], "Hello you!");
+
+    assert_eq!(install(&daemon, "", archive("x")).await.given(409)["code"], "conflict");
+    install(&daemon, "?replace=true", archive("Changed")).await.given(201);
+    assert!(render().await.status.is_client_error(), "what changed has to be approved again");
+    let verified = send(daemon.request("POST", "/api/packs/greetings/verify")).await.given(200);
+    assert!(verified["files"].as_array().is_some_and(|files| !files.is_empty()), "{verified}");
+    daemon.as_owner("POST", "/api/packs/greetings/reject", &json!({})).await.given(200);
+    daemon.as_owner("DELETE", "/api/packs/greetings", &json!({})).await.given(200);
+    assert_eq!(daemon.get("/api/packs").await.given(200), json!([]));
+    assert_eq!(daemon.get("/api/packs/greetings").await.status, 404);
+}
+
+#[tokio::test]
+async fn what_is_no_pack_is_refused() {
+    let daemon = Daemon::start().await;
+    assert_eq!(install(&daemon, "", b"no archive".to_vec()).await.given(400)["code"], "request");
+    assert!(install(&daemon, "", vec![0x1f, 0x8b, 8, 0]).await.status.is_client_error());
+    assert_eq!(install(&daemon, "?replce=true", archive("x")).await.status, 400);
+    assert_eq!(daemon.get("/api/packs").await.given(200), json!([]));
+}

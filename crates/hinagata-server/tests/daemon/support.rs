@@ -1,0 +1,230 @@
+//! A daemon of a test, and requests to it.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use hinagata::{
+    Engine, EngineOptions, Settings, StateDir, ports::Store, settings::SettingsSources, store::StoreChange,
+    store::StoreKind,
+};
+use hinagata_llm::Llm;
+use hinagata_server::{Server, ServerOptions};
+use hinagata_store::MemoryStore;
+use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap};
+use serde_json::{Value, json};
+use tokio::{sync::oneshot, task::JoinHandle};
+
+/// Far longer than anything takes: only a test that fails waits for it.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A daemon that runs until it is dropped.
+pub(crate) struct Daemon {
+    pub(crate) url: String,
+    pub(crate) token: String,
+    pub(crate) client: Client,
+    pub(crate) directory: Arc<tempfile::TempDir>,
+    pub(crate) engine: Engine,
+    stop: Option<oneshot::Sender<()>>,
+    running: Option<JoinHandle<()>>,
+}
+
+/// What a request was answered with.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answered {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The JSON of an answer with this status.
+    pub(crate) fn given(&self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{self:?}");
+        self.json()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    pub(crate) fn is_problem(&self) -> bool {
+        self.header("content-type") == "application/problem+json"
+    }
+}
+
+/// A key: its name, its scopes, the prompts that it is for.
+pub(crate) type KeyOf<'k> = (&'k str, &'k [&'k str], Option<&'k [&'k str]>);
+
+/// How a daemon of a test is made.
+pub(crate) struct Setup {
+    directory: Arc<tempfile::TempDir>,
+    settings: Vec<String>,
+    environment: Vec<(String, String)>,
+    store: Arc<dyn Store>,
+    deadline: Option<Duration>,
+}
+
+impl Setup {
+    pub(crate) fn new() -> Self {
+        Self {
+            directory: Arc::new(tempfile::tempdir().expect("a directory")),
+            settings: ["server.listen=127.0.0.1:0", "server.linger=10ms"].map(str::to_owned).to_vec(),
+            environment: Vec::new(),
+            store: Arc::new(MemoryStore::new("shenma:")),
+            deadline: None,
+        }
+    }
+
+    pub(crate) fn set(mut self, setting: impl Into<String>) -> Self {
+        self.settings.push(setting.into());
+        self
+    }
+
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = store;
+        self
+    }
+
+    pub(crate) fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    pub(crate) fn file(self, path: &str, text: &str) -> Self {
+        write(&self.directory.path().join("root").join(path), text);
+        self
+    }
+
+    /// Keys as the settings have them, each of its own name: `key-NAME`.
+    pub(crate) fn keys(self, keys: &[KeyOf<'_>]) -> Self {
+        let mut text = String::new();
+        for (name, scopes, prompts) in keys {
+            let hash = hinagata::Digest::of(format!("key-{name}").as_bytes());
+            text.push_str(&format!(
+                "[[keys]]\nname = \"{name}\"\nhash = \"sha256:{hash}\"\nscopes = {}\n",
+                json!(scopes)
+            ));
+            if let Some(prompts) = prompts {
+                text.push_str(&format!("prompts = {}\n", json!(prompts)));
+            }
+        }
+        self.file("hinagata.toml", &text)
+    }
+
+    pub(crate) async fn start(self) -> Daemon {
+        let root = self.directory.path().join("root");
+        std::fs::create_dir_all(&root).expect("a directory");
+        let state = StateDir::at(self.directory.path().join("state"));
+        let user = hinagata::settings::UserConfig::find(|_| None);
+        let mut sources = SettingsSources::read(&root, &user).expect("settings can be read");
+        sources.user = None;
+        sources.flags = self.settings;
+        let settings = Settings::resolve(&sources, true).expect("settings are fine");
+        let environment = self.environment;
+        let llm = Llm::new(&settings, |name| {
+            environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into())
+        });
+        let llm = llm.expect("models are fine");
+        let mut options = EngineOptions::from(&settings);
+        options.limits.deadline = self.deadline;
+        let engine = Engine::builder(&root)
+            .options(options)
+            .state(state.clone())
+            .trusted(true)
+            .store(Arc::clone(&self.store))
+            .model(Arc::new(llm.clone()))
+            .open();
+        let options =
+            ServerOptions { engine: engine.clone(), llm, store: self.store, settings, state: Some(state) };
+        let server = Server::open(options).await.expect("the daemon opens");
+        let url = format!("http://{}", server.address());
+        let token = server.token().to_owned();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(server.run(async move {
+            let _ = stopped.await;
+        }));
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder().timeout(LONG).build().expect("a client");
+        Daemon {
+            url,
+            token,
+            client,
+            directory: self.directory,
+            engine,
+            stop: Some(stop),
+            running: Some(running),
+        }
+    }
+}
+
+impl Daemon {
+    pub(crate) async fn start() -> Self {
+        Setup::new().start().await
+    }
+
+    pub(crate) fn request(&self, method: &str, path: &str) -> RequestBuilder {
+        let method = Method::from_bytes(method.as_bytes()).expect("a method");
+        self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answered {
+        send(self.request("GET", path)).await
+    }
+
+    /// With `accept: application/problem+json`, as our own clients ask.
+    pub(crate) async fn get_ours(&self, path: &str) -> Answered {
+        send(self.request("GET", path).header("accept", "application/problem+json, application/json")).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answered {
+        send(self.request("POST", path).body(body.to_string())).await
+    }
+
+    /// As whoever started the daemon.
+    pub(crate) async fn as_owner(&self, method: &str, path: &str, body: &Value) -> Answered {
+        send(self.request(method, path).bearer_auth(&self.token).body(body.to_string())).await
+    }
+
+    /// Puts a document into the store, past the daemon.
+    pub(crate) async fn put(&self, kind: StoreKind, id: &str, value: Value) {
+        self.engine.write_store(vec![StoreChange::set(kind, id, value)]).await.expect("is written");
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.directory.path().join("root")
+    }
+
+    /// Asks it to stop.
+    pub(crate) fn begin_stop(&mut self) {
+        self.stop.take();
+    }
+
+    /// Waits until it stopped.
+    pub(crate) async fn stopped(&mut self) {
+        let running = self.running.take().expect("runs");
+        tokio::time::timeout(LONG, running).await.expect("stops").expect("stops well");
+    }
+}
+
+pub(crate) async fn send(request: RequestBuilder) -> Answered {
+    let response = request.send().await.expect("is answered");
+    let (status, headers) = (response.status(), response.headers().clone());
+    Answered { status, headers, text: response.text().await.expect("is text") }
+}
+
+pub(crate) fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().expect("is in a directory")).expect("a directory");
+    std::fs::write(path, text).expect("is written");
+}
