@@ -1,0 +1,271 @@
+//! What is packed when nobody says what, and what never is.
+
+/// Directories that hold what tools made or fetched; nothing in them is packed.
+pub(crate) const EXCLUDED_DIRECTORIES: &[&str] = &[
+    ".cache",
+    ".git",
+    ".gradle",
+    ".hg",
+    ".mypy_cache",
+    ".next",
+    ".nuxt",
+    ".parcel-cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".svelte-kit",
+    ".svn",
+    ".terraform",
+    ".tox",
+    ".turbo",
+    ".venv",
+    ".yarn",
+    "__pycache__",
+    "bower_components",
+    "build",
+    "coverage",
+    "dist",
+    "logs",
+    "node_modules",
+    "target",
+    "temp",
+    "tmp",
+    "venv",
+];
+
+/// Ends of the names of text files, by their kind.
+const EXTENSIONS: &[&str] = &[
+    // programs
+    "bash",
+    "bat",
+    "c",
+    "cc",
+    "cjs",
+    "clj",
+    "cljs",
+    "cmake",
+    "cpp",
+    "cs",
+    "cts",
+    "cxx",
+    "dart",
+    "ex",
+    "exs",
+    "elm",
+    "erl",
+    "fish",
+    "fs",
+    "fsx",
+    "go",
+    "gradle",
+    "groovy",
+    "h",
+    "hh",
+    "hpp",
+    "hrl",
+    "hs",
+    "hxx",
+    "java",
+    "jl",
+    "js",
+    "jsx",
+    "kt",
+    "kts",
+    "lua",
+    "m",
+    "mjs",
+    "ml",
+    "mli",
+    "mm",
+    "mts",
+    "nim",
+    "nix",
+    "php",
+    "pl",
+    "pm",
+    "proto",
+    "ps1",
+    "py",
+    "pyi",
+    "r",
+    "rb",
+    "rs",
+    "sc",
+    "scala",
+    "scm",
+    "sh",
+    "sol",
+    "sql",
+    "swift",
+    "tcl",
+    "ts",
+    "tsx",
+    "v",
+    "vb",
+    "vim",
+    "zig",
+    "zsh",
+    // pages and styles
+    "astro",
+    "css",
+    "ejs",
+    "hbs",
+    "htm",
+    "html",
+    "less",
+    "mdx",
+    "sass",
+    "scss",
+    "styl",
+    "svelte",
+    "svg",
+    "vue",
+    "xhtml",
+    "xml",
+    "xsd",
+    "xsl",
+    // data and settings
+    "avsc",
+    "cfg",
+    "conf",
+    "csv",
+    "editorconfig",
+    "env",
+    "gitattributes",
+    "gitignore",
+    "graphql",
+    "gql",
+    "hcl",
+    "ini",
+    "ipynb",
+    "json",
+    "json5",
+    "jsonc",
+    "jsonl",
+    "lock",
+    "lockb",
+    "plist",
+    "prisma",
+    "properties",
+    "tf",
+    "tfvars",
+    "toml",
+    "tsv",
+    "yaml",
+    "yml",
+    // templates
+    "gotmpl",
+    "j2",
+    "jinja",
+    "jinja2",
+    "liquid",
+    "mustache",
+    "njk",
+    "tmpl",
+    "tpl",
+    "twig",
+    // words
+    "bib",
+    "log",
+    "markdown",
+    "md",
+    "org",
+    "po",
+    "rst",
+    "tex",
+    "text",
+    "txt",
+];
+
+/// Names of text files that say it without an end.
+const NAMES: &[&str] = &[
+    ".babelrc",
+    ".bazelrc",
+    ".browserslistrc",
+    ".dockerignore",
+    ".eslintignore",
+    ".eslintrc",
+    ".hinagataignore",
+    ".ignore",
+    ".npmignore",
+    ".npmrc",
+    ".nvmrc",
+    ".prettierignore",
+    ".prettierrc",
+    ".python-version",
+    ".ruby-version",
+    ".stylelintrc",
+    ".tool-versions",
+    "AUTHORS",
+    "BUILD",
+    "Brewfile",
+    "CHANGELOG",
+    "CMakeLists.txt",
+    "CODEOWNERS",
+    "CONTRIBUTING",
+    "COPYING",
+    "Containerfile",
+    "Dockerfile",
+    "GNUmakefile",
+    "Gemfile",
+    "Jenkinsfile",
+    "Justfile",
+    "LICENSE",
+    "Makefile",
+    "NOTICE",
+    "Pipfile",
+    "Procfile",
+    "README",
+    "Rakefile",
+    "Vagrantfile",
+    "WORKSPACE",
+    "go.mod",
+    "go.sum",
+    "justfile",
+    "makefile",
+];
+
+/// Starts of the names of text files, such as `.env.local` and `Dockerfile.dev`.
+const STARTS: &[&str] = &[".env", "Dockerfile.", "LICENSE-", "README."];
+
+/// Whether a file called `name` is packed when nobody says what is.
+pub(crate) fn is_text_file(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(is_extension)
+        || NAMES.contains(&name)
+        || STARTS.iter().any(|start| name.starts_with(start))
+}
+
+fn is_extension(extension: &str) -> bool {
+    // The list is short, but asked for every file of a tree.
+    static KNOWN: std::sync::LazyLock<std::collections::HashSet<&'static str>> =
+        std::sync::LazyLock::new(|| EXTENSIONS.iter().copied().collect());
+    KNOWN.contains(extension)
+}
+
+/// Whether nothing of a directory called `name` is packed.
+pub(crate) fn is_excluded_directory(name: &str) -> bool {
+    EXCLUDED_DIRECTORIES.binary_search(&name).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directories_are_in_the_order_that_the_search_needs() {
+        assert!(EXCLUDED_DIRECTORIES.is_sorted());
+        assert!(is_excluded_directory("node_modules") && !is_excluded_directory("src"));
+    }
+
+    #[test]
+    fn text_files_are_known_by_their_names() {
+        for name in
+            ["a.rs", ".env", ".env.local", ".gitignore", "Makefile", "bun.lockb", "Dockerfile.dev", "a.d.ts"]
+        {
+            assert!(is_text_file(name), "{name}");
+        }
+        for name in ["logo.png", "notes.adoc", "a", "a.exe", ".DS_Store"] {
+            assert!(!is_text_file(name), "{name}");
+        }
+    }
+}

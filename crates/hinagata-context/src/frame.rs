@@ -1,0 +1,291 @@
+//! How files and resources stand in the text.
+//!
+//! The plain frame is lines that any content could hold too. In Markdown and XML no content can end its frame: fences
+//! are longer than every run of backticks inside, and XML keeps contents in CDATA sections.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::trimmed;
+
+/// A way to set files apart in the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Frame {
+    /// A line before and a line behind.
+    #[default]
+    Plain,
+    /// A heading and a fenced block.
+    Markdown,
+    /// An element with its content as it is.
+    Xml,
+}
+
+impl Frame {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Markdown, Self::Xml];
+
+    /// The name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Markdown => "markdown",
+            Self::Xml => "xml",
+        }
+    }
+
+    /// The frame called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|frame| frame.as_str() == name)
+    }
+
+    /// What stands between two files, two sections, or a file and a section.
+    pub(crate) const fn between(self) -> &'static str {
+        match self {
+            Self::Plain | Self::Markdown => "\n\n",
+            Self::Xml => "\n",
+        }
+    }
+
+    /// What stands before and behind everything, where there is anything.
+    pub(crate) const fn around(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Plain | Self::Markdown => ("", ""),
+            Self::Xml => ("<context>\n", "\n</context>"),
+        }
+    }
+
+    /// A file as it stands in the text.
+    pub(crate) fn file(self, path: &str, content: &str) -> Framed<'static> {
+        let content = trimmed(content);
+        match self {
+            Self::Plain => Framed::around(format!("// File: {path}\n"), format!("\n// End of {path}")),
+            Self::Markdown => {
+                let fence = fence(content);
+                let open = format!("## {}\n\n{fence}{}\n", code(path), language(path));
+                Framed::around(open, format!("\n{fence}"))
+            }
+            Self::Xml => Framed::around(
+                format!("<file path=\"{}\"><![CDATA[\n", attribute(path)),
+                "\n]]></file>".to_owned(),
+            ),
+        }
+    }
+
+    /// The content of a file or a rendered template, so that it cannot end its frame.
+    pub(crate) fn content(self, content: &str) -> Cow<'_, str> {
+        let content = trimmed(content);
+        match self {
+            Self::Plain | Self::Markdown => Cow::Borrowed(content),
+            Self::Xml => character_data(content),
+        }
+    }
+
+    /// The lines around the section of a resource; `empty` says that nothing stands between them.
+    pub(crate) fn resource(self, label: &str, description: Option<&str>, empty: bool) -> Framed<'static> {
+        let described = description.filter(|text| !text.is_empty());
+        let newline = if empty { "" } else { "\n" };
+        match self {
+            Self::Plain => {
+                let more = described.map(|text| format!(" - {text}")).unwrap_or_default();
+                Framed::around(
+                    format!("// Resource: {label}{more}\n"),
+                    format!("{newline}// End Resource: {label}"),
+                )
+            }
+            Self::Markdown => {
+                let more = described.map(|text| format!("\n\n{}", code(text))).unwrap_or_default();
+                let newline = if empty { "" } else { "\n\n" };
+                Framed::around(format!("# Resource: {}{more}{newline}", code(label)), String::new())
+            }
+            Self::Xml => {
+                let more =
+                    described.map(|text| format!(" description=\"{}\"", attribute(text))).unwrap_or_default();
+                let open = format!("<resource name=\"{}\"{more}>\n", attribute(label));
+                Framed::around(open, format!("{newline}</resource>"))
+            }
+        }
+    }
+
+    /// The text of a template resource, as it stands in its section.
+    pub(crate) fn rendered(self, text: &str) -> String {
+        if text.is_empty() {
+            return String::new();
+        }
+        match self {
+            Self::Plain => text.to_owned(),
+            Self::Markdown => {
+                let fence = fence(text);
+                format!("{fence}\n{text}\n{fence}")
+            }
+            Self::Xml => format!("<text><![CDATA[\n{}\n]]></text>", character_data(text)),
+        }
+    }
+}
+
+/// What stands before and behind something.
+#[derive(Clone, Debug)]
+pub(crate) struct Framed<'a> {
+    pub(crate) open: Cow<'a, str>,
+    pub(crate) close: Cow<'a, str>,
+}
+
+impl Framed<'_> {
+    fn around(open: String, close: String) -> Framed<'static> {
+        Framed { open: Cow::Owned(open), close: Cow::Owned(close) }
+    }
+}
+
+/// A fence that is longer than every run of backticks in `content`.
+fn fence(content: &str) -> String {
+    "`".repeat(longest_run(content).max(2) + 1)
+}
+
+fn longest_run(content: &str) -> usize {
+    let bytes = content.as_bytes();
+    let mut longest = 0;
+    let mut places = memchr::memchr_iter(b'`', bytes).peekable();
+    while let Some(start) = places.next() {
+        let mut end = start;
+        while places.next_if_eq(&(end + 1)).is_some() {
+            end += 1;
+        }
+        longest = longest.max(end + 1 - start);
+    }
+    longest
+}
+
+/// A name as inline code, on one line.
+fn code(name: &str) -> String {
+    let name: String = name.chars().map(|found| if found.is_control() { ' ' } else { found }).collect();
+    let fence = "`".repeat(longest_run(&name) + 1);
+    let space = if name.starts_with('`') || name.ends_with('`') { " " } else { "" };
+    format!("{fence}{space}{name}{space}{fence}")
+}
+
+/// The language of a fenced block: the end of the file's name, where it is a word.
+fn language(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let word = extension.len() <= 16 && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if word { extension } else { "" }
+}
+
+/// A value between quotation marks.
+fn attribute(value: &str) -> String {
+    let mut escaped = String::with_capacity(value.len());
+    for character in value.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\t' | '\n' | '\r' => escaped.push_str(&format!("&#{};", character as u32)),
+            _ if is_xml(character) => escaped.push(character),
+            _ => escaped.push(char::REPLACEMENT_CHARACTER),
+        }
+    }
+    escaped
+}
+
+/// Content of a CDATA section: its end is cut in two sections, and what XML cannot hold becomes U+FFFD.
+fn character_data(content: &str) -> Cow<'_, str> {
+    let mut data = Cow::Borrowed(content);
+    if content.contains("]]>") {
+        data = Cow::Owned(data.replace("]]>", "]]]]><![CDATA[>"));
+    }
+    // Nearly no file holds one; bytes tell that sooner than characters.
+    let odd = |byte: u8| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0xef;
+    if data.bytes().any(odd) && !data.chars().all(is_xml) {
+        let replaced =
+            data.chars().map(|found| if is_xml(found) { found } else { char::REPLACEMENT_CHARACTER });
+        data = Cow::Owned(replaced.collect());
+    }
+    data
+}
+
+fn is_xml(character: char) -> bool {
+    matches!(character, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn framed(frame: Frame, path: &str, content: &str) -> String {
+        let around = frame.file(path, content);
+        format!("{}{}{}", around.open, frame.content(content), around.close)
+    }
+
+    /// The content of the first fenced block, as CommonMark finds its end.
+    fn fenced(text: &str) -> (String, &str) {
+        let start = text.find("\n\n").expect("a heading") + 2;
+        let (opening, rest) = text[start..].split_once('\n').expect("a fence");
+        let length = opening.bytes().take_while(|byte| *byte == b'`').count();
+        let mut content = Vec::new();
+        let mut lines = rest.split('\n');
+        for line in lines.by_ref() {
+            if line.trim().len() >= length && line.trim().bytes().all(|byte| byte == b'`') {
+                break;
+            }
+            content.push(line);
+        }
+        assert_eq!(lines.next(), None, "the block ends where the text does: {text:?}");
+        (content.join("\n"), opening)
+    }
+
+    /// The content of the element, as an XML parser reads it.
+    fn element(text: &str) -> String {
+        let mut rest = text.split_once('>').expect("an element").1;
+        let mut content = String::new();
+        while let Some(section) = rest.strip_prefix("<![CDATA[") {
+            let (inner, behind) = section.split_once("]]>").expect("a section ends");
+            content.push_str(inner);
+            rest = behind;
+        }
+        assert_eq!(rest, "</file>");
+        content[1..content.len() - 1].to_owned()
+    }
+
+    #[test]
+    fn the_plain_frame_is_the_one_of_the_format() {
+        assert_eq!(framed(Frame::Plain, "a.ts", "x\n"), "// File: a.ts\nx\n// End of a.ts");
+        assert_eq!(framed(Frame::Plain, "a.ts", ""), "// File: a.ts\n\n// End of a.ts");
+    }
+
+    #[test]
+    fn fences_are_longer_than_those_of_the_content() {
+        assert_eq!(
+            framed(Frame::Markdown, "a.md", "```\nx\n````\n"),
+            "## `a.md`\n\n`````md\n```\nx\n````\n`````"
+        );
+    }
+
+    #[test]
+    fn names_stay_on_their_line() {
+        let text = framed(Frame::Markdown, "a\n# b`c", "");
+        assert_eq!(text.lines().next(), Some("## ``a # b`c``"));
+        let text = framed(Frame::Xml, "a\"><file path=\"b\n", "");
+        assert!(text.starts_with("<file path=\"a&quot;&gt;&lt;file path=&quot;b&#10;\">"), "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_content_ends_its_fenced_block(content in "[`~a\n ]{0,60}|.{0,80}") {
+            let text = framed(Frame::Markdown, "a.md", &content);
+            prop_assert_eq!(fenced(&text).0, trimmed(&content).to_owned());
+        }
+
+        #[test]
+        fn no_content_ends_its_element(content in "[\\]>\\[CDATA<!/file\n ]{0,80}|.{0,80}") {
+            let text = framed(Frame::Xml, "a.md", &content);
+            let readable: String = trimmed(&content).chars().map(|found| if is_xml(found) { found } else { '\u{fffd}' }).collect();
+            prop_assert_eq!(element(&text), readable);
+        }
+    }
+}

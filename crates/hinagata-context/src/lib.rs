@@ -1,0 +1,57 @@
+//! Packs the files of a workspace into one text for a model.
+//!
+//! | part | what it is for |
+//! |---|---|
+//! | [`ContextOptions`] | what to pack: patterns, budgets, focus, resources, rules, [`Frame`] |
+//! | [`pack`], [`Packer`] | packs, as [`PackedContext`] or straight into a writer |
+//! | [`Report`] | what became of every file: taken, or left out and why |
+//! | [`render_file`], [`merge`] | template files and layers of variables, as resources and agents use them |
+//!
+//! The order of files is the same on every machine. Directories are walked and files read by several threads; memory is
+//! bounded by the budget and never by the tree. Files with secrets, binary files and those that ignore files name are
+//! left out. Nothing of a tree can make packing fail: what cannot be read is told in the report.
+//!
+//! ```
+//! use hinagata_context::{ContextOptions, Frame, Reason, pack};
+//!
+//! let place = tempfile::tempdir()?;
+//! std::fs::write(place.path().join("lamp.rs"), "fn lamp() {}\n")?;
+//! std::fs::write(place.path().join(".env"), "TOKEN=1\n")?;
+//! let packed = pack(&ContextOptions { frame: Frame::Markdown, ..ContextOptions::new(place.path()) })?;
+//! assert_eq!(packed.text, "## `lamp.rs`\n\n```rs\nfn lamp() {}\n```");
+//! assert_eq!(packed.report.count(Reason::Secret), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod builtin;
+mod error;
+mod frame;
+mod glob;
+mod ignored;
+mod options;
+mod order;
+mod pack;
+mod packed;
+mod read;
+mod report;
+mod secrets;
+mod select;
+mod selection;
+mod templates;
+mod text;
+mod variables;
+mod walk;
+mod writer;
+
+pub use error::{Error, Result};
+pub use frame::Frame;
+pub use options::{
+    ContextOptions, Encoding, MAX_BYTES, MAX_FILES, Resource, ResourceKind, Rules, TemplateFile,
+    TemplateOptions, Tokens,
+};
+pub use pack::{Packer, Progress, pack};
+pub use packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats};
+pub use report::{Entry, Reason, Report};
+pub use templates::{render_file, render_text};
+pub use text::trimmed_both;
+pub use variables::{above_defaults, merge};

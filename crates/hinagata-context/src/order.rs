@@ -1,0 +1,125 @@
+//! Which files come first: those in focus, then by priority, then by the order of the walk.
+
+use globset::Candidate;
+
+use crate::{
+    Result,
+    glob::{Globs, expand},
+    options::ContextOptions,
+    walk::Found,
+};
+
+/// What decides on the order of files.
+#[derive(Debug)]
+pub(crate) struct Order {
+    focus: Marks,
+    priorities: Vec<(Marks, f64)>,
+}
+
+impl Order {
+    pub(crate) fn new(options: &ContextOptions) -> Result<Self> {
+        let priority = |(pattern, priority): &(String, f64)| Ok((Marks::new([pattern])?, *priority));
+        Ok(Self {
+            focus: Marks::new(&options.focus)?,
+            priorities: options.priorities.iter().map(priority).collect::<Result<_>>()?,
+        })
+    }
+
+    /// Puts `files` in order.
+    pub(crate) fn arrange(&self, files: &mut [Found]) {
+        if self.focus.is_empty() && self.priorities.is_empty() {
+            return;
+        }
+        files.sort_by_cached_key(|file| {
+            let priority = self.priorities.iter().find(|(marks, _)| marks.has(&file.path));
+            let priority = priority.map_or(0.0, |(_, priority)| *priority);
+            (!self.focus.has(&file.path), Descending(priority))
+        });
+    }
+}
+
+/// A number whose larger values come first.
+#[derive(PartialEq)]
+struct Descending(f64);
+
+impl Eq for Descending {}
+
+impl Ord for Descending {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        other.0.total_cmp(&self.0)
+    }
+}
+
+impl PartialOrd for Descending {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Files by path, by name, or by a directory that they lie in.
+#[derive(Debug)]
+struct Marks {
+    names: Globs,
+    paths: Globs,
+}
+
+impl Marks {
+    fn new<'p>(patterns: impl IntoIterator<Item = &'p String>) -> Result<Self> {
+        let (mut names, mut paths) = (Vec::new(), Vec::new());
+        for pattern in patterns {
+            for pattern in expand(pattern)? {
+                let pattern = pattern.trim_start_matches("./").trim_end_matches('/').to_owned();
+                if pattern.contains('/') {
+                    paths.push(format!("{pattern}/**"));
+                    paths.push(pattern);
+                } else if !pattern.is_empty() {
+                    paths.push(format!("**/{pattern}/**"));
+                    names.push(pattern);
+                }
+            }
+        }
+        Ok(Self { names: Globs::new(&names)?, paths: Globs::new(&paths)? })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.paths.is_empty()
+    }
+
+    fn has(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        self.names.is_match(name)
+            || !self.paths.is_empty() && self.paths.is_match_candidate(&Candidate::new(path), path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arranged(focus: &[&str], priorities: &[(&str, f64)], paths: &[&str]) -> Vec<String> {
+        let options = ContextOptions {
+            focus: focus.iter().map(|&pattern| pattern.to_owned()).collect(),
+            priorities: priorities
+                .iter()
+                .map(|(pattern, priority)| ((*pattern).to_owned(), *priority))
+                .collect(),
+            ..ContextOptions::new("")
+        };
+        let mut files: Vec<Found> =
+            paths.iter().map(|&path| Found { path: path.to_owned(), real: None }).collect();
+        Order::new(&options).expect("reads").arrange(&mut files);
+        files.into_iter().map(|file| file.path).collect()
+    }
+
+    #[test]
+    fn focus_comes_before_priority_and_both_before_the_order() {
+        let paths = ["a.md", "b.rs", "docs/c.md", "src/d.rs", "src/auth/e.rs"];
+        assert_eq!(
+            arranged(&["src/auth"], &[("*.rs", 2.0), ("docs/**", 5.0)], &paths),
+            ["src/auth/e.rs", "docs/c.md", "b.rs", "src/d.rs", "a.md"]
+        );
+        assert_eq!(arranged(&[], &[("*.md", -1.0)], &paths)[0], "b.rs");
+        assert_eq!(arranged(&["auth"], &[], &paths)[0], "src/auth/e.rs");
+        assert_eq!(arranged(&[], &[], &paths), paths);
+    }
+}

@@ -1,0 +1,485 @@
+//! Packing: files and resources, in order, within the budget.
+
+use std::{
+    io::Write,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use serde_json::{Map, Value};
+
+use crate::{
+    Result,
+    frame::Frame,
+    merge,
+    options::{ContextOptions, Resource, ResourceKind, TemplateFile},
+    order::Order,
+    packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats},
+    read::{Outcome, Reader, Remaining, count, does_not_fit},
+    render_file,
+    report::{Entry, Reason, Report},
+    secrets::Secrets,
+    select::{Selected, select},
+    text::trimmed,
+    walk::Found,
+    writer::TextWriter,
+};
+
+/// Most threads that read.
+const MOST_THREADS: usize = 8;
+
+/// How far packing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// So many files were found so far.
+    Found(usize),
+    /// So many files are done, of so many.
+    Done(usize, usize),
+}
+
+/// Packs contexts, and tells how far it is.
+pub struct Packer<'p> {
+    options: &'p ContextOptions,
+    base: PathBuf,
+    threads: usize,
+    progress: &'p (dyn Fn(Progress) + Sync),
+}
+
+/// Packs what `options` say.
+///
+/// # Errors
+/// A pattern that cannot be read, or a template resource that fails. Files that cannot be read are told in the report.
+pub fn pack(options: &ContextOptions) -> Result<PackedContext> {
+    Packer::new(options).pack()
+}
+
+/// Where packed pieces go.
+trait Sink {
+    fn file(&mut self, resource: Option<&Resource>, path: String, content: String) -> Result<()>;
+    fn template(&mut self, resource: &Resource, text: String) -> Result<()>;
+    /// Behind the last file of a bundle.
+    fn end(&mut self, resource: &Resource) -> Result<()>;
+}
+
+/// What is left of the budget, and what became of files.
+struct Ledger {
+    remaining: Remaining,
+    tokens: Option<usize>,
+    report: Report,
+}
+
+impl<'p> Packer<'p> {
+    /// A packer of what `options` say.
+    #[must_use]
+    pub fn new(options: &'p ContextOptions) -> Self {
+        let base = options.base.canonicalize().unwrap_or_else(|_| options.base.clone());
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        Self { options, base, threads, progress: &|_| {} }
+    }
+
+    /// The same, telling `progress` how far it is.
+    #[must_use]
+    pub fn progress(mut self, progress: &'p (dyn Fn(Progress) + Sync)) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Packs.
+    ///
+    /// # Errors
+    /// As [`pack`].
+    pub fn pack(&self) -> Result<PackedContext> {
+        let mut collected = Collected::new(self.options.frame);
+        let report = self.run(&mut collected)?;
+        let Collected { files, resources, text } = collected;
+        let text = String::from_utf8(text.writer.finish()?).expect("only texts were written");
+        Ok(PackedContext { files, total_bytes: report.total_bytes, text, resources, report })
+    }
+
+    /// Packs into `out`, keeping nothing: memory does not grow with the budget.
+    ///
+    /// # Errors
+    /// As [`pack`], and when `out` cannot be written.
+    pub fn write_to(&self, out: &mut dyn Write) -> Result<Report> {
+        let mut streamed = Streamed { writer: TextWriter::new(out, self.options.frame), open: false };
+        let report = self.run(&mut streamed)?;
+        streamed.writer.finish()?;
+        Ok(report)
+    }
+
+    fn run(&self, sink: &mut dyn Sink) -> Result<Report> {
+        let options = self.options;
+        let order = Order::new(options)?;
+        let mut ledger = Ledger {
+            remaining: Remaining::new(options.max_bytes),
+            tokens: options.tokens.max,
+            report: Report { total_tokens: options.tokens.are_wanted().then_some(0), ..Report::default() },
+        };
+        let mut selected = self.select(&options.include, &options.exclude, &self.base)?;
+        order.arrange(&mut selected.files);
+        self.files(selected, &Part::Files, &self.base, &mut ledger, sink)?;
+        for resource in &options.resources {
+            match &resource.kind {
+                ResourceKind::Bundle { include, exclude, base, virtual_path } => {
+                    let base = self.directory(base.as_deref());
+                    let mut selected = self.select(include, exclude, &base)?;
+                    order.arrange(&mut selected.files);
+                    let part = Part::Bundle(resource, virtual_path.as_deref());
+                    self.files(selected, &part, &base, &mut ledger, sink)?;
+                    sink.end(resource)?;
+                }
+                ResourceKind::Template { template, variables } => {
+                    self.template(resource, template, variables, &mut ledger, sink)?;
+                }
+            }
+        }
+        Ok(ledger.report)
+    }
+
+    fn directory(&self, own: Option<&Path>) -> PathBuf {
+        let directory = own.map_or_else(|| self.base.clone(), |own| self.base.join(own));
+        directory.canonicalize().unwrap_or(directory)
+    }
+
+    fn select(&self, include: &[String], exclude: &[String], base: &Path) -> Result<Selected> {
+        let told = |found: usize| (self.progress)(Progress::Found(found));
+        select(base, include, exclude, self.options.rules, self.threads, &told)
+    }
+
+    /// Reads files and hands over those that fit.
+    fn files(
+        &self,
+        selected: Selected,
+        part: &Part<'_>,
+        base: &Path,
+        ledger: &mut Ledger,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let Selected { files, left_out, unmatched } = selected;
+        let Ledger { remaining, tokens, report } = ledger;
+        report.entries.extend(left_out.into_iter().map(|entry| part.entry(entry)));
+        report.unmatched.extend(unmatched);
+        let most = part.most_files(self.options.max_files);
+        let (mut done, mut taken) = (0, 0);
+        let reader = Reader {
+            base,
+            secrets: self.options.rules.secrets.then(Secrets::shipped),
+            tokens: &self.options.tokens,
+            frame: self.options.frame,
+            threads: self.threads,
+        };
+        let fits = if most == 0 { &files[..0] } else { &files[..] };
+        let ended = reader.read(fits, remaining, |file, outcome| {
+            done += 1;
+            (self.progress)(Progress::Done(done, files.len()));
+            match accept(file, outcome, remaining, tokens, report) {
+                Err(entry) => report.entries.push(part.entry(entry)),
+                Ok((content, entry)) => {
+                    report.entries.push(part.entry(entry));
+                    if let Err(error) = sink.file(part.resource(), part.path(&file.path), content) {
+                        return ControlFlow::Break(Some(error));
+                    }
+                    taken += 1;
+                    if taken == most {
+                        return ControlFlow::Break(None);
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        if let ControlFlow::Break(Some(error)) = ended {
+            return Err(error);
+        }
+        let too_many = |file: &Found| {
+            let detail = format!("{most} files are the most");
+            part.entry(Entry::left_out(&file.path, Reason::Budget, detail))
+        };
+        report.entries.extend(files[done..].iter().map(too_many));
+        if matches!(part, Part::Files) {
+            report.file_count = taken;
+        }
+        Ok(())
+    }
+
+    fn template(
+        &self,
+        resource: &Resource,
+        template: &TemplateFile,
+        variables: &Map<String, Value>,
+        ledger: &mut Ledger,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let text = self.rendered(template, variables)?;
+        let (size, left) = (text.len() as u64, ledger.remaining.get());
+        let tokens = self.options.tokens.are_wanted().then(|| {
+            let framed = self.options.frame.rendered(&text);
+            count(&self.options.tokens, &framed)
+        });
+        let entry = |mut entry: Entry| {
+            entry.resource = Some(resource.id.clone());
+            entry
+        };
+        if size > left {
+            let detail = does_not_fit(size, left);
+            let left_out = Entry::left_out(&template.file, Reason::Budget, detail).sized(Some(size));
+            ledger.report.entries.push(entry(left_out));
+            return Ok(());
+        }
+        match take_tokens(&mut ledger.tokens, &mut ledger.report, tokens) {
+            Err(detail) => {
+                let left_out = Entry::left_out(&template.file, Reason::Budget, detail).sized(Some(size));
+                ledger.report.entries.push(entry(left_out));
+                Ok(())
+            }
+            Ok(tokens) => {
+                ledger.remaining.take(size);
+                ledger.report.total_bytes += size;
+                ledger.report.entries.push(entry(Entry::taken(&template.file, size, tokens)));
+                sink.template(resource, text)
+            }
+        }
+    }
+
+    fn rendered(&self, template: &TemplateFile, variables: &Map<String, Value>) -> Result<String> {
+        let mut bag = self.options.variables.clone();
+        merge(&mut bag, variables);
+        let mut text = render_file(template, &self.base, &bag, &self.options.templates)?;
+        text.truncate(trimmed(&text).len());
+        Ok(text)
+    }
+
+    /// What the context would hold, by the sizes of files, without reading them.
+    ///
+    /// # Errors
+    /// As [`pack`].
+    pub fn stats(&self) -> Result<Stats> {
+        let options = self.options;
+        let order = Order::new(options)?;
+        let mut sizes = Sizes { left: options.max_bytes, total: 0 };
+        let mut selected = self.select(&options.include, &options.exclude, &self.base)?;
+        order.arrange(&mut selected.files);
+        let file_count = sizes.take(&selected.files, &self.base, options.max_files);
+        for resource in &options.resources {
+            match &resource.kind {
+                ResourceKind::Bundle { include, exclude, base, .. } => {
+                    let base = self.directory(base.as_deref());
+                    let selected = self.select(include, exclude, &base)?;
+                    sizes.take(&selected.files, &base, usize::MAX);
+                }
+                ResourceKind::Template { template, variables } => {
+                    sizes.fits(self.rendered(template, variables)?.len() as u64);
+                }
+            }
+        }
+        Ok(Stats { file_count, total_bytes: sizes.total })
+    }
+}
+
+/// Counts sizes within the budget.
+struct Sizes {
+    left: u64,
+    total: u64,
+}
+
+impl Sizes {
+    /// Counts `size` if it fits.
+    fn fits(&mut self, size: u64) -> bool {
+        let fits = size <= self.left;
+        if fits {
+            self.left -= size;
+            self.total += size;
+        }
+        fits
+    }
+
+    /// Counts at most `most` of the files; how many fit.
+    fn take(&mut self, files: &[Found], base: &Path, most: usize) -> usize {
+        let size = |file: &Found| {
+            let path = file.real.clone().unwrap_or_else(|| base.join(&file.path));
+            path.metadata().ok().map(|metadata| metadata.len())
+        };
+        files.iter().filter(|file| size(file).is_some_and(|size| self.fits(size))).take(most).count()
+    }
+}
+
+/// The files of the context, or those of a bundle.
+enum Part<'r> {
+    Files,
+    Bundle(&'r Resource, Option<&'r str>),
+}
+
+impl<'r> Part<'r> {
+    fn resource(&self) -> Option<&'r Resource> {
+        match self {
+            Self::Files => None,
+            Self::Bundle(resource, _) => Some(resource),
+        }
+    }
+
+    fn most_files(&self, configured: usize) -> usize {
+        match self {
+            Self::Files => configured,
+            Self::Bundle(..) => usize::MAX,
+        }
+    }
+
+    /// The path as the context shows it.
+    fn path(&self, path: &str) -> String {
+        match self {
+            Self::Bundle(_, Some(start)) if !start.is_empty() => {
+                let start = start.replace('\\', "/");
+                format!("{}/{path}", start.strip_suffix('/').unwrap_or(&start))
+            }
+            _ => path.to_owned(),
+        }
+    }
+
+    fn entry(&self, mut entry: Entry) -> Entry {
+        entry.path = self.path(&entry.path);
+        entry.resource = self.resource().map(|resource| resource.id.clone());
+        entry
+    }
+}
+
+/// Whether a file that was read fits; its text, and what to tell about it.
+fn accept(
+    file: &Found,
+    outcome: Outcome,
+    remaining: &Remaining,
+    tokens_left: &mut Option<usize>,
+    report: &mut Report,
+) -> Result<(String, Entry), Entry> {
+    let left = remaining.get();
+    let too_large =
+        |size: u64| Entry::left_out(&file.path, Reason::Budget, does_not_fit(size, left)).sized(Some(size));
+    let (content, on_disk, tokens) = match outcome {
+        Outcome::Text { content, size, tokens } => (content, size, tokens),
+        // Some threads look into a file that others leave closed, as it does not fit: it is told alike.
+        Outcome::LeftOut { bytes: Some(size), .. } if size > left => return Err(too_large(size)),
+        Outcome::LeftOut { reason, detail, bytes } => {
+            return Err(Entry::left_out(&file.path, reason, detail).sized(bytes));
+        }
+    };
+    let size = content.len() as u64;
+    if on_disk.max(size) > left {
+        return Err(too_large(if on_disk > left { on_disk } else { size }));
+    }
+    let tokens = take_tokens(tokens_left, report, tokens)
+        .map_err(|detail| Entry::left_out(&file.path, Reason::Budget, detail).sized(Some(size)))?;
+    remaining.take(size);
+    report.total_bytes += size;
+    Ok((content, Entry::taken(&file.path, size, tokens)))
+}
+
+/// Takes tokens from what is left of them; says what is missing where they do not fit.
+fn take_tokens(
+    left: &mut Option<usize>,
+    report: &mut Report,
+    counted: Option<hinagata_module::tokens::TokenCount>,
+) -> Result<Option<usize>, String> {
+    let Some(counted) = counted else { return Ok(None) };
+    if let Some(left) = left {
+        *left = left
+            .checked_sub(counted.tokens)
+            .ok_or_else(|| format!("{} tokens, {left} are left", counted.tokens))?;
+    }
+    *report.total_tokens.get_or_insert(0) += counted.tokens;
+    report.tokens_estimated = Some(counted.estimated || report.tokens_estimated.unwrap_or_default());
+    Ok(Some(counted.tokens))
+}
+
+/// Keeps everything.
+struct Collected {
+    files: Vec<PackedFile>,
+    resources: Vec<PackedResource>,
+    text: Streamed<Vec<u8>>,
+}
+
+impl Collected {
+    fn new(frame: Frame) -> Self {
+        let text = Streamed { writer: TextWriter::new(Vec::new(), frame), open: false };
+        Self { files: Vec::new(), resources: Vec::new(), text }
+    }
+}
+
+impl Sink for Collected {
+    fn file(&mut self, resource: Option<&Resource>, path: String, content: String) -> Result<()> {
+        let first = !self.text.open;
+        self.text.put(resource, &path, &content)?;
+        let file = PackedFile { path, bytes: content.len() as u64, content };
+        let Some(resource) = resource else {
+            self.files.push(file);
+            return Ok(());
+        };
+        match self.resources.last_mut().and_then(|last| last.files.as_mut()).filter(|_| !first) {
+            Some(files) => files.push(file),
+            None => self.resources.push(packed(resource, String::new(), Some(vec![file]))),
+        }
+        Ok(())
+    }
+
+    fn template(&mut self, resource: &Resource, text: String) -> Result<()> {
+        self.text.template(resource, text.clone())?;
+        self.resources.push(packed(resource, text, None));
+        Ok(())
+    }
+
+    fn end(&mut self, resource: &Resource) -> Result<()> {
+        if let Some(last) = self.resources.last_mut().filter(|_| self.text.open) {
+            let mut writer = TextWriter::inside(Vec::new(), self.text.writer.frame());
+            for file in last.files.iter().flatten() {
+                writer.file(&file.path, &file.content)?;
+            }
+            last.text = String::from_utf8(writer.finish()?).expect("only texts were written");
+        }
+        self.text.end(resource)
+    }
+}
+
+fn packed(resource: &Resource, text: String, files: Option<Vec<PackedFile>>) -> PackedResource {
+    let (kind, metadata) = match &resource.kind {
+        ResourceKind::Bundle { virtual_path, .. } => {
+            (PackedKind::Bundle, virtual_path.clone().map(|virtual_path| Metadata { virtual_path }))
+        }
+        ResourceKind::Template { .. } => (PackedKind::Template, None),
+    };
+    let Resource { id, name, description, .. } = resource.clone();
+    PackedResource { id, kind, name, description, text, files, metadata }
+}
+
+/// Writes everything at once.
+struct Streamed<W> {
+    writer: TextWriter<W>,
+    /// Whether the section of a bundle is open.
+    open: bool,
+}
+
+impl<W: Write> Streamed<W> {
+    fn put(&mut self, resource: Option<&Resource>, path: &str, content: &str) -> Result<()> {
+        if let Some(resource) = resource.filter(|_| !self.open) {
+            self.open = true;
+            self.writer.open(resource, false)?;
+        }
+        Ok(self.writer.file(path, content)?)
+    }
+}
+
+impl<W: Write> Sink for Streamed<W> {
+    fn file(&mut self, resource: Option<&Resource>, path: String, content: String) -> Result<()> {
+        self.put(resource, &path, &content)
+    }
+
+    fn template(&mut self, resource: &Resource, text: String) -> Result<()> {
+        self.writer.open(resource, text.is_empty())?;
+        self.writer.rendered(&text)?;
+        Ok(self.writer.close(resource, text.is_empty())?)
+    }
+
+    fn end(&mut self, resource: &Resource) -> Result<()> {
+        if std::mem::take(&mut self.open) {
+            self.writer.close(resource, false)?;
+        }
+        Ok(())
+    }
+}

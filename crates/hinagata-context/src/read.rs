@@ -1,0 +1,329 @@
+//! Reading files in order with several threads, ahead of whoever takes them.
+//!
+//! How much is read ahead is bounded by number and by bytes, so memory does not grow with the tree. What is left of the
+//! budget only shrinks: a file that does not fit when it is opened will not fit when its turn comes, and is not
+//! read.
+
+use std::{
+    collections::VecDeque,
+    fs::File,
+    io::{self, Read as _},
+    ops::ControlFlow,
+    path::Path,
+    sync::{
+        Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use crate::{
+    frame::Frame,
+    options::Tokens,
+    report::Reason,
+    secrets::Secrets,
+    text,
+    walk::{Found, cause},
+};
+
+/// Files that are read ahead at most.
+const AHEAD: usize = 256;
+
+/// Bytes that are read ahead at most; one file may be larger.
+const ROOM: u64 = 16 << 20;
+
+/// Bytes at the start of a file in which a NUL makes it a binary one.
+const HEAD: usize = 8 << 10;
+
+/// Files up to this size are read at once, larger ones only when their head is that of a text.
+const AT_ONCE: u64 = 256 << 10;
+
+/// Fewer files than this are not worth a thread.
+const FEW: usize = 4;
+
+/// How files are read.
+#[derive(Debug)]
+pub(crate) struct Reader<'r> {
+    pub(crate) base: &'r Path,
+    pub(crate) secrets: Option<&'static Secrets>,
+    pub(crate) tokens: &'r Tokens,
+    pub(crate) frame: Frame,
+    pub(crate) threads: usize,
+}
+
+/// What became of a file when it was read.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Its text, its size on disk, and how many tokens it takes.
+    Text { content: String, size: u64, tokens: Option<hinagata_module::tokens::TokenCount> },
+    /// It is left out.
+    LeftOut { reason: Reason, detail: Option<String>, bytes: Option<u64> },
+}
+
+impl Outcome {
+    fn left_out(reason: Reason, detail: impl Into<Option<String>>, bytes: impl Into<Option<u64>>) -> Self {
+        Self::LeftOut { reason, detail: detail.into(), bytes: bytes.into() }
+    }
+}
+
+/// What is left of the budget in bytes; it only shrinks.
+#[derive(Debug)]
+pub(crate) struct Remaining(AtomicU64);
+
+impl Remaining {
+    pub(crate) fn new(bytes: u64) -> Self {
+        Self(AtomicU64::new(bytes))
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn take(&self, bytes: u64) {
+        self.0.store(self.get().saturating_sub(bytes), Ordering::Relaxed);
+    }
+}
+
+/// A file that is open and fits.
+struct Opened {
+    file: File,
+    size: u64,
+}
+
+impl Reader<'_> {
+    /// Hands the files to `take`, in order, until it breaks.
+    pub(crate) fn read<B>(
+        &self,
+        files: &[Found],
+        remaining: &Remaining,
+        mut take: impl FnMut(&Found, Outcome) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        if self.threads < 2 || files.len() < FEW {
+            return files.iter().try_for_each(|file| take(file, self.one(file, remaining)));
+        }
+        let queue =
+            Queue { len: files.len(), state: Mutex::default(), room: Condvar::new(), ready: Condvar::new() };
+        thread::scope(|scope| {
+            let _stop = Stop(&queue);
+            for _ in 0..self.threads {
+                scope.spawn(|| self.work(files, remaining, &queue));
+            }
+            files.iter().try_for_each(|file| match queue.take() {
+                Some(outcome) => take(file, outcome),
+                // A thread panicked; the scope hands that on.
+                None => take(file, Outcome::left_out(Reason::Unreadable, None, None)),
+            })
+        })
+    }
+
+    fn work(&self, files: &[Found], remaining: &Remaining, queue: &Queue) {
+        let _stop = StopOnPanic(queue);
+        while let Some(place) = queue.next() {
+            let file = &files[place];
+            let (outcome, reserved) = match self.open(file, remaining) {
+                Ok(opened) if queue.reserve(place, opened.size) => {
+                    let reserved = opened.size;
+                    (self.text(file, opened), reserved)
+                }
+                Ok(_) => return,
+                Err(outcome) => (outcome, 0),
+            };
+            queue.put(place, outcome, reserved);
+        }
+    }
+
+    fn one(&self, file: &Found, remaining: &Remaining) -> Outcome {
+        match self.open(file, remaining) {
+            Ok(opened) => self.text(file, opened),
+            Err(outcome) => outcome,
+        }
+    }
+
+    /// Opens a file that may be read and fits.
+    fn open(&self, file: &Found, remaining: &Remaining) -> Result<Opened, Outcome> {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        if let Some(rule) = self.secrets.and_then(|secrets| secrets.in_name(&file.path, name)) {
+            return Err(Outcome::left_out(Reason::Secret, rule.to_owned(), None));
+        }
+        let unreadable = |error: &io::Error| Outcome::left_out(Reason::Unreadable, cause(error), None);
+        let path = file.real.clone().unwrap_or_else(|| self.base.join(&file.path));
+        let opened = File::open(&path).map_err(|error| unreadable(&error))?;
+        let size = opened.metadata().map_err(|error| unreadable(&error))?.len();
+        // How much is left when its turn comes is told then: what is left now depends on the threads.
+        if size > remaining.get() {
+            return Err(Outcome::left_out(Reason::Budget, None, size));
+        }
+        Ok(Opened { file: opened, size })
+    }
+
+    fn text(&self, file: &Found, opened: Opened) -> Outcome {
+        let size = opened.size;
+        let bytes = match read(opened) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Outcome::left_out(Reason::Binary, None, size),
+            Err(error) => return Outcome::left_out(Reason::Unreadable, cause(&error), None),
+        };
+        if let Some(rule) = self.secrets.and_then(|secrets| secrets.in_content(&bytes)) {
+            return Outcome::left_out(Reason::Secret, rule.to_owned(), size);
+        }
+        let content = text::decode(bytes);
+        let tokens = self.tokens.are_wanted().then(|| self.count(&file.path, &content));
+        Outcome::Text { content, size, tokens }
+    }
+
+    /// The tokens of a file as it stands in the text.
+    fn count(&self, path: &str, content: &str) -> hinagata_module::tokens::TokenCount {
+        let around = self.frame.file(path, content);
+        let inner = self.frame.content(content);
+        count(self.tokens, &format!("{}{inner}{}{}", around.open, around.close, self.frame.between()))
+    }
+}
+
+/// The tokens of `text`.
+pub(crate) fn count(tokens: &Tokens, text: &str) -> hinagata_module::tokens::TokenCount {
+    match &tokens.model {
+        Some(model) => hinagata_module::tokens::count(text, model),
+        None => hinagata_module::tokens::estimate(text),
+    }
+}
+
+pub(crate) fn does_not_fit(size: u64, left: u64) -> String {
+    format!("{size} bytes, {left} are left")
+}
+
+/// The bytes of a file; `None` for one that is no text. What is added while it is read is left out.
+fn read(Opened { file, size }: Opened) -> io::Result<Option<Vec<u8>>> {
+    // The room behind the end spares a read that only finds the end.
+    let mut bytes =
+        Vec::with_capacity(usize::try_from(size).unwrap_or(usize::MAX).saturating_add(32).min(1 << 40));
+    let mut file = file.take(size);
+    if size > AT_ONCE {
+        file.by_ref().take(HEAD as u64).read_to_end(&mut bytes)?;
+        if is_binary(&bytes) {
+            return Ok(None);
+        }
+    }
+    file.read_to_end(&mut bytes)?;
+    Ok((!is_binary(&bytes)).then_some(bytes))
+}
+
+fn is_binary(bytes: &[u8]) -> bool {
+    memchr::memchr(0, &bytes[..bytes.len().min(HEAD)]).is_some()
+}
+
+/// What threads and the taker share.
+struct Queue {
+    len: usize,
+    state: Mutex<State>,
+    /// Something was taken.
+    room: Condvar,
+    /// Something was read.
+    ready: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The next file to read.
+    next: usize,
+    /// The next file to take.
+    taken: usize,
+    /// What was read and not taken, from `taken` on, and the bytes that it reserves.
+    read: VecDeque<Option<(Outcome, u64)>>,
+    reserved: u64,
+    waiting: usize,
+    stopped: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'q>(&self, mut state: MutexGuard<'q, State>) -> MutexGuard<'q, State> {
+        state.waiting += 1;
+        let mut state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state
+    }
+
+    /// The next file to read; `None` when there is none, or nobody takes it.
+    fn next(&self) -> Option<usize> {
+        let mut state = self.lock();
+        while state.next >= state.taken + AHEAD && !state.stopped {
+            state = self.wait(state);
+        }
+        if state.stopped || state.next >= self.len {
+            return None;
+        }
+        state.next += 1;
+        Some(state.next - 1)
+    }
+
+    /// Waits until there is room for `size` bytes of the file at `place`; the one that is waited for always has room.
+    fn reserve(&self, place: usize, size: u64) -> bool {
+        let mut state = self.lock();
+        while state.reserved.saturating_add(size) > ROOM && state.taken != place && !state.stopped {
+            state = self.wait(state);
+        }
+        state.reserved = state.reserved.saturating_add(size);
+        !state.stopped
+    }
+
+    fn put(&self, place: usize, outcome: Outcome, reserved: u64) {
+        let mut state = self.lock();
+        let at = place - state.taken;
+        while state.read.len() <= at {
+            state.read.push_back(None);
+        }
+        state.read[at] = Some((outcome, reserved));
+        if at == 0 {
+            self.ready.notify_one();
+        }
+    }
+
+    /// The next file that was read; `None` when nobody reads any more.
+    fn take(&self) -> Option<Outcome> {
+        let mut state = self.lock();
+        loop {
+            if let Some((outcome, reserved)) = state.read.front_mut().and_then(Option::take) {
+                state.read.pop_front();
+                state.taken += 1;
+                state.reserved = state.reserved.saturating_sub(reserved);
+                if state.waiting > 0 {
+                    self.room.notify_all();
+                }
+                return Some(outcome);
+            }
+            if state.stopped {
+                return None;
+            }
+            state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn stop(&self) {
+        self.lock().stopped = true;
+        self.room.notify_all();
+        self.ready.notify_all();
+    }
+}
+
+/// Lets nobody read any more when nobody takes any more.
+struct Stop<'q>(&'q Queue);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Lets nobody wait for a thread that panicked.
+struct StopOnPanic<'q>(&'q Queue);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.stop();
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What became of every file.
+
+use serde::Serialize;
+
+/// Why a file is not in the context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// It did not fit.
+    Budget,
+    /// An ignore file names it.
+    Ignored,
+    /// A pattern to leave out, or the built-in list, names it.
+    Excluded,
+    /// It holds a secret.
+    Secret,
+    /// It is no text.
+    Binary,
+    /// It could not be read.
+    Unreadable,
+}
+
+impl Reason {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::Ignored => "ignored",
+            Self::Excluded => "excluded",
+            Self::Secret => "secret",
+            Self::Binary => "binary",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// What became of a file, a directory that was not entered, or a resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// The path from the base directory; that of a directory ends with a slash.
+    pub path: String,
+    /// The resource it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// The size, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The tokens, where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<usize>,
+    /// Why it is not in the context; none for one that is.
+    #[serde(rename = "left_out", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// What exactly: the rule, the limit, the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl Entry {
+    /// Something that is left out.
+    pub(crate) fn left_out(
+        path: impl Into<String>,
+        reason: Reason,
+        detail: impl Into<Option<String>>,
+    ) -> Self {
+        Self {
+            path: path.into(),
+            resource: None,
+            bytes: None,
+            tokens: None,
+            reason: Some(reason),
+            detail: detail.into(),
+        }
+    }
+
+    /// Something that is in the context.
+    pub(crate) fn taken(path: impl Into<String>, bytes: u64, tokens: Option<usize>) -> Self {
+        Self { path: path.into(), resource: None, bytes: Some(bytes), tokens, reason: None, detail: None }
+    }
+
+    pub(crate) fn sized(mut self, bytes: Option<u64>) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// Whether it is in the context.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.reason.is_none()
+    }
+}
+
+/// What became of everything that was looked at.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// One entry for each file, in the order in which they were tried; what was left out while looking for files comes
+    /// first.
+    pub entries: Vec<Entry>,
+    /// Patterns that no file matched.
+    pub unmatched: Vec<String>,
+    /// Files in the context, without those of resources.
+    pub file_count: usize,
+    /// Bytes of all contents.
+    pub total_bytes: u64,
+    /// Tokens of the text, where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<usize>,
+    /// Whether the tokens are only estimated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_estimated: Option<bool>,
+}
+
+impl Report {
+    /// How many files were left out for `reason`.
+    #[must_use]
+    pub fn count(&self, reason: Reason) -> usize {
+        self.entries.iter().filter(|entry| entry.reason == Some(reason)).count()
+    }
+}

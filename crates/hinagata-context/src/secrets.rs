@@ -1,0 +1,228 @@
+//! Files that should not leave the machine: by their name, and by what stands in them.
+//!
+//! The rules are data, in `secrets.toml`. One pass over a file looks for the keywords of all rules at once; only a rule
+//! whose keyword was found is tried, so files without any cost a few bytes per nanosecond.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use regex::bytes::{Regex, RegexBuilder};
+use serde::Deserialize;
+
+use crate::glob::Globs;
+
+/// The rules that are shipped.
+static RULES: LazyLock<Secrets> =
+    LazyLock::new(|| Secrets::read(include_str!("secrets.toml")).expect("a test reads the shipped rules"));
+
+/// Rules that find secrets.
+#[derive(Debug)]
+pub(crate) struct Secrets {
+    contents: Vec<(String, Regex)>,
+    keywords: AhoCorasick,
+    /// The rules to try where each keyword was found.
+    tries: Vec<Vec<usize>>,
+    names: Vec<NameRule>,
+    /// All of `names` at once: nearly no file has such a name.
+    any: NameRule,
+}
+
+#[derive(Debug)]
+struct NameRule {
+    name: String,
+    files: Globs,
+    paths: Globs,
+    unless: Globs,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    content: Vec<Content>,
+    name: Vec<Name>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    name: String,
+    keywords: Vec<String>,
+    pattern: String,
+    #[cfg_attr(not(test), expect(dead_code, reason = "examples are for the test"))]
+    matches: Vec<String>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "examples are for the test"))]
+    misses: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Name {
+    name: String,
+    files: Vec<String>,
+    #[serde(default)]
+    unless: Vec<String>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "examples are for the test"))]
+    matches: Vec<String>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "examples are for the test"))]
+    misses: Vec<String>,
+}
+
+impl Secrets {
+    /// The rules that are shipped.
+    pub(crate) fn shipped() -> &'static Self {
+        &RULES
+    }
+
+    fn read(text: &str) -> Result<Self, Box<dyn std::error::Error>> {
+        let file: File = toml::from_str(text)?;
+        let contents = file.content.iter().map(|rule| Ok((rule.name.clone(), pattern(&rule.pattern)?)));
+        let contents = contents.collect::<Result<_, regex::Error>>()?;
+        let (keywords, tries) = keywords(&file.content);
+        let keywords = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(keywords)?;
+        let names = file.name.iter().map(|rule| NameRule::new(&rule.name, &rule.files, &rule.unless));
+        let names = names.collect::<Result<_, _>>()?;
+        let all: Vec<String> = file.name.iter().flat_map(|rule| rule.files.clone()).collect();
+        let any = NameRule::new("any", &all, &[])?;
+        Ok(Self { contents, keywords, tries, names, any })
+    }
+
+    /// The rule that finds a secret in `content`.
+    pub(crate) fn in_content(&self, content: &[u8]) -> Option<&str> {
+        let mut tried = Vec::new();
+        let mut from = 0;
+        // A keyword may start inside of another one, so the search goes on one byte behind its start.
+        while let Some(found) =
+            self.keywords.find(aho_corasick::Input::new(content).span(from..content.len()))
+        {
+            from = found.start() + 1;
+            for &rule in &self.tries[found.pattern().as_usize()] {
+                if tried.contains(&rule) {
+                    continue;
+                }
+                let (name, pattern) = &self.contents[rule];
+                if pattern.is_match(content) {
+                    return Some(name);
+                }
+                tried.push(rule);
+            }
+        }
+        None
+    }
+
+    /// The rule that says that a file called `name`, at `path`, holds secrets.
+    pub(crate) fn in_name(&self, path: &str, name: &str) -> Option<&str> {
+        if !self.any.is_match(path, name) {
+            return None;
+        }
+        self.names.iter().find(|rule| rule.is_match(path, name)).map(|rule| rule.name.as_str())
+    }
+}
+
+impl NameRule {
+    fn new(name: &str, files: &[String], unless: &[String]) -> crate::Result<Self> {
+        let (paths, files): (Vec<&String>, Vec<&String>) = files.iter().partition(|file| file.contains('/'));
+        Ok(Self {
+            name: name.to_owned(),
+            files: Globs::new(&files)?,
+            paths: Globs::new(&paths)?,
+            unless: Globs::new(unless)?,
+        })
+    }
+
+    fn is_match(&self, path: &str, name: &str) -> bool {
+        (self.files.is_match(name) || self.paths.is_match(path)) && !self.unless.is_match(name)
+    }
+}
+
+/// Bytes, not characters: a file is searched before it is decoded.
+fn pattern(text: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text).unicode(false).build()
+}
+
+/// The keywords of all rules, none of which starts with another one, and the rules to try at each.
+fn keywords(rules: &[Content]) -> (Vec<&str>, Vec<Vec<usize>>) {
+    let mut shortest: Vec<&str> = Vec::new();
+    for rule in rules {
+        for word in &rule.keywords {
+            if !shortest.iter().any(|known| word.starts_with(known)) {
+                shortest.retain(|known| !known.starts_with(word.as_str()));
+                shortest.push(word);
+            }
+        }
+    }
+    let tries = |keyword: &&str| {
+        let has = |rule: &Content| rule.keywords.iter().any(|word| word.starts_with(keyword));
+        rules.iter().enumerate().filter(|(_, rule)| has(rule)).map(|(place, _)| place).collect()
+    };
+    let tries = shortest.iter().map(tries).collect();
+    (shortest, tries)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn file() -> File {
+        toml::from_str(include_str!("secrets.toml")).expect("the shipped rules are TOML")
+    }
+
+    #[test]
+    fn every_rule_finds_its_examples_and_leaves_the_others_alone() {
+        let file = file();
+        assert!(file.content.len() >= 25, "{}", file.content.len());
+        for rule in &file.content {
+            assert!(!rule.matches.is_empty() && !rule.misses.is_empty(), "{}", rule.name);
+            for example in &rule.matches {
+                let text = format!("before\n{example}\nbehind");
+                assert_eq!(RULES.in_content(text.as_bytes()), Some(rule.name.as_str()), "{example}");
+            }
+            for example in &rule.misses {
+                assert_eq!(RULES.in_content(example.as_bytes()), None, "{} {example}", rule.name);
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_files_with_secrets_are_known() {
+        for rule in &file().name {
+            assert!(!rule.matches.is_empty() && !rule.misses.is_empty(), "{}", rule.name);
+            let found = |path: &str| RULES.in_name(path, path.rsplit('/').next().unwrap_or(path));
+            for example in &rule.matches {
+                assert_eq!(found(example), Some(rule.name.as_str()), "{example}");
+            }
+            for example in &rule.misses {
+                assert_eq!(found(example), None, "{} {example}", rule.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_rule_has_a_name_of_its_own() {
+        let file = file();
+        let names = file.content.iter().map(|rule| &rule.name).chain(file.name.iter().map(|rule| &rule.name));
+        let mut seen = HashSet::new();
+        for name in names {
+            assert!(seen.insert(name.clone()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_keyword_inside_of_another_one_is_found() {
+        let example = &file().content.iter().find(|rule| rule.name == "npm-token").expect("is there").matches
+            [0]
+        .clone();
+        assert_eq!(RULES.in_content(format!("key-{example}").as_bytes()), Some("npm-token"));
+        let hidden = format!("-----BEGIN {example}");
+        assert_eq!(RULES.in_content(hidden.as_bytes()), Some("npm-token"));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_searched_too() {
+        let example = &file().content[0].matches[0];
+        let bytes = [b"\xff\xfe\n".as_slice(), example.as_bytes(), b"\n\xff"].concat();
+        assert_eq!(RULES.in_content(&bytes), Some(file().content[0].name.as_str()));
+        assert_eq!(RULES.in_content(b""), None);
+    }
+}

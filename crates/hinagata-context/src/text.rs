@@ -1,0 +1,40 @@
+//! Texts of files: decoding, and white space at their ends.
+
+/// The text of `bytes`; what is no UTF-8 becomes U+FFFD.
+pub(crate) fn decode(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// `text` without white space at its end.
+///
+/// Which characters that are is part of the format: U+FEFF is one, U+0085 is none.
+pub(crate) fn trimmed(text: &str) -> &str {
+    text.trim_end_matches(is_space)
+}
+
+fn is_space(character: char) -> bool {
+    matches!(
+        character,
+        '\t'..='\r' | ' ' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}' | '\u{2029}' | '\u{202f}'
+            | '\u{205f}' | '\u{3000}' | '\u{feff}'
+    )
+}
+
+/// `text` without white space at its start and end.
+#[must_use]
+pub fn trimmed_both(text: &str) -> &str {
+    text.trim_matches(is_space)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_white_space_of_the_format_is_cut() {
+        assert_eq!(trimmed("a \u{3000}\u{feff}\r\n\x0b"), "a");
+        for kept in ["a\u{85}", "a\u{200b}", "a\u{180e}"] {
+            assert_eq!(trimmed(kept), kept);
+        }
+    }
+}

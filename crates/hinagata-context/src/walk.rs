@@ -1,0 +1,283 @@
+//! Walking a directory: breadth first, names in byte order, the files of a directory before its subdirectories.
+//!
+//! A level of the tree is read by all threads at once and put in order afterwards, so the order is the same on every
+//! machine. What is found is a path for each file; nothing is opened.
+
+use std::{
+    ffi::OsString,
+    fs::{self, DirEntry},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use globset::Candidate;
+
+use crate::{
+    ignored::Ignored,
+    report::{Entry, Reason},
+    selection::{Excluded, Walk},
+};
+
+/// Most directories that are entered through links: links to links could lead through the same files for ever.
+const MOST_LINKED: usize = 20_000;
+
+/// Directories of one level that are not worth a second thread.
+const FEW: usize = 8;
+
+/// A file that is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    /// The path from the base, as it is shown.
+    pub(crate) path: String,
+    /// Where it is opened, when that differs from `path` below the base.
+    pub(crate) real: Option<PathBuf>,
+}
+
+/// What a walk found, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Walked {
+    pub(crate) files: Vec<Found>,
+    pub(crate) left_out: Vec<Entry>,
+}
+
+/// What holds for a whole walk.
+pub(crate) struct Walker<'w> {
+    /// The base directory.
+    pub(crate) base: &'w Path,
+    pub(crate) excluded: &'w Excluded,
+    /// Whether ignore files count.
+    pub(crate) ignore_files: bool,
+    pub(crate) threads: usize,
+    /// Called with the number of files after each level.
+    pub(crate) progress: &'w (dyn Fn(usize) + Sync),
+}
+
+/// A directory to read.
+#[derive(Debug)]
+struct Directory {
+    /// The path from the base, as it is shown.
+    shown: String,
+    real: PathBuf,
+    ignored: Option<Arc<Ignored>>,
+    trail: Option<Arc<Trail>>,
+}
+
+/// The links that led to a directory.
+#[derive(Debug)]
+struct Trail {
+    /// The real directory that the link lies in.
+    from: PathBuf,
+    before: Option<Arc<Self>>,
+}
+
+#[derive(Debug, Default)]
+struct Listing {
+    files: Vec<Found>,
+    directories: Vec<Directory>,
+    left_out: Vec<Entry>,
+}
+
+/// A name in a directory.
+struct Named {
+    name: OsString,
+    entry: DirEntry,
+}
+
+impl Walker<'_> {
+    /// What `walk` finds.
+    pub(crate) fn walk(&self, walk: &Walk) -> Walked {
+        let mut walked = Walked::default();
+        let real = self.base.join(&walk.directory);
+        let Ok(real) = real.canonicalize() else { return walked };
+        let ignored = self.ignore_files.then(|| Ignored::above(self.base, &real)).flatten();
+        let mut level = vec![Directory { shown: walk.directory.clone(), real, ignored, trail: None }];
+        let linked = AtomicUsize::new(0);
+        let mut depth = 0;
+        while !level.is_empty() {
+            let enter = walk.depth.is_none_or(|most| depth < most);
+            let listings = self.level(&level, |directory| self.list(directory, walk, enter, &linked));
+            level = Vec::new();
+            for listing in listings {
+                walked.files.extend(listing.files);
+                walked.left_out.extend(listing.left_out);
+                level.extend(listing.directories);
+            }
+            (self.progress)(walked.files.len());
+            depth += 1;
+        }
+        walked
+    }
+
+    /// Reads all directories of a level; the answers are in their order.
+    fn level(&self, level: &[Directory], list: impl Fn(&Directory) -> Listing + Sync) -> Vec<Listing> {
+        let threads = self.threads.min(level.len() / FEW);
+        if threads < 2 {
+            return level.iter().map(list).collect();
+        }
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(Vec::with_capacity(level.len()));
+        let work = || {
+            let mut own = Vec::new();
+            while let Some((place, directory)) = {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                level.get(place).map(|directory| (place, directory))
+            } {
+                own.push((place, list(directory)));
+            }
+            done.lock().unwrap_or_else(PoisonError::into_inner).extend(own);
+        };
+        thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_unstable_by_key(|(place, _)| *place);
+        done.into_iter().map(|(_, listing)| listing).collect()
+    }
+
+    fn list(&self, directory: &Directory, walk: &Walk, enter: bool, linked: &AtomicUsize) -> Listing {
+        let mut listing = Listing::default();
+        let names = match names(&directory.real) {
+            Ok(names) => names,
+            Err(error) => {
+                let path = format!("{}/", directory.shown);
+                listing.left_out.push(Entry::left_out(path, Reason::Unreadable, cause(&error)));
+                return listing;
+            }
+        };
+        let ignored = self.ignored(directory, &names);
+        for Named { name, entry } in names {
+            let text = name.to_string_lossy();
+            let shown = match directory.shown.as_str() {
+                "" => text.clone().into_owned(),
+                parent if parent.ends_with('/') => format!("{parent}{text}"),
+                parent => format!("{parent}/{text}"),
+            };
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_ignored = |is_directory: bool| {
+                ignored
+                    .as_ref()
+                    .is_some_and(|ignored| ignored.is_match(&directory.real.join(&name), is_directory))
+            };
+            // What a link leads to is asked only for what is wanted.
+            let (is_directory, is_file) = match kind.is_symlink() {
+                true => match fs::metadata(entry.path()) {
+                    Ok(metadata) => (metadata.is_dir(), metadata.is_file()),
+                    Err(error) => {
+                        self.broken(&shown, &text, walk, &error, &mut listing);
+                        continue;
+                    }
+                },
+                false => (kind.is_dir(), kind.is_file()),
+            };
+            if is_directory && enter {
+                let reason = if self.excluded.directory(&shown, &text) {
+                    Some(Reason::Excluded)
+                } else {
+                    is_ignored(true).then_some(Reason::Ignored)
+                };
+                if let Some(reason) = reason {
+                    listing.left_out.push(Entry::left_out(format!("{shown}/"), reason, None));
+                    continue;
+                }
+                let trail = match kind.is_symlink() {
+                    true => follow(directory, &entry.path(), linked),
+                    false => Ok(directory.trail.clone()),
+                };
+                match trail {
+                    Ok(trail) => listing.directories.push(Directory {
+                        shown,
+                        real: entry.path(),
+                        ignored: ignored.clone(),
+                        trail,
+                    }),
+                    Err(detail) => {
+                        let detail = detail.to_owned();
+                        listing.left_out.push(Entry::left_out(
+                            format!("{shown}/"),
+                            Reason::Unreadable,
+                            detail,
+                        ));
+                    }
+                }
+            } else if is_file {
+                let candidate = Candidate::new(&shown);
+                if !walk.wanted.is_match(&candidate, &shown, &text) {
+                    continue;
+                }
+                if self.excluded.file(&candidate, &shown, &text) {
+                    listing.left_out.push(Entry::left_out(shown, Reason::Excluded, None));
+                } else if is_ignored(false) {
+                    listing.left_out.push(Entry::left_out(shown, Reason::Ignored, None));
+                } else {
+                    // A name that is no text cannot be found again by how it is shown.
+                    let real = name.to_str().is_none().then(|| entry.path());
+                    listing.files.push(Found { path: shown, real });
+                }
+            }
+        }
+        listing
+    }
+
+    /// The ignore files that count in `directory`.
+    fn ignored(&self, directory: &Directory, names: &[Named]) -> Option<Arc<Ignored>> {
+        if !self.ignore_files {
+            return None;
+        }
+        let text =
+            |named: &Named| named.name.to_str().filter(|name| Ignored::is_file(name)).map(str::to_owned);
+        let own: Vec<String> = names.iter().filter_map(text).collect();
+        Ignored::enter(&directory.real, &own, directory.ignored.as_ref())
+    }
+
+    /// A link that leads nowhere is told where a file would have been wanted.
+    fn broken(&self, shown: &str, name: &str, walk: &Walk, error: &std::io::Error, listing: &mut Listing) {
+        let candidate = Candidate::new(shown);
+        if walk.wanted.is_match(&candidate, shown, name) && !self.excluded.file(&candidate, shown, name) {
+            let detail = format!("a link that leads nowhere: {}", cause(error));
+            listing.left_out.push(Entry::left_out(shown, Reason::Unreadable, detail));
+        }
+    }
+}
+
+/// The names in a directory, in byte order.
+fn names(directory: &Path) -> std::io::Result<Vec<Named>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        names.push(Named { name: entry.file_name(), entry });
+    }
+    names.sort_unstable_by(|one, other| one.name.as_encoded_bytes().cmp(other.name.as_encoded_bytes()));
+    Ok(names)
+}
+
+/// The way behind a link at `path` in `directory`, or why it is not followed.
+fn follow(
+    directory: &Directory,
+    path: &Path,
+    linked: &AtomicUsize,
+) -> Result<Option<Arc<Trail>>, &'static str> {
+    let (Ok(from), Ok(to)) = (directory.real.canonicalize(), path.canonicalize()) else {
+        return Err("a link that leads nowhere");
+    };
+    let mut before = directory.trail.as_deref();
+    let mut circle = from.starts_with(&to);
+    while let Some(trail) = before.filter(|_| !circle) {
+        circle = trail.from.starts_with(&to);
+        before = trail.before.as_deref();
+    }
+    if circle {
+        return Err("a link that leads back to where it lies");
+    }
+    if linked.fetch_add(1, Ordering::Relaxed) >= MOST_LINKED {
+        return Err("too many directories behind links");
+    }
+    Ok(Some(Arc::new(Trail { from, before: directory.trail.clone() })))
+}
+
+/// The cause of an error of the system, without its number.
+pub(crate) fn cause(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}

@@ -1,0 +1,98 @@
+//! Putting the text together, piece by piece.
+
+use std::io::{self, Write};
+
+use crate::{frame::Frame, options::Resource};
+
+/// Writes files and sections as they come.
+#[derive(Debug)]
+pub(crate) struct TextWriter<W> {
+    out: W,
+    frame: Frame,
+    /// Whether something stands before.
+    any: bool,
+    /// Whether something stands before in the section of a resource.
+    any_in_section: Option<bool>,
+}
+
+impl<W: Write> TextWriter<W> {
+    pub(crate) fn new(out: W, frame: Frame) -> Self {
+        Self { out, frame, any: false, any_in_section: None }
+    }
+
+    /// One for what stands inside of a section.
+    pub(crate) fn inside(out: W, frame: Frame) -> Self {
+        Self { out, frame, any: false, any_in_section: Some(false) }
+    }
+
+    pub(crate) fn frame(&self) -> Frame {
+        self.frame
+    }
+
+    fn separate(&mut self) -> io::Result<()> {
+        match self.any_in_section.replace(true) {
+            Some(true) => self.put(self.frame.between()),
+            Some(false) => Ok(()),
+            None => {
+                self.any_in_section = None;
+                self.section()
+            }
+        }
+    }
+
+    fn section(&mut self) -> io::Result<()> {
+        let before = if self.any { self.frame.between() } else { self.frame.around().0 };
+        self.any = true;
+        self.put(before)
+    }
+
+    fn put(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())
+    }
+
+    pub(crate) fn file(&mut self, path: &str, content: &str) -> io::Result<()> {
+        self.separate()?;
+        let around = self.frame.file(path, content);
+        self.put(&around.open)?;
+        let content = self.frame.content(content);
+        self.put(&content)?;
+        self.put(&around.close)
+    }
+
+    /// Starts the section of a resource.
+    pub(crate) fn open(&mut self, resource: &Resource, empty: bool) -> io::Result<()> {
+        self.section()?;
+        let open = self.frame.resource(resource.label(), resource.description.as_deref(), empty).open;
+        self.any_in_section = Some(false);
+        self.put(&open)
+    }
+
+    /// The text of a template resource.
+    pub(crate) fn rendered(&mut self, text: &str) -> io::Result<()> {
+        let text = self.frame.rendered(text);
+        self.put(&text)
+    }
+
+    pub(crate) fn close(&mut self, resource: &Resource, empty: bool) -> io::Result<()> {
+        self.any_in_section = None;
+        let close = self.frame.resource(resource.label(), resource.description.as_deref(), empty).close;
+        self.put(&close)
+    }
+
+    /// Ends the text.
+    pub(crate) fn finish(mut self) -> io::Result<W> {
+        if self.any {
+            self.put(self.frame.around().1)?;
+        }
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+impl Resource {
+    /// What it is called in the text.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.id)
+    }
+}
