@@ -71,7 +71,7 @@ pub struct Workspace {
     pub user_config: UserConfig,
     /// Whether the user trusts it.
     pub trust: TrustState,
-    /// The content of its `hinagata.toml`.
+    /// The content of its settings, with what they extend.
     pub settings_text: Option<String>,
     /// Where the user's decisions are remembered, if anywhere.
     pub state: Option<StateDir>,
@@ -92,7 +92,7 @@ impl Workspace {
         let mut sources = SettingsSources::read(&root.path, &user_config)?;
         sources.environment = env::vars_os().collect::<Vec<(OsString, OsString)>>();
         sources.flags.clone_from(&opening.settings);
-        let settings_text = sources.workspace.as_ref().map(|file| file.text.clone());
+        let settings_text = sources.workspace_text();
         let state = StateDir::of_user().ok();
         let trust = trust(state.as_ref(), &root, settings_text.as_deref());
         let settings = Settings::resolve(&sources, trust.is_trusted())?;

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, settings::formats};
 
 /// The environment variable that names the workspace root.
 pub const ROOT_VARIABLE: &str = "HINAGATA_ROOT";
@@ -35,6 +35,8 @@ pub enum RootFound {
     Environment,
     /// It holds `hinagata.toml`, and is the nearest that holds that or `user_data`.
     Settings,
+    /// It holds settings under another name than `hinagata.toml`, and is the nearest that holds any.
+    Config,
     /// It holds `user_data`, and is the nearest that holds that or `hinagata.toml`.
     UserData,
     /// Nothing: it is the current directory.
@@ -49,6 +51,7 @@ impl RootFound {
             Self::Flag => "flag",
             Self::Environment => "environment",
             Self::Settings => "settings",
+            Self::Config => "config",
             Self::UserData => "user_data",
             Self::Current => "current",
         }
@@ -62,6 +65,7 @@ impl fmt::Display for RootFound {
             Self::Flag => "named by --root",
             Self::Environment => "named by HINAGATA_ROOT",
             Self::Settings => "holds hinagata.toml",
+            Self::Config => "holds a configuration file",
             Self::UserData => "holds user_data",
             Self::Current => "the current directory; no parent holds hinagata.toml or user_data",
         })
@@ -106,6 +110,9 @@ impl WorkspaceRoot {
 fn mark(path: &Path) -> Option<RootFound> {
     if path.join(SETTINGS_FILE).is_file() {
         return Some(RootFound::Settings);
+    }
+    if formats::marks(path) {
+        return Some(RootFound::Config);
     }
     path.join(USER_DATA).is_dir().then_some(RootFound::UserData)
 }

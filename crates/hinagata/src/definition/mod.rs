@@ -19,7 +19,7 @@ mod parameter;
 mod python;
 mod read;
 mod view;
-mod yaml;
+pub(crate) mod yaml;
 
 pub use hinagata_template::Engine;
 

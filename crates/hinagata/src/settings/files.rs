@@ -7,13 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Error, Result, SETTINGS_FILE, source::Directory};
+use super::formats;
+use crate::{Error, Result, source::Directory};
 
 /// The environment variable that names the user's own settings.
 pub const CONFIG_VARIABLE: &str = "HINAGATA_CONFIG";
 
 /// Largest file with settings, in bytes.
-const LARGEST: u64 = 128 << 10;
+pub(super) const LARGEST: u64 = 128 << 10;
 
 /// A file with settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +30,10 @@ pub struct SettingsFile {
 pub struct SettingsSources {
     /// The user's own file.
     pub user: Option<SettingsFile>,
-    /// `hinagata.toml` of the workspace.
+    /// The file of the workspace: `hinagata.toml`, or one of its other names.
     pub workspace: Option<SettingsFile>,
+    /// What the file of the workspace extends, the lowest first.
+    pub extended: Vec<SettingsFile>,
     /// Variables of the environment; all may be given, those of others are left alone.
     pub environment: Vec<(OsString, OsString)>,
     /// Flags of the call, as `section.key=value`.
@@ -43,16 +46,21 @@ impl SettingsSources {
     /// # Errors
     /// Code `definition`, reason `settings`, when one is there and cannot be read.
     pub fn read(root: &Path, user: &UserConfig) -> Result<Self> {
-        let workspace = read_workspace(root)?;
-        Ok(Self { user: user.read()?, workspace, ..Self::default() })
+        let mut extended = match Directory::open(root)? {
+            Some(directory) => formats::workspace(&directory)?,
+            None => Vec::new(),
+        };
+        let workspace = extended.pop();
+        Ok(Self { user: user.read()?, workspace, extended, ..Self::default() })
     }
-}
 
-fn read_workspace(root: &Path) -> Result<Option<SettingsFile>> {
-    let Some(directory) = Directory::open(root)? else { return Ok(None) };
-    let read =
-        directory.read(SETTINGS_FILE, LARGEST).map_err(|error| unreadable(SETTINGS_FILE, error.message()))?;
-    Ok(read.map(|file| SettingsFile { name: SETTINGS_FILE.to_owned(), text: file.text.to_string() }))
+    /// Everything that the workspace says, which is what a user trusts; `None` when it says nothing.
+    #[must_use]
+    pub fn workspace_text(&self) -> Option<String> {
+        let own = self.workspace.as_ref()?;
+        let texts = self.extended.iter().chain([own]).map(|file| file.text.as_str());
+        Some(texts.collect::<Vec<_>>().join("\n"))
+    }
 }
 
 /// Where the user's own settings are.
@@ -108,7 +116,7 @@ fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-fn unreadable(name: &str, why: &str) -> Error {
+pub(super) fn unreadable(name: &str, why: &str) -> Error {
     let why = why.split(" (os error").next().unwrap_or_default();
     Error::definition("settings", format!("the settings `{name}` cannot be read: {why}")).with("file", name)
 }
@@ -118,6 +126,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::SETTINGS_FILE;
 
     fn config(variables: &[(&str, &str)]) -> UserConfig {
         UserConfig::find(|name| {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use hinagata_value::near_names;
 use serde_json::{Value, json};
 
-use super::{Origin, SETTINGS, Setting, SettingsFile, SettingsSources, document, kind::Wrong, setting};
+use super::{Origin, SETTINGS, Setting, SettingsFile, SettingsSources, formats, kind::Wrong, setting};
 use crate::{
     Diagnostic, Error, Place, Result,
     definition::node::{Data, Node},
@@ -20,6 +20,8 @@ pub(super) struct Given {
     pub(super) setting: &'static Setting,
     pub(super) value: Value,
     pub(super) origin: Origin,
+    /// Whether it counts although the workspace is not trusted: it follows from the name of the file.
+    pub(super) granted: bool,
 }
 
 /// All values that `sources` give, the lowest layer first.
@@ -28,7 +30,11 @@ pub(super) fn layers(sources: &SettingsSources, problems: &mut Problems) -> Vec<
     if let Some(file) = &sources.user {
         Reader { file, origin: Origin::User, given: &mut given, problems }.read();
     }
+    for file in &sources.extended {
+        Reader { file, origin: Origin::Workspace, given: &mut given, problems }.read();
+    }
     if let Some(file) = &sources.workspace {
+        given.extend(compat(file));
         Reader { file, origin: Origin::Workspace, given: &mut given, problems }.read();
     }
     environment(sources, &mut given, problems);
@@ -36,6 +42,13 @@ pub(super) fn layers(sources: &SettingsSources, problems: &mut Problems) -> Vec<
         given.extend(self::flag(flag, problems));
     }
     given
+}
+
+/// The habits that the name of `file` asks for.
+fn compat(file: &SettingsFile) -> Option<Given> {
+    let setting = setting("compat").filter(|_| formats::is_foreign(&file.name))?;
+    let origin = Origin::Workspace(Place::at_line(&file.name, &file.text, 1, 0));
+    Some(Given { name: "compat".to_owned(), setting, value: "eddie".into(), origin, granted: true })
 }
 
 /// Reads one file.
@@ -48,7 +61,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(mut self) {
-        match document::parse(&self.file.name, &self.file.text) {
+        match formats::parse(&self.file.name, &self.file.text) {
             Ok(node) => self.section("", &node),
             Err(errors) => {
                 for (message, place) in errors {
@@ -60,8 +73,10 @@ impl Reader<'_> {
 
     fn section(&mut self, path: &str, node: &Node) {
         for (key, value) in node.as_map().unwrap_or_default() {
-            let name = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            self.entry(&name, value);
+            if path.is_empty() && key == "extends" {
+                continue;
+            }
+            self.entry(&known_name(path, key), value);
         }
     }
 
@@ -81,6 +96,8 @@ impl Reader<'_> {
                 };
                 self.problems.wrong(name, wrong, Some(self.place(node)), &self.file.name);
             }
+            // What others keep in their files is theirs.
+            None if formats::is_foreign(&self.file.name) => {}
             None => {
                 let error = unknown(name).at(self.place(node));
                 self.problems.warnings.push(Diagnostic::warning(&self.file.name, error));
@@ -94,7 +111,7 @@ impl Reader<'_> {
         match read {
             Ok(value) => {
                 let origin = (self.origin)(self.place(node));
-                self.given.push(Given { name: name.to_owned(), setting, value, origin });
+                self.given.push(Given { name: name.to_owned(), setting, value, origin, granted: false });
             }
             Err(wrong) => self.problems.wrong(name, wrong, Some(self.place(node)), &self.file.name),
         }
@@ -102,6 +119,17 @@ impl Reader<'_> {
 
     fn place(&self, node: &Node) -> Place {
         Place::at_line(&self.file.name, &self.file.text, node.at.line, node.at.column)
+    }
+}
+
+/// The name of the setting that `key` of the section `path` is: camelCase and snake_case are the same.
+fn known_name(path: &str, key: &str) -> String {
+    let joined = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    let (written, snake) = (joined(key), joined(&formats::snake_case(key)));
+    match setting(&written) {
+        Some(found) if !found.merges => written,
+        None if setting(&snake).is_none() && !is_section(&snake) => written,
+        _ => snake,
     }
 }
 
@@ -183,7 +211,7 @@ fn word(
         None => Err(Wrong { message: "must be UTF-8 text".to_owned(), near: Vec::new(), hint: None }),
     };
     match read {
-        Ok(value) => given.push(Given { name, setting, value, origin }),
+        Ok(value) => given.push(Given { name, setting, value, origin, granted: false }),
         Err(wrong) => problems.wrong(&name, wrong, None, &origin.to_string()),
     }
 }
@@ -201,7 +229,9 @@ fn flag(flag: &str, problems: &mut Problems) -> Option<Given> {
         return None;
     };
     match setting.read_text(text) {
-        Ok(value) => Some(Given { name: name.to_owned(), setting, value, origin: Origin::Flag }),
+        Ok(value) => {
+            Some(Given { name: name.to_owned(), setting, value, origin: Origin::Flag, granted: false })
+        }
         Err(wrong) => {
             problems.wrong(name, wrong, None, "--set");
             None

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | default | the [registry](SETTINGS) |
 //! | user | the user's own file, see [`UserConfig`] |
-//! | workspace | `hinagata.toml` at the workspace root |
+//! | workspace | `hinagata.toml` at the workspace root, or one of its other names |
 //! | environment | `HINAGATA_SECTION_KEY` |
 //! | flag | `section.key=value` of a call |
 //!
@@ -17,6 +17,7 @@
 mod amount;
 pub(crate) mod document;
 mod files;
+pub(crate) mod formats;
 mod kind;
 mod layers;
 mod origin;
@@ -29,6 +30,7 @@ use serde_json::Value;
 
 pub use amount::grouped;
 pub use files::{CONFIG_VARIABLE, SettingsFile, SettingsSources, UserConfig};
+pub use formats::{read_config, snake_case};
 pub use kind::Kind;
 pub use layers::unknown;
 pub use origin::Origin;
@@ -88,7 +90,7 @@ impl Settings {
 
     /// Puts a value over those of lower layers, if it counts.
     fn put(&mut self, given: Given, trusted: bool, problems: &mut Problems) {
-        let untrusted = !trusted && matches!(given.origin, Origin::Workspace(_));
+        let untrusted = !trusted && !given.granted && matches!(given.origin, Origin::Workspace(_));
         let value = match untrusted {
             true => self.allowed(&given, problems),
             false => Some(given.value.clone()),
@@ -97,6 +99,10 @@ impl Settings {
         let Given { name, setting, origin, .. } = given;
         match self.values.get_mut(&name) {
             Some(resolved) => {
+                let value = match setting.merges {
+                    true => merged(&resolved.value, value),
+                    false => value,
+                };
                 let lost = std::mem::replace(&mut resolved.value, value);
                 let from = std::mem::replace(&mut resolved.origin, origin);
                 resolved.lost.insert(0, (lost, from));
@@ -168,6 +174,13 @@ impl Settings {
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
+}
+
+/// `over` on top of `base`, where maps merge.
+fn merged(base: &Value, over: Value) -> Value {
+    let mut merged = base.clone();
+    formats::merge(&mut merged, over);
+    merged
 }
 
 /// Whether the limit `value` lets more through than `now`; none lets everything through.

@@ -24,6 +24,8 @@ pub struct Setting {
     pub power: Power,
     /// A variable of the environment that gives it too, below its own.
     pub variable: Option<&'static str>,
+    /// Whether maps of several layers are one, key by key.
+    pub merges: bool,
 }
 
 /// What a setting of a workspace that the user does not trust may do.
@@ -81,6 +83,11 @@ impl Setting {
         self
     }
 
+    const fn merging(mut self) -> Self {
+        self.merges = true;
+        self
+    }
+
     const fn variable(mut self, variable: &'static str) -> Self {
         self.variable = Some(variable);
         self
@@ -98,7 +105,16 @@ pub fn setting(name: &str) -> Option<&'static Setting> {
 }
 
 const fn setting_of(name: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Setting {
-    Setting { name, kind, optional: false, default, meaning, power: Power::Harmless, variable: None }
+    Setting {
+        name,
+        kind,
+        optional: false,
+        default,
+        meaning,
+        power: Power::Harmless,
+        variable: None,
+        merges: false,
+    }
 }
 
 /// A limit of templates.
@@ -237,6 +253,12 @@ pub static SETTINGS: &[Setting] = &[
         .variable("HINAGATA_LOG"),
     power("server.log_format", Kind::Word(&["text", "json"]), "text", "how it is logged"),
     power("keys", Kind::Any, "-", "keys of the daemon, each with hash, name and scopes").optional(),
+    setting_of("context.*", Kind::Any, "", "what is packed for a model, as include, max_bytes and resources").merging(),
+    setting_of("agents.*", Kind::Any, "", "agents, as manager and subagents").merging(),
+    setting_of("system_prompt", Kind::Text, "-", "what agents without a prompt of their own are told").optional(),
+    power("project_dir", Kind::Text, "-", "the directory that agents and context start at; - is the workspace root")
+        .optional(),
+    setting_of("version", Kind::Count(1), "1", "the version of the format of these settings"),
     power("compat", Kind::Text, "-", "whose habits to follow, as eddie; - follows ours").optional(),
 ];
 

@@ -37,6 +37,7 @@ fn without_any_source_the_defaults_hold() {
 fn later_layers_win_and_the_losers_are_remembered() {
     let sources = SettingsSources {
         user: file("config.toml", "[render]\nlanguage = \"de\"\n"),
+        extended: Vec::new(),
         workspace: file("hinagata.toml", "[render]\nlanguage = \"ja\"\n"),
         environment: vec![("HINAGATA_RENDER_LANGUAGE".into(), "fr".into())],
         flags: vec!["render.language=zh".into()],
@@ -61,6 +62,7 @@ fn later_layers_win_and_the_losers_are_remembered() {
 fn the_workspace_beats_the_users_file() {
     let sources = SettingsSources {
         user: file("config.toml", "catalog.paths = [\"mine\"]"),
+        extended: Vec::new(),
         ..workspace("[catalog]\npaths = [\"prompts\"]")
     };
     assert_eq!(Settings::resolve(&sources, false).expect("is fine").catalog_paths(), ["prompts"]);
@@ -99,6 +101,7 @@ fn a_workspace_that_is_not_trusted_has_no_power() {
 fn power_from_the_user_counts_everywhere() {
     let sources = SettingsSources {
         user: file("config.toml", "hooks.sandbox = 'best-effort'"),
+        extended: Vec::new(),
         environment: vec![
             ("HINAGATA_STORE_URL".into(), "redis://ours".into()),
             ("HINAGATA_LLM_MODEL".into(), "gpt-5".into()),
@@ -119,6 +122,7 @@ fn power_from_the_user_counts_everywhere() {
 fn a_workspace_that_is_not_trusted_lowers_limits_and_does_not_raise_them() {
     let sources = SettingsSources {
         user: file("config.toml", "limits.steps = 1000\ncaps.max_output_size = 500"),
+        extended: Vec::new(),
         ..workspace("[limits]\nsteps = 5000\ncalls = 10\ndeadline = '2s'\n[caps]\nmax_output_size = '-'\n")
     };
     let settings = Settings::resolve(&sources, false).expect("is fine");
@@ -166,6 +170,7 @@ fn names_that_nobody_knows_are_warnings_with_near_ones() {
 fn everything_that_is_wrong_is_told_at_once() {
     let sources = SettingsSources {
         user: file("config.toml", "limits.bytes = true\nrender = 5"),
+        extended: Vec::new(),
         workspace: file("hinagata.toml", "[hooks]\nsandbox = 'of'\nallowed_hosts = [1]"),
         environment: vec![("HINAGATA_LIMITS_STEPS".into(), "many".into())],
         flags: vec!["limits.calls=-1".into(), "render.langauge=ja".into(), "render.language".into()],
@@ -216,6 +221,7 @@ fn others_variables_lie_below_ours() {
 fn nothing_can_be_set_where_something_is_by_default() {
     let sources = SettingsSources {
         user: file("config.toml", "limits.deadline = '1s'\nkeys = [{name = 'a'}]"),
+        extended: Vec::new(),
         flags: vec!["limits.deadline=-".into()],
         ..SettingsSources::default()
     };

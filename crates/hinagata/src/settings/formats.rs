@@ -1,0 +1,431 @@
+//! Settings in JSON with comments and in YAML, beside TOML: which files there are, and what they extend.
+
+use std::path::{Component, Path, PathBuf};
+
+use jsonc_parser::{CollectOptions, ParseOptions, ast, common::Ranged as _};
+use serde_json::Value;
+
+use super::{
+    SettingsFile, document,
+    document::SyntaxProblem,
+    files::{LARGEST, unreadable},
+};
+use crate::{
+    Error, Place, Result, SETTINGS_FILE,
+    definition::{
+        node::{Data, Node},
+        yaml,
+    },
+    place::{At, Cursor},
+    source::Directory,
+};
+
+/// The names of files with the settings of a workspace, the first rank that is there counts.
+const RANKS: [&[&str]; 3] = [
+    &[SETTINGS_FILE],
+    &["hinagata.config.json", "hinagata.config.jsonc", "hinagata.config.yaml", "hinagata.config.yml"],
+    &[
+        "eddie.config.json",
+        "eddie.config.jsonc",
+        "eddie.config.yaml",
+        "eddie.config.yml",
+        ".eddierc",
+        ".eddierc.json",
+        ".eddierc.jsonc",
+        ".eddierc.yaml",
+        ".eddierc.yml",
+    ],
+];
+
+/// Most files that extend each other.
+const LONGEST: usize = 16;
+
+/// Most files that one file extends, counted each time.
+const MOST: usize = 64;
+
+/// Whether `path` holds a file that marks a workspace; files for a whole home directory do not.
+pub(crate) fn marks(path: &Path) -> bool {
+    RANKS[1..]
+        .iter()
+        .flat_map(|names| names.iter())
+        .any(|name| !name.starts_with('.') && path.join(name).is_file())
+}
+
+/// Whether settings called `name` are those of the program whose habits `compat` follows.
+pub(crate) fn is_foreign(name: &str) -> bool {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    RANKS[2].contains(&name)
+}
+
+/// The settings of the workspace in `directory`: what it extends first, its own file last.
+pub(super) fn workspace(directory: &Directory) -> Result<Vec<SettingsFile>> {
+    for names in RANKS {
+        let mut found = Vec::new();
+        for name in names {
+            found.extend(read(directory, name)?);
+        }
+        match found.as_slice() {
+            [] => {}
+            [_] => return chain(directory, found.remove(0)),
+            [one, other, ..] => {
+                let message =
+                    format!("there are `{}` and `{}`, which say the same things", one.name, other.name);
+                return Err(Error::definition("settings", message)
+                    .with("files", found.iter().map(|file| file.name.clone()).collect::<Vec<_>>())
+                    .with_hint("keep one of them"));
+            }
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn read(directory: &Directory, name: &str) -> Result<Option<SettingsFile>> {
+    let file = directory.read(name, LARGEST).map_err(|error| unreadable(name, error.message()))?;
+    Ok(file.map(|file| SettingsFile { name: name.to_owned(), text: file.text.to_string() }))
+}
+
+/// A file behind everything that it extends.
+fn chain(directory: &Directory, file: SettingsFile) -> Result<Vec<SettingsFile>> {
+    let mut files = Vec::new();
+    follow(directory, file, &mut Vec::new(), &mut files)?;
+    Ok(files)
+}
+
+fn follow(
+    directory: &Directory,
+    file: SettingsFile,
+    way: &mut Vec<String>,
+    files: &mut Vec<SettingsFile>,
+) -> Result<()> {
+    // What cannot be read as settings is told with everything else that is wrong.
+    let Ok(node) = parse(&file.name, &file.text) else {
+        files.push(file);
+        return Ok(());
+    };
+    way.push(file.name.clone());
+    for (name, at) in extended(&file, &node)? {
+        let place = || Place::at_line(&file.name, &file.text, at.line, at.column);
+        if way.contains(&name) {
+            let around = way.iter().chain([&name]).cloned().collect::<Vec<_>>().join(" → ");
+            return Err(Error::definition(
+                "extends_cycle",
+                format!("these settings extend each other: {around}"),
+            )
+            .with("settings", way.clone())
+            .at(place()));
+        }
+        if way.len() >= LONGEST || files.len() >= MOST {
+            return Err(wrong_extends("these settings extend too many others", place()));
+        }
+        let found = read(directory, &name).map_err(|error| error.at(place()))?;
+        let Some(base) = found else {
+            return Err(wrong_extends(&format!("`{name}`, which is extended, is not there"), place()));
+        };
+        follow(directory, base, way, files)?;
+    }
+    way.pop();
+    files.push(file);
+    Ok(())
+}
+
+/// The files that `file` extends, as paths from the workspace root.
+fn extended(file: &SettingsFile, node: &Node) -> Result<Vec<(String, At)>> {
+    let Some(extends) = node.get("extends").filter(|extends| !extends.is_null()) else {
+        return Ok(Vec::new());
+    };
+    let items = extends.as_list().map_or_else(|| vec![extends], |items| items.iter().collect());
+    let path = |item: &Node| {
+        let place = || Place::at_line(&file.name, &file.text, item.at.line, item.at.column);
+        let Some(written) = item.as_str() else {
+            return Err(wrong_extends(&format!("`extends` names files, not {}", item.kind()), place()));
+        };
+        let beside = Path::new(&file.name).parent().unwrap_or(Path::new(""));
+        let joined = beneath(&beside.join(written))
+            .ok_or_else(|| wrong_extends(&format!("`{written}` leads out of the workspace"), place()))?;
+        Ok((joined, item.at))
+    };
+    items.into_iter().map(path).collect()
+}
+
+fn wrong_extends(message: &str, place: Place) -> Error {
+    Error::definition("settings", message).with("setting", "extends").at(place)
+}
+
+/// A path from the root without `.` and `..`; `None` when it leads out.
+fn beneath(path: &Path) -> Option<String> {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.file_name()?;
+                plain.pop();
+            }
+            Component::Normal(name) => plain.push(name),
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    plain.to_str().map(|path| path.replace('\\', "/"))
+}
+
+/// The content of `file` in the language that its name says.
+pub(crate) fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let name = file.rsplit('/').next().unwrap_or(file);
+    match name.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("json" | "jsonc") => jsonc(file, text),
+        Some("yaml" | "yml") => yaml_map(file, text),
+        // A file without an end of its own holds either.
+        Some("eddierc") if text.trim_start().starts_with(['{', '/']) => jsonc(file, text),
+        Some("eddierc") => yaml_map(file, text),
+        _ => document::parse(file, text),
+    }
+}
+
+fn yaml_map(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
+    let node = yaml::parse(file, text, text, 1)
+        .map_err(|error| vec![(error.message().to_owned(), error.place().cloned())])?;
+    of_map(file, text, node)
+}
+
+/// An empty file sets nothing; anything else that is no map is a mistake.
+fn of_map(file: &str, text: &str, node: Node) -> Result<Node, Vec<SyntaxProblem>> {
+    match &node.data {
+        Data::Map(_) => Ok(node),
+        Data::Null => Ok(Node::new(node.at, Data::Map(Vec::new()))),
+        _ => {
+            let place = Place::at_line(file, text, node.at.line, node.at.column);
+            Err(vec![(format!("settings are a map, not {}", node.kind()), Some(place))])
+        }
+    }
+}
+
+/// JSON with comments and trailing commas, and nothing else that is no JSON.
+fn jsonc(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| {
+        let message = format!("not valid JSON: {}", error.kind().to_string().to_lowercase());
+        vec![(message, Some(Place::in_text(file, text, error.range().start)))]
+    })?;
+    let mut cursor = Cursor::new(text);
+    let node = match &parsed.value {
+        Some(value) => json_node(value, &mut cursor),
+        None => Ok(Node::new(At { line: 1, column: 1 }, Data::Null)),
+    };
+    let node = node.map_err(|(message, at)| vec![(message, Some(Place::in_text(file, text, at)))])?;
+    of_map(file, text, node)
+}
+
+fn json_node(value: &ast::Value<'_>, cursor: &mut Cursor<'_>) -> Result<Node, (String, usize)> {
+    let start = value.range().start;
+    let at = cursor.at(start);
+    let data = match value {
+        ast::Value::NullKeyword(_) => Data::Null,
+        ast::Value::BooleanLit(literal) => Data::Bool(literal.value),
+        ast::Value::StringLit(literal) => Data::String(literal.value.to_string()),
+        ast::Value::NumberLit(literal) => Data::Number(
+            serde_json::from_str(literal.value)
+                .map_err(|_| (format!("`{}` is no number that can be held", literal.value), start))?,
+        ),
+        ast::Value::Array(array) => {
+            Data::List(array.elements.iter().map(|item| json_node(item, cursor)).collect::<Result<_, _>>()?)
+        }
+        ast::Value::Object(object) => {
+            let mut entries: Vec<(String, Node)> = Vec::new();
+            for property in &object.properties {
+                let name = property.name.as_str().to_owned();
+                if entries.iter().any(|(known, _)| *known == name) {
+                    return Err((format!("the key `{name}` comes twice"), property.range.start));
+                }
+                entries.push((name, json_node(&property.value, cursor)?));
+            }
+            Data::Map(entries)
+        }
+    };
+    Ok(Node::new(at, data))
+}
+
+/// A key in the spelling that settings have: `maxBytes` is `max_bytes`.
+#[must_use]
+pub fn snake_case(key: &str) -> String {
+    let mut snake = String::with_capacity(key.len() + 4);
+    let mut before = '_';
+    for character in key.chars() {
+        if character.is_ascii_uppercase() {
+            if before.is_ascii_lowercase() || before.is_ascii_digit() {
+                snake.push('_');
+            }
+            snake.push(character.to_ascii_lowercase());
+        } else {
+            snake.push(character);
+        }
+        before = character;
+    }
+    snake
+}
+
+/// The content of the settings at `path`, with everything that they extend; maps merge at every depth.
+///
+/// JSON, JSON with comments, YAML and TOML are told apart by the end of the name.
+///
+/// # Errors
+/// Code `definition` with the place: a file that cannot be read, is written wrongly, or extends itself.
+pub fn read_config(path: &Path) -> Result<Value> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let missing = || unreadable(&path.display().to_string(), "it is not there");
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = Directory::open(parent)?.ok_or_else(missing)?;
+    let file = read(&directory, name)?.ok_or_else(missing)?;
+    let mut merged = Value::Object(serde_json::Map::new());
+    for file in chain(&directory, file)? {
+        let node = parse(&file.name, &file.text).map_err(|problems| {
+            let (message, place) = problems.into_iter().next().unwrap_or_default();
+            let error = Error::definition("syntax", message).with("file", file.name.as_str());
+            place.into_iter().fold(error, Error::at)
+        })?;
+        merge(&mut merged, node.to_value());
+    }
+    Ok(merged)
+}
+
+/// Puts `over` on top of `base`: maps merge by key, everything else is replaced.
+pub(super) fn merge(base: &mut Value, over: Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            for (key, value) in over {
+                match base.get_mut(&key) {
+                    Some(below) => merge(below, value),
+                    None => {
+                        base.insert(key, value);
+                    }
+                }
+            }
+        }
+        (base, over) => *base = over,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn place(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for (name, text) in files {
+            let path = place.path().join(name);
+            fs::create_dir_all(path.parent().expect("has one")).expect("made");
+            fs::write(path, text).expect("written");
+        }
+        place
+    }
+
+    fn names(place: &tempfile::TempDir) -> Result<Vec<String>> {
+        let directory = Directory::open(place.path())?.expect("is there");
+        Ok(workspace(&directory)?.into_iter().map(|file| file.name).collect())
+    }
+
+    #[test]
+    fn the_first_rank_that_is_there_counts() {
+        let all = [("hinagata.toml", ""), ("hinagata.config.yaml", ""), (".eddierc", "")];
+        assert_eq!(names(&place(&all)).expect("reads"), ["hinagata.toml"]);
+        assert_eq!(names(&place(&all[1..])).expect("reads"), ["hinagata.config.yaml"]);
+        assert_eq!(names(&place(&all[2..])).expect("reads"), [".eddierc"]);
+        assert!(names(&place(&[])).expect("reads").is_empty());
+    }
+
+    #[test]
+    fn two_files_of_one_rank_are_an_error() {
+        let error = names(&place(&[("eddie.config.json", "{}"), (".eddierc.yml", "")])).expect_err("two");
+        assert_eq!(error.reason(), Some("settings"));
+        assert!(error.message().contains(".eddierc.yml"), "{error}");
+    }
+
+    #[test]
+    fn what_is_extended_lies_below() {
+        let place = place(&[
+            ("a.json", r#"{"extends": ["./base/b.yaml"], "context": {"maxFiles": 2}}"#),
+            ("base/b.yaml", "extends: ../c.toml\ncontext: {maxFiles: 1, include: [b]}\n"),
+            ("c.toml", "[context]\ninclude = ['c']\nexclude = ['x']\n"),
+        ]);
+        let merged = read_config(&place.path().join("a.json")).expect("reads");
+        assert_eq!(merged["context"], json!({"include": ["b"], "exclude": ["x"], "maxFiles": 2}));
+    }
+
+    #[test]
+    fn settings_that_extend_each_other_are_an_error() {
+        let place =
+            place(&[("a.json", "{\n  \"extends\": \"b.json\"\n}"), ("b.json", r#"{"extends": "./a.json"}"#)]);
+        let error = read_config(&place.path().join("a.json")).expect_err("a circle");
+        assert_eq!(error.reason(), Some("extends_cycle"));
+        assert!(error.message().contains("a.json → b.json → a.json"), "{error}");
+        assert_eq!(error.place().map(|place| (place.file.as_str(), place.line)), Some(("b.json", 1)));
+    }
+
+    #[test]
+    fn what_is_extended_stays_in_the_workspace_and_is_there() {
+        for text in [
+            r#"{"extends": "../x.json"}"#,
+            r#"{"extends": "/etc/x.json"}"#,
+            r#"{"extends": "x.json"}"#,
+            r#"{"extends": 1}"#,
+        ] {
+            let place = place(&[("a.json", text)]);
+            let error = read_config(&place.path().join("a.json")).expect_err(text);
+            assert_eq!(
+                error.place().map(|place| (place.line, place.column > 1)),
+                Some((1, true)),
+                "{error:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn json_may_have_comments_and_trailing_commas_and_nothing_more() {
+        let text = "{ // a\n \"a\": [1, 2.5,], /* b */ \"b\": {\"c\": null,},\n}";
+        let node = parse("x.jsonc", text).expect("reads");
+        assert_eq!(node.to_value(), json!({"a": [1, 2.5], "b": {"c": null}}));
+        let inner = node.get("b").and_then(|b| b.get("c")).expect("is there");
+        assert_eq!((inner.at.line, inner.at.column), (2, 36));
+        for broken in [
+            "{'a': 1}",
+            "{a: 1}",
+            "{\"a\": 0x1}",
+            "{\"a\" 1}",
+            "{\"a\": 1 \"b\": 2}",
+            "[",
+            "[1]",
+            "{\"a\": 1, \"a\": 2}",
+        ] {
+            let problems = parse("x.json", broken).expect_err(broken);
+            assert!(problems[0].1.is_some(), "{broken} {problems:?}");
+        }
+        assert!(parse("x.json", &"[".repeat(100_000)).is_err());
+        assert_eq!(parse(".eddierc", "{\"a\": 1}").expect("JSON").to_value(), json!({"a": 1}));
+        assert_eq!(parse(".eddierc", "a: 1").expect("YAML").to_value(), json!({"a": 1}));
+        assert_eq!(parse("x.yaml", "").expect("is empty").to_value(), json!({}));
+    }
+
+    #[test]
+    fn both_spellings_of_a_key_are_one() {
+        for (camel, snake) in
+            [("maxBytes", "max_bytes"), ("max_bytes", "max_bytes"), ("baseURL", "base_url"), ("x1Y", "x1_y")]
+        {
+            assert_eq!(snake_case(camel), snake);
+        }
+    }
+}
