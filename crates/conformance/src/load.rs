@@ -70,6 +70,21 @@ pub(crate) fn cases<T: DeserializeOwned, C: Case>(
     Ok(found)
 }
 
+/// Reads every file of `dir` as one `T`, and joins it with its engine by `join`.
+pub(crate) fn single<T: DeserializeOwned, C: Case>(
+    dir: &Path,
+    join: impl Fn(T) -> C,
+) -> Result<Vec<Found>, InputError> {
+    let mut found = Vec::new();
+    for path in case_files(dir)? {
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let case = join(decode(&path, document(&path)?)?);
+        found.push(Found { file, case: Arc::new(case) });
+    }
+    refuse_duplicates(dir, &found)?;
+    Ok(found)
+}
+
 /// Reads the vectors of every file of `dir` as a `T`, and joins those that are to be run with their engine by `join`,
 /// which is also given the kind that the file says it holds.
 pub(crate) fn vectors<T: DeserializeOwned, C: Case>(

@@ -59,10 +59,9 @@ fn verbose_names_a_case_before_it_runs() {
 fn wrong_usage_and_unreadable_input_give_exit_code_2() {
     for (arguments, message) in [
         (
-            &["context", "jinja"][..],
-            "the kind `context` is not known yet; this build knows gotemplate, jinja, module, rumi",
+            &["jinja2", "jinja"][..],
+            "there is no kind `jinja2`; this build knows context, gotemplate, jinja, module, rumi",
         ),
-        (&["jinja2", "jinja"], "there is no kind `jinja2`"),
         (&["jinja"], "<DIR>"),
         (&["gotemplate", "not-json"], "one.json: not valid JSON"),
         (&["gotemplate", "absent"], "absent: cannot read the directory"),

@@ -1,5 +1,6 @@
 //! The kinds of cases: one file each, with the format, the rules of comparison and the engine's trait.
 
+pub mod context;
 pub mod gotemplate;
 pub mod jinja;
 pub mod module;
@@ -25,6 +26,11 @@ pub struct Kind {
 /// Every kind that this build can run.
 pub const KINDS: &[Kind] = &[
     Kind {
+        name: "context",
+        ready: engines::Context::READY,
+        load: |dir| context::load(dir, &engines::Context),
+    },
+    Kind {
         name: "gotemplate",
         ready: engines::GoTemplate::READY,
         load: |dir| gotemplate::load(dir, &engines::GoTemplate),
@@ -33,9 +39,6 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "module", ready: engines::Module::READY, load: |dir| module::load(dir, &engines::Module) },
     Kind { name: "rumi", ready: engines::Rumi::READY, load: |dir| rumi::load(dir, &engines::Rumi) },
 ];
-
-/// Kinds whose cases exist but whose engine does not yet.
-const PLANNED: &[&str] = &["context"];
 
 impl Kind {
     /// The kind called `name`.
@@ -46,9 +49,6 @@ impl Kind {
         let known = || KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
         match KINDS.iter().find(|kind| kind.name == name) {
             Some(kind) => Ok(*kind),
-            None if PLANNED.contains(&name) => {
-                Err(format!("the kind `{name}` is not known yet; this build knows {}", known()))
-            }
             None => Err(format!("there is no kind `{name}`; this build knows {}", known())),
         }
     }

@@ -1,0 +1,95 @@
+//! The product's agents and packer, in the profile of the program that the cases were recorded with.
+
+use std::path::Path;
+
+use hinagata::{Code, Error, Result};
+use hinagata_agent::{ChatMessage, Invocation, Project, PromptSource, of_context};
+use hinagata_context::{PackedContext, Packer};
+use serde_json::{Value, json};
+
+use crate::kinds::context::{Engine, Outcome, Question};
+
+/// The agents and the packer as the product ships them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context;
+
+impl Context {
+    /// Whether this build has the engine.
+    pub const READY: bool = true;
+}
+
+impl Engine for Context {
+    fn answer(&self, root: &Path, question: &Question) -> Outcome {
+        let answer = match question {
+            Question::Pack(context) => pack(root, context),
+            Question::Prompt { config, invocation } => prompt(root, config, invocation),
+            Question::Config { file, report } => config(file, report),
+        };
+        match answer {
+            Ok(answer) => Outcome::Answer(answer),
+            Err(error) => failure(&error),
+        }
+    }
+}
+
+fn pack(root: &Path, context: &Value) -> Result<Value> {
+    let project = Project::read(&json!({"context": context}), root, true)?;
+    let packer = Packer::new(&project.context);
+    let PackedContext { files, total_bytes, text, resources, .. } = packer.pack().map_err(of_context)?;
+    let stats = packer.stats().map_err(of_context)?;
+    Ok(json!({
+        "packed": {"files": files, "totalBytes": total_bytes, "text": text, "resources": resources},
+        "stats": stats,
+    }))
+}
+
+fn prompt(root: &Path, config: &Value, invocation: &Value) -> Result<Value> {
+    let project = Project::read(config, root, true)?;
+    let invoked = project.invoke(&call(invocation)?, None)?;
+    Ok(json!({"system": invoked.system, "user": invoked.user, "messages": invoked.messages}))
+}
+
+fn call(invocation: &Value) -> Result<Invocation> {
+    let text = |key: &str| invocation.get(key).and_then(Value::as_str).map(str::to_owned);
+    let history = invocation.get("history").cloned().unwrap_or_else(|| json!([]));
+    let history: Vec<ChatMessage> = serde_json::from_value(history).map_err(|error| {
+        Error::new(Code::Validation, "the history is no list of messages").with_source(error)
+    })?;
+    Ok(Invocation {
+        agent: text("agent"),
+        parent: text("parent"),
+        prompt: text("prompt").unwrap_or_default(),
+        variables: invocation.get("variables").and_then(Value::as_object).cloned().unwrap_or_default(),
+        history,
+        prompt_role: text("promptRole"),
+        prompt_template: invocation.get("promptTemplate").map(PromptSource::from_value).transpose()?,
+    })
+}
+
+fn config(file: &Path, report: &[String]) -> Result<Value> {
+    let config = Project::load(file, true)?.to_value();
+    let told = |key: &String| {
+        let found = key.split('.').try_fold(&config, |value, part| value.get(part));
+        (key.clone(), found.cloned().unwrap_or_default())
+    };
+    Ok(json!({"config": report.iter().map(told).collect::<serde_json::Map<_, _>>()}))
+}
+
+fn failure(error: &Error) -> Outcome {
+    let listed = error.details().get("paths").and_then(Value::as_array);
+    let kind = match (error.code(), error.reason()) {
+        (Code::RenderTemplateNotFound, Some("template_file_missing")) => "template_file_missing",
+        (Code::RenderTemplateNotFound, _) => "template_not_found",
+        (Code::RenderSyntax | Code::RenderRuntime, _) if error.message().contains("No filter named") => {
+            "unknown_filter"
+        }
+        (Code::RenderSyntax, _) => "template_syntax",
+        (Code::RenderRuntime | Code::RenderUndefined, _) => "template_runtime",
+        (Code::Definition, Some("syntax")) => "config_parse",
+        (Code::Definition, _) if error.details().contains_key("version") => "config_version",
+        (Code::Definition, _) if listed.is_some() => "config_invalid",
+        (code, _) => code.as_str(),
+    };
+    let paths = listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    Outcome::Error { kind: kind.to_owned(), paths, message: error.to_string() }
+}

@@ -1,0 +1,307 @@
+//! Contexts, prompts of agents and configurations: one case per file, with the tree that it talks about.
+//!
+//! Every case gets a directory of its own; `${ROOT}` in a case stands for it. Prompts are compared with what Jinja2
+//! gives: a case that only another dialect renders must fail here, unless it says what Jinja2 gives.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::case::{Bounds, Case, Mismatch, Side};
+use crate::load::{self, Found, InputError};
+
+const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(60), memory: None };
+
+/// A case as it is recorded.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recorded {
+    id: String,
+    kind: Kind,
+    #[serde(default, rename = "description")]
+    _description: String,
+    #[serde(default, rename = "derived")]
+    _derived: bool,
+    tree: Map<String, Value>,
+    #[serde(default)]
+    context: Value,
+    #[serde(default)]
+    config: Value,
+    #[serde(default)]
+    invocation: Value,
+    #[serde(default)]
+    file: String,
+    #[serde(default)]
+    report: Vec<String>,
+    expect: Value,
+    #[serde(default)]
+    expect_jinja2: Option<Value>,
+    #[serde(default)]
+    jinja2_same: Option<bool>,
+    #[serde(default, rename = "dialect")]
+    _dialect: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Pack,
+    Prompt,
+    Config,
+}
+
+/// What a case asks for, in its own directory.
+#[derive(Debug)]
+pub enum Question {
+    /// Packs the section `context` of a configuration.
+    Pack(Value),
+    /// Makes the messages of a call.
+    Prompt {
+        /// The configuration.
+        config: Value,
+        /// The call.
+        invocation: Value,
+    },
+    /// Reads a configuration.
+    Config {
+        /// The file.
+        file: PathBuf,
+        /// The keys to tell.
+        report: Vec<String>,
+    },
+}
+
+/// What an engine answered: what `expect` holds, or an error.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The answer.
+    Answer(Value),
+    /// An error with its kind, as the cases spell it, and the paths that it names.
+    Error {
+        /// The kind.
+        kind: String,
+        /// The paths of wrong fields.
+        paths: Vec<String>,
+        /// The sentence.
+        message: String,
+    },
+}
+
+/// Whatever answers such questions.
+pub trait Engine: Send + Sync {
+    /// Answers a question about the tree in `root`.
+    fn answer(&self, root: &Path, question: &Question) -> Outcome;
+}
+
+/// Reads the cases of `dir`, to be answered by `engine`.
+///
+/// # Errors
+/// When a file cannot be read or a case is not in the format.
+pub fn load<E: Engine + Clone + 'static>(dir: &Path, engine: &E) -> Result<Vec<Found>, InputError> {
+    load::single(dir, |recorded: Recorded| Joined { recorded, engine: engine.clone() })
+}
+
+struct Joined<E> {
+    recorded: Recorded,
+    engine: E,
+}
+
+impl<E: Engine + 'static> Case for Joined<E> {
+    fn id(&self) -> &str {
+        &self.recorded.id
+    }
+
+    fn bounds(&self) -> Bounds {
+        BOUNDS
+    }
+
+    fn runs(&self) -> Vec<&'static str> {
+        vec![""]
+    }
+
+    fn check(&self, _index: usize) -> Result<(), Mismatch> {
+        let place = tempfile::tempdir().map_err(|error| unprepared(&error))?;
+        // The root as programs see it: on some systems the usual place for such directories is a link.
+        let root = place.path().canonicalize().map_err(|error| unprepared(&error))?;
+        let shown = root.to_string_lossy();
+        plant(&root, &self.recorded.tree, &shown).map_err(|error| unprepared(&error))?;
+        let outcome = self.engine.answer(&root, &self.recorded.question(&root, &shown));
+        compare(&placed(&self.recorded.expected(), &shown), &outcome)
+    }
+}
+
+impl Recorded {
+    fn question(&self, root: &Path, shown: &str) -> Question {
+        match self.kind {
+            Kind::Pack => Question::Pack(placed(&self.context, shown)),
+            Kind::Prompt => Question::Prompt {
+                config: placed(&self.config, shown),
+                invocation: placed(&self.invocation, shown),
+            },
+            Kind::Config => Question::Config { file: root.join(&self.file), report: self.report.clone() },
+        }
+    }
+
+    /// What Jinja2 answers: where it differs and nothing is recorded, it fails.
+    fn expected(&self) -> Value {
+        match (&self.expect_jinja2, self.jinja2_same) {
+            (Some(expected), Some(false)) => expected.clone(),
+            (None, Some(false)) => serde_json::json!({"error": {"kind": "template_runtime"}}),
+            _ => self.expect.clone(),
+        }
+    }
+}
+
+fn unprepared(error: &io::Error) -> Mismatch {
+    Mismatch {
+        expected: Side::new("tree", "the tree of the case"),
+        actual: Side::new("error", error.to_string()),
+    }
+}
+
+/// Makes the files of a tree.
+fn plant(root: &Path, tree: &Map<String, Value>, shown: &str) -> io::Result<()> {
+    for (name, content) in tree {
+        let path = beneath(root, name)?;
+        fs::create_dir_all(path.parent().unwrap_or(root))?;
+        match content {
+            Value::String(text) => fs::write(path, text.replace("${ROOT}", shown))?,
+            Value::Object(special) => plant_special(&path, special)?,
+            other => return Err(io::Error::other(format!("`{name}` is no file: {other}"))),
+        }
+    }
+    Ok(())
+}
+
+fn plant_special(path: &Path, special: &Map<String, Value>) -> io::Result<()> {
+    let text = |key: &str| special.get(key).and_then(Value::as_str);
+    if let Some(encoded) = text("base64") {
+        return fs::write(path, base64(encoded).ok_or_else(|| io::Error::other("no base64"))?);
+    }
+    if let Some(target) = text("symlink") {
+        return link(target, path);
+    }
+    if let (Some(repeated), Some(count)) = (text("repeat"), special.get("count").and_then(Value::as_u64)) {
+        return fs::write(path, repeated.repeat(usize::try_from(count).unwrap_or(usize::MAX)));
+    }
+    match special.get("dir").and_then(Value::as_bool) {
+        Some(true) => fs::create_dir_all(path),
+        _ => Err(io::Error::other(format!("`{}` is written in no known way", path.display()))),
+    }
+}
+
+#[cfg(unix)]
+fn link(target: &str, path: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, path)
+}
+
+#[cfg(not(unix))]
+fn link(_target: &str, _path: &Path) -> io::Result<()> {
+    Err(io::Error::other("links are made on Unix only"))
+}
+
+/// Bytes of their base64 form.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0_u32, 0);
+    for byte in text.trim_end_matches('=').bytes() {
+        bits = bits << 6 | u32::from(digit(byte)?);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count & 0xff) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+fn beneath(root: &Path, name: &str) -> io::Result<PathBuf> {
+    match Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+        true => Ok(root.join(name)),
+        false => Err(io::Error::other(format!("`{name}` leads out of the tree"))),
+    }
+}
+
+/// The same value with `${ROOT}` replaced by the directory.
+fn placed(value: &Value, root: &str) -> Value {
+    match value {
+        Value::String(text) => Value::String(text.replace("${ROOT}", root)),
+        Value::Array(items) => items.iter().map(|item| placed(item, root)).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(key, value)| (key.clone(), placed(value, root))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn compare(expected: &Value, outcome: &Outcome) -> Result<(), Mismatch> {
+    let same = match (expected.get("error"), outcome) {
+        (None, Outcome::Answer(answer)) => expected == answer,
+        (Some(error), Outcome::Error { kind, paths, .. }) => {
+            let listed = error.get("paths").and_then(Value::as_array);
+            error["kind"] == **kind
+                && listed.is_none_or(|listed| listed.iter().eq(paths.iter().map(String::as_str)))
+        }
+        _ => false,
+    };
+    if same {
+        return Ok(());
+    }
+    let actual = match outcome {
+        Outcome::Answer(answer) => Side::new("answer", pretty(answer)),
+        Outcome::Error { kind, paths, message } => {
+            Side::new("kind", kind.as_str()).with("paths", paths.join("\n")).with("message", message.as_str())
+        }
+    };
+    let expected = match expected.get("error") {
+        Some(error) => {
+            let paths = error.get("paths").and_then(Value::as_array).cloned().unwrap_or_default();
+            let paths: Vec<&str> = paths.iter().filter_map(Value::as_str).collect();
+            Side::new("kind", error["kind"].as_str().unwrap_or_default()).with("paths", paths.join("\n"))
+        }
+        None => Side::new("answer", pretty(expected)),
+    };
+    Err(Mismatch { expected, actual })
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_from_base64() {
+        assert_eq!(base64("/v9hYv8K").as_deref(), Some(b"\xfe\xff\x61\x62\xff\x0a".as_slice()));
+        assert_eq!(base64("/////w==").as_deref(), Some([0xff; 4].as_slice()));
+        assert_eq!(base64("!"), None);
+    }
+
+    #[test]
+    fn errors_are_compared_by_kind_and_paths() {
+        let outcome = |paths: &[&str]| Outcome::Error {
+            kind: "config_invalid".into(),
+            paths: paths.iter().map(|&path| path.to_owned()).collect(),
+            message: String::new(),
+        };
+        let expected = serde_json::json!({"error": {"kind": "config_invalid", "paths": ["a", "b"]}});
+        assert!(compare(&expected, &outcome(&["a", "b"])).is_ok());
+        assert!(compare(&expected, &outcome(&["a"])).is_err());
+        assert!(compare(&serde_json::json!({"error": {"kind": "other"}}), &outcome(&[])).is_err());
+        assert!(compare(&expected, &Outcome::Answer(expected.clone())).is_err());
+    }
+}

@@ -1,0 +1,146 @@
+//! Agents, wherever they are written.
+
+use hinagata_context::{Resource, TemplateFile};
+use serde_json::{Map, Value};
+
+use crate::{
+    context::{resources, template_file},
+    shape::{Section, Shape},
+};
+
+/// An agent: of a configuration, or of the directory of an `agent.json`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agent {
+    /// The id.
+    pub id: String,
+    /// A name for people.
+    pub name: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The model that it uses.
+    pub model: Option<String>,
+    /// The text of its system prompt, as it is configured; a template.
+    pub prompt: String,
+    /// Where its system prompt comes from, in the place of the text.
+    pub system: Option<PromptSource>,
+    /// Where the user prompt comes from, unless a call says otherwise.
+    pub user: Option<PromptSource>,
+    /// What its prompts see.
+    pub variables: Map<String, Value>,
+    /// What is packed for it beside the context of the project.
+    pub resources: Vec<Resource>,
+}
+
+/// Where a prompt comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PromptSource {
+    /// A template in a file.
+    File(TemplateFile),
+    /// A prompt of the catalog, with everything that it declares.
+    Catalog {
+        /// Its id, in any spelling.
+        id: String,
+        /// What it sees, below everything else.
+        variables: Map<String, Value>,
+    },
+}
+
+impl Agent {
+    /// An agent whose system prompt is `prompt`.
+    #[must_use]
+    pub fn new(id: impl Into<String>, prompt: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            name: None,
+            description: None,
+            model: None,
+            prompt: prompt.into(),
+            system: None,
+            user: None,
+            variables: Map::new(),
+            resources: Vec::new(),
+        }
+    }
+
+    /// Reads an agent of a configuration, whose prompt is `usual` unless it has one of its own.
+    pub(crate) fn read(section: &Section<'_>, id: String, usual: &str, shape: &mut Shape) -> Self {
+        Self {
+            name: section.text("name", shape),
+            description: section.text("description", shape),
+            model: section.text("model", shape),
+            system: PromptSource::read(section, "promptTemplate", shape),
+            user: PromptSource::read(section, "defaultUserPromptTemplate", shape),
+            variables: section.variables("variables", shape),
+            resources: resources(section, shape),
+            ..Self::new(id, section.text("prompt", shape).unwrap_or_else(|| usual.to_owned()))
+        }
+    }
+}
+
+impl From<hinagata::Agent> for Agent {
+    /// What `agent.json` says: its prompt is one of the catalog.
+    fn from(agent: hinagata::Agent) -> Self {
+        let variables = agent.prompt_variables;
+        Self {
+            name: agent.name,
+            model: agent.model,
+            system: agent.prompt_id.map(|id| PromptSource::Catalog { id, variables }),
+            ..Self::new(agent.id, "")
+        }
+    }
+}
+
+impl PromptSource {
+    /// Reads the description under `key`; `None` when there is none.
+    fn read(section: &Section<'_>, key: &str, shape: &mut Shape) -> Option<Self> {
+        section.get(key)?;
+        let section = section.section(key, shape);
+        section.is_there().then(|| Self::of(&section, shape))
+    }
+
+    fn of(section: &Section<'_>, shape: &mut Shape) -> Self {
+        match section.text("prompt", shape) {
+            Some(id) if section.get("file").is_none() => {
+                Self::Catalog { id, variables: section.variables("variables", shape) }
+            }
+            Some(_) => {
+                shape.wrong(section.at("prompt"), "cannot stand beside `file`; keep one of them");
+                Self::File(template_file(section, shape))
+            }
+            None => Self::File(template_file(section, shape)),
+        }
+    }
+
+    /// Reads a description that a call brings.
+    ///
+    /// # Errors
+    /// Code `definition` with everything that is wrong.
+    pub fn from_value(value: &Value) -> hinagata::Result<Self> {
+        let mut shape = Shape::default();
+        let source = Self::of(&Section::root(value, &mut shape), &mut shape);
+        shape.finish()?;
+        Ok(source)
+    }
+
+    /// As it is written in a configuration.
+    #[must_use]
+    pub fn to_value(&self, directory: &std::path::Path) -> Value {
+        let mut map = Map::new();
+        let variables = match self {
+            Self::Catalog { id, variables } => {
+                map.insert("prompt".to_owned(), id.as_str().into());
+                variables
+            }
+            Self::File(file) => {
+                let base = file.base.as_deref().unwrap_or(directory);
+                map.insert("file".to_owned(), file.file.as_str().into());
+                map.insert("baseDir".to_owned(), base.to_string_lossy().into());
+                &file.variables
+            }
+        };
+        if !variables.is_empty() {
+            map.insert("variables".to_owned(), variables.clone().into());
+        }
+        Value::Object(map)
+    }
+}

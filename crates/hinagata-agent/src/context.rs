@@ -1,0 +1,160 @@
+//! The section `context` and resources, read by their shape.
+
+use std::path::{Path, PathBuf};
+
+use crate::shape::{Section, Shape};
+use hinagata_context::{
+    ContextOptions, Encoding, Frame, Resource, ResourceKind, Rules, TemplateFile, TemplateOptions, Tokens,
+};
+
+/// What to pack.
+pub(crate) fn context(
+    section: &Section<'_>,
+    directory: &Path,
+    compat: bool,
+    shape: &mut Shape,
+) -> ContextOptions {
+    let base =
+        section.text("baseDir", shape).map_or_else(|| directory.to_owned(), |base| directory.join(base));
+    let mut options = ContextOptions::new(base);
+    options.include = section.texts("include", shape);
+    options.exclude = section.texts("exclude", shape);
+    if let Some(most) = section.count("maxFiles", shape) {
+        options.max_files = usize::try_from(most).unwrap_or(usize::MAX);
+    }
+    if let Some(most) = section.count("maxBytes", shape) {
+        options.max_bytes = most;
+    }
+    let most = section.count("maxTokens", shape);
+    options.tokens = Tokens {
+        model: section.text("model", shape),
+        max: most.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+        count: false,
+    };
+    options.focus = section.texts("focus", shape);
+    options.priorities = priorities(section, shape);
+    options.variables = section.variables("variables", shape);
+    options.resources = resources(section, shape);
+    options.rules = rules(section, compat, shape);
+    options.frame = frame(section, shape);
+    options.templates = TemplateOptions { keep_trailing_newline: compat, ..TemplateOptions::default() };
+    options
+}
+
+fn rules(section: &Section<'_>, compat: bool, shape: &mut Shape) -> Rules {
+    let usual = if compat { Rules::compat() } else { Rules::default() };
+    let mut rule = |key: &str, usual: bool| section.flag(key, shape).map_or(usual, |include| !include);
+    Rules {
+        ignore_files: rule("includeIgnored", usual.ignore_files),
+        secrets: rule("includeSecrets", usual.secrets),
+        builtin: rule("includeGenerated", usual.builtin),
+    }
+}
+
+fn frame(section: &Section<'_>, shape: &mut Shape) -> Frame {
+    let Some(name) = section.text("format", shape) else { return Frame::default() };
+    Frame::named(&name).unwrap_or_else(|| {
+        shape.wrong(section.at("format"), format!("cannot be `{name}`; use plain, markdown or xml"));
+        Frame::default()
+    })
+}
+
+/// A map of patterns and numbers.
+fn priorities(section: &Section<'_>, shape: &mut Shape) -> Vec<(String, f64)> {
+    let mut priorities = Vec::new();
+    for (pattern, value) in section.variables("priorities", shape) {
+        match value.as_f64() {
+            Some(priority) => priorities.push((pattern, priority)),
+            None => shape.wrong(format!("{}.{pattern}", section.at("priorities")), "must be a number"),
+        }
+    }
+    priorities
+}
+
+/// The resources of a section.
+pub(crate) fn resources(section: &Section<'_>, shape: &mut Shape) -> Vec<Resource> {
+    let sections = section.sections("resources", shape);
+    sections.iter().filter_map(|section| resource(section, shape)).collect()
+}
+
+fn resource(section: &Section<'_>, shape: &mut Shape) -> Option<Resource> {
+    if !section.is_there() {
+        return None;
+    }
+    let kind = section.text("type", shape);
+    let bundle = kind.as_deref() == Some("bundle");
+    if !bundle && kind.as_deref() != Some("template") {
+        shape.wrong(section.at("type"), "must be `bundle` or `template`");
+        return None;
+    }
+    let id = section.needed("id", shape);
+    let (name, description) = (section.text("name", shape), section.text("description", shape));
+    let kind = if bundle { self::bundle(section, shape) } else { template_resource(section, shape) };
+    Some(Resource { id, name, description, kind })
+}
+
+fn bundle(section: &Section<'_>, shape: &mut Shape) -> ResourceKind {
+    if section.get("include").is_none() {
+        shape.wrong(section.at("include"), "is missing");
+    }
+    ResourceKind::Bundle {
+        include: section.texts("include", shape),
+        exclude: section.texts("exclude", shape),
+        base: section.text("baseDir", shape).map(PathBuf::from),
+        virtual_path: section.text("virtualPath", shape),
+    }
+}
+
+fn template_resource(section: &Section<'_>, shape: &mut Shape) -> ResourceKind {
+    let template = section.section("template", shape);
+    let variables = section.variables("variables", shape);
+    ResourceKind::Template { template: template_file(&template, shape), variables }
+}
+
+/// A template in a file.
+pub(crate) fn template_file(section: &Section<'_>, shape: &mut Shape) -> TemplateFile {
+    TemplateFile {
+        file: section.needed("file", shape),
+        base: section.text("baseDir", shape).map(PathBuf::from),
+        variables: section.variables("variables", shape),
+        encoding: encoding(section, shape),
+    }
+}
+
+fn encoding(section: &Section<'_>, shape: &mut Shape) -> Encoding {
+    let Some(name) = section.text("encoding", shape) else { return Encoding::default() };
+    Encoding::named(&name).unwrap_or_else(|| {
+        shape.wrong(section.at("encoding"), format!("cannot be `{name}`; use utf-8, latin1 or utf16le"));
+        Encoding::default()
+    })
+}
+
+/// The paths of a configuration that lead out of the directory it stands in.
+pub(crate) fn outside(options: &ContextOptions, directory: &Path) -> Option<String> {
+    let leads_out = |path: &str| {
+        let path = path.trim_start_matches('!');
+        Path::new(path).is_absolute() && !Path::new(path).starts_with(directory)
+            || path.split(['/', '\\']).any(|part| part == "..")
+    };
+    let of_path = |path: &Path| path.to_string_lossy().into_owned();
+    let mut paths: Vec<String> = options.include.clone();
+    let climbs = options.base.components().any(|part| part == std::path::Component::ParentDir);
+    if climbs || !options.base.starts_with(directory) {
+        return Some(of_path(&options.base));
+    }
+    for resource in &options.resources {
+        match &resource.kind {
+            ResourceKind::Bundle { include, base, .. } => {
+                paths.extend(include.iter().cloned().chain(base.as_deref().map(of_path)));
+            }
+            ResourceKind::Template { template, .. } => paths.extend(of_template(template)),
+        }
+    }
+    paths.into_iter().find(|path| leads_out(path))
+}
+
+/// The paths that a template names.
+pub(crate) fn of_template(template: &TemplateFile) -> Vec<String> {
+    let base = template.base.as_ref().map(|base| base.to_string_lossy().into_owned());
+    [Some(template.file.clone()), base].into_iter().flatten().collect()
+}

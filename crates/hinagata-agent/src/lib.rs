@@ -1,0 +1,40 @@
+//! Agents: how a project configures them, and the messages of a call to one.
+//!
+//! | part | what it is for |
+//! |---|---|
+//! | [`Project`] | what a configuration says, checked and with its defaults |
+//! | [`Agent`], [`PromptSource`] | an agent of a configuration or of an `agent.json`, and where its prompts come from |
+//! | [`Invocation`], [`Invoked`] | one call, and the messages that it gives |
+//!
+//! The text that a user typed is a value and never a template, unless the configuration asks for the habits of the
+//! program that its format comes from.
+//!
+//! ```
+//! use hinagata_agent::{Invocation, Project};
+//! use serde_json::json;
+//!
+//! let place = tempfile::tempdir()?;
+//! std::fs::write(place.path().join("lamp.md"), "A lamp.\n")?;
+//! let config = json!({
+//!     "context": {"include": ["*.md"]},
+//!     "agents": {"manager": {"prompt": "You are {{ agent.id }}, {{ mood }}.", "variables": {"mood": "calm"}}},
+//! });
+//! let project = Project::read(&config, place.path(), false)?;
+//! let invoked = project.invoke(&Invocation::new("Light {{ it }}"), None)?;
+//! assert_eq!(invoked.system, "You are manager, calm.");
+//! assert_eq!(invoked.user, "Light {{ it }}");
+//! assert!(invoked.messages[1].content.ends_with("<workspace_context>\n// File: lamp.md\nA lamp.\n// End of lamp.md\n</workspace_context>"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod agent;
+mod context;
+mod error;
+mod invoke;
+mod project;
+mod shape;
+
+pub use agent::{Agent, PromptSource};
+pub use error::of_context;
+pub use invoke::{ChatMessage, Invocation, Invoked};
+pub use project::{Agents, Project, VERSION};

@@ -1,0 +1,275 @@
+//! What a configuration says, checked and with its defaults.
+
+use std::path::{Path, PathBuf};
+
+use hinagata::{
+    Code, Error, Place, Result, Settings,
+    settings::{Origin, read_config},
+};
+use hinagata_context::ContextOptions;
+use hinagata_value::near_names;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    agent::{Agent, PromptSource},
+    context::{context, of_template, outside},
+    shape::{Section, Shape},
+};
+
+/// The version of configurations that can be read.
+pub const VERSION: u64 = 1;
+
+/// The id of the manager, unless it has one of its own.
+const MANAGER: &str = "manager";
+
+/// The value of `compat` that follows the habits of the program that the format comes from.
+const COMPAT: &str = "eddie";
+
+/// A project: what it packs, and its agents.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// The directory that everything starts at.
+    pub directory: PathBuf,
+    /// Whether the text of a call is a template, rules for secrets and ignored files are off, and template files keep
+    /// their last newline.
+    pub compat: bool,
+    /// What agents without a prompt of their own are told.
+    pub system_prompt: String,
+    /// What is packed.
+    pub context: ContextOptions,
+    /// The agents.
+    pub agents: Agents,
+    /// The section `context` as it is written.
+    written: Map<String, Value>,
+}
+
+/// The agents of a project.
+#[derive(Clone, Debug)]
+pub struct Agents {
+    /// How they work together, as it is written.
+    pub mode: String,
+    /// Whether the manager may ask others.
+    pub enable_subagents: bool,
+    /// The one that is asked.
+    pub manager: Agent,
+    /// Those that the manager may ask.
+    pub subagents: Vec<Agent>,
+}
+
+impl Project {
+    /// Reads a configuration whose paths start at `directory`, unless it names another one.
+    ///
+    /// # Errors
+    /// Code `definition`, reason `settings`: a newer version, or every field that is wrong, in `paths`.
+    pub fn read(config: &Value, directory: &Path, compat: bool) -> Result<Self> {
+        let mut shape = Shape::default();
+        let root = Section::root(config, &mut shape);
+        check_version(&root)?;
+        let named = root.text("projectDir", &mut shape);
+        let directory = named.map_or_else(|| directory.to_owned(), |named| directory.join(named));
+        let compat = root.text("compat", &mut shape).map_or(compat, |name| name == COMPAT);
+        let system_prompt = root.text("systemPrompt", &mut shape).unwrap_or_default();
+        let section = root.section("context", &mut shape);
+        let context = context(&section, &directory, compat, &mut shape);
+        let agents = Agents::read(&root.section("agents", &mut shape), &system_prompt, &mut shape);
+        shape.finish()?;
+        let written = root.get("context").and_then(Value::as_object).cloned().unwrap_or_default();
+        Ok(Self { directory, compat, system_prompt, context, agents, written })
+    }
+
+    /// Reads the configuration at `path` with everything that it extends.
+    ///
+    /// # Errors
+    /// Code `definition`: reason `syntax` with the place for a file that is written wrongly, else as [`Project::read`].
+    pub fn load(path: &Path, compat: bool) -> Result<Self> {
+        let directory = path.parent().unwrap_or(Path::new("."));
+        Self::read(&read_config(path)?, directory, compat)
+    }
+
+    /// What the settings of the workspace at `root` say.
+    ///
+    /// # Errors
+    /// As [`Project::read`]; and code `approval` where a workspace that is not trusted names files outside of it.
+    pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
+        let project = Self::read(&assembled(settings), root, false)?;
+        if trusted {
+            return Ok(project);
+        }
+        if let Some(path) = project.outside(root) {
+            let message = format!("`{path}` is outside of this workspace, which you do not trust");
+            return Err(untrusted(message).with("path", path));
+        }
+        if let Some((key, place)) = hands_out(settings) {
+            let error =
+                untrusted(format!("`{key}` hands out what a workspace that you do not trust may not"));
+            return Err(error.with("setting", key).at(place));
+        }
+        Ok(project)
+    }
+
+    /// The agent called `id`, the manager for none; agents of an `agent.json` are found in `catalog`.
+    ///
+    /// # Errors
+    /// Code `not_found` with near names.
+    pub fn agent(&self, id: Option<&str>, catalog: Option<&hinagata::Catalog>) -> Result<Agent> {
+        let Some(id) = id else { return Ok(self.agents.manager.clone()) };
+        if let Some(agent) = self.agents.iter().find(|agent| agent.id == id) {
+            return Ok(agent.clone());
+        }
+        if let Some(agent) = catalog.map(|catalog| catalog.agent(id)).transpose()?.flatten() {
+            return Ok(agent.into());
+        }
+        let names: Vec<&str> = self.agents.iter().map(|agent| agent.id.as_str()).collect();
+        Err(Error::new(Code::NotFound, format!("there is no agent `{id}`"))
+            .with("reason", "agent")
+            .with("agent", id)
+            .with_near(near_names(id, names.iter().copied()))
+            .with_hint("`hina agent list` lists the agents"))
+    }
+
+    /// A path that leads out of `root`.
+    fn outside(&self, root: &Path) -> Option<String> {
+        let mut all = self.context.clone();
+        for agent in self.agents.iter() {
+            all.resources.extend(agent.resources.iter().cloned());
+            for source in [&agent.system, &agent.user].into_iter().flatten() {
+                if let PromptSource::File(file) = source {
+                    all.include.extend(of_template(file));
+                }
+            }
+        }
+        outside(&all, root)
+    }
+
+    /// The configuration with its defaults, for people and scripts.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut context = Map::new();
+        for (key, value) in &self.written {
+            context.insert(camel_case(key), value.clone());
+        }
+        context.insert("baseDir".to_owned(), self.context.base.to_string_lossy().into());
+        json!({
+            "version": VERSION,
+            "projectDir": self.directory.to_string_lossy(),
+            "systemPrompt": self.system_prompt,
+            "context": context,
+            "agents": {
+                "mode": self.agents.mode,
+                "enableSubagents": self.agents.enable_subagents,
+                "manager": self.agent_value(&self.agents.manager),
+                "subagents": self.agents.subagents.iter().map(|agent| self.agent_value(agent)).collect::<Vec<_>>(),
+            },
+        })
+    }
+
+    fn agent_value(&self, agent: &Agent) -> Value {
+        let mut value = json!({"id": agent.id, "prompt": agent.prompt, "variables": agent.variables});
+        let fields = [
+            ("name", agent.name.as_deref().map(Value::from)),
+            ("description", agent.description.as_deref().map(Value::from)),
+            ("model", agent.model.as_deref().map(Value::from)),
+            ("promptTemplate", agent.system.as_ref().map(|source| source.to_value(&self.directory))),
+            ("defaultUserPromptTemplate", agent.user.as_ref().map(|source| source.to_value(&self.directory))),
+        ];
+        for (key, field) in fields {
+            if let (Some(map), Some(field)) = (value.as_object_mut(), field) {
+                map.insert(key.to_owned(), field);
+            }
+        }
+        value
+    }
+}
+
+fn untrusted(message: String) -> Error {
+    Error::new(Code::Approval, message)
+        .with("reason", "untrusted")
+        .with_hint("read its settings, then run `hina trust`")
+}
+
+/// The rule that the workspace itself switches off, and where.
+fn hands_out(settings: &Settings) -> Option<(&'static str, Place)> {
+    ["context.include_secrets", "context.include_ignored"].into_iter().find_map(|key| {
+        let resolved = settings.get(key).filter(|resolved| resolved.value == Value::Bool(true))?;
+        match &resolved.origin {
+            Origin::Workspace(place) => Some((key, place.clone())),
+            _ => None,
+        }
+    })
+}
+
+fn check_version(root: &Section<'_>) -> Result<()> {
+    match root.get("version") {
+        None => Ok(()),
+        Some(version) if version.as_u64().is_some_and(|version| version <= VERSION) => Ok(()),
+        Some(version) => {
+            let message = format!("the configuration has version {version}, but this build reads {VERSION}");
+            Err(Error::definition("settings", message)
+                .with("version", version.clone())
+                .with("newest", VERSION)
+                .with_hint("use a newer `hina`"))
+        }
+    }
+}
+
+/// The settings of agents and context as one configuration.
+fn assembled(settings: &Settings) -> Value {
+    let mut config = Map::new();
+    for (name, resolved) in settings.iter() {
+        let value = resolved.value.clone();
+        match name.split_once('.') {
+            Some((section @ ("context" | "agents"), key)) => {
+                let entries = config.entry(section).or_insert_with(|| Value::Object(Map::new()));
+                if let Some(entries) = entries.as_object_mut() {
+                    entries.insert(key.to_owned(), value);
+                }
+            }
+            None if ["compat", "project_dir", "system_prompt", "version"].contains(&name) => {
+                config.insert(name.to_owned(), value);
+            }
+            _ => {}
+        }
+    }
+    Value::Object(config)
+}
+
+fn camel_case(key: &str) -> String {
+    let mut camel = String::with_capacity(key.len());
+    let mut up = false;
+    for character in key.chars() {
+        match character {
+            '_' => up = true,
+            _ if up => {
+                camel.push(character.to_ascii_uppercase());
+                up = false;
+            }
+            _ => camel.push(character),
+        }
+    }
+    camel
+}
+
+impl Agents {
+    fn read(section: &Section<'_>, system_prompt: &str, shape: &mut Shape) -> Self {
+        let manager = section.section("manager", shape);
+        let id = manager.text("id", shape).unwrap_or_else(|| MANAGER.to_owned());
+        let subagents = section.sections("subagents", shape);
+        Self {
+            mode: section.text("mode", shape).unwrap_or_else(|| "single".to_owned()),
+            enable_subagents: section.flag("enableSubagents", shape).unwrap_or(true),
+            manager: Agent::read(&manager, id, system_prompt, shape),
+            subagents: subagents
+                .iter()
+                .map(|section| {
+                    let id = section.needed("id", shape);
+                    Agent::read(section, id, system_prompt, shape)
+                })
+                .collect(),
+        }
+    }
+
+    /// All agents, the manager first.
+    pub fn iter(&self) -> impl Iterator<Item = &Agent> {
+        std::iter::once(&self.manager).chain(&self.subagents)
+    }
+}

@@ -1,0 +1,189 @@
+//! Reading a configuration by its shape: every field that is wrong is told, with its path.
+//!
+//! Keys are camelCase or snake_case; both are the same.
+
+use hinagata::{Error, settings::snake_case};
+use serde_json::{Map, Value};
+
+/// What is wrong with a configuration so far.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    problems: Vec<(String, String)>,
+}
+
+impl Shape {
+    pub(crate) fn wrong(&mut self, path: impl Into<String>, message: impl Into<String>) {
+        self.problems.push((path.into(), message.into()));
+    }
+
+    /// One error for everything that is wrong.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        let Some((path, message)) = self.problems.first() else { return Ok(()) };
+        let more = match self.problems.len() {
+            1 => String::new(),
+            2 => ", and 1 more problem".to_owned(),
+            count => format!(", and {} more problems", count - 1),
+        };
+        let paths: Vec<&str> = self.problems.iter().map(|(path, _)| path.as_str()).collect();
+        let told: Vec<Value> = self
+            .problems
+            .iter()
+            .map(|(path, message)| serde_json::json!({"setting": path, "message": format!("`{path}` {message}")}))
+            .collect();
+        Err(Error::definition("settings", format!("`{path}` {message}{more}"))
+            .with("paths", paths)
+            .with("problems", told))
+    }
+}
+
+/// A map of the configuration, and its path.
+pub(crate) struct Section<'s> {
+    pub(crate) path: String,
+    entries: Option<&'s Map<String, Value>>,
+}
+
+impl<'s> Section<'s> {
+    /// The whole configuration.
+    pub(crate) fn root(value: &'s Value, shape: &mut Shape) -> Self {
+        Self::of(String::new(), Some(value), shape)
+    }
+
+    fn of(path: String, value: Option<&'s Value>, shape: &mut Shape) -> Self {
+        let entries = match value {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(entries)) => Some(entries),
+            Some(other) => {
+                shape.wrong(path.clone(), format!("must be a map, not {}", kind(other)));
+                None
+            }
+        };
+        Self { path, entries }
+    }
+
+    /// Whether it is there at all.
+    pub(crate) fn is_there(&self) -> bool {
+        self.entries.is_some()
+    }
+
+    /// The path of a field.
+    pub(crate) fn at(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The field called `key`, a camelCase name; null is none.
+    pub(crate) fn get(&self, key: &str) -> Option<&'s Value> {
+        let entries = self.entries?;
+        let found = entries.get(key).or_else(|| entries.get(&snake_case(key)));
+        found.filter(|value| !value.is_null())
+    }
+
+    pub(crate) fn section(&self, key: &str, shape: &mut Shape) -> Section<'s> {
+        Section::of(self.at(key), self.get(key), shape)
+    }
+
+    /// The sections of a list.
+    pub(crate) fn sections(&self, key: &str, shape: &mut Shape) -> Vec<Section<'s>> {
+        match self.get(key) {
+            None => Vec::new(),
+            Some(Value::Array(items)) => {
+                let section =
+                    |(place, item)| Section::of(format!("{}[{place}]", self.at(key)), Some(item), shape);
+                items.iter().enumerate().map(section).collect()
+            }
+            Some(other) => {
+                shape.wrong(self.at(key), format!("must be a list, not {}", kind(other)));
+                Vec::new()
+            }
+        }
+    }
+
+    pub(crate) fn text(&self, key: &str, shape: &mut Shape) -> Option<String> {
+        match self.get(key)? {
+            Value::String(text) => Some(text.clone()),
+            other => {
+                shape.wrong(self.at(key), format!("must be a text, not {}", kind(other)));
+                None
+            }
+        }
+    }
+
+    /// A text that has to be there.
+    pub(crate) fn needed(&self, key: &str, shape: &mut Shape) -> String {
+        let problems = shape.problems.len();
+        match self.text(key, shape) {
+            Some(text) if !text.is_empty() => text,
+            // A wrong type was told already.
+            _ if shape.problems.len() > problems => String::new(),
+            Some(_) => {
+                shape.wrong(self.at(key), "must not be empty");
+                String::new()
+            }
+            None => {
+                shape.wrong(self.at(key), "is missing");
+                String::new()
+            }
+        }
+    }
+
+    pub(crate) fn texts(&self, key: &str, shape: &mut Shape) -> Vec<String> {
+        let all = match self.get(key) {
+            None => Some(Vec::new()),
+            Some(Value::String(text)) => Some(vec![text.clone()]),
+            Some(Value::Array(items)) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
+            Some(_) => None,
+        };
+        all.unwrap_or_else(|| {
+            shape.wrong(self.at(key), "must be a list of texts");
+            Vec::new()
+        })
+    }
+
+    pub(crate) fn count(&self, key: &str, shape: &mut Shape) -> Option<u64> {
+        let value = self.get(key)?;
+        let count = value.as_u64();
+        if count.is_none() {
+            shape.wrong(self.at(key), format!("must be a whole number, not {}", shown(value)));
+        }
+        count
+    }
+
+    pub(crate) fn flag(&self, key: &str, shape: &mut Shape) -> Option<bool> {
+        let value = self.get(key)?;
+        let flag = value.as_bool();
+        if flag.is_none() {
+            shape.wrong(self.at(key), format!("must be true or false, not {}", shown(value)));
+        }
+        flag
+    }
+
+    /// Variables: a map whose keys are the author's.
+    pub(crate) fn variables(&self, key: &str, shape: &mut Shape) -> Map<String, Value> {
+        match self.get(key) {
+            None => Map::new(),
+            Some(Value::Object(entries)) => entries.clone(),
+            Some(other) => {
+                shape.wrong(self.at(key), format!("must be a map, not {}", kind(other)));
+                Map::new()
+            }
+        }
+    }
+}
+
+/// What a value is, with its article.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Number(_) | Value::Bool(_) => format!("`{value}`"),
+        other => kind(other).to_owned(),
+    }
+}
