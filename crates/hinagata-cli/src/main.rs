@@ -16,6 +16,7 @@ mod files;
 mod input;
 mod output;
 mod paths;
+mod progress;
 mod python;
 mod request;
 mod scaffold;

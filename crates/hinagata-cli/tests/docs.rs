@@ -6,7 +6,12 @@ mod common;
 fn commands_answer_as_the_pages_say() {
     std::env::set_current_dir("../..").expect("the project is two levels up");
     let (cases, _place) = common::cases();
-    cases.case("docs/cli.md").case("docs/chat.md").case("docs/hooks.md").case("docs/modules.md");
+    cases
+        .case("docs/cli.md")
+        .case("docs/chat.md")
+        .case("docs/hooks.md")
+        .case("docs/modules.md")
+        .case("docs/context.md");
     cases.run();
 }
 

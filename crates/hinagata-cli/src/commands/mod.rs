@@ -1,9 +1,11 @@
 //! The commands: one file each.
 
+mod agent;
 mod candidates;
 mod chat;
 mod completions;
 mod config;
+mod context;
 mod doctor;
 mod explain;
 mod init;
@@ -42,6 +44,8 @@ pub(crate) enum Command {
     New(new::Arguments),
     Module(Box<module::Arguments>),
     Pack(pack::Arguments),
+    Context(context::Arguments),
+    Agent(agent::Arguments),
     Store(store::Arguments),
     Serve(serve::Arguments),
     Key(key::Arguments),
@@ -62,6 +66,8 @@ impl Command {
             Self::New(arguments) => new::run(&arguments, globals),
             Self::Module(arguments) => module::run(&arguments, globals),
             Self::Pack(arguments) => pack::run(&arguments, globals),
+            Self::Context(arguments) => context::run(&arguments, globals),
+            Self::Agent(arguments) => agent::run(&arguments, globals),
             Self::Store(arguments) => store::run(&arguments, globals),
             Self::Serve(arguments) => serve::run(&arguments, globals),
             Self::Key(arguments) => key::run(&arguments, globals),

@@ -400,7 +400,7 @@ mod tests {
         let node = parse("x.jsonc", text).expect("reads");
         assert_eq!(node.to_value(), json!({"a": [1, 2.5], "b": {"c": null}}));
         let inner = node.get("b").and_then(|b| b.get("c")).expect("is there");
-        assert_eq!((inner.at.line, inner.at.column), (2, 36));
+        assert_eq!((inner.at.line, inner.at.column), (2, 37));
         for broken in [
             "{'a': 1}",
             "{a: 1}",

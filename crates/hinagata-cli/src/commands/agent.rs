@@ -1,0 +1,177 @@
+//! `hina agent`: the agents of a project, and the messages of a call to one.
+
+use std::path::PathBuf;
+
+use hinagata_agent::{Agent, ChatMessage, Invocation, Invoked, Project, PromptSource};
+use hinagata_context::{TemplateFile, TemplateOptions};
+use serde_json::{Value, json};
+
+use crate::{
+    failure::Failure,
+    input::Inputs,
+    output::{self, Format},
+    progress::Bar,
+    stack,
+    variables::VariableArguments,
+    workspace::{Globals, Workspace},
+};
+
+/// Call agents of the settings or of an agent.json
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina agent list
+  hina agent invoke 'Check the log module'
+  hina agent invoke - --agent planner --parent manager < task.txt
+  hina agent invoke 'Go on' mood=calm --history history.json --json";
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// List the agents of the settings
+    List,
+    /// Print the messages of a call: system prompt, history, user prompt with the packed context
+    Invoke(Box<InvokeArguments>),
+}
+
+#[derive(clap::Args)]
+struct InvokeArguments {
+    /// What the user says; - for standard input
+    #[arg(allow_hyphen_values = true)]
+    prompt: String,
+
+    #[command(flatten)]
+    variables: VariableArguments,
+
+    /// The agent [default: the manager]
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+
+    /// The agent that asks
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+
+    /// The messages before, a JSON list of role and content
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+
+    /// A template for the user prompt, in the place of the agent's
+    #[arg(long, value_name = "FILE")]
+    template: Option<String>,
+
+    /// Pack no files
+    #[arg(long)]
+    no_context: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open(globals)?;
+    let project =
+        Project::from_settings(&workspace.settings, &workspace.root.path, workspace.trust.is_trusted())?;
+    match &arguments.action {
+        Action::List => list(&project, globals),
+        Action::Invoke(arguments) => arguments.invoke(project, &workspace, globals),
+    }
+}
+
+fn list(project: &Project, globals: &Globals) -> Result<(), Failure> {
+    match Format::of(globals) {
+        Format::Json => output::print_json(&project.to_value()["agents"]),
+        Format::Text => {
+            let rows: Vec<Vec<String>> = project.agents.iter().map(row).collect();
+            output::print(&output::table(&["ID", "MODEL", "PROMPT", "DESCRIPTION"], &rows))
+        }
+    }
+}
+
+fn row(agent: &Agent) -> Vec<String> {
+    let prompt = match &agent.system {
+        Some(PromptSource::File(file)) => file.file.clone(),
+        Some(PromptSource::Catalog { id, .. }) => format!("prompt {id}"),
+        None if agent.prompt.is_empty() => "-".to_owned(),
+        None => "inline".to_owned(),
+    };
+    let described = agent.description.as_ref().or(agent.name.as_ref());
+    vec![
+        agent.id.clone(),
+        agent.model.clone().unwrap_or_else(|| "-".to_owned()),
+        prompt,
+        described.cloned().unwrap_or_default(),
+    ]
+}
+
+impl InvokeArguments {
+    fn invoke(&self, mut project: Project, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
+        let invocation = self.read()?;
+        if self.no_context {
+            project.context.max_files = 0;
+            project.context.resources.clear();
+        }
+        // Prompts of the catalog, and agents that the settings do not know, need everything.
+        let known = project.agent(self.agent.as_deref(), None);
+        let engine = match known.is_ok_and(|agent| !names_catalog(&agent)) {
+            true => None,
+            false => Some(workspace.engine()?),
+        };
+        let bar = Bar::new(globals.json);
+        let told = |progress| bar.packing(progress);
+        let limits = TemplateOptions::default().limits;
+        let invoked =
+            stack::with(&limits, || Ok(project.invoke_with(&invocation, engine.as_ref(), &told)?))?;
+        drop(bar);
+        match Format::of(globals) {
+            Format::Json => output::print_json(&json_of(&invoked)),
+            Format::Text => output::print_json(&invoked.messages),
+        }
+    }
+
+    fn read(&self) -> Result<Invocation, Failure> {
+        let inputs = Inputs::default();
+        let prompt = match self.prompt.as_str() {
+            "-" => inputs.text("-".as_ref(), "PROMPT")?,
+            prompt => prompt.to_owned(),
+        };
+        let history = self.history.as_ref().map(|path| history(path, &inputs)).transpose()?;
+        let template = self
+            .template
+            .as_ref()
+            .map(|file| PromptSource::File(TemplateFile { file: file.clone(), ..TemplateFile::default() }));
+        Ok(Invocation {
+            agent: self.agent.clone(),
+            parent: self.parent.clone(),
+            prompt,
+            variables: self.variables.read(&inputs)?.values,
+            history: history.unwrap_or_default(),
+            prompt_role: None,
+            prompt_template: template,
+        })
+    }
+}
+
+fn names_catalog(agent: &Agent) -> bool {
+    let sources = [&agent.system, &agent.user];
+    sources.into_iter().any(|source| matches!(source, Some(PromptSource::Catalog { .. })))
+}
+
+fn history(path: &std::path::Path, inputs: &Inputs) -> Result<Vec<ChatMessage>, Failure> {
+    let text = inputs.text(path, "--history")?;
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::usage(format!("`{}` is no list of messages: {error}", path.display()))
+            .advise("write [{\"role\": \"user\", \"content\": \"…\"}, …]")
+    })
+}
+
+fn json_of(invoked: &Invoked) -> Value {
+    json!({
+        "agent": invoked.agent.id,
+        "model": invoked.agent.model,
+        "system": invoked.system,
+        "user": invoked.user,
+        "messages": invoked.messages,
+        "context": {"totalBytes": invoked.context.total_bytes, "report": invoked.context.report},
+    })
+}

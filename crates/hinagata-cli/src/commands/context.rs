@@ -1,0 +1,246 @@
+//! `hina context pack`: files of a workspace as one text for a model.
+
+use std::{
+    fmt::Write as _,
+    io::{self, BufWriter, Write as _},
+    path::PathBuf,
+};
+
+use hinagata::settings::grouped;
+use hinagata_agent::{Project, of_context};
+use hinagata_context::{ContextOptions, Entry, Error, Frame, Packer, Reason, Report};
+
+use crate::{
+    failure::Failure,
+    output::{self, Format},
+    progress::Bar,
+    stack,
+    workspace::{Globals, Workspace, current_directory},
+};
+
+/// Pack files for a model
+///
+/// What is packed, and how much of it, is said by the section `context` of the settings; docs/context.md tells more.
+/// Files that hold secrets, binary files and those that .gitignore, .ignore and .hinagataignore name are left out.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina context pack
+  hina context pack 'src/**/*.rs' README.md
+  hina context pack ../other-project --max-bytes 1000000 --max-files 500
+  hina context pack --focus src/auth --max-tokens 8000 --model gpt-4o
+  hina context pack --report
+  hina context pack --format markdown > context.md";
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Print the packed files, or what became of each
+    #[command(after_help = EXAMPLES)]
+    Pack(Box<PackArguments>),
+}
+
+#[derive(clap::Args)]
+struct PackArguments {
+    /// A directory to pack, or patterns of files [default: as the settings say]
+    #[arg(value_name = "DIR|PATTERN")]
+    patterns: Vec<String>,
+
+    /// Patterns of files to leave out, beside those of the settings
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+
+    /// Files and directories that come first
+    #[arg(long, value_name = "PATTERN")]
+    focus: Vec<String>,
+
+    /// How files are set apart [default: plain]
+    #[arg(long, value_name = "FRAME", value_parser = ["plain", "markdown", "xml"])]
+    format: Option<String>,
+
+    /// Most bytes of all files [default: 250000]
+    #[arg(long, value_name = "BYTES")]
+    max_bytes: Option<u64>,
+
+    /// Most files [default: 64]
+    #[arg(long, value_name = "COUNT")]
+    max_files: Option<usize>,
+
+    /// Most tokens of the text
+    #[arg(long, value_name = "COUNT")]
+    max_tokens: Option<usize>,
+
+    /// The model whose tokens are counted; others than those of OpenAI are estimated
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+
+    /// Pack files that ignore files name, too
+    #[arg(long)]
+    include_ignored: bool,
+
+    /// Pack files that hold secrets, too
+    #[arg(long)]
+    include_secrets: bool,
+
+    /// Pack directories that tools make, too, such as node_modules and target
+    #[arg(long)]
+    include_generated: bool,
+
+    /// Print what became of each file instead of the text
+    #[arg(long)]
+    report: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let Action::Pack(arguments) = &arguments.action;
+    let workspace = Workspace::open(globals)?;
+    let project =
+        Project::from_settings(&workspace.settings, &workspace.root.path, workspace.trust.is_trusted())?;
+    let options = arguments.options(project.context);
+    stack::with(&options.templates.limits.clone(), || arguments.pack(&options, globals))
+}
+
+impl PackArguments {
+    /// What the settings say, with what the call says on top.
+    fn options(&self, mut options: ContextOptions) -> ContextOptions {
+        // A call that names what to pack wants that and nothing else.
+        if !self.patterns.is_empty() {
+            let directory = self.directory();
+            options.include = if directory.is_some() { Vec::new() } else { self.patterns.clone() };
+            options.base = directory.unwrap_or_else(current_directory);
+            options.resources.clear();
+        }
+        options.exclude.extend(self.exclude.iter().cloned());
+        options.focus.extend(self.focus.iter().cloned());
+        options.frame = self.format.as_deref().and_then(Frame::named).unwrap_or(options.frame);
+        options.max_bytes = self.max_bytes.unwrap_or(options.max_bytes);
+        options.max_files = self.max_files.unwrap_or(options.max_files);
+        options.tokens.max = self.max_tokens.or(options.tokens.max);
+        options.tokens.model = self.model.clone().or(options.tokens.model);
+        options.rules.ignore_files &= !self.include_ignored;
+        options.rules.secrets &= !self.include_secrets;
+        options.rules.builtin &= !self.include_generated;
+        options
+    }
+
+    /// The directory to pack: the only argument, where it is one.
+    fn directory(&self) -> Option<PathBuf> {
+        let [only] = self.patterns.as_slice() else { return None };
+        Some(current_directory().join(only)).filter(|path| path.is_dir())
+    }
+
+    fn pack(&self, options: &ContextOptions, globals: &Globals) -> Result<(), Failure> {
+        match Format::of(globals) {
+            Format::Json => {
+                let packed = Packer::new(&counting(options)).pack().map_err(failure)?;
+                output::print_json(&packed)
+            }
+            Format::Text if self.report => {
+                let bar = Bar::new(false);
+                let told = |progress| bar.packing(progress);
+                let report = Packer::new(&counting(options))
+                    .progress(&told)
+                    .write_to(&mut io::sink())
+                    .map_err(failure)?;
+                drop(bar);
+                print_report(&report)
+            }
+            Format::Text => print_text(options),
+        }
+    }
+}
+
+/// The same with the tokens of every file.
+fn counting(options: &ContextOptions) -> ContextOptions {
+    let mut options = options.clone();
+    options.tokens.count = true;
+    options
+}
+
+/// A result that cannot be written is no failure of packing.
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Output(error) => Failure::Output(error),
+        error => of_context(error).into(),
+    }
+}
+
+/// Writes the text as it is made.
+fn print_text(options: &ContextOptions) -> Result<(), Failure> {
+    let bar = Bar::new(false);
+    let told = |progress| bar.packing(progress);
+    let mut out = BufWriter::with_capacity(1 << 18, io::stdout().lock());
+    let packer = Packer::new(options);
+    // On a terminal the text itself is what is seen.
+    let packer = if output::is_terminal() { packer } else { packer.progress(&told) };
+    let report = packer.write_to(&mut out).map_err(failure)?;
+    if output::is_terminal() && report.total_bytes > 0 {
+        out.write_all(b"\n")?;
+    }
+    out.flush()?;
+    drop(bar);
+    // Where everything is in the text there is nothing to tell.
+    let whole = report.entries.iter().all(Entry::is_taken) && report.unmatched.is_empty();
+    if !whole || output::is_terminal() {
+        output::talk(&summary(&report, " (--report tells which)"));
+    }
+    Ok(())
+}
+
+/// What people should know about a text that they do not see, with `advice` where something is not in it.
+fn summary(report: &Report, advice: &str) -> String {
+    let files = report.entries.iter().filter(|entry| entry.is_taken()).count();
+    let mut text = format!("packed {}, {} bytes", counted(files, "file"), grouped(report.total_bytes));
+    if let Some(tokens) = report.total_tokens {
+        let about = if report.tokens_estimated == Some(true) { "about " } else { "" };
+        let _ = write!(text, ", {about}{} tokens", grouped(tokens as u64));
+    }
+    let reasons = [
+        Reason::Budget,
+        Reason::Ignored,
+        Reason::Excluded,
+        Reason::Secret,
+        Reason::Binary,
+        Reason::Unreadable,
+    ];
+    let left: Vec<String> = reasons
+        .iter()
+        .filter(|reason| report.count(**reason) > 0)
+        .map(|reason| format!("{} {}", grouped(report.count(*reason) as u64), reason.as_str()))
+        .collect();
+    if !left.is_empty() {
+        let _ = write!(text, "; left out: {}{advice}", left.join(", "));
+    }
+    text.push('\n');
+    for pattern in &report.unmatched {
+        let _ = writeln!(text, "warning: no file matches `{}`", output::clean(pattern));
+    }
+    text
+}
+
+fn counted(count: usize, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", grouped(count as u64))
+}
+
+fn print_report(report: &Report) -> Result<(), Failure> {
+    let rows: Vec<Vec<String>> = report.entries.iter().map(row).collect();
+    output::print(&output::table(&["FILE", "BYTES", "TOKENS", "STATE", "WHY"], &rows))?;
+    output::talk(&summary(report, ""));
+    Ok(())
+}
+
+fn row(entry: &Entry) -> Vec<String> {
+    let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+    let path = match &entry.resource {
+        Some(resource) => format!("{resource}: {}", entry.path),
+        None => entry.path.clone(),
+    };
+    let state = entry.reason.map_or("taken", Reason::as_str).to_owned();
+    let tokens = entry.tokens.map(|tokens| tokens as u64);
+    vec![path, number(entry.bytes), number(tokens), state, entry.detail.clone().unwrap_or_default()]
+}

@@ -1,0 +1,77 @@
+//! A line on standard error that tells how far long work is, where somebody sees it.
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+use hinagata::settings::grouped;
+use hinagata_context::Progress;
+
+/// Work that is done sooner has no line.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Time between two changes of the line.
+const PACE: Duration = Duration::from_millis(80);
+
+/// How many characters the bar has.
+const WIDTH: usize = 24;
+
+/// The line.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    /// When it changes next; `None` where nobody sees it.
+    next: Option<Mutex<Instant>>,
+}
+
+impl Bar {
+    /// One that is drawn on a terminal only, and not where scripts are answered.
+    pub(crate) fn new(json: bool) -> Self {
+        let seen = !json && io::stderr().is_terminal();
+        Self { next: seen.then(|| Mutex::new(Instant::now() + PATIENCE)) }
+    }
+
+    /// Tells how far packing is.
+    pub(crate) fn packing(&self, progress: Progress) {
+        let Some(Ok(mut next)) = self.next.as_ref().map(Mutex::try_lock) else { return };
+        let now = Instant::now();
+        if now < *next {
+            return;
+        }
+        *next = now + PACE;
+        let _ = write!(io::stderr(), "\r\x1b[K{}", line(progress));
+    }
+}
+
+impl Drop for Bar {
+    /// Takes the line away, whether the work succeeded or not.
+    fn drop(&mut self) {
+        if self.next.is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+fn line(progress: Progress) -> String {
+    match progress {
+        Progress::Found(files) => format!("looking for files: {}", grouped(files as u64)),
+        Progress::Done(done, of) => {
+            let filled = (done * WIDTH).checked_div(of).unwrap_or(WIDTH).min(WIDTH);
+            let bar = format!("{}{}", "#".repeat(filled), ".".repeat(WIDTH - filled));
+            format!("packing [{bar}] {} of {} files", grouped(done as u64), grouped(of as u64))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_tells_how_far_it_is() {
+        assert_eq!(line(Progress::Found(1200)), "looking for files: 1 200");
+        assert_eq!(line(Progress::Done(1, 4)), "packing [######..................] 1 of 4 files");
+        assert_eq!(line(Progress::Done(0, 0)), "packing [########################] 0 of 0 files");
+    }
+}

@@ -1,0 +1,3 @@
+pub fn lamp() -> &'static str {
+    "lit"
+}

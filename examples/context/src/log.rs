@@ -1,0 +1,3 @@
+pub fn log(line: &str) {
+    println!("{line}");
+}
