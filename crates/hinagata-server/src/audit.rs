@@ -1,15 +1,15 @@
 //! The audit log: who rendered, chatted, approved, changed what. JSON lines, without values of variables.
 //!
-//! A thread of its own writes it: no request waits for the disk. When the disk is that slow that lines pile up, lines
+//! A thread of its own writes it: no request waits for the disk, and none has to wake that thread while it gathers lines. When the disk is that slow that lines pile up, lines
 //! are counted as lost in the metrics rather than kept in memory without end.
 
 use std::{
     fs::{File, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
-    sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel},
     thread::JoinHandle,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use hinagata::{Code, Error, Result, utc};
@@ -17,6 +17,10 @@ use serde_json::{Value, json};
 
 /// Lines that wait at most.
 const WAITING: usize = 65_536;
+
+/// Time for which lines are gathered before they are written: to wake a thread for each costs a request more than all
+/// the rest of its line.
+const GATHERED: Duration = Duration::from_millis(50);
 
 /// Size at which a file is put aside; one older file is kept.
 const LARGEST: u64 = 64 << 20;
@@ -36,13 +40,15 @@ pub(crate) struct Entry<'e> {
 /// The log; dropping it writes what is left.
 pub(crate) struct Audit {
     lines: Option<SyncSender<String>>,
+    /// Dropped when it ends, so that nobody gathers any longer.
+    open: Option<Sender<()>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl Audit {
     /// Nothing is written.
     pub(crate) fn off() -> Self {
-        Self { lines: None, writer: None }
+        Self { lines: None, open: None, writer: None }
     }
 
     /// Lines are added to the file at `path`.
@@ -56,9 +62,10 @@ impl Audit {
         }
         let file = LogFile::open(path.to_owned()).map_err(failed)?;
         let (lines, queue) = sync_channel(WAITING);
+        let (open, ended) = channel();
         let writer = std::thread::Builder::new().name("hinagata-audit".to_owned());
-        let writer = writer.spawn(move || write(file, &queue)).map_err(failed)?;
-        Ok(Self { lines: Some(lines), writer: Some(writer) })
+        let writer = writer.spawn(move || write(file, &queue, &ended)).map_err(failed)?;
+        Ok(Self { lines: Some(lines), open: Some(open), writer: Some(writer) })
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -85,25 +92,30 @@ impl Audit {
 
 impl Drop for Audit {
     fn drop(&mut self) {
-        self.lines = None;
+        (self.lines, self.open) = (None, None);
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }
     }
 }
 
-/// Writes line after line, everything that is there in one go.
-fn write(mut file: LogFile, lines: &Receiver<String>) {
+/// Writes line after line, everything that was gathered in one go.
+fn write(mut file: LogFile, lines: &Receiver<String>, ended: &Receiver<()>) {
     let mut buffer = Vec::new();
     while let Ok(first) = lines.recv() {
-        buffer.clear();
-        for line in std::iter::once(first).chain(lines.try_iter().take(1_000)) {
-            buffer.extend_from_slice(line.as_bytes());
-            buffer.push(b'\n');
-        }
-        if let Err(error) = file.write(&buffer) {
-            metrics::counter!("hinagata_audit_lost_total").increment(1);
-            tracing::error!(%error, "the audit log cannot be written");
+        // Nothing is ever sent there: it is over when the log is closed, or when the time is.
+        let _ = ended.recv_timeout(GATHERED);
+        let mut gathered = std::iter::once(first).chain(lines.try_iter()).peekable();
+        while gathered.peek().is_some() {
+            buffer.clear();
+            for line in gathered.by_ref().take(1_000) {
+                buffer.extend_from_slice(line.as_bytes());
+                buffer.push(b'\n');
+            }
+            if let Err(error) = file.write(&buffer) {
+                metrics::counter!("hinagata_audit_lost_total").increment(1);
+                tracing::error!(%error, "the audit log cannot be written");
+            }
         }
     }
 }
