@@ -3,7 +3,7 @@
 //! | part | what it is for |
 //! |---|---|
 //! | [`ContextOptions`] | what to pack: patterns, budgets, focus, resources, rules, [`Frame`] |
-//! | [`pack`], [`Packer`] | packs, as [`PackedContext`] or straight into a writer |
+//! | [`pack()`], [`Packer`] | packs, as [`PackedContext`] or straight into a writer |
 //! | [`Report`] | what became of every file: taken, or left out and why |
 //! | [`render_file`], [`merge`] | template files and layers of variables, as resources and agents use them |
 //!

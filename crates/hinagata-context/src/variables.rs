@@ -29,14 +29,14 @@ mod tests {
 
     use super::*;
 
-    fn map(value: Value) -> Map<String, Value> {
+    fn map(value: &Value) -> Map<String, Value> {
         value.as_object().cloned().expect("a map")
     }
 
     #[test]
     fn maps_merge_and_everything_else_is_replaced() {
-        let mut base = map(json!({"a": {"x": 1, "y": {"z": 2}}, "l": [1, 2], "n": 1}));
-        merge(&mut base, &map(json!({"a": {"y": {"w": 3}}, "l": [9], "n": null, "m": 4})));
+        let mut base = map(&json!({"a": {"x": 1, "y": {"z": 2}}, "l": [1, 2], "n": 1}));
+        merge(&mut base, &map(&json!({"a": {"y": {"w": 3}}, "l": [9], "n": null, "m": 4})));
         assert_eq!(
             Value::Object(base),
             json!({"a": {"x": 1, "y": {"z": 2, "w": 3}}, "l": [9], "n": null, "m": 4})
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn defaults_are_replaced_whole() {
-        let merged = above_defaults(&map(json!({"d": {"p": 1}, "k": 2})), &map(json!({"d": {"q": 3}})));
+        let merged = above_defaults(&map(&json!({"d": {"p": 1}, "k": 2})), &map(&json!({"d": {"q": 3}})));
         assert_eq!(Value::Object(merged), json!({"d": {"q": 3}, "k": 2}));
     }
 }
