@@ -1,7 +1,8 @@
 //! The audit log: who rendered, chatted, approved, changed what. JSON lines, without values of variables.
 //!
-//! A thread of its own writes it: no request waits for the disk, and none has to wake that thread while it gathers lines. When the disk is that slow that lines pile up, lines
-//! are counted as lost in the metrics rather than kept in memory without end.
+//! A thread of its own writes it: no request waits for the disk, and none has to wake that thread while it gathers
+//! lines. When the disk is that slow that lines pile up, lines are counted as lost in the metrics rather than kept in
+//! memory without end.
 
 use std::{
     fs::{File, OpenOptions},

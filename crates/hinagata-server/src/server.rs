@@ -31,6 +31,8 @@ pub struct ServerOptions {
     pub engine: Engine,
     /// The models that prompts are sent to.
     pub llm: Llm,
+    /// Whether the user trusts the workspace.
+    pub trusted: bool,
     /// Its store, whose changes are told.
     pub store: Arc<dyn Store>,
     /// The settings of the workspace.
@@ -57,7 +59,7 @@ impl Server {
     /// Code `definition` for settings that cannot be used, code `store` when the address or the audit log cannot be
     /// had.
     pub async fn open(options: ServerOptions) -> Result<Self> {
-        let ServerOptions { engine, llm, store, settings: hinagata, state } = options;
+        let ServerOptions { engine, llm, trusted, store, settings: hinagata, state } = options;
         let settings = ServerSettings::read(&hinagata)?;
         let listener = bind(settings.listen).await?;
         let address = listener.local_addr().map_err(|error| unbound(settings.listen, &error))?;
@@ -89,7 +91,9 @@ impl Server {
             );
         }
         let access = Access::new(settings.keys.clone(), &token);
-        let app = Arc::new(App::new(engine, llm, settings, hinagata, state, access, audit, events, address));
+        let app = Arc::new(App::new(
+            engine, llm, trusted, settings, hinagata, state, access, audit, events, address,
+        ));
         Ok(Self { app, listener, token, token_file, _watcher: watcher, warnings })
     }
 

@@ -41,6 +41,8 @@ const REMEMBERED: usize = 4_096;
 pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) llm: Llm,
+    /// Whether the user trusts the workspace.
+    pub(crate) trusted: bool,
     pub(crate) settings: ServerSettings,
     pub(crate) hinagata: hinagata::Settings,
     pub(crate) state: Option<StateDir>,
@@ -96,6 +98,7 @@ impl App {
     pub(crate) fn new(
         engine: Engine,
         llm: Llm,
+        trusted: bool,
         settings: ServerSettings,
         hinagata: hinagata::Settings,
         state: Option<StateDir>,
@@ -115,6 +118,7 @@ impl App {
             slow: ArcSwap::default(),
             engine,
             llm,
+            trusted,
             settings,
             hinagata,
             state,

@@ -64,6 +64,7 @@ async fn serve(workspace: &Workspace, globals: &Globals) -> Result<(), Failure> 
     let server = Server::open(ServerOptions {
         engine: workspace.resident_engine()?,
         llm: workspace.llm()?,
+        trusted: workspace.trust.is_trusted(),
         store: workspace.store(),
         settings: workspace.settings.clone(),
         state: workspace.state.clone(),

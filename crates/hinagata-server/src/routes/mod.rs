@@ -3,6 +3,7 @@
 //! This table is the only place that lists them. The router is built of it, the OpenAPI document describes it, the tests
 //! walk it.
 
+mod agents;
 mod chat;
 mod events;
 mod modules;

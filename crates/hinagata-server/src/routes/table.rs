@@ -4,7 +4,7 @@ use super::{
     Dialect::{Ours, Second, Shared},
     Gives, Route,
     Time::{Bounded, Own, Unbounded},
-    chat, events, modules, packs, prompts, render, service, store,
+    agents, chat, events, modules, packs, prompts, render, service, store,
 };
 use crate::access::Scope::{Admin, Chat, Read, Render, Write};
 
@@ -567,6 +567,32 @@ pub(crate) static ROUTES: &[Route] = &[
         body: Some(("ModuleRequest", true)),
         gives: &[gives(200, "Formatted", "the text, the messages, or the body of the request")],
         handler: |call| Box::pin(modules::format(call)),
+    },
+    Route {
+        method: "POST",
+        path: "/api/agents/{id}/invoke",
+        scope: Some(Chat),
+        dialect: Ours,
+        time: Bounded,
+        tag: "agents",
+        summary: "The messages of a call to an agent: system prompt, history, user prompt with the packed context",
+        query: &[],
+        body: Some(("InvokeRequest", true)),
+        gives: &[gives(200, "Invoked", "the messages")],
+        handler: |call| Box::pin(agents::invoke(call)),
+    },
+    Route {
+        method: "POST",
+        path: "/api/context/pack",
+        scope: Some(Chat),
+        dialect: Ours,
+        time: Bounded,
+        tag: "agents",
+        summary: "Pack files of the workspace into one text",
+        query: &[],
+        body: Some(("PackRequest", false)),
+        gives: &[gives(200, "Document", "the text, and what became of each file")],
+        handler: |call| Box::pin(agents::pack(call)),
     },
     Route {
         method: "GET",

@@ -1,6 +1,7 @@
 //! The daemon over real HTTP on loopback, with a real store and a provider that can fail.
 
 mod access;
+mod agents;
 mod chat;
 mod dialects;
 mod events;

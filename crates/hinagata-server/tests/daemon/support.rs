@@ -146,8 +146,14 @@ impl Setup {
             .store(Arc::clone(&self.store))
             .model(Arc::new(llm.clone()))
             .open();
-        let options =
-            ServerOptions { engine: engine.clone(), llm, store: self.store, settings, state: Some(state) };
+        let options = ServerOptions {
+            engine: engine.clone(),
+            llm,
+            trusted: true,
+            store: self.store,
+            settings,
+            state: Some(state),
+        };
         let server = Server::open(options).await.expect("the daemon opens");
         let url = format!("http://{}", server.address());
         let token = server.token().to_owned();

@@ -1,0 +1,190 @@
+//! Calls to agents, and packed contexts. Both hand out files of the workspace, so neither is open without a key.
+
+use std::{
+    path::{Component, Path},
+    sync::Arc,
+};
+
+use hinagata::{Code, Error, Result};
+use hinagata_agent::{ChatMessage, Invocation, Invoked, Project, of_context};
+use hinagata_context::{ContextOptions, Frame, Packer};
+use hinagata_value::near_names;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    answer,
+    gate::{Answer, Call},
+    problem::Problem,
+    state::App,
+};
+
+/// `POST /api/agents/{id}/invoke`
+pub(super) async fn invoke(mut call: Call) -> Answer {
+    let agent = call.param("id")?.to_owned();
+    let mut body = call.object().await?;
+    let Some(Value::String(prompt)) = body.remove("prompt") else {
+        return Err(Problem::bad_request("the body needs `prompt`, what the user says"));
+    };
+    let history: Vec<ChatMessage> = match body.remove("history") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(history) => serde_json::from_value(history)
+            .map_err(|error| Problem::bad_request(format!("`history` is no list of messages: {error}")))?,
+    };
+    let parent = text(&mut body, "parent")?;
+    let variables = match body.remove("variables") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(variables)) => variables,
+        Some(_) => return Err(Problem::bad_request("`variables` is no JSON object")),
+    };
+    refuse_rest(&body, &["prompt", "history", "parent", "variables"])?;
+    let invocation = Invocation { agent: Some(agent), parent, variables, history, ..Invocation::new(prompt) };
+    let invoked = beside(&call.app, move |app| project(app)?.invoke(&invocation, Some(&app.engine))).await?;
+    answer::json(&described(&invoked))
+}
+
+fn described(invoked: &Invoked) -> Value {
+    json!({
+        "agent": invoked.agent.id,
+        "model": invoked.agent.model,
+        "system": invoked.system,
+        "user": invoked.user,
+        "messages": invoked.messages,
+        "context": {"totalBytes": invoked.context.total_bytes, "report": invoked.context.report},
+    })
+}
+
+/// `POST /api/context/pack`
+pub(super) async fn pack(mut call: Call) -> Answer {
+    let asked = Asked::read(call.object().await?)?;
+    let packed = beside(&call.app, move |app| {
+        let options = asked.over(project(app)?.context);
+        Packer::new(&options).pack().map_err(of_context)
+    });
+    answer::json(&packed.await?)
+}
+
+/// What a call says about what is packed; rules about secrets and ignored files are not the caller's.
+struct Asked {
+    include: Option<Vec<String>>,
+    exclude: Vec<String>,
+    focus: Vec<String>,
+    frame: Option<Frame>,
+    max_bytes: Option<u64>,
+    max_files: Option<u64>,
+    max_tokens: Option<u64>,
+    model: Option<String>,
+}
+
+impl Asked {
+    fn read(mut body: Map<String, Value>) -> Result<Self, Problem> {
+        let asked = Self {
+            include: patterns(&mut body, "include")?,
+            exclude: patterns(&mut body, "exclude")?.unwrap_or_default(),
+            focus: patterns(&mut body, "focus")?.unwrap_or_default(),
+            frame: frame(text(&mut body, "format")?)?,
+            max_bytes: number(&mut body, "max_bytes")?,
+            max_files: number(&mut body, "max_files")?,
+            max_tokens: number(&mut body, "max_tokens")?,
+            model: text(&mut body, "model")?,
+        };
+        let known =
+            ["include", "exclude", "focus", "format", "max_bytes", "max_files", "max_tokens", "model"];
+        refuse_rest(&body, &known)?;
+        Ok(asked)
+    }
+
+    fn over(self, mut options: ContextOptions) -> ContextOptions {
+        if let Some(include) = self.include {
+            options.include = include;
+            options.resources.clear();
+        }
+        options.exclude.extend(self.exclude);
+        options.focus.extend(self.focus);
+        options.frame = self.frame.unwrap_or(options.frame);
+        let within = |asked: Option<u64>, most: u64| asked.map_or(most, |asked| asked.min(most));
+        options.max_bytes = within(self.max_bytes, options.max_bytes);
+        let files = options.max_files as u64;
+        options.max_files = usize::try_from(within(self.max_files, files)).unwrap_or(options.max_files);
+        let tokens = self.max_tokens.and_then(|tokens| usize::try_from(tokens).ok());
+        options.tokens.max = match (tokens, options.tokens.max) {
+            (Some(asked), Some(most)) => Some(asked.min(most)),
+            (asked, most) => asked.or(most),
+        };
+        options.tokens.model = self.model.or(options.tokens.model);
+        options.tokens.count = true;
+        options
+    }
+}
+
+fn project(app: &App) -> Result<Project> {
+    Project::from_settings(&app.hinagata, &app.engine.root(), app.trusted)
+}
+
+/// Reads files on a thread that may wait for them.
+async fn beside<T: Send + 'static>(
+    app: &Arc<App>,
+    work: impl FnOnce(&App) -> Result<T> + Send + 'static,
+) -> Result<T, Problem> {
+    let app = Arc::clone(app);
+    let done = tokio::task::spawn_blocking(move || work(&app)).await;
+    done.unwrap_or_else(|_| Err(Error::new(Code::Store, "the files could not be read")))
+        .map_err(Problem::from)
+}
+
+fn refuse_rest(body: &Map<String, Value>, known: &[&str]) -> Result<(), Problem> {
+    match body.keys().next() {
+        None => Ok(()),
+        Some(unknown) => {
+            let shown: String = unknown.chars().take(80).collect();
+            Err(Problem::bad_request(format!("the body has `{shown}`, which means nothing here"))
+                .with("near", near_names(unknown, known.iter().copied()))
+                .hint(format!("it takes {}", known.join(", "))))
+        }
+    }
+}
+
+fn text(body: &mut Map<String, Value>, name: &str) -> Result<Option<String>, Problem> {
+    match body.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Problem::bad_request(format!("`{name}` is no text"))),
+    }
+}
+
+fn number(body: &mut Map<String, Value>, name: &str) -> Result<Option<u64>, Problem> {
+    match body.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => {
+            let number = value.as_u64();
+            number.map(Some).ok_or_else(|| Problem::bad_request(format!("`{name}` is no whole number")))
+        }
+    }
+}
+
+fn frame(name: Option<String>) -> Result<Option<Frame>, Problem> {
+    let Some(name) = name else { return Ok(None) };
+    Frame::named(&name).map(Some).ok_or_else(|| {
+        Problem::bad_request(format!("there is no format `{name}`")).hint("`plain`, `markdown` or `xml`")
+    })
+}
+
+/// Patterns beneath the directory that is packed: a caller does not lead out of it.
+fn patterns(body: &mut Map<String, Value>, name: &str) -> Result<Option<Vec<String>>, Problem> {
+    let wrong = |what: &str| Problem::bad_request(format!("`{name}` {what}"));
+    let patterns = match body.remove(name) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Array(patterns)) => patterns,
+        Some(_) => return Err(wrong("is no list of patterns")),
+    };
+    let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    let mut all = Vec::with_capacity(patterns.len());
+    for pattern in patterns {
+        let Value::String(pattern) = pattern else { return Err(wrong("is no list of patterns")) };
+        // A brace can hide what a path shows.
+        if !Path::new(&pattern).components().all(inside) || pattern.contains("..") {
+            return Err(wrong("leads out of the directory that is packed"));
+        }
+        all.push(pattern);
+    }
+    Ok(Some(all))
+}
