@@ -3,7 +3,7 @@
 //! A key is a long random text that only its owner has; the settings hold its SHA-256. It is looked for among all
 //! keys in constant time.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use hinagata::{Digest, Error, Result};
@@ -58,7 +58,7 @@ impl fmt::Display for Scope {
 #[derive(Clone, Debug)]
 pub struct Key {
     /// Who has it.
-    pub name: String,
+    pub name: Arc<str>,
     hash: String,
     scopes: Vec<Scope>,
     /// The ids of the prompts that it is for; all without.
@@ -90,13 +90,16 @@ pub(crate) struct Access {
     token: Digest,
     /// Whether reading and rendering need no key.
     open: bool,
+    /// Those without a key in the audit log.
+    names: [Arc<str>; 2],
 }
 
 impl Access {
     /// Those of `keys`, and whoever has `token`; without keys, reading and rendering are open.
     pub(crate) fn new(keys: Vec<Key>, token: &str) -> Self {
         let open = keys.is_empty();
-        Self { keys, token: Digest::of(token.as_bytes()), open }
+        let names = ["-", "token"].map(Arc::from);
+        Self { keys, token: Digest::of(token.as_bytes()), open, names }
     }
 
     /// Whether there are keys.
@@ -159,12 +162,14 @@ impl Access {
     }
 
     /// The caller in the audit log.
-    pub(crate) fn name<'a>(&'a self, caller: &Caller) -> &'a str {
-        match caller {
-            Caller::Nobody => "-",
-            Caller::Owner => "token",
-            Caller::Key(_) => self.key(caller).map_or("-", |key| &key.name),
-        }
+    pub(crate) fn name(&self, caller: &Caller) -> Arc<str> {
+        let [nobody, owner] = &self.names;
+        let key = match caller {
+            Caller::Nobody => None,
+            Caller::Owner => Some(owner),
+            Caller::Key(_) => self.key(caller).map(|key| &key.name),
+        };
+        Arc::clone(key.unwrap_or(nobody))
     }
 }
 
@@ -217,7 +222,7 @@ fn read_key(place: usize, key: &Value) -> Result<Key> {
         }
     };
     Ok(Key {
-        name: name.to_owned(),
+        name: name.into(),
         hash,
         scopes: scopes(place, fields.get("scopes"))?,
         prompts: prompts(place, fields.get("prompts"))?,
@@ -306,7 +311,7 @@ mod tests {
         assert!(Scope::ALL.iter().all(|scope| access.allows(&b, *scope)) && access.sees_all(&b));
         let nobody = access.who(None).expect("is nobody");
         assert!(!access.allows(&nobody, Scope::Read), "with keys, nothing is open");
-        assert_eq!((access.name(&a), access.name(&nobody)), ("a", "-"));
+        assert_eq!((&*access.name(&a), &*access.name(&nobody)), ("a", "-"));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Answers that several routes give: JSON with an ETag, pages of lists.
 
-use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use hinagata::Digest;
 use hyper::{
@@ -12,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    body::{Body, Response},
     gate::{Answer, Call},
     problem::Problem,
     query::encoded,

@@ -7,14 +7,20 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, Write as _},
+    net::IpAddr,
     path::{Path, PathBuf},
-    sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel},
+    },
     thread::JoinHandle,
     time::{Duration, SystemTime},
 };
 
 use hinagata::{Code, Error, Result, utc};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+use crate::gate::Params;
 
 /// Lines that wait at most.
 const WAITING: usize = 65_536;
@@ -26,21 +32,40 @@ const GATHERED: Duration = Duration::from_millis(50);
 /// Size at which a file is put aside; one older file is kept.
 const LARGEST: u64 = 64 << 20;
 
-/// One line.
-pub(crate) struct Entry<'e> {
-    pub(crate) who: &'e str,
-    pub(crate) from: String,
-    pub(crate) method: &'e str,
-    pub(crate) route: &'e str,
+/// One line. The thread that writes it makes the text of it.
+pub(crate) struct Entry {
+    pub(crate) at: SystemTime,
+    pub(crate) who: Arc<str>,
+    pub(crate) from: IpAddr,
+    pub(crate) method: &'static str,
+    pub(crate) route: &'static str,
     /// What the path names, such as the prompt.
-    pub(crate) names: Value,
+    pub(crate) names: Params,
     pub(crate) status: u16,
     pub(crate) micros: u64,
 }
 
+impl Entry {
+    fn write(&self, text: &mut Vec<u8>) {
+        let names: Map<String, Value> =
+            self.names.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();
+        let line = json!({
+            "time": utc(self.at),
+            "who": &*self.who,
+            "from": self.from.to_string(),
+            "did": format!("{} {}", self.method, self.route),
+            "names": names,
+            "status": self.status,
+            "microseconds": self.micros,
+        });
+        text.extend_from_slice(line.to_string().as_bytes());
+        text.push(b'\n');
+    }
+}
+
 /// The log; dropping it writes what is left.
 pub(crate) struct Audit {
-    lines: Option<SyncSender<String>>,
+    lines: Option<SyncSender<Entry>>,
     /// Dropped when it ends, so that nobody gathers any longer.
     open: Option<Sender<()>>,
     writer: Option<JoinHandle<()>>,
@@ -74,18 +99,9 @@ impl Audit {
     }
 
     /// Adds a line.
-    pub(crate) fn add(&self, entry: &Entry<'_>) {
+    pub(crate) fn add(&self, entry: Entry) {
         let Some(lines) = &self.lines else { return };
-        let line = json!({
-            "time": utc(SystemTime::now()),
-            "who": entry.who,
-            "from": entry.from,
-            "did": format!("{} {}", entry.method, entry.route),
-            "names": entry.names,
-            "status": entry.status,
-            "microseconds": entry.micros,
-        });
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.try_send(line.to_string()) {
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.try_send(entry) {
             metrics::counter!("hinagata_audit_lost_total").increment(1);
         }
     }
@@ -101,7 +117,7 @@ impl Drop for Audit {
 }
 
 /// Writes line after line, everything that was gathered in one go.
-fn write(mut file: LogFile, lines: &Receiver<String>, ended: &Receiver<()>) {
+fn write(mut file: LogFile, lines: &Receiver<Entry>, ended: &Receiver<()>) {
     let mut buffer = Vec::new();
     while let Ok(first) = lines.recv() {
         // Nothing is ever sent there: it is over when the log is closed, or when the time is.
@@ -110,8 +126,7 @@ fn write(mut file: LogFile, lines: &Receiver<String>, ended: &Receiver<()>) {
         while gathered.peek().is_some() {
             buffer.clear();
             for line in gathered.by_ref().take(1_000) {
-                buffer.extend_from_slice(line.as_bytes());
-                buffer.push(b'\n');
+                line.write(&mut buffer);
             }
             if let Err(error) = file.write(&buffer) {
                 metrics::counter!("hinagata_audit_lost_total").increment(1);
@@ -159,12 +174,13 @@ mod tests {
         let path = directory.path().join("deep/audit.jsonl");
         let audit = Audit::open(&path).expect("opens");
         for number in 0..3 {
-            audit.add(&Entry {
-                who: "me",
-                from: "127.0.0.1".to_owned(),
+            audit.add(Entry {
+                at: SystemTime::now(),
+                who: "me".into(),
+                from: IpAddr::from([127, 0, 0, 1]),
                 method: "POST",
                 route: "/api/render/prompts/{id}",
-                names: json!({"id": format!("p{number}\n")}),
+                names: vec![("id", format!("p{number}\n"))],
                 status: 200,
                 micros: 5,
             });

@@ -2,21 +2,17 @@
 //! in the right dialect, counted and written down.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
     pin::Pin,
     sync::Arc,
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
-use axum::{
-    body::Body,
-    extract::RawPathParams,
-    response::{IntoResponse, Response},
-};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{
-    HeaderMap, Method, Request, StatusCode,
+    HeaderMap, StatusCode,
+    body::Incoming,
     header::{self, HeaderValue},
     http::request::Parts,
 };
@@ -24,7 +20,9 @@ use serde_json::{Map, Value};
 
 use crate::{
     access::{Caller, Scope},
+    answer,
     audit::Entry,
+    body::Response,
     metrics::Metrics,
     problem::Problem,
     routes::{Dialect, Route, Time},
@@ -37,23 +35,23 @@ pub(crate) type Answer = Result<Response, Problem>;
 /// What runs a handler.
 pub(crate) type Handling = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
-
 /// A request that was let in.
 pub(crate) struct Call {
     pub(crate) app: Arc<App>,
     pub(crate) caller: Caller,
     pub(crate) parts: Parts,
-    pub(crate) params: Vec<(String, String)>,
-    body: Body,
+    pub(crate) params: Params,
+    /// What it brings, until that is read.
+    body: Option<Incoming>,
 }
+
+/// What a path names: the name in the table of routes, and what stood there.
+pub(crate) type Params = Vec<(&'static str, String)>;
 
 impl Call {
     /// What the path names as `name`.
     pub(crate) fn param(&self, name: &str) -> Result<&str, Problem> {
-        let found = self.params.iter().find(|(known, _)| known == name);
+        let found = self.params.iter().find(|(known, _)| *known == name);
         found
             .map(|(_, value)| value.as_str())
             .ok_or_else(|| Problem::bad_request(format!("the path has no `{name}`")))
@@ -87,7 +85,7 @@ impl Call {
     /// The body, whole.
     pub(crate) async fn body(&mut self) -> Result<Bytes, Problem> {
         let limit = self.app.settings.max_body;
-        let body = std::mem::take(&mut self.body);
+        let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
         match Limited::new(body, limit).collect().await {
             Ok(body) => Ok(body.to_bytes()),
             Err(error) if error.is::<LengthLimitError>() => Err(Problem::new(
@@ -133,51 +131,51 @@ impl Call {
     }
 }
 
-/// Answers a request to `route`.
+/// Answers a request to the route `number` of the table.
 pub(crate) async fn pass(
     app: Arc<App>,
-    route: &'static Route,
-    params: RawPathParams,
-    request: Request<Body>,
+    (number, route): (usize, &'static Route),
+    params: Params,
+    (parts, body): (Parts, Incoming),
+    peer: IpAddr,
 ) -> Response {
     let started = Instant::now();
-    let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let (parts, body) = request.into_parts();
-    let peer = parts.extensions.get::<Peer>().map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0.ip());
     let wants_problem = wants_problem(&parts.headers);
     let origin = app.known.allowed_origin(&parts.headers).cloned();
-    let call = Call { caller: Caller::Nobody, params, parts, body, app: Arc::clone(&app) };
+    let call = Call { caller: Caller::Nobody, params, parts, body: Some(body), app: Arc::clone(&app) };
     let (answer, written) = admit(call, route, peer).await;
-    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
-    if let Some(problem) = response.extensions_mut().remove::<Problem>()
-        && route.dialect.is_old(wants_problem)
-    {
-        response = problem.old_response();
-    }
+    let mut response = match answer {
+        Ok(response) => response,
+        Err(problem) if route.dialect.is_old(wants_problem) => problem.old_response(),
+        Err(problem) => problem.into_response(),
+    };
     finish(&app, &mut response, origin);
     let (status, time) = (response.status().as_u16(), started.elapsed());
-    Metrics::answered(route.method, route.path, status, time);
+    app.metrics.answered(number, status, time);
     if status >= 500 {
         tracing::warn!(method = route.method, route = route.path, status, ?time, "answered");
     } else {
         tracing::debug!(method = route.method, route = route.path, status, ?time, "answered");
     }
     if let Some((who, names)) = written {
-        app.audit.add(&Entry {
-            who: &who,
-            from: peer.to_string(),
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let (at, from) = (SystemTime::now(), peer);
+        app.audit.add(Entry {
+            at,
+            who,
+            from,
             method: route.method,
             route: route.path,
             names,
             status,
-            micros: u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
+            micros,
         });
     }
     response
 }
 
 /// What is written down about a request: who, and what its path names.
-type Written = Option<(String, Value)>;
+type Written = Option<(Arc<str>, Params)>;
 
 /// Lets a request in, or not.
 async fn admit(mut call: Call, route: &'static Route, peer: IpAddr) -> (Answer, Written) {
@@ -231,10 +229,10 @@ fn entry(call: &Call, route: &Route) -> Written {
         return None;
     }
     let names = call.params.iter().map(|(name, value)| {
-        let value: String = value.chars().take(256).collect();
-        (name.clone(), Value::String(value))
+        let end = value.floor_char_boundary(256);
+        (*name, value[..end].to_owned())
     });
-    Some((call.app.access.name(&call.caller).to_owned(), Value::Object(names.collect())))
+    Some((call.app.access.name(&call.caller), names.collect()))
 }
 
 /// Everything that is checked before a request is looked at.
@@ -302,7 +300,7 @@ fn finish(app: &App, response: &mut Response, origin: Option<HeaderValue>) {
 /// The answer to a page that asks whether it may call.
 pub(crate) fn preflight(app: &App, parts: &Parts, allow: &str) -> Response {
     let mut response = match app.known.check(&parts.uri, &parts.headers) {
-        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Ok(()) => answer::done(),
         Err(problem) => problem.into_response(),
     };
     let origin = app.known.allowed_origin(&parts.headers).cloned();
@@ -340,7 +338,6 @@ pub(crate) fn lost(app: &App, parts: &Parts, allow: Option<&str>) -> Response {
         response.headers_mut().insert(header::ALLOW, allow);
     }
     finish(app, &mut response, None);
-    let method = if parts.method == Method::HEAD { "HEAD" } else { "other" };
-    Metrics::answered(method, "-", response.status().as_u16(), std::time::Duration::ZERO);
+    Metrics::lost(response.status().as_u16());
     response
 }

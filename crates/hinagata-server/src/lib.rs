@@ -6,6 +6,7 @@
 mod access;
 mod answer;
 mod audit;
+mod body;
 mod docs;
 mod events;
 mod gate;

@@ -1,8 +1,7 @@
 //! Connections: taken as far as there is room for them, and brought to an end without losing a request.
 
-use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
-use axum::{Router, body::Body};
 use hyper::{
     Request,
     body::Incoming,
@@ -14,9 +13,8 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
 };
-use tower_service::Service as _;
 
-use crate::{gate::Peer, state::App};
+use crate::{body::Body, routes::Router, state::App};
 
 /// How long to wait before trying again when the system has no more sockets.
 const NO_SOCKETS: Duration = Duration::from_millis(50);
@@ -32,12 +30,12 @@ pub(crate) async fn serve(
     let (end, ending) = watch::channel(false);
     // Whoever holds the sender is still at work.
     let (working, mut finished) = mpsc::channel::<()>(1);
-    let connections = Connections { app: Arc::clone(app), router, ending, working };
+    let connections = Connections { app: Arc::clone(app), router: Arc::new(router), ending, working };
     let take = async {
         loop {
             let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
             match listener.accept().await {
-                Ok((stream, peer)) => connections.answer(stream, Peer(peer), Some(permit)),
+                Ok((stream, peer)) => connections.answer(stream, peer, Some(permit)),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken");
                     tokio::time::sleep(NO_SOCKETS).await;
@@ -57,7 +55,7 @@ pub(crate) async fn serve(
         () = stopped => {}
     }
     for (stream, peer) in last_ones(listener) {
-        connections.answer(stream, Peer(peer), None);
+        connections.answer(stream, peer, None);
     }
     drop(connections);
     let _ = end.send(true);
@@ -98,24 +96,24 @@ fn shut(listener: &TcpListener) {
 /// What every connection needs.
 struct Connections {
     app: Arc<App>,
-    router: Router,
+    router: Arc<Router>,
     ending: watch::Receiver<bool>,
     working: mpsc::Sender<()>,
 }
 
 impl Connections {
     /// Answers the requests of a connection on a task of its own.
-    fn answer(&self, stream: TcpStream, peer: Peer, permit: Option<OwnedSemaphorePermit>) {
+    fn answer(&self, stream: TcpStream, peer: SocketAddr, permit: Option<OwnedSemaphorePermit>) {
         // Answers are written whole: nothing is gained by waiting for more.
         let _ = stream.set_nodelay(true);
         let (asked, has_asked) = watch::channel(false);
-        let router = self.router.clone();
-        let service = service_fn(move |mut request: Request<Incoming>| {
+        let router = Arc::clone(&self.router);
+        let service = service_fn(move |request: Request<Incoming>| {
             if !*asked.borrow() {
                 asked.send_replace(true);
             }
-            request.extensions_mut().insert(peer);
-            router.clone().call(request.map(Body::new))
+            let router = Arc::clone(&router);
+            async move { Ok::<_, Infallible>(router.answer(request, peer.ip()).await) }
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(self.app.settings.header_timeout);

@@ -2,13 +2,40 @@
 
 use std::{sync::OnceLock, time::Duration};
 
+use metrics::{Counter, Histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+use crate::routes::{ROUTES, Route};
 
 /// Upper bounds of the times of requests, in seconds.
 const TIMES: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 2.5, 10.0];
 
 /// The counters of this process: libraries count into them too.
-pub(crate) struct Metrics(Option<PrometheusHandle>);
+pub(crate) struct Metrics {
+    process: Option<PrometheusHandle>,
+    /// Those of the routes, in the order of the table, so that an answer looks none up.
+    routes: Vec<RouteMetrics>,
+}
+
+/// What is counted for one route.
+struct RouteMetrics {
+    method: &'static str,
+    path: &'static str,
+    fine: Counter,
+    time: Histogram,
+}
+
+impl RouteMetrics {
+    fn new(route: &Route) -> Self {
+        let Route { method, path, .. } = *route;
+        let time = metrics::histogram!("hinagata_request_seconds", "method" => method, "route" => path);
+        Self { method, path, fine: counter(method, path, "200"), time }
+    }
+}
+
+fn counter(method: &'static str, path: &'static str, status: &'static str) -> Counter {
+    metrics::counter!("hinagata_requests_total", "method" => method, "route" => path, "status" => status)
+}
 
 impl Metrics {
     /// Those of the process, installed when they are first asked for. A process that counts elsewhere keeps doing so.
@@ -30,16 +57,23 @@ impl Metrics {
             );
             Some(handle)
         };
-        Self(INSTALLED.get_or_init(install).clone())
+        let process = INSTALLED.get_or_init(install).clone();
+        Self { process, routes: ROUTES.iter().map(RouteMetrics::new).collect() }
     }
 
-    /// Counts an answered request.
-    pub(crate) fn answered(method: &'static str, route: &'static str, status: u16, time: Duration) {
-        let status = STATUSES.iter().find(|(number, _)| *number == status).map_or("other", |(_, name)| *name);
-        metrics::counter!("hinagata_requests_total", "method" => method, "route" => route, "status" => status)
-            .increment(1);
-        metrics::histogram!("hinagata_request_seconds", "method" => method, "route" => route)
-            .record(time.as_secs_f64());
+    /// Counts an answered request to the route `number` of the table.
+    pub(crate) fn answered(&self, number: usize, status: u16, time: Duration) {
+        let Some(route) = self.routes.get(number) else { return };
+        route.time.record(time.as_secs_f64());
+        match status {
+            200 => route.fine.increment(1),
+            other => counter(route.method, route.path, name(other)).increment(1),
+        }
+    }
+
+    /// Counts a request that led to no route.
+    pub(crate) fn lost(status: u16) {
+        counter("other", "-", name(status)).increment(1);
     }
 
     /// Counts a request that was refused.
@@ -49,15 +83,19 @@ impl Metrics {
 
     /// Everything as text.
     pub(crate) fn text(&self) -> String {
-        self.0.as_ref().map(PrometheusHandle::render).unwrap_or_default()
+        self.process.as_ref().map(PrometheusHandle::render).unwrap_or_default()
     }
 
     /// Keeps what was recorded small; to be called now and then.
     pub(crate) fn tidy(&self) {
-        if let Some(handle) = &self.0 {
+        if let Some(handle) = &self.process {
             handle.run_upkeep();
         }
     }
+}
+
+fn name(status: u16) -> &'static str {
+    STATUSES.iter().find(|(number, _)| *number == status).map_or("other", |(_, name)| *name)
 }
 
 /// The statuses there are, as labels that need no copy.

@@ -3,16 +3,15 @@
 //! Ours are problem details (RFC 9457): `type`, `title`, `status`, `detail`, and beside them the stable `code` with
 //! what else the error tells. The second dialect has a body of its own; the [gate](crate::gate) chooses.
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
+use bytes::Bytes;
 use hinagata::{Code, Error, Place};
 use hyper::{
     StatusCode,
     header::{self, HeaderValue},
 };
 use serde_json::{Map, Value, json};
+
+use crate::body::{Body, Response};
 
 /// Why a request failed. One pointer wide.
 #[derive(Clone, Debug)]
@@ -98,6 +97,11 @@ impl Problem {
         all
     }
 
+    /// As problem details.
+    pub(crate) fn into_response(self) -> Response {
+        self.response("application/problem+json", &self.to_json())
+    }
+
     /// As the second dialect has it.
     pub(crate) fn old_response(&self) -> Response {
         let message = match self.0.more.get("hint").and_then(Value::as_str) {
@@ -109,7 +113,7 @@ impl Problem {
     }
 
     fn response(&self, kind: &'static str, body: &Value) -> Response {
-        let mut response = Response::new(Body::from(body.to_string()));
+        let mut response = Response::new(Body::from(Bytes::from(body.to_string())));
         *response.status_mut() = self.0.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -203,14 +207,6 @@ fn place_json(place: &Place) -> Value {
         "column": (place.column > 0).then_some(place.column),
         "excerpt": place.excerpt,
     })
-}
-
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let mut response = self.response("application/problem+json", &self.to_json());
-        response.extensions_mut().insert(self);
-        response
-    }
 }
 
 #[cfg(test)]

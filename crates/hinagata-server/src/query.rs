@@ -10,6 +10,10 @@ pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
 }
 
 fn decoded(text: &str) -> String {
+    String::from_utf8_lossy(&bytes(text)).into_owned()
+}
+
+fn bytes(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut all = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -26,7 +30,16 @@ fn decoded(text: &str) -> String {
         }
         at += 1;
     }
-    String::from_utf8_lossy(&all).into_owned()
+    all
+}
+
+/// A part of a path, decoded; `None` where that is no text.
+pub(crate) fn decoded_path(part: &str) -> Option<String> {
+    if !part.contains('%') {
+        return Some(part.to_owned());
+    }
+    // A plus is a plus there.
+    String::from_utf8(bytes(&part.replace('+', "%2B"))).ok()
 }
 
 /// `text` as part of an address.

@@ -17,7 +17,7 @@ use crate::{
     audit::Audit,
     events::Events,
     listen,
-    routes::router,
+    routes::Router,
     settings::{AuditPlace, ServerSettings},
     state::App,
 };
@@ -123,7 +123,7 @@ impl Server {
 
     /// Answers until `stop` is done; then requests under way are finished, as long as the settings allow.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let router = router(&self.app);
+        let router = Router::new(&self.app);
         let app = Arc::clone(&self.app);
         let tidy = tokio::spawn(async move {
             let mut every = tokio::time::interval(TIDY);

@@ -1,8 +1,5 @@
 //! Sending prompts to models, in both dialects.
 
-use std::convert::Infallible;
-
-use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use hinagata::{Context, Error};
@@ -16,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::render::{RenderRequest, old_body, old_object};
 use crate::{
     answer,
+    body::{Body, Response},
     gate::{Answer, Call},
     problem::Problem,
     state::{Job, Manner},
@@ -65,9 +63,8 @@ async fn chat(call: Call, job: Job, mut options: Map<String, Value>) -> Answer {
 
 /// The pieces as they come. Once an answer has begun its status is sent: what goes wrong then is its last event.
 fn relay(pieces: AnswerStream) -> Response {
-    let pieces =
-        pieces.map(|piece| Ok::<Bytes, Infallible>(piece.unwrap_or_else(|error| broken_off(&error))));
-    let mut response = Response::new(Body::from_stream(pieces));
+    let pieces = pieces.map(|piece| piece.unwrap_or_else(|error| broken_off(&error)));
+    let mut response = Response::new(Body::pieces(pieces));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));

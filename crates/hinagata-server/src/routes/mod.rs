@@ -14,21 +14,17 @@ mod service;
 mod store;
 mod table;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
-use axum::{
-    Router,
-    body::Body,
-    extract::{RawPathParams, State},
-    routing::{MethodFilter, MethodRouter},
-};
-use hyper::Request;
+use hyper::{Method, Request, body::Incoming};
 
 pub(crate) use table::ROUTES;
 
 use crate::{
     access::Scope,
-    gate::{self, Call, Handling},
+    body::Response,
+    gate::{self, Call, Handling, Params},
+    query,
     state::App,
 };
 
@@ -101,50 +97,78 @@ pub(crate) enum Time {
     Unbounded,
 }
 
-/// The router of all routes.
-pub(crate) fn router(app: &Arc<App>) -> Router {
-    let mut allowed: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
-    for route in ROUTES {
-        allowed.entry(route.path).or_default().push(route.method);
-    }
-    let mut router: Router<Arc<App>> = Router::new();
-    for (path, methods) in allowed {
-        let mut all = methods.clone();
-        if methods.contains(&"GET") {
-            all.push("HEAD");
-        }
-        all.push("OPTIONS");
-        let allow: Arc<str> = all.join(", ").into();
-        let mut answers: MethodRouter<Arc<App>> = MethodRouter::new();
-        for route in ROUTES.iter().filter(|route| route.path == path) {
-            answers = answers.on(filter(route.method), move |State(app), params: RawPathParams, request| {
-                gate::pass(app, route, params, request)
-            });
-        }
-        let preflight = Arc::clone(&allow);
-        let answers = answers
-            .on(
-                MethodFilter::OPTIONS,
-                move |State(app): State<Arc<App>>, request: Request<Body>| async move {
-                    gate::preflight(&app, &request.into_parts().0, &preflight)
-                },
-            )
-            .fallback(move |State(app): State<Arc<App>>, request: Request<Body>| async move {
-                gate::lost(&app, &request.into_parts().0, Some(&allow))
-            });
-        router = router.route(path, answers);
-    }
-    let lost = |State(app): State<Arc<App>>, request: Request<Body>| async move {
-        gate::lost(&app, &request.into_parts().0, None)
-    };
-    router.fallback(lost).with_state(Arc::clone(app))
+/// Finds the route of a request.
+pub(crate) struct Router {
+    app: Arc<App>,
+    paths: matchit::Router<Place>,
 }
 
-fn filter(method: &str) -> MethodFilter {
-    match method {
-        "GET" => MethodFilter::GET,
-        "PUT" => MethodFilter::PUT,
-        "DELETE" => MethodFilter::DELETE,
-        _ => MethodFilter::POST,
+/// What there is at a path.
+struct Place {
+    /// The routes, with their numbers in the table.
+    routes: Vec<(usize, &'static Route)>,
+    /// The methods that can be used there.
+    allow: String,
+}
+
+impl Router {
+    pub(crate) fn new(app: &Arc<App>) -> Self {
+        let mut places: BTreeMap<&'static str, Vec<(usize, &'static Route)>> = BTreeMap::new();
+        for (number, route) in ROUTES.iter().enumerate() {
+            places.entry(route.path).or_default().push((number, route));
+        }
+        let mut paths = matchit::Router::new();
+        for (path, routes) in places {
+            let mut methods: Vec<&str> = routes.iter().map(|(_, route)| route.method).collect();
+            if methods.contains(&"GET") {
+                methods.push("HEAD");
+            }
+            methods.push("OPTIONS");
+            let inserted = paths.insert(path, Place { routes, allow: methods.join(", ") });
+            debug_assert!(inserted.is_ok(), "{path} can be told from the others");
+        }
+        Self { app: Arc::clone(app), paths }
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer(&self, request: Request<Incoming>, peer: IpAddr) -> Response {
+        let app = &self.app;
+        let (parts, body) = request.into_parts();
+        let Ok(found) = self.paths.at(parts.uri.path()) else { return gate::lost(app, &parts, None) };
+        let Place { routes, allow } = found.value;
+        // Whoever asks for the head alone is asked for as everybody else; the body stays here.
+        let method = if parts.method == Method::HEAD { "GET" } else { parts.method.as_str() };
+        let Some(&(number, route)) = routes.iter().find(|(_, route)| route.method == method) else {
+            return match parts.method == Method::OPTIONS {
+                true => gate::preflight(app, &parts, allow),
+                false => gate::lost(app, &parts, Some(allow)),
+            };
+        };
+        let named = found.params.iter().filter_map(|(name, value)| {
+            // The name lives as long as the table does.
+            let name = PARAMS.iter().find(|known| **known == name)?;
+            Some(query::decoded_path(value).map(|value| (*name, value)))
+        });
+        let Some(params) = named.collect::<Option<Params>>() else {
+            return gate::lost(app, &parts, None);
+        };
+        gate::pass(Arc::clone(app), (number, route), params, (parts, body), peer).await
+    }
+}
+
+/// The names that paths of the table have.
+const PARAMS: [&str; 2] = ["id", "pack"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_in_a_path_is_known() {
+        for route in ROUTES {
+            for part in route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
+                assert!(PARAMS.contains(&part), "{}", route.path);
+            }
+        }
     }
 }

@@ -273,7 +273,7 @@ impl Call<'_> {
             }
         }
         if plan.fetches.call {
-            for name in ["variables", "args"] {
+            for name in ["variables", "args"].into_iter().filter(|name| plan.reaches(name)) {
                 scope.over.insert(name.to_owned(), Value::Object(request.variables.clone()));
             }
         }
