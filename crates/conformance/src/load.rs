@@ -58,16 +58,7 @@ pub(crate) fn cases<T: DeserializeOwned, C: Case>(
     dir: &Path,
     join: impl Fn(T) -> C,
 ) -> Result<Vec<Found>, InputError> {
-    let mut found = Vec::new();
-    for path in case_files(dir)? {
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for value in case_values(&path)? {
-            let case = join(decode(&path, value)?);
-            found.push(Found { file: file.clone(), case: Arc::new(case) });
-        }
-    }
-    refuse_duplicates(dir, &found)?;
-    Ok(found)
+    joined(dir, case_values, join)
 }
 
 /// Reads every file of `dir` as one `T`, and joins it with its engine by `join`.
@@ -75,11 +66,22 @@ pub(crate) fn single<T: DeserializeOwned, C: Case>(
     dir: &Path,
     join: impl Fn(T) -> C,
 ) -> Result<Vec<Found>, InputError> {
+    joined(dir, |path| Ok(vec![document(path)?]), join)
+}
+
+/// Joins each value that `values` finds in a file.
+fn joined<T: DeserializeOwned, C: Case>(
+    dir: &Path,
+    values: impl Fn(&Path) -> Result<Vec<Value>, InputError>,
+    join: impl Fn(T) -> C,
+) -> Result<Vec<Found>, InputError> {
     let mut found = Vec::new();
     for path in case_files(dir)? {
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let case = join(decode(&path, document(&path)?)?);
-        found.push(Found { file, case: Arc::new(case) });
+        for value in values(&path)? {
+            let case = join(decode(&path, value)?);
+            found.push(Found { file: file.clone(), case: Arc::new(case) });
+        }
     }
     refuse_duplicates(dir, &found)?;
     Ok(found)

@@ -72,6 +72,21 @@ pub struct Invoked {
     pub context: PackedContext,
 }
 
+impl Invoked {
+    /// The result for machines, as every door prints it: what became of each file, but not the files again.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "agent": self.agent.id,
+            "model": self.agent.model,
+            "system": self.system,
+            "user": self.user,
+            "messages": self.messages,
+            "context": {"totalBytes": self.context.total_bytes, "report": self.context.report},
+        })
+    }
+}
+
 impl Project {
     /// Makes the messages of a call. `engine` finds prompts of the catalog, and agents of an `agent.json`.
     ///

@@ -23,9 +23,11 @@ mod allowed;
 mod client;
 mod error;
 mod runtime;
+mod told;
 
 pub use address::is_public;
 pub use allowed::Allowed;
 pub use client::{Client, Names, Request, Response};
 pub use error::Error;
 pub use runtime::{LazyRuntime, Running, Stopped};
+pub use told::{shown, with_causes};

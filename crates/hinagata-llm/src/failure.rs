@@ -91,27 +91,12 @@ pub(crate) fn message_in(value: &Value) -> String {
 
 /// The beginning of a text of a stranger, on one line.
 pub(crate) fn shown(text: &str) -> String {
-    let mut words = text.split_whitespace().take(SHOWN).collect::<Vec<_>>().join(" ");
-    words.retain(|found| !found.is_control());
-    match words.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &words[..end]),
-        None => words,
-    }
+    hinagata_http::shown(text, SHOWN)
 }
 
 /// The sentence of an error together with the sentences of what caused it.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let sentence = cause.to_string();
-        // Some repeat their cause in their own sentence.
-        if !text.contains(&sentence) {
-            text = format!("{text}: {sentence}");
-        }
-        next = cause.source();
-    }
-    shown(&text)
+    shown(&hinagata_http::with_causes(error))
 }
 
 #[cfg(test)]

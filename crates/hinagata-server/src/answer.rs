@@ -1,7 +1,7 @@
 //! Answers that several routes give: JSON with an ETag, pages of lists.
 
 use bytes::Bytes;
-use hinagata::Digest;
+use hinagata::{Digest, PromptFilter};
 use hyper::{
     StatusCode,
     header::{self, HeaderValue},
@@ -27,9 +27,12 @@ pub(crate) fn json(value: &impl Serialize) -> Answer {
 
 /// `value` as JSON, with another status.
 pub(crate) fn json_with(status: StatusCode, value: &impl Serialize) -> Answer {
-    let text = serde_json::to_vec(value)
-        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", error.to_string()))?;
-    Ok(bytes(status, "application/json", text.into()))
+    Ok(bytes(status, "application/json", text(value)?.into()))
+}
+
+fn text(value: &impl Serialize) -> Result<Vec<u8>, Problem> {
+    serde_json::to_vec(value)
+        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", error.to_string()))
 }
 
 /// An answer of these bytes.
@@ -49,28 +52,31 @@ pub(crate) fn done() -> Response {
 
 /// `value` as JSON with an ETag; nothing where the caller has it already.
 pub(crate) fn tagged(parts: &Parts, value: &impl Serialize) -> Answer {
-    let mut response = json(value)?;
-    tag(parts, &mut response, value);
+    let text = text(value)?;
+    let tag = format!("\"{}\"", &Digest::of(&text).to_string()[..32]);
+    let mut response = match is_known(parts, &tag) {
+        false => bytes(StatusCode::OK, "application/json", text.into()),
+        true => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        }
+    };
+    let headers = response.headers_mut();
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     Ok(response)
 }
 
-fn tag(parts: &Parts, response: &mut Response, value: &impl Serialize) {
-    let text = serde_json::to_vec(value).unwrap_or_default();
-    let tag = format!("\"{}\"", &Digest::of(&text).to_string()[..32]);
+/// Whether the caller has what `tag` stands for.
+fn is_known(parts: &Parts, tag: &str) -> bool {
     let known = parts.headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let is_known = known.flat_map(|value| value.split(',')).any(|known| {
-        let known = known.trim();
-        known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
-    });
-    if is_known {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        *response.body_mut() = Body::empty();
-        response.headers_mut().remove(header::CONTENT_TYPE);
-    }
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    known
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
 }
 
 /// How a list is asked for.
@@ -78,10 +84,7 @@ fn tag(parts: &Parts, response: &mut Response, value: &impl Serialize) {
 pub(crate) struct Wanted {
     pub(crate) full: bool,
     pub(crate) text: Option<String>,
-    pub(crate) kind: Option<String>,
-    pub(crate) tags: Vec<String>,
-    pub(crate) supports: Option<String>,
-    pub(crate) language: Option<String>,
+    pub(crate) filter: PromptFilter,
     limit: Option<usize>,
     cursor: Option<String>,
     /// The query without the cursor.
@@ -102,10 +105,10 @@ impl Wanted {
             match name.as_str() {
                 "view" => wanted.full = view(&value)?,
                 "q" => wanted.text = Some(value.to_lowercase()),
-                "type" => wanted.kind = Some(value.clone()),
-                "tag" => wanted.tags.push(value.clone()),
-                "supports" => wanted.supports = Some(value.clone()),
-                "language" => wanted.language = Some(value.clone()),
+                "type" => wanted.filter.kind = Some(value.clone()),
+                "tag" => wanted.filter.tags.push(value.clone()),
+                "supports" => wanted.filter.supports = Some(value.clone()),
+                "language" => wanted.filter.language = Some(value.clone()),
                 "limit" => wanted.limit = Some(limit(&value)?),
                 _ => {
                     wanted.cursor = Some(uncursor(&value)?);
@@ -115,11 +118,6 @@ impl Wanted {
             wanted.rest.push((name, value));
         }
         Ok(wanted)
-    }
-
-    /// Whether something that says nothing is wanted too.
-    pub(crate) fn is_for(said: &[String], wanted: Option<&String>) -> bool {
-        wanted.is_none_or(|wanted| said.is_empty() || said.contains(wanted))
     }
 
     /// Whether the text that is looked for is in one of `texts`.

@@ -3,7 +3,6 @@
 use std::{
     collections::HashSet,
     net::{IpAddr, SocketAddr},
-    num::NonZeroU32,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -13,7 +12,6 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use hinagata::{
     Catalog, Code, Context, Engine, Error, Rendered, Request, Result, StateDir, definition::UndefinedMode,
 };
@@ -28,6 +26,7 @@ use crate::{
     events::Events,
     metrics::Metrics,
     origin::Known,
+    rates::Rates,
     settings::ServerSettings,
 };
 
@@ -259,62 +258,5 @@ struct CancelOnDrop(Cancel);
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
-    }
-}
-
-/// Who sends requests, as far as limits of their number go.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Sender {
-    Key(usize),
-    Owner,
-    Address(IpAddr),
-}
-
-/// How often everybody may ask.
-struct Rates {
-    all: Option<DefaultKeyedRateLimiter<Sender>>,
-    /// Keys with a limit of their own: one table for each limit.
-    own: Mutex<std::collections::HashMap<u32, Arc<DefaultKeyedRateLimiter<Sender>>>>,
-    checks: std::sync::atomic::AtomicU32,
-}
-
-impl Rates {
-    fn new(rate: Option<u32>) -> Self {
-        let all = rate.and_then(NonZeroU32::new).map(|rate| RateLimiter::keyed(Quota::per_second(rate)));
-        Self { all, own: Mutex::default(), checks: 0.into() }
-    }
-
-    fn check(&self, caller: &Caller, own: Option<u32>, address: IpAddr) -> Result<(), u32> {
-        if self.all.is_none() && own.is_none() {
-            return Ok(());
-        }
-        let sender = match caller {
-            Caller::Key(place) => Sender::Key(*place),
-            Caller::Owner => Sender::Owner,
-            Caller::Nobody => Sender::Address(address),
-        };
-        let wait = |limiter: &DefaultKeyedRateLimiter<Sender>| {
-            limiter.check_key(&sender).map_err(|not_yet| {
-                let wait = not_yet.wait_time_from(governor::clock::Clock::now(limiter.clock()));
-                u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1)
-            })
-        };
-        if let Some(rate) = own.and_then(NonZeroU32::new) {
-            let limiter = Arc::clone(
-                self.own
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .entry(rate.get())
-                    .or_insert_with(|| Arc::new(RateLimiter::keyed(Quota::per_second(rate)))),
-            );
-            return wait(&limiter);
-        }
-        let Some(all) = &self.all else { return Ok(()) };
-        // Addresses that are gone are forgotten now and then.
-        if self.checks.fetch_add(1, Ordering::Relaxed) % 16_384 == 16_383 {
-            all.retain_recent();
-            all.shrink_to_fit();
-        }
-        wait(all)
     }
 }

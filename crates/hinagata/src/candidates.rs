@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::SystemTime};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     Catalog, Code, Error, PackId, PromptId, Resolution, Result, SHARED_PROMPTS,
@@ -36,15 +37,6 @@ pub struct Choice {
     pub id: PromptId,
     /// The directory that answers for it, which has another id when a pack replaces the prompt.
     pub entry: Arc<Entry>,
-}
-
-/// A line of the list of prompts.
-#[derive(Clone, Debug)]
-pub struct Listing {
-    /// The id.
-    pub id: PromptId,
-    /// What the chosen directory declares; an error when it is broken or nothing is chosen.
-    pub definition: Result<Arc<Definition>>,
 }
 
 impl Catalog {
@@ -298,19 +290,19 @@ impl Catalog {
         inherit(definition, &self.defaults().parameters, |parent| completed(&self.choose(parent)?.entry))
     }
 
-    /// All prompts that may be used, in the order of their ids.
-    #[must_use]
-    pub fn list(&self) -> Vec<Listing> {
-        let usable =
-            self.roots().iter().flat_map(crate::source::Index::iter).filter(|entry| self.is_usable(entry));
-        let mut ids: Vec<&PromptId> = usable.map(|entry| entry.id()).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let listing = |id: &PromptId| Listing {
-            id: id.clone(),
-            definition: self.choose_id(id).and_then(|choice| choice.entry.definition()),
+    /// The candidates for machines, as every door prints them: each says whether it is the one that answers.
+    ///
+    /// # Errors
+    /// Those of [`Catalog::candidates`].
+    pub fn candidates_json(&self, name: &str) -> Result<Value> {
+        let chosen = self.choose(name).ok();
+        let described = |candidate: &Candidate| {
+            let mut all = serde_json::to_value(candidate).unwrap_or_default();
+            all["chosen"] =
+                chosen.as_ref().is_some_and(|choice| choice.entry.source() == candidate.source).into();
+            all
         };
-        ids.into_iter().map(listing).collect()
+        Ok(self.candidates(name)?.iter().map(described).collect())
     }
 }
 

@@ -3,8 +3,8 @@
 use serde_json::{Map, Number, Value};
 
 use crate::{
-    Error, Result,
-    definition::{Fields, OwnLimits, Parameters, json, limits, variables},
+    Error, Result, Settings,
+    definition::{Fields, Inherited, OwnLimits, Parameters, json, limits, variables},
 };
 
 /// Largest `defaults.json`, in bytes.
@@ -67,6 +67,15 @@ impl Defaults {
     #[must_use]
     pub fn limits(&self, own: &OwnLimits) -> RenderLimits {
         self.limits_within(own, &OwnLimits::default(), &OwnLimits::default())
+    }
+
+    /// The limits that a prompt renders with under these settings.
+    #[must_use]
+    pub fn limits_of(&self, found: &Inherited, settings: &Settings) -> RenderLimits {
+        let configured = settings.prompt_limits();
+        let below =
+            found.with_body().map_or_else(|_| configured.clone(), |with| with.body.limits(&configured));
+        self.limits_within(&found.definition.limits, &below, &settings.caps())
     }
 
     /// As [`Defaults::limits`], with limits below those of the workspace, and caps beside its own.

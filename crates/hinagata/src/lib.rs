@@ -27,6 +27,7 @@ mod digest;
 mod engine;
 mod error;
 mod id;
+mod listing;
 mod lookup;
 mod pack;
 pub mod packs;
@@ -45,7 +46,7 @@ mod workspace;
 pub mod write;
 
 pub use agent::Agent;
-pub use candidates::{Candidate, Choice, Listing};
+pub use candidates::{Candidate, Choice};
 pub use catalog::{Catalog, CatalogOptions, PACKS, SHARED_PROMPTS};
 pub use defaults::{Defaults, RenderLimits};
 pub use diagnostic::{Diagnostic, Severity};
@@ -58,6 +59,7 @@ pub use engine::{
 pub use error::{Code, Error, Result};
 pub use hinagata_module as module;
 pub use id::{PARTIALS, PromptId, normal_form};
+pub use listing::{Listing, PromptFilter};
 pub use lookup::FoundTemplate;
 pub use pack::{Approval, Approvals, Manifest, PackId, PackKind, PackLimits, Provider, Refused, Replaces};
 pub use place::Place;

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use hinagata_agent::{Agent, ChatMessage, Invocation, Invoked, Project, PromptSource};
+use hinagata_agent::{Agent, ChatMessage, Invocation, Project, PromptSource};
 use hinagata_context::{TemplateFile, TemplateOptions};
-use serde_json::{Value, json};
 
 use crate::{
     failure::Failure,
@@ -124,7 +123,7 @@ impl InvokeArguments {
             stack::with(&limits, || Ok(project.invoke_with(&invocation, engine.as_ref(), &told)?))?;
         drop(bar);
         match Format::of(globals) {
-            Format::Json => output::print_json(&json_of(&invoked)),
+            Format::Json => output::print_json(&invoked.to_json()),
             Format::Text => output::print_json(&invoked.messages),
         }
     }
@@ -162,16 +161,5 @@ fn history(path: &std::path::Path, inputs: &Inputs) -> Result<Vec<ChatMessage>, 
     serde_json::from_str(&text).map_err(|error| {
         Failure::usage(format!("`{}` is no list of messages: {error}", path.display()))
             .advise("write [{\"role\": \"user\", \"content\": \"…\"}, …]")
-    })
-}
-
-fn json_of(invoked: &Invoked) -> Value {
-    json!({
-        "agent": invoked.agent.id,
-        "model": invoked.agent.model,
-        "system": invoked.system,
-        "user": invoked.user,
-        "messages": invoked.messages,
-        "context": {"totalBytes": invoked.context.total_bytes, "report": invoked.context.report},
     })
 }

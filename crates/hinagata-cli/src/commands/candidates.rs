@@ -1,7 +1,6 @@
 //! `hina candidates`: every directory that a name could mean.
 
 use hinagata::{Candidate, Catalog};
-use serde_json::{Value, json};
 
 use crate::{
     completion, difference,
@@ -37,10 +36,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let candidates = catalog.candidates(&arguments.id)?;
     let chosen = chosen(&catalog, &arguments.id);
     match Format::of(globals) {
-        Format::Json => {
-            let all: Vec<Value> = candidates.iter().map(|one| described(one, chosen.as_deref())).collect();
-            output::print_json(&all)
-        }
+        Format::Json => output::print_json(&catalog.candidates_json(&arguments.id)?),
         Format::Text => {
             output::print(&table(&candidates, chosen.as_deref()))?;
             // A pack may put a prompt with another id in this place.
@@ -59,12 +55,6 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 /// The directory that is used for `id`, when something decides.
 pub(super) fn chosen(catalog: &Catalog, id: &str) -> Option<String> {
     Some(catalog.choose(id).ok()?.entry.source().to_owned())
-}
-
-fn described(candidate: &Candidate, chosen: Option<&str>) -> Value {
-    let mut all = serde_json::to_value(candidate).unwrap_or_default();
-    all["chosen"] = json!(chosen == Some(candidate.source.as_str()));
-    all
 }
 
 /// One line for each: mark, number, directory, version, what it is made of, and whether it may be used.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata::{
-    Catalog, Code, Listing, PackId,
+    Catalog, Code, Listing, PackId, PromptFilter,
     source::{Entry, RootKind},
 };
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use crate::{
 ///
 /// Prompts of packs that are not approved are left out. A prompt that is broken, or that several directories
 /// claim, is listed as such; `hina show ID` and `hina candidates ID` tell more.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Only prompts of this type, such as system
@@ -108,21 +108,8 @@ impl Line {
         if arguments.conflicts && !conflict || arguments.pack.is_some() && pack != arguments.pack.as_deref() {
             return false;
         }
-        let Arguments { kind, tag, supports, language, .. } = arguments;
-        if kind.is_none() && tag.is_empty() && supports.is_none() && language.is_none() {
-            return true;
-        }
-        // What says nothing about it is made for everything.
-        let made_for = |said: &[String], wanted: &Option<String>| {
-            wanted.as_ref().is_none_or(|wanted| said.is_empty() || said.contains(wanted))
-        };
-        self.listing.definition.as_ref().is_ok_and(|definition| {
-            let metadata = &definition.metadata;
-            kind.as_ref().is_none_or(|kind| *kind == metadata.kind)
-                && tag.iter().all(|tag| metadata.tags.contains(tag))
-                && made_for(&definition.settings.supports, supports)
-                && made_for(&definition.settings.languages, language)
-        })
+        let Arguments { kind, tag, supports, language, .. } = arguments.clone();
+        PromptFilter { kind, tags: tag, supports, language }.takes(&self.listing)
     }
 
     fn row(&self) -> Vec<String> {

@@ -29,11 +29,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let workspace = Workspace::open(globals)?;
     let catalog = workspace.catalog();
     let found = catalog.definition(&arguments.id)?;
-    let settings = &workspace.settings;
-    let own = &found.definition.limits;
-    let configured = settings.prompt_limits();
-    let below = found.with_body().map_or_else(|_| configured.clone(), |with| with.body.limits(&configured));
-    let limits = catalog.defaults().limits_within(own, &below, &settings.caps());
+    let limits = catalog.defaults().limits_of(&found, &workspace.settings);
     match Format::of(globals) {
         Format::Json => output::print_json(&found.to_json(&limits)),
         Format::Text => output::print(&page(&workspace, &found, &limits)),

@@ -17,18 +17,7 @@ pub(crate) trait Sink {
 
     /// Takes a number in digits.
     fn put_number(&mut self, number: u64) {
-        let mut digits = [0; 20];
-        let mut start = digits.len();
-        let mut rest = number;
-        loop {
-            start -= 1;
-            digits[start] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.put_plain(str::from_utf8(&digits[start..]).unwrap_or_default());
+        self.put_plain(itoa::Buffer::new().format(number));
     }
 
     fn put_all(&mut self, texts: &[&str]) {
@@ -39,19 +28,5 @@ pub(crate) trait Sink {
 impl Sink for String {
     fn put(&mut self, text: &str) {
         self.push_str(text);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_in_digits() {
-        for number in [0, 7, 10, 4_294_967_296, u64::MAX] {
-            let mut text = String::new();
-            text.put_number(number);
-            assert_eq!(text, number.to_string());
-        }
     }
 }

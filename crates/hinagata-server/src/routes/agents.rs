@@ -6,13 +6,13 @@ use std::{
 };
 
 use hinagata::{Code, Error, Result};
-use hinagata_agent::{ChatMessage, Invocation, Invoked, Project, of_context};
+use hinagata_agent::{ChatMessage, Invocation, Project, of_context};
 use hinagata_context::{ContextOptions, Frame, Packer};
-use hinagata_value::near_names;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::{
     answer,
+    fields::Fields,
     gate::{Answer, Call},
     problem::Problem,
     state::App,
@@ -21,41 +21,25 @@ use crate::{
 /// `POST /api/agents/{id}/invoke`
 pub(super) async fn invoke(mut call: Call) -> Answer {
     let agent = call.param("id")?.to_owned();
-    let mut body = call.object().await?;
-    let Some(Value::String(prompt)) = body.remove("prompt") else {
+    let mut fields = Fields::new(call.object().await?);
+    let Some(prompt) = fields.text("prompt")? else {
         return Err(Problem::bad_request("the body needs `prompt`, what the user says"));
     };
-    let history: Vec<ChatMessage> = match body.remove("history") {
-        None | Some(Value::Null) => Vec::new(),
+    let history: Vec<ChatMessage> = match fields.value("history") {
+        None => Vec::new(),
         Some(history) => serde_json::from_value(history)
             .map_err(|error| Problem::bad_request(format!("`history` is no list of messages: {error}")))?,
     };
-    let parent = text(&mut body, "parent")?;
-    let variables = match body.remove("variables") {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(variables)) => variables,
-        Some(_) => return Err(Problem::bad_request("`variables` is no JSON object")),
-    };
-    refuse_rest(&body, &["prompt", "history", "parent", "variables"])?;
+    let (parent, variables) = (fields.text("parent")?, fields.object("variables")?);
+    fields.finish()?;
     let invocation = Invocation { agent: Some(agent), parent, variables, history, ..Invocation::new(prompt) };
     let invoked = beside(&call.app, move |app| project(app)?.invoke(&invocation, Some(&app.engine))).await?;
-    answer::json(&described(&invoked))
-}
-
-fn described(invoked: &Invoked) -> Value {
-    json!({
-        "agent": invoked.agent.id,
-        "model": invoked.agent.model,
-        "system": invoked.system,
-        "user": invoked.user,
-        "messages": invoked.messages,
-        "context": {"totalBytes": invoked.context.total_bytes, "report": invoked.context.report},
-    })
+    answer::json(&invoked.to_json())
 }
 
 /// `POST /api/context/pack`
 pub(super) async fn pack(mut call: Call) -> Answer {
-    let asked = Asked::read(call.object().await?)?;
+    let asked = Asked::read(Fields::new(call.object().await?))?;
     let packed = beside(&call.app, move |app| {
         let options = asked.over(project(app)?.context);
         Packer::new(&options).pack().map_err(of_context)
@@ -76,20 +60,18 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(mut body: Map<String, Value>) -> Result<Self, Problem> {
+    fn read(mut fields: Fields) -> Result<Self, Problem> {
         let asked = Self {
-            include: patterns(&mut body, "include")?,
-            exclude: patterns(&mut body, "exclude")?.unwrap_or_default(),
-            focus: patterns(&mut body, "focus")?.unwrap_or_default(),
-            frame: frame(text(&mut body, "format")?)?,
-            max_bytes: number(&mut body, "max_bytes")?,
-            max_files: number(&mut body, "max_files")?,
-            max_tokens: number(&mut body, "max_tokens")?,
-            model: text(&mut body, "model")?,
+            include: patterns(&mut fields, "include")?,
+            exclude: patterns(&mut fields, "exclude")?.unwrap_or_default(),
+            focus: patterns(&mut fields, "focus")?.unwrap_or_default(),
+            frame: frame(fields.text("format")?)?,
+            max_bytes: fields.number("max_bytes")?,
+            max_files: fields.number("max_files")?,
+            max_tokens: fields.number("max_tokens")?,
+            model: fields.text("model")?,
         };
-        let known =
-            ["include", "exclude", "focus", "format", "max_bytes", "max_files", "max_tokens", "model"];
-        refuse_rest(&body, &known)?;
+        fields.finish()?;
         Ok(asked)
     }
 
@@ -131,36 +113,6 @@ async fn beside<T: Send + 'static>(
         .map_err(Problem::from)
 }
 
-fn refuse_rest(body: &Map<String, Value>, known: &[&str]) -> Result<(), Problem> {
-    match body.keys().next() {
-        None => Ok(()),
-        Some(unknown) => {
-            let shown: String = unknown.chars().take(80).collect();
-            Err(Problem::bad_request(format!("the body has `{shown}`, which means nothing here"))
-                .with("near", near_names(unknown, known.iter().copied()))
-                .hint(format!("it takes {}", known.join(", "))))
-        }
-    }
-}
-
-fn text(body: &mut Map<String, Value>, name: &str) -> Result<Option<String>, Problem> {
-    match body.remove(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(Problem::bad_request(format!("`{name}` is no text"))),
-    }
-}
-
-fn number(body: &mut Map<String, Value>, name: &str) -> Result<Option<u64>, Problem> {
-    match body.remove(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => {
-            let number = value.as_u64();
-            number.map(Some).ok_or_else(|| Problem::bad_request(format!("`{name}` is no whole number")))
-        }
-    }
-}
-
 fn frame(name: Option<String>) -> Result<Option<Frame>, Problem> {
     let Some(name) = name else { return Ok(None) };
     Frame::named(&name).map(Some).ok_or_else(|| {
@@ -169,13 +121,9 @@ fn frame(name: Option<String>) -> Result<Option<Frame>, Problem> {
 }
 
 /// Patterns beneath the directory that is packed: a caller does not lead out of it.
-fn patterns(body: &mut Map<String, Value>, name: &str) -> Result<Option<Vec<String>>, Problem> {
+fn patterns(fields: &mut Fields, name: &'static str) -> Result<Option<Vec<String>>, Problem> {
     let wrong = |what: &str| Problem::bad_request(format!("`{name}` {what}"));
-    let patterns = match body.remove(name) {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::Array(patterns)) => patterns,
-        Some(_) => return Err(wrong("is no list of patterns")),
-    };
+    let Some(patterns) = fields.list(name)? else { return Ok(None) };
     let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let mut all = Vec::with_capacity(patterns.len());
     for pattern in patterns {

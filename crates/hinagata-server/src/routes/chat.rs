@@ -8,24 +8,24 @@ use hyper::{
     StatusCode,
     header::{self, HeaderValue},
 };
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::render::{RenderRequest, old_body, old_object};
 use crate::{
     answer,
     body::{Body, Response},
+    fields::Fields,
     gate::{Answer, Call},
-    problem::Problem,
     state::{Job, Manner},
 };
 
 /// `POST /api/chat/prompts/{id}`
 pub(super) async fn ours(mut call: Call) -> Answer {
     let prompt = call.prompt()?;
-    let mut body = call.object().await?;
-    let RenderRequest { variables, context } = RenderRequest::take(&mut body)?;
+    let mut fields = Fields::new(call.object().await?);
+    let RenderRequest { variables, context } = RenderRequest::take(&mut fields)?;
     let context = call.app.context(&context)?;
-    chat(call, Job { prompt, variables, context, manner: Manner::Strict }, body).await
+    chat(call, Job { prompt, variables, context, manner: Manner::Strict }, fields).await
 }
 
 /// `POST /api/prompts/{id}/chat`
@@ -33,22 +33,15 @@ pub(super) async fn second(mut call: Call) -> Answer {
     let prompt = call.prompt()?;
     let mut body = old_body(&call.body().await?)?;
     let variables = old_object(&mut body, "args")?;
-    let options = body.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect();
+    let options = Fields::new(body.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect());
     chat(call, Job { prompt, variables, context: Context::default(), manner: Manner::Lenient }, options).await
 }
 
-async fn chat(call: Call, job: Job, mut options: Map<String, Value>) -> Answer {
-    let asked = match options.remove("model") {
-        None | Some(Value::Null) => None,
-        Some(Value::String(model)) if model.is_empty() => None,
-        Some(Value::String(model)) => Some(model),
-        Some(_) => return Err(Problem::bad_request("`model` is no text")),
-    };
-    let stream = match options.remove("stream") {
-        None | Some(Value::Null) => false,
-        Some(Value::Bool(stream)) => stream,
-        Some(_) => return Err(Problem::bad_request("`stream` is neither true nor false")),
-    };
+/// Everything that is not about the prompt is an option of the model.
+async fn chat(call: Call, job: Job, mut options: Fields) -> Answer {
+    let asked = options.text("model")?.filter(|model| !model.is_empty());
+    let stream = options.flag("stream")?.unwrap_or(false);
+    let options = options.rest();
     let llm = &call.app.llm;
     let rendered = call.app.render(job).await?;
     let of_prompt = rendered.request_options().model;

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     answer,
+    fields::Fields,
     gate::{Answer, Call},
     problem::Problem,
 };
@@ -30,16 +31,11 @@ struct Asked {
 }
 
 impl Asked {
-    async fn read(call: &mut Call, known: &[&str]) -> Result<Self, Problem> {
-        let mut body = call.object().await?;
-        if let Some(unknown) = body.keys().find(|name| !known.contains(&name.as_str())) {
-            let near = near_names(unknown, known.iter().copied());
-            return Err(Problem::bad_request(format!("the body has `{unknown}`, which means nothing here"))
-                .with("near", near)
-                .hint(format!("it takes {}", known.join(", "))));
-        }
-        let modules = match (body.remove("modules"), body.remove("module")) {
-            (Some(Value::Array(modules)), None) if !modules.is_empty() => modules,
+    /// `formats` is whether a format can be asked for.
+    async fn read(call: &mut Call, formats: bool) -> Result<Self, Problem> {
+        let mut fields = Fields::new(call.object().await?);
+        let modules = match (fields.list("modules")?, fields.value("module")) {
+            (Some(modules), None) if !modules.is_empty() => modules,
             (None, Some(module @ Value::Object(_))) => vec![module],
             _ => {
                 return Err(Problem::bad_request(
@@ -47,23 +43,17 @@ impl Asked {
                 ));
             }
         };
-        let variables = match body.remove("variables") {
-            None | Some(Value::Null) => Map::new(),
-            Some(Value::Object(variables)) => variables,
-            Some(_) => return Err(Problem::bad_request("`variables` is no JSON object")),
-        };
-        let mut text = |name: &str| match body.remove(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(Problem::bad_request(format!("`{name}` is no text"))),
-        };
-        let order = match text("order")? {
+        let variables = fields.object("variables")?;
+        let order = match fields.text("order")? {
             None => None,
             Some(name) => Some(Order::named(&name).ok_or_else(|| {
                 Problem::bad_request(format!("there is no order `{name}`")).hint("`standard` or `cache`")
             })?),
         };
-        Ok(Self { modules, variables, order, format: text("format")?, model: text("model")? })
+        let (format, model) =
+            if formats { (fields.text("format")?, fields.text("model")?) } else { (None, None) };
+        fields.finish()?;
+        Ok(Self { modules, variables, order, format, model })
     }
 
     fn compile(&self) -> Result<hinagata::module::CompiledPrompt, Problem> {
@@ -75,14 +65,13 @@ impl Asked {
 
 /// `POST /api/modules/compile`
 pub(super) async fn compile(mut call: Call) -> Answer {
-    let asked = Asked::read(&mut call, &["module", "modules", "variables", "order"]).await?;
+    let asked = Asked::read(&mut call, false).await?;
     answer::json(&asked.compile()?.to_json())
 }
 
 /// `POST /api/modules/format`
 pub(super) async fn format(mut call: Call) -> Answer {
-    let known = ["module", "modules", "variables", "order", "format", "model"];
-    let asked = Asked::read(&mut call, &known).await?;
+    let asked = Asked::read(&mut call, true).await?;
     let format = asked.format.as_deref().unwrap_or("text");
     let prompt = asked.compile()?;
     let driver = match format {

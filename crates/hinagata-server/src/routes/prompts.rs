@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata::{
-    Candidate, Catalog, Listing, Request,
+    Catalog, Listing, Request,
     source::{Entry, RootKind},
 };
 use serde_json::{Map, Value, json};
@@ -32,20 +32,10 @@ pub(super) async fn list(call: Call) -> Answer {
 }
 
 fn is_wanted(wanted: &Wanted, listing: &Listing) -> bool {
-    let Ok(definition) = &listing.definition else {
-        let plain = wanted.kind.is_none() && wanted.tags.is_empty();
-        return plain
-            && wanted.supports.is_none()
-            && wanted.language.is_none()
-            && wanted.has_text([listing.id.as_str()]);
-    };
-    let metadata = &definition.metadata;
-    let texts = [Some(listing.id.as_str()), metadata.title.as_deref(), metadata.description.as_deref()];
-    wanted.kind.as_ref().is_none_or(|kind| *kind == metadata.kind)
-        && wanted.tags.iter().all(|tag| metadata.tags.contains(tag))
-        && Wanted::is_for(&definition.settings.supports, wanted.supports.as_ref())
-        && Wanted::is_for(&definition.settings.languages, wanted.language.as_ref())
-        && wanted.has_text(texts.into_iter().flatten())
+    let metadata = listing.definition.as_ref().ok().map(|definition| &definition.metadata);
+    let said = metadata.map(|metadata| [metadata.title.as_deref(), metadata.description.as_deref()]);
+    let texts = std::iter::once(listing.id.as_str()).chain(said.into_iter().flatten().flatten());
+    wanted.filter.takes(listing) && wanted.has_text(texts)
 }
 
 fn described(catalog: &Catalog, listing: &Listing) -> Value {
@@ -102,11 +92,7 @@ pub(super) async fn one(call: Call) -> Answer {
 
 fn definition_json(call: &Call, catalog: &Catalog, name: &str) -> Result<Value, Problem> {
     let found = call.app.engine.definition(name)?;
-    let settings = &call.app.hinagata;
-    let configured = settings.prompt_limits();
-    let below = found.with_body().map_or_else(|_| configured.clone(), |with| with.body.limits(&configured));
-    let limits = catalog.defaults().limits_within(&found.definition.limits, &below, &settings.caps());
-    Ok(found.to_json(&limits))
+    Ok(found.to_json(&catalog.defaults().limits_of(&found, &call.app.hinagata)))
 }
 
 /// `GET /api/prompts/{id}/definition`
@@ -119,19 +105,8 @@ pub(super) async fn definition(call: Call) -> Answer {
 /// `GET /api/prompts/{id}/candidates`
 pub(super) async fn candidates(call: Call) -> Answer {
     let name = call.prompt()?;
-    let found = candidates_json(&call.app.catalog(), &name)?;
+    let found = call.app.catalog().candidates_json(&name)?;
     answer::tagged(&call.parts, &found)
-}
-
-fn candidates_json(catalog: &Catalog, name: &str) -> Result<Value, Problem> {
-    let candidates = catalog.candidates(name)?;
-    let chosen = catalog.choose(name).ok().map(|choice| choice.entry.source().to_owned());
-    let described = |candidate: &Candidate| {
-        let mut all = serde_json::to_value(candidate).unwrap_or_default();
-        all["chosen"] = json!(chosen.as_deref() == Some(candidate.source.as_str()));
-        all
-    };
-    Ok(candidates.iter().map(described).collect())
 }
 
 /// `POST /api/prompts/{id}/explain`
@@ -182,7 +157,7 @@ pub(super) async fn resolve(mut call: Call) -> Answer {
         Ok((catalog, name))
     });
     let (catalog, name) = found.await?;
-    answer::json(&candidates_json(&catalog, &name)?)
+    answer::json(&catalog.candidates_json(&name)?)
 }
 
 /// `DELETE /api/prompts/{id}/resolution`

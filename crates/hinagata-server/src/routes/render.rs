@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     answer,
+    fields::Fields,
     gate::{Answer, Call},
     problem::Problem,
     state::{Job, Manner},
 };
 
 /// The body of a request to render.
-#[derive(Default)]
 pub(crate) struct RenderRequest {
     pub(crate) variables: Map<String, Value>,
     pub(crate) context: Map<String, Value>,
@@ -22,32 +22,8 @@ pub(crate) struct RenderRequest {
 
 impl RenderRequest {
     /// Takes it out of a body; what is left there is for somebody else.
-    pub(crate) fn take(body: &mut Map<String, Value>) -> Result<Self, Problem> {
-        Ok(Self { variables: object(body, "variables")?, context: object(body, "context")? })
-    }
-
-    /// Reads a body that holds nothing else.
-    pub(crate) fn read(mut body: Map<String, Value>) -> Result<Self, Problem> {
-        let request = Self::take(&mut body)?;
-        match body.keys().next() {
-            None => Ok(request),
-            Some(unknown) => {
-                let near = hinagata_value::near_names(unknown, ["variables", "context"]);
-                let shown: String = unknown.chars().take(80).collect();
-                Err(Problem::bad_request(format!("the body has `{shown}`, which means nothing here"))
-                    .with("near", near)
-                    .hint("variables belong into `variables`: {\"variables\": {\"name\": \"value\"}}"))
-            }
-        }
-    }
-}
-
-/// Takes the object `name` out of a body; what is not there, or null, is empty.
-fn object(body: &mut Map<String, Value>, name: &str) -> Result<Map<String, Value>, Problem> {
-    match body.remove(name) {
-        None | Some(Value::Null) => Ok(Map::new()),
-        Some(Value::Object(object)) => Ok(object),
-        Some(_) => Err(Problem::bad_request(format!("`{name}` is no JSON object"))),
+    pub(crate) fn take(fields: &mut Fields) -> Result<Self, Problem> {
+        Ok(Self { variables: fields.object("variables")?, context: fields.object("context")? })
     }
 }
 
@@ -55,8 +31,9 @@ impl Call {
     /// The render that the body asks for.
     pub(crate) async fn job(&mut self) -> Result<Job, Problem> {
         let prompt = self.prompt()?;
-        let body = self.object().await?;
-        let RenderRequest { variables, context } = RenderRequest::read(body)?;
+        let mut fields = Fields::new(self.object().await?);
+        let RenderRequest { variables, context } = RenderRequest::take(&mut fields)?;
+        fields.finish()?;
         let context = self.app.context(&context)?;
         Ok(Job { prompt, variables, context, manner: Manner::Strict })
     }
@@ -75,7 +52,7 @@ pub(super) async fn ours(mut call: Call) -> Answer {
     text.extend_from_slice(b",\"status\":\"success\"");
     if !rendered.warnings.is_empty() {
         text.extend_from_slice(b",\"warnings\":");
-        write(&mut text, &warnings(&rendered.warnings))?;
+        write(&mut text, &rendered.warnings.iter().map(Warning::to_json).collect::<Vec<_>>())?;
     }
     text.push(b'}');
     Ok(answer::bytes(StatusCode::OK, "application/json", Bytes::from(text)))
@@ -91,18 +68,6 @@ fn rendered_size(rendered: &Rendered) -> usize {
 fn write(text: &mut Vec<u8>, value: &impl serde::Serialize) -> Result<(), Problem> {
     serde_json::to_writer(text, value)
         .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", error.to_string()))
-}
-
-/// What did not work as it should, for people and programs.
-pub(crate) fn warnings(warnings: &[Warning]) -> Value {
-    let one = |warning: &Warning| {
-        json!({
-            "about": warning.about,
-            "code": warning.error.code().as_str(),
-            "message": warning.error.message(),
-        })
-    };
-    warnings.iter().map(one).collect()
 }
 
 /// `POST /api/prompts/{id}/render`
@@ -160,12 +125,5 @@ mod tests {
         for wrong in ["", "[]", "1", "{", "{\"args\": 1}"] {
             assert!(args(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_name_that_means_nothing_is_told() {
-        let body = json!({"variable": {"a": 1}}).as_object().cloned().expect("is an object");
-        let problem = RenderRequest::read(body).err().expect("is refused").to_json();
-        assert_eq!(problem["near"], json!(["variables"]));
     }
 }

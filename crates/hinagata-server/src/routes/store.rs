@@ -1,6 +1,9 @@
 //! Looking at and changing what the store holds.
 
-use hinagata::store::{StoreChange, StoreKind, StoreSnapshot, Stored};
+use hinagata::{
+    PromptFilter,
+    store::{StoreChange, StoreKind, StoreSnapshot, Stored},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -48,7 +51,7 @@ fn list(call: &Call, kind: StoreKind) -> Answer {
     let all = snapshot.of(kind).iter().filter(|(id, stored)| {
         sees(call, kind, id, stored)
             && wanted.has_text([&***id])
-            && Wanted::is_for(&supports(stored), wanted.supports.as_ref())
+            && PromptFilter::is_for(&supports(stored), wanted.filter.supports.as_deref())
     });
     let (page, next) = wanted.page(all.map(|(id, stored)| (id.to_string(), stored)).collect());
     let entry = |(id, stored): (String, &Stored)| match wanted.full {

@@ -1,14 +1,78 @@
 //! The table of all routes.
 
 use super::{
-    Dialect::{Ours, Second, Shared},
+    Dialect::{self, Ours, Second, Shared},
     Gives, Route,
-    Time::{Bounded, Own, Unbounded},
+    Time::{self, Bounded, Own, Unbounded},
     agents, chat, events, modules, packs, prompts, render, service, store,
 };
-use crate::access::Scope::{Admin, Chat, Read, Render, Write};
+use crate::{
+    access::Scope::{self, Admin, Chat, Read, Render, Write},
+    gate::{Call, Handling},
+};
 
 const JSON: &str = "application/json";
+
+const fn route(
+    method: &'static str,
+    path: &'static str,
+    scope: Option<Scope>,
+    tag: &'static str,
+    summary: &'static str,
+    handler: fn(Call) -> Handling,
+) -> Route {
+    let (dialect, time) = (Ours, Bounded);
+    Route { method, path, scope, dialect, time, tag, summary, query: &[], body: None, gives: &[], handler }
+}
+
+/// A function for each method: a table is read by its first word.
+macro_rules! methods {
+    ($($name:ident $method:literal),*) => {$(
+        const fn $name(
+            path: &'static str,
+            scope: Option<Scope>,
+            tag: &'static str,
+            summary: &'static str,
+            handler: fn(Call) -> Handling,
+        ) -> Route {
+            route($method, path, scope, tag, summary, handler)
+        }
+    )*};
+}
+
+methods!(get "GET", post "POST", put "PUT", delete "DELETE");
+
+impl Route {
+    /// The same with failures told in another way.
+    const fn told(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// The same with another time.
+    const fn takes(mut self, time: Time) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// The same with names in the query.
+    const fn asks(mut self, query: &'static [(&'static str, &'static str)]) -> Self {
+        self.query = query;
+        self
+    }
+
+    /// The same with a body of this schema, which is needed or not.
+    const fn body(mut self, schema: &'static str, needed: bool) -> Self {
+        self.body = Some((schema, needed));
+        self
+    }
+
+    /// The same with what it gives.
+    const fn gives(mut self, gives: &'static [Gives]) -> Self {
+        self.gives = gives;
+        self
+    }
+}
 
 const fn gives(status: u16, schema: &'static str, meaning: &'static str) -> Gives {
     Gives { status, media: JSON, schema, meaning }
@@ -16,6 +80,12 @@ const fn gives(status: u16, schema: &'static str, meaning: &'static str) -> Give
 
 const NOT_CHANGED: Gives =
     Gives { status: 304, media: "", schema: "", meaning: "it is what `If-None-Match` names" };
+const PIECES: Gives = Gives {
+    status: 200,
+    media: "text/event-stream",
+    schema: "Events",
+    meaning: "its pieces as they come, for `stream: true`",
+};
 const DONE: Gives = Gives { status: 204, media: "", schema: "", meaning: "done" };
 
 const PAGED: &[(&str, &str)] = &[
@@ -39,650 +109,299 @@ const EXPLAINED: &[(&str, &str)] =
 
 /// Every route.
 pub(crate) static ROUTES: &[Route] = &[
-    Route {
-        method: "GET",
-        path: "/api/prompts",
-        scope: Some(Read),
-        dialect: Shared,
-        time: Bounded,
-        tag: "prompts",
-        summary: "The ids of all prompts",
-        query: LISTED,
-        body: None,
-        gives: &[gives(200, "PromptList", "ids, or objects for `view=full`"), NOT_CHANGED],
-        handler: |call| Box::pin(prompts::list(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/prompts/{id}",
-        scope: Some(Read),
-        dialect: Shared,
-        time: Bounded,
-        tag: "prompts",
-        summary: "One prompt and where it comes from",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Prompt", "the prompt"), NOT_CHANGED],
-        handler: |call| Box::pin(prompts::one(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/render/prompts/{id}",
-        scope: Some(Render),
-        dialect: Ours,
-        time: Bounded,
-        tag: "render",
-        summary: "Render a prompt",
-        query: &[],
-        body: Some(("RenderRequest", false)),
-        gives: &[gives(200, "RenderResponse", "the rendered prompt")],
-        handler: |call| Box::pin(render::ours(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/chat/prompts/{id}",
-        scope: Some(Chat),
-        dialect: Ours,
-        time: Own,
-        tag: "chat",
-        summary: "Render a prompt and send it to a model",
-        query: &[],
-        body: Some(("ChatRequest", false)),
-        gives: &[
-            gives(200, "ChatCompletion", "the answer of the model, as a chat completion of OpenAI"),
-            Gives {
-                status: 200,
-                media: "text/event-stream",
-                schema: "Events",
-                meaning: "its pieces as they come, for `stream: true`",
-            },
-        ],
-        handler: |call| Box::pin(chat::ours(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/prompts/{id}/render",
-        scope: Some(Render),
-        dialect: Second,
-        time: Bounded,
-        tag: "second dialect",
-        summary: "Render a prompt",
-        query: &[],
-        body: Some(("Anything", true)),
-        gives: &[gives(200, "OldRenderResponse", "the rendered prompt")],
-        handler: |call| Box::pin(render::second(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/prompts/{id}/chat",
-        scope: Some(Chat),
-        dialect: Second,
-        time: Own,
-        tag: "second dialect",
-        summary: "Render a prompt and send it to a model",
-        query: &[],
-        body: Some(("Anything", true)),
-        gives: &[
-            gives(200, "ChatCompletion", "the answer of the model, as a chat completion of OpenAI"),
-            Gives {
-                status: 200,
-                media: "text/event-stream",
-                schema: "Events",
-                meaning: "its pieces as they come, for `stream: true`",
-            },
-        ],
-        handler: |call| Box::pin(chat::second(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/prompts/{id}/definition",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Bounded,
-        tag: "prompts",
-        summary: "What a prompt declares, with what it inherits",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Definition", "the definition"), NOT_CHANGED],
-        handler: |call| Box::pin(prompts::definition(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/prompts/{id}/candidates",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Bounded,
-        tag: "prompts",
-        summary: "Every prompt that the name could mean",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Candidates", "the candidates"), NOT_CHANGED],
-        handler: |call| Box::pin(prompts::candidates(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/prompts/{id}/explain",
-        scope: Some(Render),
-        dialect: Ours,
-        time: Bounded,
-        tag: "render",
-        summary: "Render a prompt and tell why it looks as it does",
-        query: EXPLAINED,
-        body: None,
-        gives: &[gives(200, "Explained", "the rendered prompt with its trace")],
-        handler: |call| Box::pin(prompts::explain_query(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/prompts/{id}/explain",
-        scope: Some(Render),
-        dialect: Ours,
-        time: Bounded,
-        tag: "render",
-        summary: "Render a prompt and tell why it looks as it does",
-        query: &[],
-        body: Some(("RenderRequest", false)),
-        gives: &[gives(200, "Explained", "the rendered prompt with its trace")],
-        handler: |call| Box::pin(prompts::explain(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/prompts/{id}/validate",
-        scope: Some(Render),
-        dialect: Ours,
-        time: Bounded,
-        tag: "render",
-        summary: "Whether variables are what a prompt declares",
-        query: &[],
-        body: Some(("RenderRequest", false)),
-        gives: &[gives(200, "Validation", "what is missing or wrong")],
-        handler: |call| Box::pin(prompts::validate(call)),
-    },
-    Route {
-        method: "PUT",
-        path: "/api/prompts/{id}/resolution",
-        scope: Some(Write),
-        dialect: Ours,
-        time: Bounded,
-        tag: "prompts",
-        summary: "Settle which candidate answers for a name",
-        query: &[],
-        body: Some(("Resolution", true)),
-        gives: &[gives(200, "Candidates", "the candidates, with the chosen one")],
-        handler: |call| Box::pin(prompts::resolve(call)),
-    },
-    Route {
-        method: "DELETE",
-        path: "/api/prompts/{id}/resolution",
-        scope: Some(Write),
-        dialect: Ours,
-        time: Bounded,
-        tag: "prompts",
-        summary: "Take back which candidate answers for a name",
-        query: &[],
-        body: None,
-        gives: &[DONE],
-        handler: |call| Box::pin(prompts::unresolve(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/extensions",
-        scope: Some(Read),
-        dialect: Shared,
-        time: Bounded,
-        tag: "store",
-        summary: "The ids of all extensions",
-        query: PAGED,
-        body: None,
-        gives: &[gives(200, "DocumentList", "ids, or objects for `view=full`"), NOT_CHANGED],
-        handler: |call| Box::pin(store::extensions(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/extensions/{id}",
-        scope: Some(Read),
-        dialect: Shared,
-        time: Bounded,
-        tag: "store",
-        summary: "One extension",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Document", "the extension, as it was written"), NOT_CHANGED],
-        handler: |call| Box::pin(store::extension(call)),
-    },
-    Route {
-        method: "PUT",
-        path: "/api/extensions/{id}",
-        scope: Some(Write),
-        dialect: Ours,
-        time: Bounded,
-        tag: "store",
-        summary: "Write an extension",
-        query: &[],
-        body: Some(("Document", true)),
-        gives: &[DONE],
-        handler: |call| Box::pin(store::put_extension(call)),
-    },
-    Route {
-        method: "DELETE",
-        path: "/api/extensions/{id}",
-        scope: Some(Write),
-        dialect: Ours,
-        time: Bounded,
-        tag: "store",
-        summary: "Take an extension out",
-        query: &[],
-        body: None,
-        gives: &[DONE],
-        handler: |call| Box::pin(store::delete_extension(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/templates",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Bounded,
-        tag: "store",
-        summary: "The ids of all templates of the store",
-        query: PAGED,
-        body: None,
-        gives: &[gives(200, "DocumentList", "ids, or objects for `view=full`"), NOT_CHANGED],
-        handler: |call| Box::pin(store::templates(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/templates/{id}",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Bounded,
-        tag: "store",
-        summary: "One template of the store",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Document", "the template, as it was written"), NOT_CHANGED],
-        handler: |call| Box::pin(store::template(call)),
-    },
-    Route {
-        method: "PUT",
-        path: "/api/templates/{id}",
-        scope: Some(Write),
-        dialect: Ours,
-        time: Bounded,
-        tag: "store",
-        summary: "Write a template",
-        query: &[],
-        body: Some(("Document", true)),
-        gives: &[DONE],
-        handler: |call| Box::pin(store::put_template(call)),
-    },
-    Route {
-        method: "DELETE",
-        path: "/api/templates/{id}",
-        scope: Some(Write),
-        dialect: Ours,
-        time: Bounded,
-        tag: "store",
-        summary: "Take a template out",
-        query: &[],
-        body: None,
-        gives: &[DONE],
-        handler: |call| Box::pin(store::delete_template(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/environs",
-        scope: Some(Read),
-        dialect: Shared,
-        time: Bounded,
-        tag: "store",
-        summary: "The ids of all shared variables",
-        query: PAGED,
-        body: None,
-        gives: &[gives(200, "DocumentList", "ids, or objects for `view=full`"), NOT_CHANGED],
-        handler: |call| Box::pin(store::environs(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/environs/{id}",
-        scope: Some(Read),
-        dialect: Shared,
-        time: Bounded,
-        tag: "store",
-        summary: "The value of a shared variable",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Anything", "the value"), NOT_CHANGED],
-        handler: |call| Box::pin(store::environ(call)),
-    },
-    Route {
-        method: "PUT",
-        path: "/api/environs/{id}",
-        scope: Some(Write),
-        dialect: Ours,
-        time: Bounded,
-        tag: "store",
-        summary: "Write a shared variable",
-        query: &[],
-        body: Some(("Anything", true)),
-        gives: &[DONE],
-        handler: |call| Box::pin(store::put_environ(call)),
-    },
-    Route {
-        method: "DELETE",
-        path: "/api/environs/{id}",
-        scope: Some(Write),
-        dialect: Ours,
-        time: Bounded,
-        tag: "store",
-        summary: "Take a shared variable out",
-        query: &[],
-        body: None,
-        gives: &[DONE],
-        handler: |call| Box::pin(store::delete_environ(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/tools",
-        scope: Some(Read),
-        dialect: Shared,
-        time: Bounded,
-        tag: "store",
-        summary: "The ids of all tools",
-        query: &[
+    get("/api/prompts", Some(Read), "prompts", "The ids of all prompts", |call| {
+        Box::pin(prompts::list(call))
+    })
+    .told(Shared)
+    .asks(LISTED)
+    .gives(&[gives(200, "PromptList", "ids, or objects for `view=full`"), NOT_CHANGED]),
+    get("/api/prompts/{id}", Some(Read), "prompts", "One prompt and where it comes from", |call| {
+        Box::pin(prompts::one(call))
+    })
+    .told(Shared)
+    .gives(&[gives(200, "Prompt", "the prompt"), NOT_CHANGED]),
+    post("/api/render/prompts/{id}", Some(Render), "render", "Render a prompt", |call| {
+        Box::pin(render::ours(call))
+    })
+    .body("RenderRequest", false)
+    .gives(&[gives(200, "RenderResponse", "the rendered prompt")]),
+    post("/api/chat/prompts/{id}", Some(Chat), "chat", "Render a prompt and send it to a model", |call| {
+        Box::pin(chat::ours(call))
+    })
+    .takes(Own)
+    .body("ChatRequest", false)
+    .gives(&[
+        gives(200, "ChatCompletion", "the answer of the model, as a chat completion of OpenAI"),
+        PIECES,
+    ]),
+    post("/api/prompts/{id}/render", Some(Render), "second dialect", "Render a prompt", |call| {
+        Box::pin(render::second(call))
+    })
+    .told(Second)
+    .body("Anything", true)
+    .gives(&[gives(200, "OldRenderResponse", "the rendered prompt")]),
+    post(
+        "/api/prompts/{id}/chat",
+        Some(Chat),
+        "second dialect",
+        "Render a prompt and send it to a model",
+        |call| Box::pin(chat::second(call)),
+    )
+    .told(Second)
+    .takes(Own)
+    .body("Anything", true)
+    .gives(&[
+        gives(200, "ChatCompletion", "the answer of the model, as a chat completion of OpenAI"),
+        PIECES,
+    ]),
+    get(
+        "/api/prompts/{id}/definition",
+        Some(Read),
+        "prompts",
+        "What a prompt declares, with what it inherits",
+        |call| Box::pin(prompts::definition(call)),
+    )
+    .gives(&[gives(200, "Definition", "the definition"), NOT_CHANGED]),
+    get(
+        "/api/prompts/{id}/candidates",
+        Some(Read),
+        "prompts",
+        "Every prompt that the name could mean",
+        |call| Box::pin(prompts::candidates(call)),
+    )
+    .gives(&[gives(200, "Candidates", "the candidates"), NOT_CHANGED]),
+    get(
+        "/api/prompts/{id}/explain",
+        Some(Render),
+        "render",
+        "Render a prompt and tell why it looks as it does",
+        |call| Box::pin(prompts::explain_query(call)),
+    )
+    .asks(EXPLAINED)
+    .gives(&[gives(200, "Explained", "the rendered prompt with its trace")]),
+    post(
+        "/api/prompts/{id}/explain",
+        Some(Render),
+        "render",
+        "Render a prompt and tell why it looks as it does",
+        |call| Box::pin(prompts::explain(call)),
+    )
+    .body("RenderRequest", false)
+    .gives(&[gives(200, "Explained", "the rendered prompt with its trace")]),
+    post(
+        "/api/prompts/{id}/validate",
+        Some(Render),
+        "render",
+        "Whether variables are what a prompt declares",
+        |call| Box::pin(prompts::validate(call)),
+    )
+    .body("RenderRequest", false)
+    .gives(&[gives(200, "Validation", "what is missing or wrong")]),
+    put(
+        "/api/prompts/{id}/resolution",
+        Some(Write),
+        "prompts",
+        "Settle which candidate answers for a name",
+        |call| Box::pin(prompts::resolve(call)),
+    )
+    .body("Resolution", true)
+    .gives(&[gives(200, "Candidates", "the candidates, with the chosen one")]),
+    delete(
+        "/api/prompts/{id}/resolution",
+        Some(Write),
+        "prompts",
+        "Take back which candidate answers for a name",
+        |call| Box::pin(prompts::unresolve(call)),
+    )
+    .gives(&[DONE]),
+    get("/api/extensions", Some(Read), "store", "The ids of all extensions", |call| {
+        Box::pin(store::extensions(call))
+    })
+    .told(Shared)
+    .asks(PAGED)
+    .gives(&[gives(200, "DocumentList", "ids, or objects for `view=full`"), NOT_CHANGED]),
+    get("/api/extensions/{id}", Some(Read), "store", "One extension", |call| {
+        Box::pin(store::extension(call))
+    })
+    .told(Shared)
+    .gives(&[gives(200, "Document", "the extension, as it was written"), NOT_CHANGED]),
+    put("/api/extensions/{id}", Some(Write), "store", "Write an extension", |call| {
+        Box::pin(store::put_extension(call))
+    })
+    .body("Document", true)
+    .gives(&[DONE]),
+    delete("/api/extensions/{id}", Some(Write), "store", "Take an extension out", |call| {
+        Box::pin(store::delete_extension(call))
+    })
+    .gives(&[DONE]),
+    get("/api/templates", Some(Read), "store", "The ids of all templates of the store", |call| {
+        Box::pin(store::templates(call))
+    })
+    .asks(PAGED)
+    .gives(&[gives(200, "DocumentList", "ids, or objects for `view=full`"), NOT_CHANGED]),
+    get("/api/templates/{id}", Some(Read), "store", "One template of the store", |call| {
+        Box::pin(store::template(call))
+    })
+    .gives(&[gives(200, "Document", "the template, as it was written"), NOT_CHANGED]),
+    put("/api/templates/{id}", Some(Write), "store", "Write a template", |call| {
+        Box::pin(store::put_template(call))
+    })
+    .body("Document", true)
+    .gives(&[DONE]),
+    delete("/api/templates/{id}", Some(Write), "store", "Take a template out", |call| {
+        Box::pin(store::delete_template(call))
+    })
+    .gives(&[DONE]),
+    get("/api/environs", Some(Read), "store", "The ids of all shared variables", |call| {
+        Box::pin(store::environs(call))
+    })
+    .told(Shared)
+    .asks(PAGED)
+    .gives(&[gives(200, "DocumentList", "ids, or objects for `view=full`"), NOT_CHANGED]),
+    get("/api/environs/{id}", Some(Read), "store", "The value of a shared variable", |call| {
+        Box::pin(store::environ(call))
+    })
+    .told(Shared)
+    .gives(&[gives(200, "Anything", "the value"), NOT_CHANGED]),
+    put("/api/environs/{id}", Some(Write), "store", "Write a shared variable", |call| {
+        Box::pin(store::put_environ(call))
+    })
+    .body("Anything", true)
+    .gives(&[DONE]),
+    delete("/api/environs/{id}", Some(Write), "store", "Take a shared variable out", |call| {
+        Box::pin(store::delete_environ(call))
+    })
+    .gives(&[DONE]),
+    get("/api/tools", Some(Read), "store", "The ids of all tools", |call| Box::pin(store::tools(call)))
+        .told(Shared)
+        .asks(&[
             ("supports", "only what is made for this scene, such as chat"),
             ("view", "`full` gives objects in the place of ids"),
             ("q", "only what has this text in its id"),
             ("limit", "most entries of a page"),
             ("cursor", "where a page starts, as `Link` of the page before tells"),
-        ],
-        body: None,
-        gives: &[gives(200, "DocumentList", "ids, or objects for `view=full`"), NOT_CHANGED],
-        handler: |call| Box::pin(store::tools(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/tools/{id}",
-        scope: Some(Read),
-        dialect: Shared,
-        time: Bounded,
-        tag: "store",
-        summary: "The definition of a tool",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Document", "the tool, as it was written"), NOT_CHANGED],
-        handler: |call| Box::pin(store::tool(call)),
-    },
-    Route {
-        method: "PUT",
-        path: "/api/tools/{id}",
-        scope: Some(Write),
-        dialect: Ours,
-        time: Bounded,
-        tag: "store",
-        summary: "Write a tool",
-        query: &[],
-        body: Some(("Document", true)),
-        gives: &[DONE],
-        handler: |call| Box::pin(store::put_tool(call)),
-    },
-    Route {
-        method: "DELETE",
-        path: "/api/tools/{id}",
-        scope: Some(Write),
-        dialect: Ours,
-        time: Bounded,
-        tag: "store",
-        summary: "Take a tool out",
-        query: &[],
-        body: None,
-        gives: &[DONE],
-        handler: |call| Box::pin(store::delete_tool(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/packs",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Bounded,
-        tag: "packs",
-        summary: "All packs",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Packs", "the packs")],
-        handler: |call| Box::pin(packs::list(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/packs",
-        scope: Some(Admin),
-        dialect: Ours,
-        time: Bounded,
-        tag: "packs",
-        summary: "Install a pack: the body is its archive, a .tar.gz or .zip",
-        query: &[("replace", "`true` puts it in the place of one of the same name")],
-        body: Some(("Archive", true)),
-        gives: &[gives(201, "Document", "the pack; nothing of it is used before it is approved")],
-        handler: |call| Box::pin(packs::install(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/packs/{pack}",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Bounded,
-        tag: "packs",
-        summary: "What a pack holds, and what it asks for",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Document", "the pack")],
-        handler: |call| Box::pin(packs::show(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/packs/{pack}/approve",
-        scope: Some(Admin),
-        dialect: Ours,
-        time: Bounded,
-        tag: "packs",
-        summary: "Approve a pack as it is now",
-        query: &[],
-        body: Some(("Approval", false)),
-        gives: &[gives(200, "Document", "the pack")],
-        handler: |call| Box::pin(packs::approve(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/packs/{pack}/reject",
-        scope: Some(Admin),
-        dialect: Ours,
-        time: Bounded,
-        tag: "packs",
-        summary: "Reject a pack",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Document", "the pack")],
-        handler: |call| Box::pin(packs::reject(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/packs/{pack}/verify",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Bounded,
-        tag: "packs",
-        summary: "Compare a pack with what was approved",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Document", "what is different")],
-        handler: |call| Box::pin(packs::verify(call)),
-    },
-    Route {
-        method: "DELETE",
-        path: "/api/packs/{pack}",
-        scope: Some(Admin),
-        dialect: Ours,
-        time: Bounded,
-        tag: "packs",
-        summary: "Remove a pack",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Document", "what went with it")],
-        handler: |call| Box::pin(packs::remove(call)),
-    },
-    Route {
-        method: "PUT",
-        path: "/api/packs/{pack}/replaces/{id}",
-        scope: Some(Admin),
-        dialect: Ours,
-        time: Bounded,
-        tag: "packs",
-        summary: "Decide whether a prompt or tool of a pack takes the place of another",
-        query: &[],
-        body: Some(("Decision", true)),
-        gives: &[gives(200, "Document", "the proposal, decided")],
-        handler: |call| Box::pin(packs::replace(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/modules/compile",
-        scope: Some(Render),
-        dialect: Ours,
-        time: Bounded,
-        tag: "modules",
-        summary: "Merge and compile modules",
-        query: &[],
-        body: Some(("ModuleRequest", true)),
-        gives: &[gives(200, "Document", "the compiled prompt")],
-        handler: |call| Box::pin(modules::compile(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/modules/format",
-        scope: Some(Render),
-        dialect: Ours,
-        time: Bounded,
-        tag: "modules",
-        summary: "Merge and compile modules, and make the request of a provider of them",
-        query: &[],
-        body: Some(("ModuleRequest", true)),
-        gives: &[gives(200, "Formatted", "the text, the messages, or the body of the request")],
-        handler: |call| Box::pin(modules::format(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/agents/{id}/invoke",
-        scope: Some(Chat),
-        dialect: Ours,
-        time: Bounded,
-        tag: "agents",
-        summary: "The messages of a call to an agent: system prompt, history, user prompt with the packed context",
-        query: &[],
-        body: Some(("InvokeRequest", true)),
-        gives: &[gives(200, "Invoked", "the messages")],
-        handler: |call| Box::pin(agents::invoke(call)),
-    },
-    Route {
-        method: "POST",
-        path: "/api/context/pack",
-        scope: Some(Chat),
-        dialect: Ours,
-        time: Bounded,
-        tag: "agents",
-        summary: "Pack files of the workspace into one text",
-        query: &[],
-        body: Some(("PackRequest", false)),
-        gives: &[gives(200, "Document", "the text, and what became of each file")],
-        handler: |call| Box::pin(agents::pack(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/api/events",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Unbounded,
-        tag: "service",
-        summary: "Changes of prompts and of the store, as they happen",
-        query: &[],
-        body: None,
-        gives: &[Gives { status: 200, media: "text/event-stream", schema: "Events", meaning: "the changes" }],
-        handler: |call| Box::pin(events::listen(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/openapi.json",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Bounded,
-        tag: "service",
-        summary: "This description",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Document", "an OpenAPI document"), NOT_CHANGED],
-        handler: |call| Box::pin(service::openapi(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/docs",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Bounded,
-        tag: "service",
-        summary: "This description, as a page",
-        query: &[],
-        body: None,
-        gives: &[Gives { status: 200, media: "text/html", schema: "Page", meaning: "a page" }],
-        handler: |call| Box::pin(service::reference(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Bounded,
-        tag: "service",
-        summary: "What to try",
-        query: &[],
-        body: None,
-        gives: &[Gives { status: 200, media: "text/html", schema: "Page", meaning: "a page" }],
-        handler: |call| Box::pin(service::start(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/healthz",
-        scope: None,
-        dialect: Ours,
-        time: Unbounded,
-        tag: "service",
-        summary: "Whether the daemon runs",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Health", "it runs")],
-        handler: |call| Box::pin(service::health(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/readyz",
-        scope: None,
-        dialect: Ours,
-        time: Unbounded,
-        tag: "service",
-        summary: "Whether the daemon can answer, and whether its store answers",
-        query: &[],
-        body: None,
-        gives: &[gives(200, "Health", "it can")],
-        handler: |call| Box::pin(service::ready(call)),
-    },
-    Route {
-        method: "GET",
-        path: "/metrics",
-        scope: Some(Read),
-        dialect: Ours,
-        time: Unbounded,
-        tag: "service",
-        summary: "Counters, as Prometheus reads them",
-        query: &[],
-        body: None,
-        gives: &[Gives { status: 200, media: "text/plain", schema: "Page", meaning: "counters" }],
-        handler: |call| Box::pin(service::metrics(call)),
-    },
+        ])
+        .gives(&[gives(200, "DocumentList", "ids, or objects for `view=full`"), NOT_CHANGED]),
+    get("/api/tools/{id}", Some(Read), "store", "The definition of a tool", |call| {
+        Box::pin(store::tool(call))
+    })
+    .told(Shared)
+    .gives(&[gives(200, "Document", "the tool, as it was written"), NOT_CHANGED]),
+    put("/api/tools/{id}", Some(Write), "store", "Write a tool", |call| Box::pin(store::put_tool(call)))
+        .body("Document", true)
+        .gives(&[DONE]),
+    delete("/api/tools/{id}", Some(Write), "store", "Take a tool out", |call| {
+        Box::pin(store::delete_tool(call))
+    })
+    .gives(&[DONE]),
+    get("/api/packs", Some(Read), "packs", "All packs", |call| Box::pin(packs::list(call))).gives(&[gives(
+        200,
+        "Packs",
+        "the packs",
+    )]),
+    post(
+        "/api/packs",
+        Some(Admin),
+        "packs",
+        "Install a pack: the body is its archive, a .tar.gz or .zip",
+        |call| Box::pin(packs::install(call)),
+    )
+    .asks(&[("replace", "`true` puts it in the place of one of the same name")])
+    .body("Archive", true)
+    .gives(&[gives(201, "Document", "the pack; nothing of it is used before it is approved")]),
+    get("/api/packs/{pack}", Some(Read), "packs", "What a pack holds, and what it asks for", |call| {
+        Box::pin(packs::show(call))
+    })
+    .gives(&[gives(200, "Document", "the pack")]),
+    post("/api/packs/{pack}/approve", Some(Admin), "packs", "Approve a pack as it is now", |call| {
+        Box::pin(packs::approve(call))
+    })
+    .body("Approval", false)
+    .gives(&[gives(200, "Document", "the pack")]),
+    post("/api/packs/{pack}/reject", Some(Admin), "packs", "Reject a pack", |call| {
+        Box::pin(packs::reject(call))
+    })
+    .gives(&[gives(200, "Document", "the pack")]),
+    post("/api/packs/{pack}/verify", Some(Read), "packs", "Compare a pack with what was approved", |call| {
+        Box::pin(packs::verify(call))
+    })
+    .gives(&[gives(200, "Document", "what is different")]),
+    delete("/api/packs/{pack}", Some(Admin), "packs", "Remove a pack", |call| Box::pin(packs::remove(call)))
+        .gives(&[gives(200, "Document", "what went with it")]),
+    put(
+        "/api/packs/{pack}/replaces/{id}",
+        Some(Admin),
+        "packs",
+        "Decide whether a prompt or tool of a pack takes the place of another",
+        |call| Box::pin(packs::replace(call)),
+    )
+    .body("Decision", true)
+    .gives(&[gives(200, "Document", "the proposal, decided")]),
+    post("/api/modules/compile", Some(Render), "modules", "Merge and compile modules", |call| {
+        Box::pin(modules::compile(call))
+    })
+    .body("ModuleRequest", true)
+    .gives(&[gives(200, "Document", "the compiled prompt")]),
+    post(
+        "/api/modules/format",
+        Some(Render),
+        "modules",
+        "Merge and compile modules, and make the request of a provider of them",
+        |call| Box::pin(modules::format(call)),
+    )
+    .body("ModuleRequest", true)
+    .gives(&[gives(200, "Formatted", "the text, the messages, or the body of the request")]),
+    post(
+        "/api/agents/{id}/invoke",
+        Some(Chat),
+        "agents",
+        "The messages of a call to an agent: system prompt, history, user prompt with the packed context",
+        |call| Box::pin(agents::invoke(call)),
+    )
+    .body("InvokeRequest", true)
+    .gives(&[gives(200, "Invoked", "the messages")]),
+    post("/api/context/pack", Some(Chat), "agents", "Pack files of the workspace into one text", |call| {
+        Box::pin(agents::pack(call))
+    })
+    .body("PackRequest", false)
+    .gives(&[gives(200, "Document", "the text, and what became of each file")]),
+    get(
+        "/api/events",
+        Some(Read),
+        "service",
+        "Changes of prompts and of the store, as they happen",
+        |call| Box::pin(events::listen(call)),
+    )
+    .takes(Unbounded)
+    .gives(&[Gives {
+        status: 200,
+        media: "text/event-stream",
+        schema: "Events",
+        meaning: "the changes",
+    }]),
+    get("/openapi.json", Some(Read), "service", "This description", |call| Box::pin(service::openapi(call)))
+        .gives(&[gives(200, "Document", "an OpenAPI document"), NOT_CHANGED]),
+    get("/docs", Some(Read), "service", "This description, as a page", |call| {
+        Box::pin(service::reference(call))
+    })
+    .gives(&[Gives { status: 200, media: "text/html", schema: "Page", meaning: "a page" }]),
+    get("/", Some(Read), "service", "What to try", |call| Box::pin(service::start(call))).gives(&[Gives {
+        status: 200,
+        media: "text/html",
+        schema: "Page",
+        meaning: "a page",
+    }]),
+    get("/healthz", None, "service", "Whether the daemon runs", |call| Box::pin(service::health(call)))
+        .takes(Unbounded)
+        .gives(&[gives(200, "Health", "it runs")]),
+    get("/readyz", None, "service", "Whether the daemon can answer, and whether its store answers", |call| {
+        Box::pin(service::ready(call))
+    })
+    .takes(Unbounded)
+    .gives(&[gives(200, "Health", "it can")]),
+    get("/metrics", Some(Read), "service", "Counters, as Prometheus reads them", |call| {
+        Box::pin(service::metrics(call))
+    })
+    .takes(Unbounded)
+    .gives(&[Gives { status: 200, media: "text/plain", schema: "Page", meaning: "counters" }]),
 ];

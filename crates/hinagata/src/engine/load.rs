@@ -15,6 +15,7 @@ use crate::{
     definition::{Computed, Definition, Inherited},
     ports::{Capabilities, Job, ModelRequest, Stage, Waiting},
     source::Entry,
+    store::StoreSnapshot,
 };
 
 /// Most prompts of one chain that have to be run.
@@ -79,8 +80,8 @@ impl Engine {
     /// # Errors
     /// Those of finding and reading the prompt; code `hook` when the file cannot be run or fails.
     pub async fn load(&self, prompt: &str) -> Result<()> {
-        let (snapshot, _) = self.current();
-        self.planned(&snapshot, prompt).await.map(|_| ())
+        let (snapshot, store) = self.current();
+        self.planned(&snapshot, store.as_deref(), prompt).await.map(|_| ())
     }
 
     /// As [`Engine::load`], waiting on this thread.
@@ -92,9 +93,14 @@ impl Engine {
     }
 
     /// The plan of a prompt; what has to be run for it is run.
-    pub(super) async fn planned(&self, snapshot: &Snapshot, name: &str) -> Result<Arc<Plan>> {
+    pub(super) async fn planned(
+        &self,
+        snapshot: &Snapshot,
+        store: Option<&StoreSnapshot>,
+        name: &str,
+    ) -> Result<Arc<Plan>> {
         for _ in 0..MOST {
-            let definition = match self.plan_unless_open(snapshot, name) {
+            let definition = match self.plan_unless_open(snapshot, store, name) {
                 Ok(plan) => return Ok(plan),
                 Err(Unplanned::Failed(error)) => return Err(error),
                 Err(Unplanned::NeedsLoading(definition)) => definition,

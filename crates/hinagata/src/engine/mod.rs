@@ -262,7 +262,8 @@ impl Engine {
     /// What is wrong with definitions of tools.
     #[must_use]
     pub fn tool_diagnostics(&self) -> Vec<Diagnostic> {
-        let known = self.known_tools(&self.0.current.load());
+        let (snapshot, store) = self.current();
+        let known = self.known_tools(&snapshot, store.as_deref());
         known.map(|known| known.set.diagnostics().to_vec()).unwrap_or_default()
     }
 
@@ -304,16 +305,21 @@ impl Engine {
             .unwrap_or_else(|| Error::new(Code::Validation, "wrong types")))
     }
 
-    /// The plan of a prompt in a state of the workspace.
-    fn plan(&self, snapshot: &Snapshot, name: &str) -> Result<Arc<Plan>> {
-        self.plan_unless_open(snapshot, name).map_err(|unplanned| match unplanned {
+    /// The plan of a prompt in a state of the workspace and of the store.
+    fn plan(&self, snapshot: &Snapshot, store: Option<&StoreSnapshot>, name: &str) -> Result<Arc<Plan>> {
+        self.plan_unless_open(snapshot, store, name).map_err(|unplanned| match unplanned {
             Unplanned::Failed(error) => error,
             Unplanned::NeedsLoading(definition) => load::needs_loading(&definition),
         })
     }
 
-    fn plan_unless_open(&self, snapshot: &Snapshot, name: &str) -> Result<Arc<Plan>, Unplanned> {
-        let tools = self.tools(snapshot);
+    fn plan_unless_open(
+        &self,
+        snapshot: &Snapshot,
+        store: Option<&StoreSnapshot>,
+        name: &str,
+    ) -> Result<Arc<Plan>, Unplanned> {
+        let tools = self.tools(snapshot, store);
         if let Some(plan) = snapshot.plans.get(name).filter(|plan| plan.has_tools(tools.as_ref())) {
             return Ok(plan);
         }

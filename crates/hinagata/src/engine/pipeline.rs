@@ -69,8 +69,8 @@ impl Engine {
     /// # Errors
     /// Those of finding and reading the prompt.
     pub fn validate(&self, request: &Request<'_>) -> Result<Validation> {
-        let (snapshot, _) = self.current();
-        let plan = self.plan(&snapshot, request.prompt)?;
+        let (snapshot, store) = self.current();
+        let plan = self.plan(&snapshot, store.as_deref(), request.prompt)?;
         let agent = agent(&snapshot, request)?;
         let own = agent.as_deref().and_then(|agent| variables_of(&snapshot, &plan, agent));
         Ok(validation(&plan, request, own))
@@ -80,10 +80,11 @@ impl Engine {
     fn plain(&self, request: &Request<'_>) -> Option<Result<Rendered>> {
         let snapshot = self.0.current.load();
         let plan = snapshot.plans.get(request.prompt).filter(|plan| plan.is_plain)?;
-        if !plan.has_tools(self.tools(&snapshot).as_ref()) {
+        let store = self.store();
+        if store.as_ref().is_some_and(|store| !snapshot.has_prompts_of(store)) {
             return None;
         }
-        if self.0.ports.store.as_ref().is_some_and(|store| !snapshot.has_prompts_of(&store.snapshot())) {
+        if !plan.has_tools(self.tools(&snapshot, store.as_deref()).as_ref()) {
             return None;
         }
         let call = Call::new(self, &snapshot, None, &plan, request);
@@ -93,7 +94,7 @@ impl Engine {
 
     async fn pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
         let (snapshot, store) = self.current();
-        let plan = self.planned(&snapshot, request.prompt).await?;
+        let plan = self.planned(&snapshot, store.as_deref(), request.prompt).await?;
         let call = Call::new(self, &snapshot, store.as_ref(), &plan, request);
         let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
         call.run(tracer).await.map_err(named)

@@ -105,6 +105,12 @@ impl Warning {
     pub(super) fn new(about: impl Into<String>, error: Error) -> Self {
         Self { about: about.into(), error }
     }
+
+    /// The warning for machines, as every door prints it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({"about": self.about, "code": self.error.code().as_str(), "message": self.error.message()})
+    }
 }
 
 impl Rendered {
@@ -213,13 +219,7 @@ impl Rendered {
     /// The result for machines, as every door prints it.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let warnings: Vec<Value> = self
-            .warnings
-            .iter()
-            .map(|warning| {
-                json!({"about": warning.about, "code": warning.error.code().as_str(), "message": warning.error.message()})
-            })
-            .collect();
+        let warnings: Vec<Value> = self.warnings.iter().map(Warning::to_json).collect();
         let mut all = json!({
             "prompt_id": self.prompt_id(), "source": self.source(), "version": self.version(),
             "body": self.body.to_json(), "warnings": warnings,

@@ -7,7 +7,10 @@ use hinagata_value::{Arguments, Closure, Error, Functions, Host, Request, Result
 use serde_json::{Map, Value};
 
 use super::{Engine, snapshot::Snapshot};
-use crate::ports::{Tool, ToolSet};
+use crate::{
+    ports::{Tool, ToolSet},
+    store::StoreSnapshot,
+};
 
 /// How the names start that Jinja has for tools beside those of their functions.
 pub(super) const SPACE: &str = "tools";
@@ -30,18 +33,26 @@ impl KnownTools {
 }
 
 impl Engine {
-    /// The tools that a render in this state of the workspace has; `None` when there are none.
-    pub(super) fn tools(&self, snapshot: &Snapshot) -> Option<Arc<KnownTools>> {
-        self.known_tools(snapshot).filter(|known| !known.set.tools().is_empty())
+    /// The tools that a render in these states of workspace and store has; `None` when there are none.
+    pub(super) fn tools(
+        &self,
+        snapshot: &Snapshot,
+        store: Option<&StoreSnapshot>,
+    ) -> Option<Arc<KnownTools>> {
+        self.known_tools(snapshot, store).filter(|known| !known.set.tools().is_empty())
     }
 
     /// The same, also when all of them are wrong.
-    pub(super) fn known_tools(&self, snapshot: &Snapshot) -> Option<Arc<KnownTools>> {
+    pub(super) fn known_tools(
+        &self,
+        snapshot: &Snapshot,
+        store: Option<&StoreSnapshot>,
+    ) -> Option<Arc<KnownTools>> {
         let port = self.0.ports.tools.as_ref()?;
         let of_packs = snapshot.catalog.pack_tools();
         let (first, last) = (Arc::clone(&of_packs.replacing), Arc::clone(&of_packs.own));
-        let set = match &self.0.ports.store {
-            Some(store) => port.tools(&[first, Arc::clone(&store.snapshot().tool_documents), last]),
+        let set = match store {
+            Some(store) => port.tools(&[first, Arc::clone(&store.tool_documents), last]),
             None => port.tools(&[first, last]),
         };
         let known = self.0.tools.load_full().filter(|known| Arc::ptr_eq(&known.set, &set));

@@ -1,0 +1,73 @@
+//! How often everybody may ask.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    num::NonZeroU32,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+
+use crate::access::Caller;
+
+/// Who sends requests, as far as limits of their number go.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Sender {
+    Key(usize),
+    Owner,
+    Address(IpAddr),
+}
+
+/// How often everybody may ask.
+pub(crate) struct Rates {
+    all: Option<DefaultKeyedRateLimiter<Sender>>,
+    /// Keys with a limit of their own: one table for each limit.
+    own: Mutex<HashMap<u32, Arc<DefaultKeyedRateLimiter<Sender>>>>,
+    checks: AtomicU32,
+}
+
+impl Rates {
+    pub(crate) fn new(rate: Option<u32>) -> Self {
+        let all = rate.and_then(NonZeroU32::new).map(|rate| RateLimiter::keyed(Quota::per_second(rate)));
+        Self { all, own: Mutex::default(), checks: 0.into() }
+    }
+
+    /// Whether the caller may send one more request now; if not, the seconds until then. `own` is the limit of their key.
+    pub(crate) fn check(&self, caller: &Caller, own: Option<u32>, address: IpAddr) -> Result<(), u32> {
+        if self.all.is_none() && own.is_none() {
+            return Ok(());
+        }
+        let sender = match caller {
+            Caller::Key(place) => Sender::Key(*place),
+            Caller::Owner => Sender::Owner,
+            Caller::Nobody => Sender::Address(address),
+        };
+        let wait = |limiter: &DefaultKeyedRateLimiter<Sender>| {
+            limiter.check_key(&sender).map_err(|not_yet| {
+                let wait = not_yet.wait_time_from(governor::clock::Clock::now(limiter.clock()));
+                u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1)
+            })
+        };
+        if let Some(rate) = own.and_then(NonZeroU32::new) {
+            let limiter = Arc::clone(
+                self.own
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .entry(rate.get())
+                    .or_insert_with(|| Arc::new(RateLimiter::keyed(Quota::per_second(rate)))),
+            );
+            return wait(&limiter);
+        }
+        let Some(all) = &self.all else { return Ok(()) };
+        // Addresses that are gone are forgotten now and then.
+        if self.checks.fetch_add(1, Ordering::Relaxed) % 16_384 == 16_383 {
+            all.retain_recent();
+            all.shrink_to_fit();
+        }
+        wait(all)
+    }
+}
