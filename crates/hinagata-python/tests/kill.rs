@@ -126,11 +126,14 @@ fn all(who: Who) -> Vec<i32> {
     }
 }
 
-fn kill(who: Who) {
-    for pid in all(who) {
+/// Kills them, and says who was meant.
+fn kill(who: Who) -> Vec<i32> {
+    let killed = all(who);
+    for pid in &killed {
         // It may have ended with another one.
         let _ = Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
     }
+    killed
 }
 
 /// Starts a hook that never ends and kills a process in the middle.
@@ -188,14 +191,15 @@ fn a_kept_worker_that_was_killed_while_nobody_needed_it_is_replaced() {
     let pool = HookPool::new(Options { isolation: Isolation::Prompt, ..options() });
     for who in [Who::Worker, Who::Zygote] {
         is_healthy(&pool);
-        let workers = all(Who::Worker);
-        assert!(!workers.is_empty());
-        kill(who);
+        let mut ending = all(Who::Worker);
+        assert!(!ending.is_empty());
+        // Among them may be a spare worker that was not there a moment ago.
+        ending.extend(kill(who));
         let runs = |pid: &i32| {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z"))
         };
-        while workers.iter().any(runs) {
+        while ending.iter().any(runs) {
             thread::yield_now();
         }
         is_healthy(&pool);

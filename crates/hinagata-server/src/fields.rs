@@ -107,7 +107,7 @@ mod tests {
     fn what_means_nothing_is_told_with_what_may_have_been_meant() {
         let mut all = fields(&json!({"variable": {}}));
         let _ = all.object("variables");
-        let told = all.finish().err().expect("is told").to_json();
+        let told = all.finish().expect_err("is told").to_json();
         assert_eq!((&told["near"], &told["hint"]), (&json!(["variables"]), &json!("it takes variables")));
     }
 }
