@@ -46,4 +46,4 @@ pub use llm::Llm;
 pub use models::{Choice, ModelInfo, Models, ProviderInfo};
 pub use provider::Provider;
 pub use request::ProviderRequest;
-pub use stream::{AnswerStream, TextStream};
+pub use stream::{AnswerStream, Piece, PieceStream, TextStream};

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, stream::try_unfold};
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, future::ready, stream::try_unfold};
 use hinagata::{Error, Result};
 use reqwest::{Response, header::CONTENT_TYPE};
 use serde_json::Value;
@@ -57,13 +57,20 @@ impl AnswerStream {
     /// What the model says, piece by piece.
     #[must_use]
     pub fn text(self) -> TextStream {
-        let texts = Texts {
+        let text = |piece: Piece| ready(Ok((!piece.text.is_empty()).then_some(piece.text)));
+        TextStream(Box::pin(self.pieces().0.try_filter_map(text)))
+    }
+
+    /// What the model says, piece by piece, with how it ends and what it took where the provider tells.
+    #[must_use]
+    pub fn pieces(self) -> PieceStream {
+        let said = SaidPieces {
             lines: Lines::new(self.longest),
             events: Events::default(),
             pieces: self.pieces,
             choice: self.choice,
         };
-        TextStream(Box::pin(try_unfold(texts, Texts::next)))
+        PieceStream(Box::pin(try_unfold(said, SaidPieces::next)))
     }
 }
 
@@ -86,6 +93,28 @@ pub struct TextStream(Boxed<String>);
 
 impl Stream for TextStream {
     type Item = Result<String>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+/// A piece of what a model says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// The text; it can be empty.
+    pub text: String,
+    /// Why the answer ends, in the words of OpenAI: `stop`, `length`, `tool_calls` …
+    pub finish_reason: Option<String>,
+    /// Tokens of the whole answer, where the provider counts them.
+    pub answer_tokens: Option<u64>,
+}
+
+/// What a model says, piece by piece; see [`AnswerStream::pieces`].
+pub struct PieceStream(Boxed<Piece>);
+
+impl Stream for PieceStream {
+    type Item = Result<Piece>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.as_mut().poll_next(context)
@@ -229,21 +258,21 @@ impl Translated {
     }
 }
 
-/// Takes the text out of chunks.
-struct Texts {
+/// Takes what is said out of chunks.
+struct SaidPieces {
     pieces: Boxed<Bytes>,
     lines: Lines,
     events: Events,
     choice: Choice,
 }
 
-impl Texts {
-    async fn next(mut self) -> Result<Option<(String, Self)>> {
+impl SaidPieces {
+    async fn next(mut self) -> Result<Option<(Piece, Self)>> {
         loop {
             while let Some(line) = self.lines.next() {
                 let data = self.events.line(&line);
-                if let Some(text) = data.map(|data| self.said(&data)).transpose()?.flatten() {
-                    return Ok(Some((text, self)));
+                if let Some(piece) = data.map(|data| self.said(&data)).transpose()?.flatten() {
+                    return Ok(Some((piece, self)));
                 }
             }
             match self.pieces.next().await {
@@ -253,8 +282,8 @@ impl Texts {
         }
     }
 
-    /// The text of one chunk.
-    fn said(&self, data: &[u8]) -> Result<Option<String>> {
+    /// What one chunk tells.
+    fn said(&self, data: &[u8]) -> Result<Option<Piece>> {
         if data == b"[DONE]" {
             return Ok(None);
         }
@@ -262,8 +291,13 @@ impl Texts {
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
             return Err(told(error));
         }
-        let text = chunk.pointer("/choices/0/delta/content").and_then(Value::as_str);
-        Ok(text.filter(|text| !text.is_empty()).map(str::to_owned))
+        let text = |pointer: &str| chunk.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let piece = Piece {
+            text: text("/choices/0/delta/content").unwrap_or_default(),
+            finish_reason: text("/choices/0/finish_reason"),
+            answer_tokens: chunk.pointer("/usage/completion_tokens").and_then(Value::as_u64),
+        };
+        Ok((piece != Piece::default()).then_some(piece))
     }
 
     fn no_chunk(&self) -> Error {

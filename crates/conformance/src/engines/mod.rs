@@ -5,6 +5,7 @@ mod gotemplate;
 mod jinja;
 mod module;
 mod rumi;
+mod workflow;
 
 pub use context::Context;
 pub use gotemplate::GoTemplate;

@@ -10,6 +10,7 @@ use hinagata_module::{
 };
 use serde_json::{Map, Value, json};
 
+use super::workflow;
 use crate::kinds::module::{Compiling, Engine, Question};
 
 /// The module crate of the product.
@@ -39,6 +40,7 @@ impl Engine for Module {
             Question::Element(input) => element(input),
             Question::Extract(input) => Ok(extracted(input)),
             Question::Select(input) => Ok(selected(input)),
+            Question::Workflow(input) => workflow::answer(input),
         }
     }
 }
@@ -63,7 +65,7 @@ fn compiled(modules: &Value, context: Option<&Value>, compiling: Compiling) -> R
     }
 }
 
-fn remove_hints(value: &mut Value) {
+pub(super) fn remove_hints(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(remove_hints),
         Value::Object(fields) => {
@@ -75,7 +77,7 @@ fn remove_hints(value: &mut Value) {
 }
 
 /// The stand-ins of the vectors, as the functions that they stand for.
-struct StandIns;
+pub(super) struct StandIns;
 
 impl Functions for StandIns {
     fn content(&self, value: &Value) -> Option<Dynamic<Value>> {

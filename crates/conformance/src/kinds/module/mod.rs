@@ -5,10 +5,11 @@
 //! `questions`, and a vector that nothing is to be compared with is left out and not counted:
 //!
 //! * `chat`, `request`, `response`, `later_chat`, `mlx_params`, `mlx_element`: drivers have golden files of their own;
-//! * `workflow`: waits for processes;
+//! * `workflow`: processes that the product has not (`agentic`, `agent`);
 //! * vectors tagged `quirk` that have no later answer.
 
 mod deviation;
+mod workflow;
 
 use std::path::Path;
 use std::time::Duration;
@@ -75,6 +76,8 @@ pub enum Question {
     Extract(Map<String, Value>),
     /// A model, or an order of models.
     Select(Map<String, Value>),
+    /// The calls of a process with scripted answers, and what comes out of them.
+    Workflow(Map<String, Value>),
 }
 
 /// Whatever answers questions about modules.
@@ -116,6 +119,9 @@ fn questions(kind: &str, vector: &Vector) -> Vec<Asked> {
         },
         "spec_element" => one(Question::Element(input()), vector.element_with_escapes()),
         "extract_json" => one(Question::Extract(input()), vector.expect.clone()),
+        "workflow" => workflow::asked(vector)
+            .map(|(input, answer)| one(Question::Workflow(input), Some(answer)))
+            .unwrap_or_default(),
         "select" => one(Question::Select(input()), vector.expect.clone()),
         _ => Vec::new(),
     }

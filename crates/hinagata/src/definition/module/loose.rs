@@ -95,6 +95,20 @@ impl LooseModules {
         Ok(self.module.compile_in(order.unwrap_or(last), &self.given(variables)?)?)
     }
 
+    /// The prompt that they make behind what `first` says, both with what they know of `context`.
+    ///
+    /// # Errors
+    /// As [`LooseModules::compile`].
+    pub fn compile_behind(&self, first: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt> {
+        let known = |name: &str| context.get(name).map(|value| (name.to_owned(), value.clone()));
+        let variables = self.context.iter().filter_map(|parameter| known(&parameter.name)).collect();
+        let both = (context.clone(), self.given(&variables)?);
+        let first = first.over(|(context, _): &(Value, Vec<Given>)| context);
+        let own = self.module.over(|(_, given): &(Value, Vec<Given>)| given);
+        let order = self.bodies.last().map(|loose| loose.body.order).unwrap_or_default();
+        Ok(merge([first, own])?.compile_in(order, &both)?)
+    }
+
     /// The same as a list of elements without titles, in the order in which they are written.
     ///
     /// # Errors

@@ -1,0 +1,131 @@
+//! `concat`: each chunk on its own, the answers joined.
+
+use futures_util::{StreamExt as _, stream};
+use hinagata::{Result, module::PromptModule};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::{Chunk, Outcome, Phase, Range, Running, Step, walk::no_chunks};
+
+/// Calls that are made at the same time.
+const AT_ONCE: usize = 4;
+
+/// Asks for each chunk on its own and joins the answers.
+///
+/// The prompts read `chunks`, which are those of the call, and `results`, the answers before it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Concat {
+    /// What it works on, and how far it is.
+    pub context: ConcatContext,
+    /// How.
+    #[serde(default)]
+    pub options: ConcatOptions,
+}
+
+/// What a [`Concat`] works on, and how far it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConcatContext {
+    /// The chunks.
+    pub chunks: Vec<Chunk>,
+    /// The answers.
+    #[serde(default)]
+    pub results: Vec<String>,
+    /// Chunks that the answers are about.
+    #[serde(default)]
+    pub processed_count: usize,
+    /// Whatever else the prompts read.
+    #[serde(flatten)]
+    pub variables: Map<String, Value>,
+}
+
+/// How a [`Concat`] works.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ConcatOptions {
+    /// Chunks of one call.
+    pub batch_size: usize,
+    /// Whether several calls are made at the same time, which then do not know the answers before them. Batches are never.
+    pub parallel: bool,
+    /// What stands between two answers.
+    pub separator: String,
+}
+
+impl Default for ConcatOptions {
+    fn default() -> Self {
+        Self { batch_size: 1, parallel: false, separator: "\n".to_owned() }
+    }
+}
+
+impl Concat {
+    /// A process for these chunks.
+    #[must_use]
+    pub fn new(chunks: Vec<Chunk>) -> Self {
+        Self { context: ConcatContext { chunks, ..ConcatContext::default() }, ..Self::default() }
+    }
+
+    /// The answers, joined.
+    pub(crate) fn joined(&self) -> String {
+        self.context.results.join(&self.options.separator)
+    }
+
+    pub(crate) async fn run(&mut self, running: &Running<'_>) -> Result<Outcome> {
+        if self.context.chunks.is_empty() {
+            return Err(no_chunks());
+        }
+        let steps = self.steps();
+        match self.options.parallel && self.options.batch_size <= 1 {
+            true => self.at_once(running, &steps).await?,
+            false => self.one_by_one(running, &steps).await?,
+        }
+        Ok(Outcome::counted(self.joined(), running.model))
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let (size, end) = (self.options.batch_size.max(1), self.context.chunks.len());
+        let starts = (self.context.processed_count..end).step_by(size);
+        let total = starts.len();
+        let step = |(number, start): (usize, usize)| {
+            let chunks = Some(Range { start, end: start.saturating_add(size).min(end) });
+            Step { phase: Phase::Concat, number, total, chunks }
+        };
+        starts.enumerate().map(step).collect()
+    }
+
+    /// The context of a call, without the answers before it.
+    fn context_of(&self, step: Step) -> Value {
+        let Range { start, end } = step.chunks.unwrap_or_default();
+        let mut context = Value::Object(self.context.variables.clone());
+        context["chunks"] = json!(self.context.chunks[start..end]);
+        context
+    }
+
+    async fn one_by_one(&mut self, running: &Running<'_>, steps: &[Step]) -> Result<()> {
+        let says = PromptModule::new();
+        for &step in steps {
+            let mut context = self.context_of(step);
+            context["results"] = json!(self.context.results);
+            let answer = running.ask(step, &says, &context).await?;
+            self.keep(running, step, answer.content);
+        }
+        Ok(())
+    }
+
+    async fn at_once(&mut self, running: &Running<'_>, steps: &[Step]) -> Result<()> {
+        let says = &PromptModule::new();
+        let contexts: Vec<Value> = steps.iter().map(|step| self.context_of(*step)).collect();
+        let calls = steps.iter().zip(&contexts);
+        let calls = calls.map(|(step, context)| async { (*step, running.ask(*step, says, context).await) });
+        let mut answers = stream::iter(calls.collect::<Vec<_>>()).buffered(AT_ONCE);
+        while let Some((step, answer)) = answers.next().await {
+            self.keep(running, step, answer?.content);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, running: &Running<'_>, step: Step, answer: String) {
+        self.context.results.push(answer);
+        self.context.processed_count = step.chunks.map_or(self.context.processed_count, |chunks| chunks.end);
+        running.finished(step);
+    }
+}

@@ -1,0 +1,194 @@
+//! `dialogue`: one more answer in a conversation.
+
+use hinagata::{
+    Result,
+    module::{PromptModule, merge},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::{Answer, Ask, Note, Outcome, Phase, Running, Said, State, Step, modules};
+
+/// Goes on with a conversation; with two passes the model first writes a note that prepares the answer.
+///
+/// The prompts read `messages`, and `materials`, `state` and `preparationNote` where there are any. The answer is added to the messages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Dialogue {
+    /// The conversation, and how far it is.
+    pub context: DialogueContext,
+    /// How.
+    #[serde(default)]
+    pub options: DialogueOptions,
+}
+
+/// The conversation of a [`Dialogue`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DialogueContext {
+    /// What was said, the oldest first.
+    pub messages: Vec<Said>,
+    /// Texts to refer to: id, title, content.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub materials: Vec<Value>,
+    /// Where things stand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// The note of the first pass, while the answer is still to come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation_note: Option<Note>,
+    /// Whatever else the prompts read.
+    #[serde(flatten)]
+    pub variables: Map<String, Value>,
+}
+
+/// How a [`Dialogue`] works.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DialogueOptions {
+    /// Whether a note prepares the answer.
+    pub two_pass: bool,
+    /// Whether the process itself says the state.
+    pub maintain_state: bool,
+    /// Whether the process itself gives the materials.
+    pub include_materials: bool,
+    /// Most tokens of the messages: the oldest turns are left out, the last one never is.
+    pub target_tokens: Option<u64>,
+}
+
+impl Dialogue {
+    /// A process for this conversation.
+    #[must_use]
+    pub fn new(messages: Vec<Said>) -> Self {
+        Self { context: DialogueContext { messages, ..DialogueContext::default() }, ..Self::default() }
+    }
+
+    pub(crate) async fn run(&mut self, running: &Running<'_>) -> Result<Outcome> {
+        let (messages, left_out) = self.within(running.model);
+        let mut context = json!(self.context);
+        context["messages"] = json!(messages);
+        let total = if self.options.two_pass && self.context.preparation_note.is_none() { 2 } else { 1 };
+        if total == 2 {
+            let answer =
+                self.ask(running, &context, Phase::Preparation, total, modules::preparation()).await?;
+            self.context.preparation_note = Some(Note { content: answer.content });
+            context["preparationNote"] = json!(self.context.preparation_note);
+        }
+        let says = if self.options.two_pass { modules::prepared() } else { PromptModule::new() };
+        let answer = self.ask(running, &context, Phase::Reply, total, says).await?;
+        self.context.messages.push(Said::new("assistant", answer.content.as_str()));
+        let preparation = self.context.preparation_note.take().map(|note| note.content);
+        Ok(Outcome { left_out, preparation, ..Outcome::of(&State::of(answer, running.model)) })
+    }
+
+    async fn ask(
+        &self,
+        running: &Running<'_>,
+        context: &Value,
+        phase: Phase,
+        total: usize,
+        says: PromptModule<Value>,
+    ) -> Result<Answer> {
+        let number = if phase == Phase::Reply { total - 1 } else { 0 };
+        let step = Step { phase, number, total, chunks: None };
+        let state = self.options.maintain_state.then(modules::state);
+        let materials = self.options.include_materials.then(modules::materials);
+        let says = merge(state.into_iter().chain(materials).chain([says]))?;
+        let answer = running.ask(step, &says, context).await?;
+        running.finished(step);
+        Ok(answer)
+    }
+
+    /// The messages that fit, and how many do not. Rules always stay; a turn is left out whole, so that no answer of a tool is
+    /// without its call.
+    fn within(&self, model: &dyn Ask) -> (Vec<&Said>, usize) {
+        let all = &self.context.messages;
+        let Some(limit) = self.options.target_tokens else { return (all.iter().collect(), 0) };
+        let tokens: Vec<u64> = all.iter().map(|said| said.tokens(model)).collect();
+        let mut sum: u64 = tokens.iter().sum();
+        let mut from = 0;
+        for start in turns(all).skip(1) {
+            if sum <= limit {
+                break;
+            }
+            let gone = (from..start).filter(|&at| !is_rule(&all[at]));
+            sum -= gone.map(|at| tokens[at]).sum::<u64>();
+            from = start;
+        }
+        let kept = |(at, said): &(usize, &Said)| *at >= from || is_rule(said);
+        let kept: Vec<&Said> = all.iter().enumerate().filter(kept).map(|(_, said)| said).collect();
+        let left_out = all.len() - kept.len();
+        (kept, left_out)
+    }
+}
+
+fn is_rule(said: &Said) -> bool {
+    said.role == "system"
+}
+
+/// Where turns begin: at the first message, and wherever the person speaks after somebody else.
+fn turns(messages: &[Said]) -> impl Iterator<Item = usize> {
+    let user = |at: usize| messages[at].role == "user";
+    (0..messages.len()).filter(move |&at| at == 0 || (user(at) && !user(at - 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Answer;
+    use hinagata::{module::CompiledPrompt, ports::Waiting};
+
+    struct Mute;
+
+    impl Ask for Mute {
+        fn ask<'a>(
+            &'a self,
+            _: CompiledPrompt,
+            _: &'a (dyn Fn(&str) + Send + Sync),
+        ) -> Waiting<'a, Result<Answer>> {
+            Box::pin(async { Ok(Answer::new("")) })
+        }
+    }
+
+    fn said(role: &str, usage: u64) -> Said {
+        Said { usage: Some(usage), ..Said::new(role, role) }
+    }
+
+    fn kept(messages: &[(&str, u64)], limit: u64) -> (String, usize) {
+        let mut dialogue = Dialogue::new(messages.iter().map(|(role, usage)| said(role, *usage)).collect());
+        dialogue.options.target_tokens = Some(limit);
+        let (kept, left_out) = dialogue.within(&Mute);
+        (kept.iter().map(|said| &said.role[..1]).collect(), left_out)
+    }
+
+    #[test]
+    fn the_oldest_turns_are_left_out_whole_and_the_rules_and_the_last_turn_stay() {
+        let talk = [
+            ("user", 10),
+            ("assistant", 10),
+            ("tool", 10),
+            ("assistant", 10),
+            ("system", 5),
+            ("user", 10),
+            ("assistant", 10),
+            ("user", 10),
+        ];
+        assert_eq!(kept(&talk, 100), ("uatasuau".to_owned(), 0));
+        assert_eq!(kept(&talk, 75), ("uatasuau".to_owned(), 0));
+        assert_eq!(kept(&talk, 74), ("suau".to_owned(), 4));
+        assert_eq!(kept(&talk, 34), ("su".to_owned(), 6));
+        assert_eq!(kept(&talk, 1), ("su".to_owned(), 6));
+    }
+
+    #[test]
+    fn what_is_not_counted_is_estimated() {
+        let mut dialogue = Dialogue::new(vec![
+            Said::new("user", "x".repeat(400)),
+            Said::new("assistant", "y"),
+            Said::new("user", "z"),
+        ]);
+        dialogue.options.target_tokens = Some(99);
+        assert_eq!(dialogue.within(&Mute).1, 2);
+        dialogue.options.target_tokens = Some(102);
+        assert_eq!(dialogue.within(&Mute).1, 0);
+    }
+}

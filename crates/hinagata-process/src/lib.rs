@@ -1,0 +1,60 @@
+//! Processes of prompt modules: what takes several calls of a model.
+//!
+//! | process | what it does |
+//! |---|---|
+//! | [`Stream`] | works through chunks a few at a time, a state is carried from answer to answer |
+//! | [`Concat`] | asks for each chunk on its own and joins the answers |
+//! | [`Dialogue`] | goes on with a conversation, on request after a note that prepares the answer |
+//! | [`Summarize`] | analyses chunks, then summarises them |
+//!
+//! A process asks whoever implements [`Ask`], says what [`Prompts`] say, and tells a [`Watch`] how far it is. What it has reached is in
+//! the process itself: when a call fails, or the future of [`Process::run`] is dropped, [`Process::run`] again goes on after the last
+//! answer that was whole, also in another program, because a process is data:
+//!
+//! ```
+//! use hinagata::{Result, module::{CompiledPrompt, PromptModule}, ports::Waiting};
+//! use hinagata_process::{Answer, Ask, Chunk, Concat, Event, Process, Running};
+//!
+//! struct Short;
+//!
+//! impl Ask for Short {
+//!     fn ask<'a>(&'a self, _: CompiledPrompt, _: &'a (dyn Fn(&str) + Send + Sync)) -> Waiting<'a, Result<Answer>> {
+//!         Box::pin(async { Ok(Answer::new("short")) })
+//!     }
+//! }
+//!
+//! # futures_util::FutureExt::now_or_never(async {
+//! let module = PromptModule::new().objective("Shorten the chunk.");
+//! let chunks = vec![Chunk::new("a.txt", "A long story."), Chunk::new("a.txt", "Another one.")];
+//! let mut process = Process::from(Concat::new(chunks));
+//! let outcome = process.run(&Running::new(&module, &Short, &|_: Event<'_>| ())).await?;
+//! assert_eq!(outcome.output, "short\nshort");
+//! let kept = serde_json::to_string(&process).expect("is data");
+//! # let _again: Process = serde_json::from_str(&kept).expect("is data");
+//! # Ok::<(), hinagata_process::Failure>(())
+//! # }).expect("waits for nobody").expect("succeeds");
+//! ```
+
+mod concat;
+mod data;
+mod dialogue;
+#[cfg(feature = "llm")]
+mod llm;
+mod modules;
+mod port;
+mod process;
+mod split;
+mod stream;
+mod summarize;
+mod walk;
+
+pub use concat::{Concat, ConcatContext, ConcatOptions};
+pub use data::{Chunk, Note, Range, Said, State};
+pub use dialogue::{Dialogue, DialogueContext, DialogueOptions};
+#[cfg(feature = "llm")]
+pub use llm::LlmModel;
+pub use port::{Answer, Ask, Event, Finish, Phase, Prompts, Running, Step, Watch};
+pub use process::{Failure, Outcome, Process};
+pub use split::split;
+pub use stream::{Stream, StreamContext, StreamOptions};
+pub use summarize::{Stage, Summarize, SummarizeContext, SummarizeOptions};

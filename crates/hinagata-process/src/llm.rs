@@ -1,0 +1,70 @@
+//! Models of the settings, as processes ask them.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use hinagata::{
+    Result,
+    module::{
+        CompiledPrompt,
+        driver::RequestOptions,
+        tokens::{TokenCount, count},
+    },
+    ports::Waiting,
+};
+use hinagata_llm::{Choice, Llm, PieceStream};
+use serde_json::{Map, Value};
+
+use crate::{Answer, Ask, Finish};
+
+/// A model of the settings. Its answers are streamed; asking has to run on tokio.
+#[derive(Clone, Debug)]
+pub struct LlmModel {
+    llm: Llm,
+    choice: Choice,
+    base: RequestOptions,
+    options: Map<String, Value>,
+}
+
+impl LlmModel {
+    /// The model that `choice` names, with options of the request in the words of OpenAI.
+    #[must_use]
+    pub fn new(llm: Llm, choice: Choice, options: Map<String, Value>) -> Self {
+        Self { llm, choice, base: RequestOptions::default(), options }
+    }
+}
+
+impl Ask for LlmModel {
+    fn ask<'a>(
+        &'a self,
+        prompt: CompiledPrompt,
+        pieces: &'a (dyn Fn(&str) + Send + Sync),
+    ) -> Waiting<'a, Result<Answer>> {
+        Box::pin(async move {
+            let request =
+                self.llm.request_of(&self.choice, Arc::new(prompt), self.base.clone(), &self.options)?;
+            whole(self.llm.stream(request).await?.pieces(), pieces).await
+        })
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        count(text, self.choice.model())
+    }
+}
+
+/// The answer that pieces make; each is told as it comes.
+async fn whole(mut stream: PieceStream, told: &(dyn Fn(&str) + Send + Sync)) -> Result<Answer> {
+    let mut answer = Answer::new("");
+    while let Some(piece) = stream.next().await {
+        let piece = piece?;
+        if !piece.text.is_empty() {
+            answer.content.push_str(&piece.text);
+            told(&piece.text);
+        }
+        answer.tokens = piece.answer_tokens.or(answer.tokens);
+        if let Some(word) = piece.finish_reason {
+            answer.finish = Finish::named(&word);
+        }
+    }
+    Ok(answer)
+}

@@ -1,0 +1,131 @@
+//! Any process, and how it ends.
+
+use std::fmt;
+
+use hinagata::{Error, module::tokens::TokenCount};
+use serde::{Deserialize, Serialize};
+
+use crate::{Ask, Concat, Dialogue, Running, State, Stream, Summarize};
+
+/// A process, and how far it is. As data it is the context to resume from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "process", rename_all = "lowercase")]
+pub enum Process {
+    /// Chunks with a state.
+    Stream(Stream),
+    /// Chunks one by one.
+    Concat(Concat),
+    /// A conversation.
+    Dialogue(Dialogue),
+    /// A summary.
+    Summarize(Summarize),
+}
+
+macro_rules! from {
+    ($($kind:ident),*) => {$(
+        impl From<$kind> for Process {
+            fn from(process: $kind) -> Self {
+                Self::$kind(process)
+            }
+        }
+    )*};
+}
+
+from!(Stream, Concat, Dialogue, Summarize);
+
+/// The result of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// What it is for.
+    pub output: String,
+    /// The tokens of the output.
+    pub tokens: u64,
+    /// Whether they are only estimated.
+    pub estimated: bool,
+    /// The note or the analysis that prepared it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<String>,
+    /// Messages that were too old to be sent.
+    #[serde(skip_serializing_if = "is_none")]
+    pub left_out: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+impl Outcome {
+    pub(crate) fn of(state: &State) -> Self {
+        let State { content, usage, estimated } = state.clone();
+        Self { output: content, tokens: usage, estimated, ..Self::default() }
+    }
+
+    pub(crate) fn counted(output: String, model: &dyn Ask) -> Self {
+        let TokenCount { tokens, estimated } = model.count(&output);
+        Self { output, tokens: tokens as u64, estimated, ..Self::default() }
+    }
+}
+
+/// Why a process ended without its result. The process itself holds what to resume from.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Why.
+    pub error: Error,
+    /// What it had.
+    pub partial: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
+    }
+}
+
+impl Process {
+    /// What it is called.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Stream(_) => "stream",
+            Self::Concat(_) => "concat",
+            Self::Dialogue(_) => "dialogue",
+            Self::Summarize(_) => "summarize",
+        }
+    }
+
+    /// Makes the calls that are still to make.
+    ///
+    /// Dropping the future ends the call under way and loses nothing else: run again, the process goes on after the last whole answer.
+    ///
+    /// # Errors
+    /// Those of the model and of the prompts, an answer that is cut, and code `validation` where there is nothing to work on.
+    pub async fn run(&mut self, running: &Running<'_>) -> Result<Outcome, Failure> {
+        let outcome = match self {
+            Self::Stream(process) => process.run(running).await,
+            Self::Concat(process) => process.run(running).await,
+            Self::Dialogue(process) => process.run(running).await,
+            Self::Summarize(process) => process.run(running).await,
+        };
+        outcome.map_err(|error| Failure { error, partial: self.partial() })
+    }
+
+    /// What it has so far: the state, the answers, the note.
+    #[must_use]
+    pub fn partial(&self) -> String {
+        match self {
+            Self::Stream(process) => process.context.state.content.clone(),
+            Self::Concat(process) => process.joined(),
+            Self::Dialogue(process) => {
+                process.context.preparation_note.clone().map(|note| note.content).unwrap_or_default()
+            }
+            Self::Summarize(process) => process.context.state.content.clone(),
+        }
+    }
+}

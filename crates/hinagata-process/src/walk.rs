@@ -1,0 +1,89 @@
+//! The way through chunks, a few in each call.
+
+use std::iter;
+
+use hinagata::{Code, Error, Result, module::PromptModule};
+use serde_json::{Value, json};
+
+use crate::{Ask, Chunk, Phase, Range, Running, State, Step};
+
+/// How much one call looks at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) tokens: Option<u64>,
+    pub(crate) chunks: Option<usize>,
+}
+
+impl Limits {
+    /// The ranges of the calls from chunk `from` on. A chunk that is larger than the limit has a call for itself.
+    pub(crate) fn passes(self, chunks: &[Chunk], from: usize, model: &dyn Ask) -> Vec<Range> {
+        let most = self.chunks.unwrap_or(usize::MAX).max(1);
+        let mut start = from;
+        iter::from_fn(|| {
+            let mut taken = 0;
+            let fits = |chunk: &Chunk| match self.tokens {
+                None => true,
+                Some(limit) => {
+                    taken += chunk.tokens(model);
+                    taken <= limit
+                }
+            };
+            let rest = chunks.get(start..).filter(|rest| !rest.is_empty())?;
+            let count = rest.iter().take(most).map(fits).take_while(|fits| *fits).count().max(1);
+            let range = Range { start, end: start + count };
+            start = range.end;
+            Some(range)
+        })
+        .collect()
+    }
+}
+
+/// The error of a process without chunks.
+pub(crate) fn no_chunks() -> Error {
+    Error::new(Code::Validation, "there are no chunks to work through")
+        .with("reason", "no_chunks")
+        .with_hint("give it at least one text that is not empty")
+}
+
+/// One way through chunks.
+pub(crate) struct Walk<'w> {
+    pub(crate) running: &'w Running<'w>,
+    pub(crate) says: &'w PromptModule<Value>,
+    pub(crate) phase: Phase,
+    /// The calls, in order.
+    pub(crate) passes: Vec<Range>,
+    /// Calls of the process before these.
+    pub(crate) before: usize,
+    /// Calls of the process behind these.
+    pub(crate) behind: usize,
+}
+
+impl Walk<'_> {
+    /// Makes the calls. `state` and `done` change with each whole answer, so that they hold what was reached whenever this ends.
+    pub(crate) async fn run(
+        &self,
+        context: &mut Value,
+        state: &mut State,
+        done: &mut Option<Range>,
+    ) -> Result<()> {
+        let count = self.passes.len();
+        for (number, range) in self.passes.iter().copied().enumerate() {
+            let step = Step {
+                phase: self.phase,
+                number: self.before + number,
+                total: self.before + count + self.behind,
+                chunks: Some(range),
+            };
+            context["state"] = json!(state);
+            context["range"] = json!(range);
+            context["iteration"] = json!({
+                "current": number, "total": count, "isFirst": range.start == 0, "isLast": number + 1 == count,
+            });
+            let answer = self.running.ask(step, self.says, context).await?;
+            *state = State::of(answer, self.running.model);
+            *done = Some(range);
+            self.running.finished(step);
+        }
+        Ok(())
+    }
+}
