@@ -20,6 +20,7 @@ mod progress;
 mod python;
 mod request;
 mod scaffold;
+mod signals;
 mod stack;
 mod terminal;
 mod variables;

@@ -8,6 +8,7 @@ use std::{
 
 use hinagata::settings::grouped;
 use hinagata_context::Progress;
+use hinagata_process::Step;
 
 /// Work that is done sooner has no line.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -34,22 +35,39 @@ impl Bar {
 
     /// Tells how far packing is.
     pub(crate) fn packing(&self, progress: Progress) {
+        self.draw(false, || line(progress));
+    }
+
+    /// Tells which call of a process is under way; at once where one begins, because it can be long before the next word.
+    pub(crate) fn asking(&self, step: Step, begins: bool) {
+        self.draw(begins, || {
+            let (bar, number) = (bar(step.number, step.total), grouped(step.number as u64 + 1));
+            format!("{} [{bar}] call {number} of {}", step.phase.name(), grouped(step.total as u64))
+        });
+    }
+
+    /// Takes the line away until it is drawn again.
+    pub(crate) fn clear(&self) {
+        if self.next.is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    fn draw(&self, at_once: bool, line: impl FnOnce() -> String) {
         let Some(Ok(mut next)) = self.next.as_ref().map(Mutex::try_lock) else { return };
         let now = Instant::now();
-        if now < *next {
+        if now < *next && !at_once {
             return;
         }
         *next = now + PACE;
-        let _ = write!(io::stderr(), "\r\x1b[K{}", line(progress));
+        let _ = write!(io::stderr(), "\r\x1b[K{}", line());
     }
 }
 
 impl Drop for Bar {
     /// Takes the line away, whether the work succeeded or not.
     fn drop(&mut self) {
-        if self.next.is_some() {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
+        self.clear();
     }
 }
 
@@ -57,11 +75,15 @@ fn line(progress: Progress) -> String {
     match progress {
         Progress::Found(files) => format!("looking for files: {}", grouped(files as u64)),
         Progress::Done(done, of) => {
-            let filled = (done * WIDTH).checked_div(of).unwrap_or(WIDTH).min(WIDTH);
-            let bar = format!("{}{}", "#".repeat(filled), ".".repeat(WIDTH - filled));
+            let bar = bar(done, of);
             format!("packing [{bar}] {} of {} files", grouped(done as u64), grouped(of as u64))
         }
     }
+}
+
+fn bar(done: usize, of: usize) -> String {
+    let filled = (done * WIDTH).checked_div(of).unwrap_or(WIDTH).min(WIDTH);
+    format!("{}{}", "#".repeat(filled), ".".repeat(WIDTH - filled))
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ const EXAMPLES: &str = r#"Examples:
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let options = arguments.options()?;
+    let options = request_options(&arguments.options)?;
     let call = arguments.call.read()?.for_model(arguments.request.model());
     let engine = workspace.engine()?;
     let rendered = call.render(&workspace, &engine, false)?;
@@ -70,24 +70,23 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     }
 }
 
-impl Arguments {
-    /// The options of the request: a text that is a number, true or false is one.
-    fn options(&self) -> Result<Map<String, Value>, Failure> {
-        let read = variables::read(&[], &self.options, &Inputs::default())?;
-        let mut options = read.values.clone();
-        for (name, text) in read.texts() {
-            if let Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) = serde_json::from_str(text)
-            {
-                options.insert(name.to_owned(), value);
-            }
-        }
-        match options.keys().find(|name| matches!(name.as_str(), "model" | "stream")) {
-            Some(name) => Err(Failure::usage(format!("`{name}` is no option of the request"))
-                .advise("use `--model` and `--no-stream`")),
-            None => Ok(options),
+/// The options of a request: a text that is a number, true or false is one.
+pub(super) fn request_options(written: &[String]) -> Result<Map<String, Value>, Failure> {
+    let read = variables::read(&[], written, &Inputs::default())?;
+    let mut options = read.values.clone();
+    for (name, text) in read.texts() {
+        if let Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) = serde_json::from_str(text) {
+            options.insert(name.to_owned(), value);
         }
     }
+    match options.keys().find(|name| matches!(name.as_str(), "model" | "stream")) {
+        Some(name) => Err(Failure::usage(format!("`{name}` is no option of the request"))
+            .advise("use `--model` and `--no-stream`")),
+        None => Ok(options),
+    }
+}
 
+impl Arguments {
     fn request_of(
         &self,
         llm: &Llm,
@@ -101,7 +100,7 @@ impl Arguments {
 }
 
 /// What calls run on: this thread waits for them.
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Error::new(Code::Model, format!("no call can be made: {error}")).into())
 }
@@ -132,7 +131,7 @@ async fn as_it_comes(workspace: &Workspace, llm: &Llm, request: ProviderRequest)
 }
 
 /// Ends the answer whose last character this is.
-fn end(workspace: &Workspace, last: Option<char>) -> Result<(), Failure> {
+pub(super) fn end(workspace: &Workspace, last: Option<char>) -> Result<(), Failure> {
     match last {
         None => workspace
             .remark("the model said nothing", "`--json` prints the whole answer, tool calls included"),

@@ -16,6 +16,7 @@ mod man;
 mod module;
 mod new;
 mod pack;
+mod process;
 mod render;
 mod render_file;
 mod resolve;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Init(init::Arguments),
     New(new::Arguments),
     Module(Box<module::Arguments>),
+    Process(Box<process::Arguments>),
     Pack(pack::Arguments),
     Context(context::Arguments),
     Agent(agent::Arguments),
@@ -65,6 +67,7 @@ impl Command {
             Self::Init(arguments) => init::run(&arguments, globals),
             Self::New(arguments) => new::run(&arguments, globals),
             Self::Module(arguments) => module::run(&arguments, globals),
+            Self::Process(arguments) => process::run(&arguments, globals),
             Self::Pack(arguments) => pack::run(&arguments, globals),
             Self::Context(arguments) => context::run(&arguments, globals),
             Self::Agent(arguments) => agent::run(&arguments, globals),

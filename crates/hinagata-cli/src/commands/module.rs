@@ -132,7 +132,7 @@ impl ModuleCall {
 }
 
 /// The variables, with texts as what the modules declare.
-fn typed(modules: &LooseModules, given: &Variables) -> Result<Map<String, Value>, Failure> {
+pub(super) fn typed(modules: &LooseModules, given: &Variables) -> Result<Map<String, Value>, Failure> {
     let mut all = given.values.clone();
     for (name, text) in given.texts() {
         let Some(parameter) = modules.context().get(name) else { continue };

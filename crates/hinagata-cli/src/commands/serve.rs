@@ -10,9 +10,9 @@ use serde_json::json;
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    exit,
     failure::Failure,
     output::{self, Format},
+    signals::signals,
     workspace::{Globals, Workspace},
 };
 
@@ -102,38 +102,6 @@ fn tell(server: &Server, globals: &Globals) -> Result<(), Failure> {
 
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
-}
-
-/// Done when the process is asked to stop; asked again, it ends at once.
-fn signals() -> Result<impl Future<Output = ()>, Failure> {
-    let failed = |error: io::Error| Failure::failed(format!("signals cannot be waited for: {error}"));
-    #[cfg(unix)]
-    let mut terminate =
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(failed)?;
-    #[cfg(unix)]
-    let mut interrupt =
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt()).map_err(failed)?;
-    Ok(async move {
-        #[cfg(unix)]
-        {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-            tokio::spawn(async move {
-                tokio::select! {
-                    _ = terminate.recv() => {}
-                    _ = interrupt.recv() => {}
-                }
-                std::process::exit(exit::Code::Failed as i32);
-            });
-        }
-        #[cfg(not(unix))]
-        {
-            let _ = failed;
-            let _ = tokio::signal::ctrl_c().await;
-        }
-    })
 }
 
 /// Logs go to standard error, as much of them as the settings say.

@@ -1,0 +1,288 @@
+//! What a process is told on the command line.
+
+use std::path::{Path, PathBuf};
+
+use hinagata_process::{
+    Ask, Chunk, Concat, ConcatOptions, Dialogue, DialogueOptions, Process, Said, Stream, StreamOptions,
+    Summarize, SummarizeOptions, split,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    failure::Failure,
+    input::Inputs,
+    variables::{self, Variables},
+};
+
+/// Run a process: long texts and conversations in several calls of a model
+///
+/// Whatever ends a process, an error or Ctrl-C, the answers that were whole are kept, and --resume goes on behind them.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(super) process: Kind,
+}
+
+const EXAMPLES: &str = r#"Examples:
+  hina process summarize report.md --model gpt-5-mini --target-tokens 300
+  hina process concat book.txt --instruction 'Translate into Japanese.' --model ollama/qwen3 --parallel
+  hina process stream minutes/*.md --instruction 'Keep a list of open questions.' --model gpt-5-mini
+  hina process dialogue talk.json --say 'And tomorrow?' --two-pass --model anthropic/claude-sonnet-4-5
+  hina process summarize --resume state.json"#;
+
+#[derive(clap::Subcommand)]
+pub(super) enum Kind {
+    /// Analyse texts, then summarise them
+    Summarize {
+        #[command(flatten)]
+        texts: Texts,
+        #[command(flatten)]
+        passes: Passes,
+        /// Summarise at once, without an analysis
+        #[arg(long)]
+        no_analysis: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Work through texts a few chunks at a time, with a state that is carried from answer to answer
+    Stream {
+        #[command(flatten)]
+        texts: Texts,
+        #[command(flatten)]
+        passes: Passes,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Ask for each chunk of texts on its own, and join the answers
+    Concat {
+        #[command(flatten)]
+        texts: Texts,
+        /// Chunks of one call
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        batch: usize,
+        /// Make several calls at the same time; they do not know the answers before them
+        #[arg(long, conflicts_with = "batch")]
+        parallel: bool,
+        /// What stands between two answers [default: a new line]
+        #[arg(long, value_name = "TEXT")]
+        separator: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Go on with a conversation
+    Dialogue {
+        /// The conversation: JSON with a list of messages, each with role and content; - for standard input
+        #[arg(value_name = "FILE", conflicts_with = "resume")]
+        conversation: Option<PathBuf>,
+        /// A message of the user behind the conversation
+        #[arg(long, value_name = "TEXT", conflicts_with = "resume")]
+        say: Option<String>,
+        /// A text that the answer can rely on; several are possible
+        #[arg(long = "material", value_name = "FILE", conflicts_with = "resume")]
+        materials: Vec<PathBuf>,
+        /// Let the model write a note for itself before it answers
+        #[arg(long)]
+        two_pass: bool,
+        /// Most tokens of the conversation that are sent; the oldest turns are left out
+        #[arg(long, value_name = "N")]
+        target_tokens: Option<u64>,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// Options of every process.
+#[derive(clap::Args)]
+pub(super) struct Common {
+    /// The model that is asked [default: the one that was asked before, then llm.model]
+    #[arg(long, value_name = "NAME")]
+    pub(super) model: Option<String>,
+    /// What to do, in your own words; several are possible
+    #[arg(long, value_name = "TEXT", conflicts_with = "resume")]
+    instruction: Vec<String>,
+    /// A module file that says what to do, in the place of the preset; several are merged
+    #[arg(long = "module", value_name = "FILE", conflicts_with = "resume")]
+    modules: Vec<PathBuf>,
+    /// A variable of the modules: name=text, name:=json, name=@file, name:=@file
+    #[arg(long = "var", value_name = "NAME=VALUE", conflicts_with = "resume")]
+    variables: Vec<String>,
+    /// An option of the request in the words of OpenAI, such as temperature=0
+    #[arg(long = "option", short = 'o', value_name = "NAME=VALUE")]
+    pub(super) options: Vec<String>,
+    /// Go on with a process that ended before its result
+    #[arg(long, value_name = "FILE")]
+    pub(super) resume: Option<PathBuf>,
+    /// Where the state is kept if the process ends before its result [default: the resumed file, or one in the state directory]
+    #[arg(long, value_name = "FILE")]
+    pub(super) state: Option<PathBuf>,
+}
+
+/// Texts, and how they are cut.
+#[derive(clap::Args)]
+pub(super) struct Texts {
+    /// The texts, in their order; - for standard input
+    #[arg(value_name = "FILE", required_unless_present = "resume", conflicts_with = "resume")]
+    files: Vec<PathBuf>,
+    /// Most tokens of a chunk
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    chunk_tokens: u64,
+}
+
+/// How much one call looks at.
+#[derive(clap::Args)]
+pub(super) struct Passes {
+    /// Most tokens of the chunks of one call
+    #[arg(long, value_name = "N", default_value_t = 8000)]
+    token_limit: u64,
+    /// Most chunks of one call
+    #[arg(long, value_name = "N")]
+    max_chunks: Option<usize>,
+    /// About how many tokens the result may take
+    #[arg(long, value_name = "N")]
+    target_tokens: Option<u64>,
+}
+
+impl Kind {
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Summarize { .. } => "summarize",
+            Self::Stream { .. } => "stream",
+            Self::Concat { .. } => "concat",
+            Self::Dialogue { .. } => "dialogue",
+        }
+    }
+
+    pub(super) const fn common(&self) -> &Common {
+        match self {
+            Self::Summarize { common, .. }
+            | Self::Stream { common, .. }
+            | Self::Concat { common, .. }
+            | Self::Dialogue { common, .. } => common,
+        }
+    }
+
+    /// What the user wants done; for what does nothing by itself it has to be said.
+    pub(super) fn instructions(&self) -> Result<Vec<String>, Failure> {
+        let common = self.common();
+        let mut all = common.instruction.clone();
+        let says_nothing = all.is_empty() && common.modules.is_empty();
+        match self {
+            Self::Stream { .. } | Self::Concat { .. } if says_nothing => {
+                Err(Failure::usage("nothing says what to do with the texts")
+                    .advise("say it with `--instruction`, or name a module file with `--module`"))
+            }
+            Self::Stream { passes: Passes { target_tokens: Some(tokens), .. }, .. } => {
+                all.push(format!("Keep the new state to about {tokens} tokens."));
+                Ok(all)
+            }
+            _ => Ok(all),
+        }
+    }
+
+    /// The process, at its beginning.
+    pub(super) fn process(&self, model: &dyn Ask, inputs: &Inputs) -> Result<Process, Failure> {
+        Ok(match self {
+            Self::Summarize { texts, passes, no_analysis, .. } => {
+                let mut process = Summarize::new(texts.chunks(model, inputs)?);
+                process.options = SummarizeOptions {
+                    token_limit: Some(passes.token_limit),
+                    max_chunk: passes.max_chunks,
+                    target_tokens: passes.target_tokens,
+                    enable_analysis: !no_analysis,
+                };
+                process.into()
+            }
+            Self::Stream { texts, passes, .. } => {
+                let mut process = Stream::new(texts.chunks(model, inputs)?);
+                process.options = StreamOptions {
+                    token_limit: Some(passes.token_limit),
+                    max_chunk: passes.max_chunks,
+                    target_tokens: passes.target_tokens,
+                };
+                process.into()
+            }
+            Self::Concat { texts, batch, parallel, separator, .. } => {
+                let mut process = Concat::new(texts.chunks(model, inputs)?);
+                process.options = ConcatOptions {
+                    batch_size: *batch,
+                    parallel: *parallel,
+                    separator: separator.clone().unwrap_or(ConcatOptions::default().separator),
+                };
+                process.into()
+            }
+            Self::Dialogue { conversation, say, materials, two_pass, target_tokens, .. } => {
+                let mut process = Dialogue::new(messages(conversation.as_deref(), say.as_deref(), inputs)?);
+                let numbered = (1..).zip(materials);
+                let material = |(number, path): (usize, &PathBuf)| material(number, path, inputs);
+                process.context.materials = numbered.map(material).collect::<Result<_, _>>()?;
+                process.options = DialogueOptions {
+                    two_pass: *two_pass,
+                    maintain_state: false,
+                    include_materials: !materials.is_empty(),
+                    target_tokens: *target_tokens,
+                };
+                process.into()
+            }
+        })
+    }
+}
+
+impl Common {
+    /// The module files, by paths that are the same from everywhere.
+    pub(super) fn modules(&self) -> Result<Vec<PathBuf>, Failure> {
+        let absolute = |path: &PathBuf| {
+            std::path::absolute(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+        };
+        self.modules.iter().map(absolute).collect()
+    }
+
+    pub(super) fn variables(&self) -> Result<Variables, Failure> {
+        variables::read(&[], &self.variables, &Inputs::default())
+    }
+}
+
+impl Texts {
+    fn chunks(&self, model: &dyn Ask, inputs: &Inputs) -> Result<Vec<Chunk>, Failure> {
+        let mut all = Vec::new();
+        for file in &self.files {
+            let name = file.display().to_string();
+            all.extend(split(&name, &inputs.text(file, &name)?, self.chunk_tokens, model));
+        }
+        Ok(all)
+    }
+}
+
+/// What was said, and what is said now.
+fn messages(path: Option<&Path>, say: Option<&str>, inputs: &Inputs) -> Result<Vec<Said>, Failure> {
+    let mut all: Vec<Said> = match path {
+        Some(path) => conversation(path, inputs)?,
+        None => Vec::new(),
+    };
+    all.extend(say.map(|text| Said::new("user", text)));
+    match all.is_empty() {
+        true => Err(Failure::usage("there is no conversation to go on with")
+            .advise("name a file with messages, or say something with `--say`")),
+        false => Ok(all),
+    }
+}
+
+fn conversation(path: &Path, inputs: &Inputs) -> Result<Vec<Said>, Failure> {
+    let name = path.display().to_string();
+    let wrong = |why: String| {
+        Failure::usage(format!("`{name}` is no conversation: {why}"))
+            .advise(r#"write a list such as [{"role": "user", "content": "Hello"}]"#)
+    };
+    let text = inputs.text(path, &name)?;
+    let mut value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if let Some(messages) = value.get_mut("messages") {
+        value = messages.take();
+    }
+    serde_json::from_value(value).map_err(|error| wrong(error.to_string()))
+}
+
+fn material(number: usize, path: &Path, inputs: &Inputs) -> Result<Value, Failure> {
+    let name = path.display().to_string();
+    let content = inputs.text(path, &name)?;
+    Ok(json!({"id": format!("m{number}"), "title": name, "content": content}))
+}

@@ -1,0 +1,62 @@
+//! What the prompts of a process say: module files, or the preset, and what the user wants done.
+
+use hinagata::{
+    Result as Ours,
+    definition::LooseModules,
+    module::{CompiledPrompt, PromptModule, merge},
+};
+use hinagata_process::{Process, Prompts};
+use serde_json::{Map, Value, json};
+
+use super::{super::module::typed, kept::Kept};
+use crate::{failure::Failure, variables::Variables};
+
+/// The module of `concat`, which there is no preset for.
+const CONCAT: &str = include_str!("concat.json");
+
+/// What is said to the model.
+pub(super) struct Said {
+    modules: LooseModules,
+    instructions: PromptModule<Value>,
+    variables: Map<String, Value>,
+}
+
+impl Said {
+    pub(super) fn new(kept: &Kept, given: &Variables) -> Result<Self, Failure> {
+        let modules = match kept.modules.is_empty() {
+            true => LooseModules::of_documents(preset(&kept.process).iter())?,
+            false => LooseModules::read(&kept.modules)?,
+        };
+        let variables = typed(&modules, given)?;
+        let instructions = PromptModule::new().instructions(kept.instructions.clone());
+        Ok(Self { modules, instructions, variables })
+    }
+
+    /// Puts the variables into the context of a process.
+    pub(super) fn give(&self, process: &mut Process) {
+        let context = match process {
+            Process::Stream(process) => &mut process.context.variables,
+            Process::Concat(process) => &mut process.context.variables,
+            Process::Dialogue(process) => &mut process.context.variables,
+            Process::Summarize(process) => &mut process.context.variables,
+        };
+        context.extend(self.variables.clone());
+    }
+}
+
+/// What is said where no module file is named; a summary says everything itself.
+fn preset(process: &Process) -> Option<Value> {
+    match process {
+        Process::Stream(_) | Process::Dialogue(_) => {
+            Some(json!({"module": process.name(), "uses": [format!("preset:{}", process.name())]}))
+        }
+        Process::Concat(_) => serde_json::from_str(CONCAT).ok(),
+        Process::Summarize(_) => None,
+    }
+}
+
+impl Prompts for Said {
+    fn prompt(&self, process: &PromptModule<Value>, context: &Value) -> Ours<CompiledPrompt> {
+        self.modules.prompt(&merge([process.clone(), self.instructions.clone()])?, context)
+    }
+}

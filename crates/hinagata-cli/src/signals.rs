@@ -1,0 +1,37 @@
+//! Being asked to stop.
+
+use std::io;
+
+use crate::{exit, failure::Failure};
+
+/// Done when the process is asked to stop; asked again, it ends at once.
+pub(crate) fn signals() -> Result<impl Future<Output = ()>, Failure> {
+    let failed = |error: io::Error| Failure::failed(format!("signals cannot be waited for: {error}"));
+    #[cfg(unix)]
+    let mut terminate =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(failed)?;
+    #[cfg(unix)]
+    let mut interrupt =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt()).map_err(failed)?;
+    Ok(async move {
+        #[cfg(unix)]
+        {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tokio::spawn(async move {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+                std::process::exit(exit::Code::Failed as i32);
+            });
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = failed;
+            let _ = tokio::signal::ctrl_c().await;
+        }
+    })
+}
