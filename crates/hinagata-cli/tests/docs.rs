@@ -11,6 +11,7 @@ fn commands_answer_as_the_pages_say() {
         .case("docs/chat.md")
         .case("docs/hooks.md")
         .case("docs/modules.md")
+        .case("docs/processes.md")
         .case("docs/context.md");
     cases.run();
 }

@@ -149,7 +149,7 @@ fn a_conversation_goes_on_with_materials_and_what_fits_of_it() {
     for request in &asked {
         let body = request.body.to_string();
         assert!(
-            body.contains("And now?") && body.contains("The first part.") && !body.contains("old"),
+            body.contains("And now?") && body.contains("The first part.") && !body.contains("An old"),
             "{body}"
         );
     }

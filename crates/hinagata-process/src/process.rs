@@ -50,7 +50,6 @@ pub struct Outcome {
     pub left_out: usize,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_none(count: &usize) -> bool {
     *count == 0
 }

@@ -61,7 +61,7 @@ fn paragraphs(text: &str) -> Vec<&str> {
         blank = empty;
         at += line.len();
     }
-    between(text, cuts)
+    between(text, &cuts)
 }
 
 /// Two halves, cut at a space near the middle where there is one.
@@ -69,10 +69,10 @@ fn halves(text: &str) -> Vec<&str> {
     let middle = text.floor_char_boundary(text.len() / 2);
     let space = text[..middle].rfind(' ').map(|at| at + 1).filter(|at| *at > middle / 2);
     let first = text.chars().next().map_or(0, char::len_utf8);
-    between(text, vec![space.unwrap_or(middle).max(first)])
+    between(text, &[space.unwrap_or(middle).max(first)])
 }
 
-fn between(text: &str, cuts: Vec<usize>) -> Vec<&str> {
+fn between<'t>(text: &'t str, cuts: &[usize]) -> Vec<&'t str> {
     let starts = std::iter::once(0).chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain([text.len()]);
     starts.zip(ends).map(|(start, end)| &text[start..end]).filter(|piece| !piece.is_empty()).collect()

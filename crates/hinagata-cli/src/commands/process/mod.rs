@@ -43,8 +43,8 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let mut kept = match resumed {
         Some(kept) => kept,
         None => {
-            let process = kind.process(&model, &Inputs::default())?;
-            Kept::new(process, common.modules()?, kind.instructions()?)
+            let (modules, instructions) = (common.modules()?, kind.instructions()?);
+            Kept::new(kind.process(&model, &Inputs::default())?, modules, instructions)
         }
     };
     kept.model = asked;
