@@ -118,7 +118,7 @@ impl PromptSource {
     pub fn from_value(value: &Value) -> hinagata::Result<Self> {
         let mut shape = Shape::default();
         let source = Self::of(&Section::root(value, &mut shape), &mut shape);
-        shape.finish()?;
+        shape.finish(&|_| None)?;
         Ok(source)
     }
 

@@ -48,6 +48,7 @@ fn rules(section: &Section<'_>, compat: bool, shape: &mut Shape) -> Rules {
         ignore_files: rule("includeIgnored", usual.ignore_files),
         secrets: rule("includeSecrets", usual.secrets),
         builtin: rule("includeGenerated", usual.builtin),
+        outside: usual.outside,
     }
 }
 

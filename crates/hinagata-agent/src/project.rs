@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hinagata::{
     Code, Error, Place, Result, Settings,
-    settings::{Origin, read_config},
+    settings::{Origin, place_in_config, read_config, snake_case},
 };
 use hinagata_context::ContextOptions;
 use hinagata_value::near_names;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     agent::{Agent, PromptSource},
     context::{context, of_template, outside},
-    shape::{Section, Shape},
+    shape::{Locate, Section, Shape},
 };
 
 /// The version of configurations that can be read.
@@ -62,9 +62,13 @@ impl Project {
     /// # Errors
     /// Code `definition`, reason `settings`: a newer version, or every field that is wrong, in `paths`.
     pub fn read(config: &Value, directory: &Path, compat: bool) -> Result<Self> {
+        Self::read_located(config, directory, compat, &|_| None)
+    }
+
+    fn read_located(config: &Value, directory: &Path, compat: bool, locate: &Locate<'_>) -> Result<Self> {
         let mut shape = Shape::default();
         let root = Section::root(config, &mut shape);
-        check_version(&root)?;
+        check_version(&root).map_err(|error| locate("version").into_iter().fold(error, Error::at))?;
         let named = root.text("projectDir", &mut shape);
         let directory = named.map_or_else(|| directory.to_owned(), |named| directory.join(named));
         let compat = root.text("compat", &mut shape).map_or(compat, |name| name == COMPAT);
@@ -72,7 +76,7 @@ impl Project {
         let section = root.section("context", &mut shape);
         let context = context(&section, &directory, compat, &mut shape);
         let agents = Agents::read(&root.section("agents", &mut shape), &system_prompt, &mut shape);
-        shape.finish()?;
+        shape.finish(locate)?;
         let written = root.get("context").and_then(Value::as_object).cloned().unwrap_or_default();
         Ok(Self { directory, compat, system_prompt, context, agents, written })
     }
@@ -83,7 +87,8 @@ impl Project {
     /// Code `definition`: reason `syntax` with the place for a file that is written wrongly, else as [`Project::read`].
     pub fn load(path: &Path, compat: bool) -> Result<Self> {
         let directory = path.parent().unwrap_or(Path::new("."));
-        Self::read(&read_config(path)?, directory, compat)
+        let config = read_config(path)?;
+        Self::read_located(&config, directory, compat, &|setting| place_in_config(path, setting))
     }
 
     /// What the settings of the workspace at `root` say.
@@ -91,7 +96,8 @@ impl Project {
     /// # Errors
     /// As [`Project::read`]; and code `approval` where a workspace that is not trusted names files outside of it.
     pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
-        let project = Self::read(&assembled(settings), root, false)?;
+        let locate = |setting: &str| place_in_settings(settings, root, setting);
+        let project = Self::read_located(&assembled(settings), root, false, &locate)?;
         if trusted {
             return Ok(project);
         }
@@ -196,6 +202,21 @@ fn hands_out(settings: &Settings) -> Option<(&'static str, Place)> {
             _ => None,
         }
     })
+}
+
+/// Where a field of agents or context stands: in the file of the workspace that sets it, line by line.
+fn place_in_settings(settings: &Settings, root: &Path, field: &str) -> Option<Place> {
+    let written = snake_case(field);
+    let holds = |name: &str| {
+        written.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let (_, resolved) = settings.iter().find(|(name, _)| holds(name))?;
+    match &resolved.origin {
+        Origin::Workspace(place) => {
+            place_in_config(&root.join(&place.file), field).or_else(|| Some(place.clone()))
+        }
+        other => other.place().cloned(),
+    }
 }
 
 fn check_version(root: &Section<'_>) -> Result<()> {

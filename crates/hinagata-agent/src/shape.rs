@@ -2,7 +2,7 @@
 //!
 //! Keys are camelCase or snake_case; both are the same.
 
-use hinagata::{Error, settings::snake_case};
+use hinagata::{Error, Place, settings::snake_case};
 use serde_json::{Map, Value};
 
 /// What is wrong with a configuration so far.
@@ -16,8 +16,8 @@ impl Shape {
         self.problems.push((path.into(), message.into()));
     }
 
-    /// One error for everything that is wrong.
-    pub(crate) fn finish(self) -> Result<(), Error> {
+    /// One error for everything that is wrong; `locate` tells where a field stands.
+    pub(crate) fn finish(self, locate: &Locate<'_>) -> Result<(), Error> {
         let Some((path, message)) = self.problems.first() else { return Ok(()) };
         let more = match self.problems.len() {
             1 => String::new(),
@@ -25,15 +25,26 @@ impl Shape {
             count => format!(", and {} more problems", count - 1),
         };
         let paths: Vec<&str> = self.problems.iter().map(|(path, _)| path.as_str()).collect();
-        let told: Vec<Value> = self
-            .problems
-            .iter()
-            .map(|(path, message)| serde_json::json!({"setting": path, "message": format!("`{path}` {message}")}))
-            .collect();
-        Err(Error::definition("settings", format!("`{path}` {message}{more}"))
+        let told: Vec<Value> = self.problems.iter().map(|problem| told(problem, locate)).collect();
+        let error = Error::definition("settings", format!("`{path}` {message}{more}"))
             .with("paths", paths)
-            .with("problems", told))
+            .with("problems", told);
+        Err(locate(path).into_iter().fold(error, Error::at))
     }
+}
+
+/// Tells where a field stands, where that is known.
+pub(crate) type Locate<'l> = dyn Fn(&str) -> Option<Place> + 'l;
+
+/// A problem, with its place.
+fn told((path, message): &(String, String), locate: &Locate<'_>) -> Value {
+    let mut told = serde_json::json!({"setting": path, "message": format!("`{path}` {message}")});
+    if let Some(place) = locate(path) {
+        told["file"] = place.file.into();
+        told["line"] = place.line.into();
+        told["column"] = place.column.into();
+    }
+    told
 }
 
 /// A map of the configuration, and its path.

@@ -221,4 +221,47 @@ fn wrong_configurations_are_told_at_once() {
         ])
     );
     assert!(Project::read(&json!([]), Path::new("."), false).is_err());
+    assert_eq!(error.place(), None);
+}
+
+#[test]
+fn a_field_that_is_wrong_is_told_with_line_and_column_in_every_language() {
+    let jsonc = "{\n  // ours\n  \"context\": { \"maxFiles\": 3 },\n  \"agents\": {\n    \"subagents\": [{ \"id\": \"a\" }, { \"id\": 7 }],\n  },\n}\n";
+    let yaml = "agents:\n  subagents:\n    - id: a\n    - id: 7\n";
+    let toml = "[context]\nmax_files = 3\n[[agents.subagents]]\nid = 'a'\n[[agents.subagents]]\nid = 7\n";
+    for (name, text, at) in [
+        ("hinagata.config.jsonc", jsonc, (5, 42)),
+        ("hinagata.config.json", jsonc, (5, 42)),
+        ("hinagata.config.yaml", yaml, (4, 11)),
+        ("hinagata.toml", toml, (6, 6)),
+    ] {
+        let place = tree(&[(name, text)]);
+        for error in [
+            Project::load(&place.path().join(name), false).expect_err(name),
+            settings(place.path(), true).expect_err(name),
+        ] {
+            let told = error.place().unwrap_or_else(|| panic!("{name}: {error:?}"));
+            assert_eq!((told.file.as_str(), (told.line, told.column)), (name, at), "{error:?}");
+            let problem = &error.details()["problems"][0];
+            assert_eq!((&problem["line"], &problem["column"]), (&json!(at.0), &json!(at.1)), "{problem}");
+        }
+    }
+}
+
+#[test]
+fn a_field_that_is_missing_or_inherited_is_told_where_it_would_stand() {
+    let place = tree(&[
+        ("a.json", "{\"extends\": \"b.json\",\n \"agents\": {\"subagents\": [{}]}}"),
+        ("b.json", "{\n\n\"context\": {\"maxFiles\": \"many\"}}"),
+    ]);
+    let error = Project::load(&place.path().join("a.json"), false).expect_err("is wrong");
+    let at = |problem: &Value| (problem["setting"].clone(), problem["file"].clone(), problem["line"].clone());
+    let problems: Vec<_> = error.details()["problems"].as_array().expect("a list").iter().map(at).collect();
+    assert_eq!(
+        problems,
+        [
+            (json!("context.maxFiles"), json!("b.json"), json!(3)),
+            (json!("agents.subagents[0].id"), json!("a.json"), json!(2)),
+        ]
+    );
 }

@@ -102,11 +102,13 @@ pub struct Rules {
     pub secrets: bool,
     /// Directories that tools make, such as `node_modules` and `target`.
     pub builtin: bool,
+    /// What links lead to out of the base directory; what patterns name outside of it is no link.
+    pub outside: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { ignore_files: true, secrets: true, builtin: true }
+        Self { ignore_files: true, secrets: true, builtin: true, outside: true }
     }
 }
 
@@ -114,7 +116,7 @@ impl Rules {
     /// Those of the program that the plain format comes from: only what patterns and the built-in list say.
     #[must_use]
     pub const fn compat() -> Self {
-        Self { ignore_files: false, secrets: false, builtin: true }
+        Self { ignore_files: false, secrets: false, builtin: true, outside: false }
     }
 }
 

@@ -19,6 +19,8 @@ pub enum Reason {
     Binary,
     /// It could not be read.
     Unreadable,
+    /// A link leads out of the base directory.
+    Outside,
 }
 
 impl Reason {
@@ -32,6 +34,7 @@ impl Reason {
             Self::Secret => "secret",
             Self::Binary => "binary",
             Self::Unreadable => "unreadable",
+            Self::Outside => "outside",
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     options::Rules,
     report::{Entry, Reason},
     selection::{Excluded, Selection},
-    walk::{Found, Walker},
+    walk::{Found, Walker, leads_out, leaves, outside},
 };
 
 /// The files that patterns name, and what was left out while looking for them.
@@ -36,11 +36,21 @@ pub(crate) fn select(
             Ok(_) if excluded.path(path) => {
                 selected.left_out.push(Entry::left_out(path, Reason::Excluded, None));
             }
+            Ok(_) if rules.outside && !leads_out(path) && leaves(&base.join(path), base) => {
+                selected.left_out.push(outside(path.clone()));
+            }
             Ok(_) => selected.files.push(Found { path: path.clone(), real: None }),
             Err(_) => selected.unmatched.push(path.clone()),
         }
     }
-    let walker = Walker { base, excluded: &excluded, ignore_files: rules.ignore_files, threads, progress };
+    let walker = Walker {
+        base,
+        excluded: &excluded,
+        ignore_files: rules.ignore_files,
+        confined: rules.outside,
+        threads,
+        progress,
+    };
     for walk in &selection.walks {
         if !walk.directory.is_empty() && excluded.inside(&walk.directory) {
             let path = format!("{}/", walk.directory);

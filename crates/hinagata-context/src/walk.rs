@@ -51,6 +51,8 @@ pub(crate) struct Walker<'w> {
     pub(crate) excluded: &'w Excluded,
     /// Whether ignore files count.
     pub(crate) ignore_files: bool,
+    /// Whether links may lead out of the directory that is walked from.
+    pub(crate) confined: bool,
     pub(crate) threads: usize,
     /// Called with the number of files after each level.
     pub(crate) progress: &'w (dyn Fn(usize) + Sync),
@@ -93,13 +95,20 @@ impl Walker<'_> {
         let mut walked = Walked::default();
         let real = self.base.join(&walk.directory);
         let Ok(real) = real.canonicalize() else { return walked };
+        let within = self.within(walk, &real);
+        if within.is_some_and(|within| !real.starts_with(within)) {
+            walked.left_out.push(outside(format!("{}/", walk.directory)));
+            return walked;
+        }
         let ignored = self.ignore_files.then(|| Ignored::above(self.base, &real)).flatten();
+        let within = within.map(Path::to_owned);
         let mut level = vec![Directory { shown: walk.directory.clone(), real, ignored, trail: None }];
         let linked = AtomicUsize::new(0);
         let mut depth = 0;
         while !level.is_empty() {
             let enter = walk.depth.is_none_or(|most| depth < most);
-            let listings = self.level(&level, |directory| self.list(directory, walk, enter, &linked));
+            let listings =
+                self.level(&level, |directory| self.list(directory, walk, enter, &linked, within.as_deref()));
             level = Vec::new();
             for listing in listings {
                 walked.files.extend(listing.files);
@@ -136,7 +145,21 @@ impl Walker<'_> {
         done.into_iter().map(|(_, listing)| listing).collect()
     }
 
-    fn list(&self, directory: &Directory, walk: &Walk, enter: bool, linked: &AtomicUsize) -> Listing {
+    /// What links of a walk from `real` may not lead out of; none where they may lead anywhere.
+    fn within<'p>(&'p self, walk: &Walk, real: &'p Path) -> Option<&'p Path> {
+        // A pattern that starts outside of the base means what lies there.
+        let base = if leads_out(&walk.directory) { real } else { self.base };
+        self.confined.then_some(base)
+    }
+
+    fn list(
+        &self,
+        directory: &Directory,
+        walk: &Walk,
+        enter: bool,
+        linked: &AtomicUsize,
+        within: Option<&Path>,
+    ) -> Listing {
         let mut listing = Listing::default();
         let names = match names(&directory.real) {
             Ok(names) => names,
@@ -171,6 +194,8 @@ impl Walker<'_> {
                 },
                 false => (kind.is_dir(), kind.is_file()),
             };
+            let is_outside =
+                || kind.is_symlink() && within.is_some_and(|within| leaves(&entry.path(), within));
             if is_directory && enter {
                 let reason = if self.excluded.directory(&shown, &text) {
                     Some(Reason::Excluded)
@@ -179,6 +204,10 @@ impl Walker<'_> {
                 };
                 if let Some(reason) = reason {
                     listing.left_out.push(Entry::left_out(format!("{shown}/"), reason, None));
+                    continue;
+                }
+                if is_outside() {
+                    listing.left_out.push(outside(format!("{shown}/")));
                     continue;
                 }
                 let trail = match kind.is_symlink() {
@@ -210,6 +239,8 @@ impl Walker<'_> {
                     listing.left_out.push(Entry::left_out(shown, Reason::Excluded, None));
                 } else if is_ignored(false) {
                     listing.left_out.push(Entry::left_out(shown, Reason::Ignored, None));
+                } else if is_outside() {
+                    listing.left_out.push(outside(shown));
                 } else {
                     // A name that is no text cannot be found again by how it is shown.
                     let real = name.to_str().is_none().then(|| entry.path());
@@ -239,6 +270,21 @@ impl Walker<'_> {
             listing.left_out.push(Entry::left_out(shown, Reason::Unreadable, detail));
         }
     }
+}
+
+/// Whether a path as it is written leads out of where it starts.
+pub(crate) fn leads_out(path: &str) -> bool {
+    path == ".." || path.starts_with("../") || path.contains("/../") || Path::new(path).is_absolute()
+}
+
+/// Whether what is at `path` lies outside of `within`, a real path, because of links.
+pub(crate) fn leaves(path: &Path, within: &Path) -> bool {
+    path.canonicalize().is_ok_and(|real| !real.starts_with(within))
+}
+
+/// The entry of a link that leads out.
+pub(crate) fn outside(path: String) -> Entry {
+    Entry::left_out(path, Reason::Outside, "a link that leads out of the base directory".to_owned())
 }
 
 /// The names in a directory, in byte order.

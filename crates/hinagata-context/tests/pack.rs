@@ -188,6 +188,56 @@ fn broken_links_are_told_and_special_files_are_none() {
 
 #[cfg(unix)]
 #[test]
+fn links_that_lead_out_of_the_base_are_left_out_and_told() {
+    use std::os::unix::fs::symlink;
+    let place = tree(&[
+        ("base/a.md", "a"),
+        ("base/in/b.md", "b"),
+        ("other/secret.md", "s"),
+        ("other/more/deep.md", "d"),
+        ("based/x.md", "x"),
+    ]);
+    let base = place.path().join("base");
+    for (to, link) in [
+        ("../other/secret.md", "out.md"),
+        ("../other/more", "dir"),
+        ("../based", "beside"),
+        ("in", "inner"),
+        ("in/b.md", "c.md"),
+    ] {
+        symlink(to, base.join(link)).expect("linked");
+    }
+    let packing = |include: &[&str], rules: Rules| ContextOptions {
+        base: base.clone(),
+        rules,
+        ..options(&place, include)
+    };
+    let usual = packing(&["**/*.md"], Rules::default());
+    assert_eq!(taken(&usual), ["a.md", "c.md", "in/b.md", "inner/b.md"]);
+    let mut left = left_out(&usual);
+    left.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(
+        left,
+        pairs(&[("beside/", Reason::Outside), ("dir/", Reason::Outside), ("out.md", Reason::Outside)])
+    );
+    // Named as they are, and as directories to walk from.
+    let named = packing(&["out.md", "dir/deep.md", "dir/*.md", "c.md"], Rules::default());
+    assert_eq!(taken(&named), ["c.md"]);
+    assert_eq!(
+        left_out(&named),
+        pairs(&[("out.md", Reason::Outside), ("dir/deep.md", Reason::Outside), ("dir/", Reason::Outside)])
+    );
+    // What is named outside is meant, what links lead to from there is not.
+    symlink("../base/a.md", place.path().join("other/back.md")).expect("linked");
+    let outside = packing(&["../other/*.md"], Rules::default());
+    assert_eq!(taken(&outside), ["../other/secret.md"]);
+    assert_eq!(left_out(&outside), pairs(&[("../other/back.md", Reason::Outside)]));
+    let compat = packing(&["**/*.md"], Rules::compat());
+    assert_eq!(taken(&compat).len(), 7);
+}
+
+#[cfg(unix)]
+#[test]
 fn names_that_are_no_text_are_packed_under_what_can_be_shown() {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
     let place = tree(&[]);

@@ -79,6 +79,8 @@ fn every_place_is_watched_whether_it_is_there_or_not() {
         "ecosystem/default/prompts/x/template.md",
         "more/y/template.md",
         "hinagata.toml",
+        "hinagata.config.yaml",
+        ".eddierc.json",
     ] {
         workspace.write(path, "{}");
         let path = real(&workspace).join(path);

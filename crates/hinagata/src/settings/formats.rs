@@ -37,6 +37,12 @@ const RANKS: [&[&str]; 3] = [
     ],
 ];
 
+/// Every name of a file with the settings of a workspace.
+#[cfg(feature = "watch")]
+pub(crate) fn file_names() -> impl Iterator<Item = &'static str> {
+    RANKS.into_iter().flatten().copied()
+}
+
 /// Most files that extend each other.
 const LONGEST: usize = 16;
 
@@ -299,6 +305,42 @@ pub fn read_config(path: &Path) -> Result<Value> {
     Ok(merged)
 }
 
+/// Where `setting`, a path such as `agents.subagents[0].prompt` in either spelling, stands in the settings at `path` and in what they
+/// extend: where it is set last, or as much of the way to it as there is.
+#[must_use]
+pub fn place_in_config(path: &Path, setting: &str) -> Option<Place> {
+    let name = path.file_name()?.to_str()?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = Directory::open(parent).ok()??;
+    let files = chain(&directory, read(&directory, name).ok()??).ok()?;
+    let mut best: Option<(usize, Place)> = None;
+    for file in files.iter().rev() {
+        let Ok(node) = parse(&file.name, &file.text) else { continue };
+        let (depth, at) = reached(&node, setting);
+        if best.as_ref().is_none_or(|(known, _)| depth > *known) {
+            best = Some((depth, Place::at_line(&file.name, &file.text, at.line, at.column)));
+        }
+    }
+    best.map(|(_, place)| place)
+}
+
+/// How many steps of the way to `setting` there are, and where they end.
+fn reached(root: &Node, setting: &str) -> (usize, At) {
+    let (mut node, mut depth) = (root, 0);
+    for step in setting.split(['.', '[']).map(|step| step.trim_end_matches(']')) {
+        let next = match (node.as_list(), node.as_map()) {
+            (Some(items), _) => step.parse().ok().and_then(|place: usize| items.get(place)),
+            (None, Some(entries)) => {
+                entries.iter().find(|(key, _)| snake_case(key) == snake_case(step)).map(|(_, node)| node)
+            }
+            _ => None,
+        };
+        let Some(next) = next else { break };
+        (node, depth) = (next, depth + 1);
+    }
+    (depth, node.at)
+}
+
 /// Puts `over` on top of `base`: maps merge by key, everything else is replaced.
 pub(super) fn merge(base: &mut Value, over: Value) {
     match (base, over) {
@@ -320,6 +362,7 @@ pub(super) fn merge(base: &mut Value, over: Value) {
 mod tests {
     use std::fs;
 
+    use proptest::{collection::vec, prelude::*};
     use serde_json::json;
 
     use super::*;
@@ -418,6 +461,79 @@ mod tests {
         assert_eq!(parse(".eddierc", "{\"a\": 1}").expect("JSON").to_value(), json!({"a": 1}));
         assert_eq!(parse(".eddierc", "a: 1").expect("YAML").to_value(), json!({"a": 1}));
         assert_eq!(parse("x.yaml", "").expect("is empty").to_value(), json!({}));
+    }
+
+    /// Data as JSON holds it, three levels deep.
+    fn data() -> impl Strategy<Value = Value> {
+        let plain = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_filter("is a number", |number| number.is_finite()).prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        plain.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                vec(inner.clone(), 0..4).prop_map(Value::from),
+                vec((any::<String>(), inner), 0..4)
+                    .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// What JSON with comments is made of, in any order.
+    fn soup() -> impl Strategy<Value = String> {
+        const PARTS: [&str; 24] = [
+            "{",
+            "}",
+            "[",
+            "]",
+            ":",
+            ",",
+            "\"a\"",
+            "\"b\"",
+            "\"\\u00e9\"",
+            "\"",
+            "1",
+            "-0.5e3",
+            "01",
+            "true",
+            "null",
+            "nul",
+            " ",
+            "\n",
+            "// x\n",
+            "/* y */",
+            "/*",
+            "\\",
+            "é",
+            "\u{feff}",
+        ];
+        vec(prop::sample::select(&PARTS[..]), 0..40).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_json_is_read_as_json_is(value in vec((any::<String>(), data()), 0..4)) {
+            let value = Value::Object(value.into_iter().collect());
+            for text in [value.to_string(), format!("{value:#}")] {
+                let read = parse("x.jsonc", &text).map(|node| node.to_value());
+                prop_assert_eq!(read, Ok(value.clone()), "{}", text);
+            }
+        }
+
+        #[test]
+        fn no_text_is_read_in_a_way_that_json_contradicts(text in prop_oneof![any::<String>(), soup()]) {
+            let ours = parse("x.json", &text).map(|node| node.to_value());
+            if let (Ok(ours), Ok(json)) = (&ours, serde_json::from_str::<Value>(&text)) {
+                // A file that holds nothing sets nothing.
+                let json = if json.is_null() { json!({}) } else { json };
+                prop_assert_eq!(ours, &json, "{}", text);
+            }
+            if let Err(problems) = ours {
+                prop_assert!(problems.iter().all(|(_, place)| place.is_some()), "{:?}", problems);
+            }
+        }
     }
 
     #[test]

@@ -30,7 +30,9 @@ use serde_json::Value;
 
 pub use amount::grouped;
 pub use files::{CONFIG_VARIABLE, SettingsFile, SettingsSources, UserConfig};
-pub use formats::{read_config, snake_case};
+#[cfg(feature = "watch")]
+pub(crate) use formats::file_names;
+pub use formats::{place_in_config, read_config, snake_case};
 pub use kind::Kind;
 pub use layers::unknown;
 pub use origin::Origin;

@@ -15,7 +15,7 @@ use std::{
 };
 
 use self::{arms::Arms, noted::Noted};
-use crate::{Code, Error, PACKS, Result, SETTINGS_FILE, StateDir, source::builtin};
+use crate::{Code, Error, PACKS, Result, StateDir, settings, source::builtin};
 
 /// A burst is over when nothing happened for this long …
 const QUIET: Duration = Duration::from_millis(50);
@@ -100,11 +100,12 @@ impl Change {
 }
 
 /// The places of the workspace at `root` whose changes a catalog notices: prompts, words, agents, packs, the directories
-/// `paths` of the settings, built-ins, the settings, and what `state` remembers about the workspace.
+/// `paths` of the settings, built-ins, the settings under each of their names, and what `state` remembers about the workspace.
 #[must_use]
 pub fn places(root: &Path, paths: &[String], state: Option<&StateDir>) -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = ["user_data/shared", PACKS, builtin::PREFIX, SETTINGS_FILE]
-        .iter()
+    let mut places: Vec<PathBuf> = ["user_data/shared", PACKS, builtin::PREFIX]
+        .into_iter()
+        .chain(settings::file_names())
         .map(|path| root.join(path))
         .collect();
     places.extend(paths.iter().map(|path| root.join(path)));
