@@ -1,7 +1,8 @@
 //! Sends requests, and sends them again where that may help.
 
 use std::{
-    sync::OnceLock,
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -12,6 +13,7 @@ use reqwest::{
     header::{CONTENT_TYPE, RETRY_AFTER},
     redirect::Policy,
 };
+use tokio::runtime::{Handle, Id};
 
 use crate::{
     Choice, ProviderFailure, ProviderRequest,
@@ -24,29 +26,38 @@ const MOST_OF_AN_ERROR: usize = 64 << 10;
 /// Time that a connection is kept for the next call: many servers end theirs after a minute.
 const KEPT: Duration = Duration::from_secs(30);
 
-/// Who sends requests. One client for all calls, so that connections are used again; made with the first call.
+/// Runtimes whose clients are kept.
+const MOST_RUNTIMES: usize = 64;
+
+/// Who sends requests. Connections are used again, by whoever calls on the same runtime: they live and end with it.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    direct: OnceLock<Client>,
-    usual: OnceLock<Client>,
+    /// A client for each runtime, and for what is on this machine; made with the first call.
+    clients: Mutex<HashMap<(Id, bool), Client>>,
     pub(crate) connect_timeout: Duration,
     pub(crate) retries: Retries,
 }
 
 impl Sender {
     pub(crate) fn new(connect_timeout: Duration, retries: Retries) -> Self {
-        Self { direct: OnceLock::new(), usual: OnceLock::new(), connect_timeout, retries }
+        Self { clients: Mutex::default(), connect_timeout, retries }
     }
 
     /// The client for a model: what is on this machine is reached without a proxy.
-    fn client(&self, choice: &Choice) -> Result<&Client> {
-        let here = choice.endpoint.is_here();
-        let place = if here { &self.direct } else { &self.usual };
-        if let Some(client) = place.get() {
-            return Ok(client);
+    fn client(&self, choice: &Choice) -> Result<Client> {
+        let key = (Handle::current().id(), choice.endpoint.is_here);
+        // Held while a client is made, which waits for nobody.
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&key) {
+            return Ok(client.clone());
         }
-        let made = client(self.connect_timeout, here)?;
-        Ok(place.get_or_init(|| made))
+        if clients.len() >= MOST_RUNTIMES {
+            // Most of those runtimes are gone.
+            clients.clear();
+        }
+        let made = client(self.connect_timeout, key.1)?;
+        clients.insert(key, made.clone());
+        Ok(made)
     }
 
     /// The answer to a request as soon as it begins, and has a status of success.

@@ -80,6 +80,8 @@ pub(crate) struct Endpoint {
     pub(crate) key_variables: Vec<String>,
     /// Whether it answers nobody without a key.
     pub(crate) needs_key: bool,
+    /// Whether it is on this machine.
+    pub(crate) is_here: bool,
     /// The headers of every request, or why there can be none.
     headers: Result<HeaderMap>,
 }
@@ -110,10 +112,12 @@ impl Endpoint {
         };
         let key = key_variables.iter().find_map(|variable| Secret::read(variable, env));
         let needs_key = reach.key_env.is_some() || (usual && provider != Provider::Ollama);
+        let base = address(&base, &setting_of_base)?;
         let mut endpoint = Self {
             name: name.to_owned(),
             provider,
-            base: address(&base, &setting_of_base)?,
+            is_here: is_here(&base),
+            base,
             key,
             key_variables,
             needs_key,
@@ -182,17 +186,17 @@ impl Endpoint {
         url
     }
 
-    /// Whether it is on this machine.
-    pub(crate) fn is_here(&self) -> bool {
-        let host = self.base.host_str().unwrap_or_default();
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-    }
-
     /// Whether it is OpenAI itself.
     pub(crate) fn is_openai(&self) -> bool {
         self.base.host_str() == Some("api.openai.com")
     }
+}
+
+/// Whether an address is on this machine.
+fn is_here(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// The language called `name`.

@@ -1,6 +1,13 @@
 //! Connections: taken as far as there is room for them, and brought to an end without losing a request.
 
-use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    net::{self, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use hyper::{
     Request,
@@ -14,15 +21,16 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
 };
 
-use crate::{body::Body, routes::Router, state::App};
+use crate::{body::Body, lanes::Lanes, routes::Router, state::App};
 
 /// How long to wait before trying again when the system has no more sockets.
 const NO_SOCKETS: Duration = Duration::from_millis(50);
 
-/// Answers connections until `stop` is done, and then those that are left.
+/// Answers connections on `lanes` until `stop` is done, and then those that are left.
 pub(crate) async fn serve(
     app: &Arc<App>,
     listener: TcpListener,
+    lanes: Lanes,
     router: Router,
     stop: impl Future<Output = ()>,
 ) {
@@ -30,12 +38,14 @@ pub(crate) async fn serve(
     let (end, ending) = watch::channel(false);
     // Whoever holds the sender is still at work.
     let (working, mut finished) = mpsc::channel::<()>(1);
-    let connections = Connections { app: Arc::clone(app), router: Arc::new(router), ending, working };
+    let connections =
+        Connections { app: Arc::clone(app), router: Arc::new(router), ending, _working: working };
+    let connections = Arc::new(connections);
     let take = async {
         loop {
             let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
             match listener.accept().await {
-                Ok((stream, peer)) => connections.answer(stream, peer, Some(permit)),
+                Ok((stream, peer)) => answer(&lanes, &connections, stream.into_std(), peer, Some(permit)),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken");
                     tokio::time::sleep(NO_SOCKETS).await;
@@ -55,7 +65,7 @@ pub(crate) async fn serve(
         () = stopped => {}
     }
     for (stream, peer) in last_ones(listener) {
-        connections.answer(stream, peer, None);
+        answer(&lanes, &connections, Ok(stream), peer, None);
     }
     drop(connections);
     let _ = end.send(true);
@@ -66,13 +76,12 @@ pub(crate) async fn serve(
 
 /// Closes the door, and gives those who are through it and were not seen yet: they have sent their request already,
 /// and closing alone would reset them.
-fn last_ones(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
+fn last_ones(listener: TcpListener) -> Vec<(net::TcpStream, SocketAddr)> {
     shut(&listener);
     let Ok(listener) = listener.into_std() else { return Vec::new() };
     let mut last = Vec::new();
     while let Ok((stream, peer)) = listener.accept() {
-        let stream = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
-        last.extend(stream.map(|stream| (stream, peer)));
+        last.extend(stream.set_nonblocking(true).map(|()| (stream, peer)));
     }
     last
 }
@@ -98,12 +107,34 @@ struct Connections {
     app: Arc<App>,
     router: Arc<Router>,
     ending: watch::Receiver<bool>,
-    working: mpsc::Sender<()>,
+    /// Held for as long as somebody is at work.
+    _working: mpsc::Sender<()>,
+}
+
+/// Answers the requests of a connection on one of the lanes.
+fn answer(
+    lanes: &Lanes,
+    connections: &Arc<Connections>,
+    stream: io::Result<net::TcpStream>,
+    peer: SocketAddr,
+    permit: Option<OwnedSemaphorePermit>,
+) {
+    let connections = Arc::clone(connections);
+    lanes.run(move |place| match stream.and_then(TcpStream::from_std) {
+        Ok(stream) => {
+            let answered = connections.answer(stream, peer);
+            tokio::spawn(async move {
+                answered.await;
+                drop((permit, place, connections));
+            });
+        }
+        Err(error) => tracing::warn!(%error, "a connection could not be taken"),
+    });
 }
 
 impl Connections {
-    /// Answers the requests of a connection on a task of its own.
-    fn answer(&self, stream: TcpStream, peer: SocketAddr, permit: Option<OwnedSemaphorePermit>) {
+    /// Answers the requests of a connection.
+    fn answer(&self, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = ()> + 'static {
         // Answers are written whole: nothing is gained by waiting for more.
         let _ = stream.set_nodelay(true);
         let (asked, has_asked) = watch::channel(false);
@@ -118,13 +149,12 @@ impl Connections {
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(self.app.settings.header_timeout);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
-        let (ending, working, linger) = (self.ending.clone(), self.working.clone(), self.app.settings.linger);
-        tokio::spawn(async move {
+        let (ending, linger) = (self.ending.clone(), self.app.settings.linger);
+        async move {
             if let Err(error) = until_end(connection, ending, has_asked, linger).await {
                 tracing::debug!(%error, "a connection ended early");
             }
-            drop((permit, working));
-        });
+        }
     }
 }
 

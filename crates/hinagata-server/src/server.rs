@@ -16,6 +16,7 @@ use crate::{
     access::{Access, new_secret},
     audit::Audit,
     events::Events,
+    lanes::Lanes,
     listen,
     routes::Router,
     settings::{AuditPlace, ServerSettings},
@@ -45,6 +46,7 @@ pub struct ServerOptions {
 pub struct Server {
     app: Arc<App>,
     listener: TcpListener,
+    lanes: Lanes,
     token: String,
     token_file: Option<PathBuf>,
     /// Tells of changed files for as long as it lives.
@@ -63,6 +65,11 @@ impl Server {
         let settings = ServerSettings::read(&hinagata)?;
         let listener = bind(settings.listen).await?;
         let address = listener.local_addr().map_err(|error| unbound(settings.listen, &error))?;
+        let lanes = Lanes::start(settings.threads).map_err(|error| {
+            Error::new(Code::Store, format!("no threads can be started to answer: {error}"))
+                .with("reason", "threads")
+                .with_hint("lower the setting `server.threads`")
+        })?;
         let token = new_secret()?;
         let audit = open_audit(&settings.audit, state.as_ref())?;
         let mut warnings = Vec::new();
@@ -94,7 +101,7 @@ impl Server {
         let app = Arc::new(App::new(
             engine, llm, trusted, settings, hinagata, state, access, audit, events, address,
         ));
-        Ok(Self { app, listener, token, token_file, _watcher: watcher, warnings })
+        Ok(Self { app, listener, lanes, token, token_file, _watcher: watcher, warnings })
     }
 
     /// Where it listens.
@@ -132,7 +139,7 @@ impl Server {
                 app.metrics.tidy();
             }
         });
-        listen::serve(&self.app, self.listener, router, stop).await;
+        listen::serve(&self.app, self.listener, self.lanes, router, stop).await;
         tidy.abort();
         if let Some(file) = &self.token_file {
             let _ = std::fs::remove_file(file);

@@ -21,6 +21,8 @@ pub struct ServerSettings {
     pub workspaces: Vec<PathBuf>,
     /// Largest body of a request.
     pub max_body: usize,
+    /// Threads that answer.
+    pub threads: usize,
     /// Connections at the same time.
     pub max_connections: usize,
     /// Requests at the same time.
@@ -39,6 +41,13 @@ pub struct ServerSettings {
     pub audit: AuditPlace,
     /// Who may do what.
     pub keys: Vec<Key>,
+}
+
+/// More threads than this help nobody.
+const MOST_THREADS: usize = 256;
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Where the audit log is kept.
@@ -74,6 +83,10 @@ impl ServerSettings {
             hosts: settings.texts("server.hosts"),
             workspaces: settings.texts("server.workspaces").into_iter().map(PathBuf::from).collect(),
             max_body: count("server.max_body"),
+            threads: settings
+                .count("server.threads")
+                .map_or_else(cores, |count| usize::try_from(count).unwrap_or(usize::MAX))
+                .clamp(1, MOST_THREADS),
             max_connections: count("server.max_connections").clamp(1, 1 << 20),
             max_requests: count("server.max_requests").clamp(1, 1 << 20),
             rate: settings.count("server.rate").and_then(|rate| u32::try_from(rate).ok()),

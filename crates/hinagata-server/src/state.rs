@@ -1,17 +1,15 @@
 //! What all requests share.
 
 use std::{
-    collections::HashSet,
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use arc_swap::ArcSwap;
 use hinagata::{
     Catalog, Code, Context, Engine, Error, Rendered, Request, Result, StateDir, definition::UndefinedMode,
 };
@@ -26,15 +24,10 @@ use crate::{
     events::Events,
     metrics::Metrics,
     origin::Known,
+    pace::Paces,
     rates::Rates,
     settings::ServerSettings,
 };
-
-/// A render that takes longer runs beside the requests from then on, not among them.
-const QUICK: Duration = Duration::from_millis(1);
-
-/// Prompts that are remembered as slow.
-const REMEMBERED: usize = 4_096;
 
 /// What all requests share.
 pub(crate) struct App {
@@ -58,7 +51,7 @@ pub(crate) struct App {
     pub(crate) changing: Mutex<()>,
     rates: Rates,
     stopping: AtomicBool,
-    slow: ArcSwap<HashSet<Box<str>>>,
+    paces: Paces,
 }
 
 /// What a request says about how to render, besides its variables.
@@ -114,7 +107,7 @@ impl App {
             started: Instant::now(),
             changing: Mutex::new(()),
             stopping: AtomicBool::new(false),
-            slow: ArcSwap::default(),
+            paces: Paces::default(),
             engine,
             llm,
             trusted,
@@ -148,18 +141,16 @@ impl App {
         self.rates.check(caller, self.access.rate_of(caller), address)
     }
 
-    /// Renders. Quick prompts run on the thread that serves the request; one that was slow runs on another, so that
-    /// others are answered meanwhile, and stops when nobody waits for it any more.
+    /// Renders. Quick prompts run on the thread that serves the request; others run on one of their own, so that others
+    /// are answered meanwhile, and stop when nobody waits for them any more.
     pub(crate) async fn render(self: &Arc<Self>, job: Job) -> Result<Rendered> {
-        if self.slow.load().contains(job.prompt.as_str()) {
+        if !self.paces.is_quick(&job.prompt) {
             return self.render_beside(job).await;
         }
         let started = Instant::now();
         let rendered = self.engine.render(&job.request(None)).await;
         // Waiting for hooks and tools counts too, which errs on the safe side.
-        if started.elapsed() > QUICK {
-            self.remember_slow(&job.prompt);
-        }
+        self.paces.ran_among(&job.prompt, started.elapsed());
         rendered
     }
 
@@ -170,34 +161,15 @@ impl App {
         let work = move || {
             let started = Instant::now();
             let rendered = app.engine.render_blocking(&job.request(Some(cancel)));
-            // It was the first time that was slow, when the prompt was made ready.
-            if started.elapsed() <= QUICK {
-                app.forget_slow(&job.prompt);
+            // What is not there, or does not work, tells nothing.
+            if rendered.is_ok() {
+                app.paces.ran_beside(&job.prompt, started.elapsed());
             }
             rendered
         };
         let rendered = tokio::task::spawn_blocking(work).await;
         drop(guard);
         rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render did not end well")))
-    }
-
-    fn remember_slow(&self, prompt: &str) {
-        self.slow.rcu(|slow| {
-            let mut slow = HashSet::clone(slow);
-            if slow.len() >= REMEMBERED {
-                slow.clear();
-            }
-            slow.insert(prompt.into());
-            slow
-        });
-    }
-
-    fn forget_slow(&self, prompt: &str) {
-        self.slow.rcu(|slow| {
-            let mut slow = HashSet::clone(slow);
-            slow.remove(prompt);
-            slow
-        });
     }
 
     /// Renders and tells why the result looks as it does.

@@ -240,6 +240,7 @@ pub static SETTINGS: &[Setting] = &[
     power("server.hosts", Kind::Texts, "", "more names that the daemon is called by"),
     power("server.workspaces", Kind::Texts, "", "directories outside of the workspace that `workspace_path` may name"),
     power("server.max_body", Kind::Bytes, "4MiB", "size of the body of a request"),
+    power("server.threads", SOME, "-", "threads that answer; - takes one for each core").optional(),
     power("server.max_connections", SOME, "1_024", "connections that are open at the same time"),
     power("server.max_requests", SOME, "256", "requests that are under way at the same time; more get 503"),
     power("server.rate", SOME, "-", "requests in a second of one key, or of one address without a key; - sets none")
