@@ -82,6 +82,8 @@ pub(crate) struct Endpoint {
     pub(crate) needs_key: bool,
     /// Whether it is on this machine.
     pub(crate) is_here: bool,
+    /// The address of every chat, where that is the same for all models.
+    chat: Option<Url>,
     /// The headers of every request, or why there can be none.
     headers: Result<HeaderMap>,
 }
@@ -117,6 +119,7 @@ impl Endpoint {
             name: name.to_owned(),
             provider,
             is_here: is_here(&base),
+            chat: (provider != Provider::Gemini).then(|| chat_url(provider, &base, "", false)),
             base,
             key,
             key_variables,
@@ -171,25 +174,33 @@ impl Endpoint {
 
     /// The address of a chat.
     pub(crate) fn url(&self, model: &str, stream: bool) -> Url {
-        let path = self.provider.path(model, stream);
-        let before = self.base.path().trim_end_matches('/');
-        // Some write the version as a part of the address, as others want it.
-        let path = match (self.provider, before.ends_with("/v1")) {
-            (Provider::Anthropic, true) => path.trim_start_matches("v1/"),
-            _ => &path,
-        };
-        let mut url = self.base.clone();
-        url.set_path(&format!("{before}/{path}"));
-        if self.provider == Provider::Gemini && stream {
-            url.query_pairs_mut().append_pair("alt", "sse");
+        match &self.chat {
+            Some(url) => url.clone(),
+            None => chat_url(self.provider, &self.base, model, stream),
         }
-        url
     }
 
     /// Whether it is OpenAI itself.
     pub(crate) fn is_openai(&self) -> bool {
         self.base.host_str() == Some("api.openai.com")
     }
+}
+
+/// The address of a chat with a provider that is reached at `base`.
+fn chat_url(provider: Provider, base: &Url, model: &str, stream: bool) -> Url {
+    let path = provider.path(model, stream);
+    let before = base.path().trim_end_matches('/');
+    // Some write the version as a part of the address, as others want it.
+    let path = match (provider, before.ends_with("/v1")) {
+        (Provider::Anthropic, true) => path.trim_start_matches("v1/"),
+        _ => &path,
+    };
+    let mut url = base.clone();
+    url.set_path(&format!("{before}/{path}"));
+    if provider == Provider::Gemini && stream {
+        url.query_pairs_mut().append_pair("alt", "sse");
+    }
+    url
 }
 
 /// Whether an address is on this machine.

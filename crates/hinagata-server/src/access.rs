@@ -59,7 +59,7 @@ impl fmt::Display for Scope {
 pub struct Key {
     /// Who has it.
     pub name: Arc<str>,
-    hash: String,
+    hash: Digest,
     scopes: Vec<Scope>,
     /// The ids of the prompts that it is for; all without.
     prompts: Option<GlobSet>,
@@ -110,8 +110,8 @@ impl Access {
     /// Who presents `secret`; `None` when nobody is known by it.
     pub(crate) fn who(&self, secret: Option<&str>) -> Option<Caller> {
         let Some(secret) = secret else { return Some(Caller::Nobody) };
-        let hash = Digest::of(secret.as_bytes()).to_string();
-        let same = |known: &str| hash.as_bytes().ct_eq(known.as_bytes());
+        let hash = Digest::of(secret.as_bytes());
+        let same = |known: &Digest| hash.as_bytes().ct_eq(known.as_bytes());
         // All are compared, whichever it is.
         let mut found = None;
         for (place, key) in self.keys.iter().enumerate() {
@@ -120,7 +120,7 @@ impl Access {
                 found = Some(Caller::Key(place));
             }
         }
-        if bool::from(same(&self.token.to_string())) {
+        if bool::from(same(&self.token)) {
             found = Some(Caller::Owner);
         }
         found
@@ -208,8 +208,8 @@ fn read_key(place: usize, key: &Value) -> Result<Key> {
     let Some(name) = text("name").filter(|name| !name.is_empty()) else {
         return Err(wrong(place, "it has no `name`"));
     };
-    let hash = text("hash").map(|hash| hash.strip_prefix("sha256:").unwrap_or(hash).to_lowercase());
-    let Some(hash) = hash.filter(|hash| hash.parse::<Digest>().is_ok()) else {
+    let hash = text("hash").map(|hash| hash.strip_prefix("sha256:").unwrap_or(hash));
+    let Some(hash) = hash.and_then(|hash| hash.parse().ok()) else {
         return Err(wrong(place, "its `hash` is no SHA-256"));
     };
     let rate = match fields.get("rate") {

@@ -10,11 +10,15 @@ use std::{
 
 use arc_swap::ArcSwap;
 
-/// A render that takes no longer may run among requests.
+/// A render that takes no longer may run among requests the next time.
 const QUICK: Duration = Duration::from_millis(1);
 
+/// One that takes longer than this among requests keeps others waiting. A thread that had to wait for its turn itself
+/// takes a few milliseconds, which says nothing about the prompt.
+const TOO_LONG: Duration = Duration::from_millis(20);
+
 /// How long a prompt that was slow among requests stays beside them.
-const AGAIN: Duration = Duration::from_secs(60);
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// Prompts that are remembered.
 const REMEMBERED: usize = 4_096;
@@ -38,7 +42,7 @@ impl Paces {
 
     /// `prompt` ran among requests and took this long.
     pub(crate) fn ran_among(&self, prompt: &str, time: Duration) {
-        if time > QUICK {
+        if time > TOO_LONG {
             self.remember(prompt, Pace::Slow(Instant::now() + AGAIN));
         }
     }
@@ -89,6 +93,8 @@ mod tests {
         let paces = Paces::default();
         paces.ran_beside("p", Duration::ZERO);
         paces.ran_among("p", SLOW);
+        assert!(paces.is_quick("p"), "the thread may have waited for its turn");
+        paces.ran_among("p", TOO_LONG * 2);
         assert!(!paces.is_quick("p"));
         paces.ran_beside("p", Duration::ZERO);
         assert!(!paces.is_quick("p"), "it may be quick with some variables and slow with others");
