@@ -22,6 +22,7 @@ mod request;
 mod scaffold;
 mod signals;
 mod stack;
+mod telemetry;
 mod terminal;
 mod variables;
 mod workspace;

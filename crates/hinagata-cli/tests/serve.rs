@@ -2,12 +2,16 @@
 #![cfg(unix)]
 
 use std::{
+    collections::HashMap,
     io::{BufRead as _, BufReader, Read as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc,
     time::Duration,
 };
+
+use fake_provider::FakeProvider;
+use serde_json::Value;
 
 /// Far longer than anything takes: only a test that fails waits for it.
 const LONG: Duration = Duration::from_secs(60);
@@ -24,6 +28,11 @@ struct Daemon {
 
 impl Daemon {
     fn start(prepare: impl FnOnce(&Path), arguments: &[&str]) -> Self {
+        Self::start_in(&[], prepare, arguments)
+    }
+
+    /// One that finds `variables` in its environment.
+    fn start_in(variables: &[(&str, &str)], prepare: impl FnOnce(&Path), arguments: &[&str]) -> Self {
         let place = tempfile::tempdir().expect("a directory");
         let root = place.path().join("root");
         std::fs::create_dir_all(&root).expect("a directory");
@@ -33,6 +42,7 @@ impl Daemon {
             .arg(&root)
             .args(arguments)
             .env_remove("OPENAI_API_KEY")
+            .envs(variables.iter().copied())
             .env("HINAGATA_STATE", place.path().join("state"))
             .env("XDG_CONFIG_HOME", place.path().join("config"))
             .stdout(Stdio::piped())
@@ -172,6 +182,84 @@ fn a_log_tells_no_values_and_no_keys() {
     for secret in ["private-value", "private-key", &token] {
         assert!(!log.contains(secret) && !metrics.contains(secret), "{secret}: {log}");
     }
+}
+
+/// The spans that a daemon with `settings` sends when it renders and chats for a caller that has a trace, by their names;
+/// and all that was sent, as text.
+fn spans(settings: &[&str]) -> (HashMap<String, Value>, String) {
+    let (collector, provider) = (FakeProvider::start(), FakeProvider::start());
+    let prompt = "---\nname: greeting\nversion: 1.2.3\ninputs:\n  who: string\n  word: {type: string, secret: true}\n---\n\
+                  Hello {{ who }}, {{ word }}";
+    let prepare = |root: &Path| {
+        std::fs::create_dir_all(root.join("prompts")).expect("a directory");
+        std::fs::write(root.join("prompts/greeting.prompt.md"), prompt).expect("is written");
+    };
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json".to_owned()),
+        ("OPENAI_BASE_URL", provider.base_url()),
+        ("OPENAI_API_KEY", "sk-private".to_owned()),
+    ];
+    let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let arguments = [&["--listen", "127.0.0.1:0"], settings].concat();
+    let daemon = Daemon::start_in(&environment, prepare, &arguments);
+    let body = r#"{"model": "gpt-5", "variables": {"who": "Ada", "word": "hunter2"}}"#;
+    let answer = daemon.shell(&format!(
+        "curl -s http://{}/api/chat/prompts/greeting -H 'traceparent: 00-{TRACE}-00f067aa0ba902b7-01' \
+         -H \"authorization: Bearer $TOKEN\" -d '{body}'",
+        daemon.address
+    ));
+    assert!(answer.contains("choices"), "{answer}");
+    daemon.end("-TERM");
+    let received = collector.received();
+    let sent: Vec<Value> = received
+        .iter()
+        .filter(|request| request.path == "/v1/traces")
+        .flat_map(|request| request.body["resourceSpans"].as_array().cloned().unwrap_or_default())
+        .flat_map(|resource| resource["scopeSpans"].as_array().cloned().unwrap_or_default())
+        .flat_map(|scope| scope["spans"].as_array().cloned().unwrap_or_default())
+        .collect();
+    let named = |span: Value| (span["name"].as_str().unwrap_or_default().to_owned(), span);
+    (sent.into_iter().map(named).collect(), format!("{received:?}"))
+}
+
+/// The trace of the caller.
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+/// The attribute `name` of a span.
+fn attribute<'s>(span: &'s Value, name: &str) -> &'s Value {
+    let all = span["attributes"].as_array().expect("has attributes");
+    let found = all.iter().find(|attribute| attribute["key"] == name).map(|attribute| &attribute["value"]);
+    let value = found.and_then(Value::as_object).and_then(|value| value.values().next());
+    value.unwrap_or_else(|| panic!("there is no {name} in {span}"))
+}
+
+#[test]
+fn spans_go_to_the_collector_that_the_environment_names() {
+    let (spans, text) = spans(&[]);
+    let route = "POST /api/chat/prompts/{id}";
+    for name in [route, "render", "chat gpt-5"] {
+        assert_eq!(spans[name]["traceId"], TRACE, "{name} is in the trace of the caller");
+    }
+    assert_eq!(spans[route]["parentSpanId"], "00f067aa0ba902b7");
+    assert_eq!(spans["render"]["parentSpanId"], spans[route]["spanId"]);
+    for name in [route, "render"] {
+        assert_eq!(attribute(&spans[name], "gen_ai.prompt.name"), "greeting");
+        assert_eq!(attribute(&spans[name], "gen_ai.prompt.version"), "1.2.3");
+    }
+    assert_eq!(attribute(&spans[route], "http.route"), "/api/chat/prompts/{id}");
+    assert_eq!(attribute(&spans["chat gpt-5"], "gen_ai.provider.name"), "openai");
+    for value in ["Ada", "hunter2", "sk-private"] {
+        assert!(!text.contains(value), "{value}: {text}");
+    }
+}
+
+#[test]
+fn spans_hold_values_that_are_asked_for_but_never_secret_ones() {
+    let (spans, text) = spans(&["--set", "server.trace_values=true"]);
+    let variables = attribute(&spans["render"], "hinagata.variables").as_str().expect("is text");
+    assert!(variables.contains("Ada") && variables.contains("•••"), "{variables}");
+    assert!(!text.contains("hunter2") && !text.contains("sk-private"), "{text}");
 }
 
 #[test]

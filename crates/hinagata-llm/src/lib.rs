@@ -38,6 +38,7 @@ mod provider;
 mod request;
 mod retry;
 mod secret;
+mod span;
 mod stream;
 
 pub use answer::Answer;
@@ -46,4 +47,5 @@ pub use llm::Llm;
 pub use models::{Choice, ModelInfo, Models, ProviderInfo};
 pub use provider::Provider;
 pub use request::ProviderRequest;
+pub use span::SPANS;
 pub use stream::{AnswerStream, Piece, PieceStream, TextStream};

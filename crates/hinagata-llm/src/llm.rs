@@ -13,6 +13,7 @@ use hinagata::{
 use hinagata_http::LazyRuntime;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use crate::{
     Answer, AnswerStream, Choice, Models, ProviderRequest,
@@ -20,6 +21,7 @@ use crate::{
     models::Registry,
     request,
     retry::Retries,
+    span,
 };
 
 /// The models of the settings, and the way to them. Cheap to clone.
@@ -114,10 +116,14 @@ impl Llm {
     /// # Errors
     /// Code `model`; see [`crate::ProviderFailure`] for what the provider said.
     pub async fn chat(&self, request: ProviderRequest) -> Result<Answer> {
-        let started = Instant::now();
-        let answer = timeout(self.0.timeout, self.answer(&request)).await;
+        let (started, span) = (Instant::now(), span::of_call(&request.choice));
+        let answer = timeout(self.0.timeout, self.answer(&request)).instrument(span.clone()).await;
         let answer = answer.unwrap_or_else(|_| Err(too_slow(&request.choice, self.0.timeout)));
         note(&request.choice, started, &answer);
+        span::failed(&span, &answer);
+        if let Ok(answer) = &answer {
+            span::answered(&span, answer);
+        }
         answer
     }
 
@@ -133,10 +139,12 @@ impl Llm {
     /// # Errors
     /// As [`Llm::chat`]; once it has begun, errors come as its last piece.
     pub async fn stream(&self, request: ProviderRequest) -> Result<AnswerStream> {
-        let started = Instant::now();
-        let response = timeout(self.0.timeout, self.0.sender.send(&request, true)).await;
+        let (started, span) = (Instant::now(), span::of_call(&request.choice));
+        let response =
+            timeout(self.0.timeout, self.0.sender.send(&request, true)).instrument(span.clone()).await;
         let response = response.unwrap_or_else(|_| Err(too_slow(&request.choice, self.0.timeout)));
         note(&request.choice, started, &response);
+        span::failed(&span, &response);
         Ok(AnswerStream::new(request.choice, response?, self.0.timeout, self.0.max_answer))
     }
 }

@@ -17,6 +17,7 @@ use hyper::{
     http::request::Parts,
 };
 use serde_json::{Map, Value};
+use tracing::Instrument as _;
 
 use crate::{
     access::{Caller, Scope},
@@ -26,6 +27,7 @@ use crate::{
     metrics::Metrics,
     problem::Problem,
     routes::{Dialect, Route, Time},
+    spans,
     state::App,
 };
 
@@ -142,8 +144,12 @@ pub(crate) async fn pass(
     let started = Instant::now();
     let wants_problem = wants_problem(&parts.headers);
     let origin = app.known.allowed_origin(&parts.headers).cloned();
+    let span = spans::of_request(route, &parts.headers, app.tie_span.as_ref());
     let call = Call { caller: Caller::Nobody, params, parts, body: Some(body), app: Arc::clone(&app) };
-    let (answer, written) = admit(call, route, peer).await;
+    let (answer, written) = match span.is_disabled() {
+        true => admit(call, route, peer).await,
+        false => admit(call, route, peer).instrument(span.clone()).await,
+    };
     let mut response = match answer {
         Ok(response) => response,
         Err(problem) if route.dialect.is_old(wants_problem) => problem.old_response(),
@@ -151,6 +157,7 @@ pub(crate) async fn pass(
     };
     finish(&app, &mut response, origin);
     let (status, time) = (response.status().as_u16(), started.elapsed());
+    spans::answered(&span, status);
     app.metrics.answered(number, status, time);
     if status >= 500 {
         tracing::warn!(method = route.method, route = route.path, status, ?time, "answered");

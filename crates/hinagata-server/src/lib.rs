@@ -24,13 +24,16 @@ mod rates;
 mod routes;
 mod server;
 mod settings;
+mod spans;
 mod state;
 
 pub use access::{Key, Scope, new_secret};
 pub use docs::example;
+pub use hyper::HeaderMap;
 pub use problem::Problem;
 pub use server::{Server, ServerOptions};
 pub use settings::{AuditPlace, ServerSettings};
+pub use spans::TieSpan;
 
 /// The OpenAPI document of the daemon.
 #[must_use]

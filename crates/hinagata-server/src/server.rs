@@ -20,6 +20,7 @@ use crate::{
     listen,
     routes::Router,
     settings::{AuditPlace, ServerSettings},
+    spans::TieSpan,
     state::App,
 };
 
@@ -40,6 +41,8 @@ pub struct ServerOptions {
     pub settings: Settings,
     /// Where the user's decisions are remembered.
     pub state: Option<StateDir>,
+    /// Ties spans to the traces that callers name, where spans are collected.
+    pub tie_span: Option<TieSpan>,
 }
 
 /// A daemon that listens.
@@ -61,7 +64,7 @@ impl Server {
     /// Code `definition` for settings that cannot be used, code `store` when the address or the audit log cannot be
     /// had.
     pub async fn open(options: ServerOptions) -> Result<Self> {
-        let ServerOptions { engine, llm, trusted, store, settings: hinagata, state } = options;
+        let ServerOptions { engine, llm, trusted, store, settings: hinagata, state, tie_span } = options;
         let settings = ServerSettings::read(&hinagata)?;
         let listener = bind(settings.listen).await?;
         let address = listener.local_addr().map_err(|error| unbound(settings.listen, &error))?;
@@ -99,7 +102,7 @@ impl Server {
         }
         let access = Access::new(settings.keys.clone(), &token);
         let app = Arc::new(App::new(
-            engine, llm, trusted, settings, hinagata, state, access, audit, events, address,
+            engine, llm, trusted, settings, hinagata, state, access, audit, events, tie_span, address,
         ));
         Ok(Self { app, listener, lanes, token, token_file, _watcher: watcher, warnings })
     }

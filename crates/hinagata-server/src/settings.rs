@@ -37,6 +37,8 @@ pub struct ServerSettings {
     pub stop_timeout: Duration,
     /// Time for which a stopping daemon still takes requests.
     pub linger: Duration,
+    /// Whether spans hold the values of variables.
+    pub trace_values: bool,
     /// Where the audit log is kept.
     pub audit: AuditPlace,
     /// Who may do what.
@@ -79,6 +81,7 @@ impl ServerSettings {
         Ok(Self {
             listen: listen(settings.text("server.listen").unwrap_or_default())?,
             open: settings.is_on("server.open"),
+            trace_values: settings.is_on("server.trace_values"),
             origins: settings.texts("server.origins"),
             hosts: settings.texts("server.hosts"),
             workspaces: settings.texts("server.workspaces").into_iter().map(PathBuf::from).collect(),

@@ -17,6 +17,7 @@ use hinagata_llm::Llm;
 use hinagata_value::Cancel;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
+use tracing::Instrument as _;
 
 use crate::{
     access::{Access, Caller},
@@ -27,6 +28,7 @@ use crate::{
     pace::Paces,
     rates::Rates,
     settings::ServerSettings,
+    spans::{self, TieSpan},
 };
 
 /// What all requests share.
@@ -45,6 +47,7 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     /// Requests that may be under way.
     pub(crate) busy: Semaphore,
+    pub(crate) tie_span: Option<TieSpan>,
     pub(crate) address: SocketAddr,
     pub(crate) started: Instant,
     /// Held while packs or choices are changed: one change sees the one before.
@@ -97,6 +100,7 @@ impl App {
         access: Access,
         audit: Audit,
         events: Events,
+        tie_span: Option<TieSpan>,
         address: SocketAddr,
     ) -> Self {
         Self {
@@ -117,6 +121,7 @@ impl App {
             access,
             events,
             audit,
+            tie_span,
             address,
         }
     }
@@ -144,6 +149,21 @@ impl App {
     /// Renders. Quick prompts run on the thread that serves the request; others run on one of their own, so that others
     /// are answered meanwhile, and stop when nobody waits for them any more.
     pub(crate) async fn render(self: &Arc<Self>, job: Job) -> Result<Rendered> {
+        let span = spans::of_render();
+        if span.is_disabled() {
+            return self.render_unseen(job).await;
+        }
+        let rendered = match self.settings.trace_values {
+            true => self.explain(job).instrument(span.clone()).await,
+            false => self.render_unseen(job).instrument(span.clone()).await,
+        };
+        if let Ok(rendered) = &rendered {
+            spans::rendered(&span, rendered);
+        }
+        rendered
+    }
+
+    async fn render_unseen(self: &Arc<Self>, job: Job) -> Result<Rendered> {
         if !self.paces.is_quick(&job.prompt) {
             return self.render_beside(job).await;
         }

@@ -5,14 +5,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hinagata_server::{Server, ServerOptions, example, old_config};
+use hinagata_server::{Server, ServerOptions, TieSpan, example, old_config};
 use serde_json::json;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use crate::{
     failure::Failure,
     output::{self, Format},
     signals::signals,
+    telemetry::Telemetry,
     workspace::{Globals, Workspace},
 };
 
@@ -50,17 +51,18 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let mut settings = old.settings;
     settings.extend(arguments.listen.as_ref().map(|address| format!("server.listen={address}")));
     let workspace = Workspace::open_resident(&globals.below_settings(settings), old.environment)?;
-    start_log(&workspace)?;
+    let telemetry = Telemetry::start()?;
+    start_log(&workspace, telemetry.as_ref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
     let runtime =
         runtime.map_err(|error| Failure::failed(format!("no threads could be started: {error}")))?;
-    let served = runtime.block_on(serve(&workspace, globals));
+    let served = runtime.block_on(serve(&workspace, globals, telemetry.is_some().then(Telemetry::tie)));
     // Renders that nobody waits for any more are not waited for here either.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
+async fn serve(workspace: &Workspace, globals: &Globals, tie_span: Option<TieSpan>) -> Result<(), Failure> {
     let server = Server::open(ServerOptions {
         engine: workspace.resident_engine()?,
         llm: workspace.llm()?,
@@ -68,6 +70,7 @@ async fn serve(workspace: &Workspace, globals: &Globals) -> Result<(), Failure> 
         store: workspace.store(),
         settings: workspace.settings.clone(),
         state: workspace.state.clone(),
+        tie_span,
     })
     .await?;
     for warning in server.warnings() {
@@ -104,19 +107,22 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Logs go to standard error, as much of them as the settings say.
-fn start_log(workspace: &Workspace) -> Result<(), Failure> {
+/// Logs go to standard error, as much of them as the settings say; spans to who collects them.
+fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) -> Result<(), Failure> {
     let wanted = workspace.settings.text("server.log").unwrap_or("info");
     let filter = EnvFilter::builder().parse(wanted).map_err(|error| {
         Failure::usage(format!("`{wanted}`, the setting server.log, is no filter: {error}"))
             .advise("one of error, warn, info, debug, trace")
     })?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
-    // A second start in one process keeps the first log.
-    let _ = match workspace.settings.text("server.log_format") {
-        Some("json") => builder.json().try_init(),
-        _ => builder.with_ansi(anstream::stderr().is_terminal()).with_target(false).try_init(),
+    let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let log = match workspace.settings.text("server.log_format") {
+        Some("json") => log.json().boxed(),
+        _ => log.with_ansi(anstream::stderr().is_terminal()).with_target(false).boxed(),
     };
+    let layers =
+        tracing_subscriber::registry().with(telemetry.map(Telemetry::layer)).with(log.with_filter(filter));
+    // A second start in one process keeps the first log.
+    let _ = layers.try_init();
     Ok(())
 }
 

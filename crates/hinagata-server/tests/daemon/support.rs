@@ -153,6 +153,7 @@ impl Setup {
             store: self.store,
             settings,
             state: Some(state),
+            tie_span: None,
         };
         let server = Server::open(options).await.expect("the daemon opens");
         let url = format!("http://{}", server.address());

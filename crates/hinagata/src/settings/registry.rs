@@ -253,6 +253,12 @@ pub static SETTINGS: &[Setting] = &[
     power("server.log", Kind::Text, "info", "what is logged: error, warn, info, debug, trace, or a filter by module")
         .variable("HINAGATA_LOG"),
     power("server.log_format", Kind::Word(&["text", "json"]), "text", "how it is logged"),
+    power(
+        "server.trace_values",
+        Kind::Flag,
+        "false",
+        "whether spans hold the values of variables; secret ones never",
+    ),
     power("keys", Kind::Any, "-", "keys of the daemon, each with hash, name and scopes").optional(),
     setting_of("context.*", Kind::Any, "", "what is packed for a model, as include, max_bytes and resources").merging(),
     setting_of("agents.*", Kind::Any, "", "agents, as manager and subagents").merging(),

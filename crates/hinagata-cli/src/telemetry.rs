@@ -1,0 +1,116 @@
+//! Spans for a collector of OpenTelemetry, where the environment names one.
+
+use std::sync::Arc;
+
+use hinagata_llm::SPANS;
+use hinagata_server::TieSpan;
+use opentelemetry::{
+    propagation::{Extractor, TextMapPropagator as _},
+    trace::TracerProvider as _,
+};
+use opentelemetry_otlp::SpanExporter;
+use opentelemetry_sdk::{Resource, propagation::TraceContextPropagator, trace::SdkTracerProvider};
+use tracing::{Level, Subscriber};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
+
+use crate::failure::Failure;
+
+/// What spans are sent with. Its end waits until they are.
+pub(crate) struct Telemetry(SdkTracerProvider);
+
+impl Telemetry {
+    /// Starts to collect spans, if the environment names somebody who wants them.
+    ///
+    /// Not on a thread of a runtime: the sender waits for its answers on a thread of its own.
+    pub(crate) fn start() -> Result<Option<Self>, Failure> {
+        if !is_wanted(|name| std::env::var(name).ok()) {
+            return Ok(None);
+        }
+        // Whoever else uses TLS in this process has to agree on one provider; the first decides.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let exporter = SpanExporter::builder().with_http().build().map_err(|error| {
+            Failure::usage(format!("spans cannot be sent as the environment says: {error}"))
+                .advise("look at the variables whose names begin with OTEL_EXPORTER_OTLP_")
+        })?;
+        let mut resource = Resource::builder();
+        if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
+            resource = resource.with_service_name("hinagata");
+        }
+        let provider =
+            SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource.build());
+        Ok(Some(Self(provider.build())))
+    }
+
+    /// Takes the spans that are made for traces, and nothing of the log.
+    pub(crate) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>(&self) -> impl Layer<S> + use<S> {
+        tracing_opentelemetry::layer()
+            .with_tracer(self.0.tracer("hinagata"))
+            .with_location(false)
+            .with_threads(false)
+            .with_tracked_inactivity(false)
+            .with_level(false)
+            .with_target(false)
+            .with_filter(Targets::new().with_target(SPANS, Level::TRACE))
+    }
+
+    /// Lets the spans of requests stand in the traces of their callers.
+    pub(crate) fn tie() -> TieSpan {
+        let propagator = TraceContextPropagator::new();
+        Arc::new(move |span, headers| {
+            let parent = propagator.extract(&Headers(headers));
+            // A span that is not collected has no parent either.
+            let _ = span.set_parent(parent);
+        })
+    }
+}
+
+impl Drop for Telemetry {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.shutdown() {
+            tracing::warn!(%error, "the last spans were not sent");
+        }
+    }
+}
+
+/// Whether the environment names a collector and does not switch it off.
+fn is_wanted(env: impl Fn(&str) -> Option<String>) -> bool {
+    let is = |name: &str, value: &str| env(name).is_some_and(|set| set.trim().eq_ignore_ascii_case(value));
+    let has = |name: &str| env(name).is_some_and(|set| !set.trim().is_empty());
+    let named = has("OTEL_EXPORTER_OTLP_ENDPOINT") || has("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+    named && !is("OTEL_SDK_DISABLED", "true") && !is("OTEL_TRACES_EXPORTER", "none")
+}
+
+/// The headers of a request, as a trace is looked for in them.
+struct Headers<'h>(&'h hinagata_server::HeaderMap);
+
+impl Extractor for Headers<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(AsRef::<str>::as_ref).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_sent_where_the_environment_names_a_collector() {
+        let wanted = |set: &[(&str, &str)]| {
+            is_wanted(|asked| {
+                set.iter().find(|(name, _)| *name == asked).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let here = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318");
+        assert!(!wanted(&[]));
+        assert!(!wanted(&[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")]));
+        assert!(wanted(&[here]));
+        assert!(wanted(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:4318/v1/traces")]));
+        assert!(!wanted(&[here, ("OTEL_SDK_DISABLED", "True")]));
+        assert!(!wanted(&[here, ("OTEL_TRACES_EXPORTER", "none")]));
+    }
+}

@@ -1,0 +1,69 @@
+//! Spans of calls, for whoever collects traces, in the words that OpenTelemetry has for calls of models.
+
+use hinagata::Result;
+use serde_json::Value;
+use tracing::{
+    Span,
+    field::{Empty, display},
+};
+
+use crate::{Answer, Choice, Provider};
+
+/// The target of all spans that are made for traces. They are of the finest level, so that a log does not see them.
+pub const SPANS: &str = "hinagata_span";
+
+/// The span of a call. While nobody collects spans, it is none.
+pub(crate) fn of_call(choice: &Choice) -> Span {
+    let span = tracing::trace_span!(
+        target: SPANS,
+        "chat",
+        otel.name = Empty,
+        otel.kind = "client",
+        otel.status_code = Empty,
+        error.type = Empty,
+        gen_ai.operation.name = "chat",
+        gen_ai.provider.name = Empty,
+        gen_ai.request.model = choice.model(),
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+    );
+    if !span.is_disabled() {
+        span.record("otel.name", display(format_args!("chat {}", choice.model())));
+        span.record("gen_ai.provider.name", provider(choice));
+    }
+    span
+}
+
+/// A provider by the name that OpenTelemetry has for it, else by ours.
+fn provider(choice: &Choice) -> &str {
+    match (choice.language(), choice.provider()) {
+        (Provider::Gemini, "gemini") => "gcp.gemini",
+        (_, name) => name,
+    }
+}
+
+/// Writes down how a call failed.
+pub(crate) fn failed<T>(span: &Span, result: &Result<T>) {
+    if let Err(error) = result
+        && !span.is_disabled()
+    {
+        span.record("otel.status_code", "ERROR");
+        span.record("error.type", error.reason().unwrap_or(error.code().as_str()));
+    }
+}
+
+/// Writes down what an answer cost.
+pub(crate) fn answered(span: &Span, answer: &Answer) {
+    if span.is_disabled() {
+        return;
+    }
+    let Ok(completion) = answer.completion() else { return };
+    for (field, name) in [
+        ("gen_ai.usage.input_tokens", "/usage/prompt_tokens"),
+        ("gen_ai.usage.output_tokens", "/usage/completion_tokens"),
+    ] {
+        if let Some(count) = completion.pointer(name).and_then(Value::as_u64) {
+            span.record(field, count);
+        }
+    }
+}
