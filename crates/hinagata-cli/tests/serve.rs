@@ -191,8 +191,9 @@ fn spans(settings: &[&str]) -> (HashMap<String, Value>, String) {
     let prompt = "---\nname: greeting\nversion: 1.2.3\ninputs:\n  who: string\n  word: {type: string, secret: true}\n---\n\
                   Hello {{ who }}, {{ word }}";
     let prepare = |root: &Path| {
-        std::fs::create_dir_all(root.join("prompts")).expect("a directory");
-        std::fs::write(root.join("prompts/greeting.prompt.md"), prompt).expect("is written");
+        let directory = root.join("user_data/shared/prompts/greeting");
+        std::fs::create_dir_all(&directory).expect("a directory");
+        std::fs::write(directory.join("template.md"), prompt).expect("is written");
     };
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()),
