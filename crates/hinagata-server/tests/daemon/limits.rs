@@ -122,3 +122,24 @@ async fn overload_is_answered_at_once_and_what_is_under_way_completes() {
         tokio::task::yield_now().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_prompt_keeps_nobody_waiting_even_on_a_single_thread() {
+    let daemon = Setup::new()
+        .file(
+            "user_data/shared/prompts/slow/template.md",
+            "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}",
+        )
+        .set("server.threads=1")
+        .set("server.max_requests=1")
+        .set("limits.steps=1_000_000_000")
+        .start()
+        .await;
+    let slow = tokio::spawn(daemon.request("POST", "/api/render/prompts/slow").body("{}").send());
+    // Whoever is refused for it was answered while it was under way.
+    while daemon.get("/api/prompts").await.status != 503 {
+        assert!(!slow.is_finished(), "it took the only thread for itself");
+    }
+    assert!(!slow.is_finished());
+    slow.abort();
+}
