@@ -20,16 +20,25 @@ pub(crate) struct Installer {
 impl Installer {
     /// A Python with the packages of `peers/requirements.txt`: Jinja2, and the Go toolchain.
     pub(crate) fn python(&self) -> Result<PathBuf> {
-        let wanted = read(&self.home.join("peers/requirements.txt"))?;
-        let place = self.cache.join("python");
+        self.venv("python", &self.home.join("peers/requirements.txt"))
+    }
+
+    /// A Python with the packages of `requirements`.
+    fn venv(&self, name: &str, requirements: &Path) -> Result<PathBuf> {
+        let place = self.cache.join(name);
         let python = place.join("bin/python");
-        once(&place, &wanted, || {
+        once(&place, &read(requirements)?, || {
             run(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
             let mut pip = Command::new(&python);
             pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
-            run(pip.arg(self.home.join("peers/requirements.txt")))
+            run(pip.arg(requirements))
         })?;
         Ok(python)
+    }
+
+    /// A Python with FastMCP.
+    pub(crate) fn fastmcp(&self) -> Result<PathBuf> {
+        self.venv("fastmcp", &self.home.join("peers/fastmcp/requirements.txt"))
     }
 
     /// A directory whose `node_modules` has nunjucks.

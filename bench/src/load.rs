@@ -67,14 +67,14 @@ impl Load {
 }
 
 /// A connection that stays open.
-struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     /// What was read and is not used yet.
     buffer: Vec<u8>,
 }
 
 impl Connection {
-    fn open(address: SocketAddr) -> Result<Self> {
+    pub(crate) fn open(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address).with_context(|| format!("nobody listens at {address}"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -92,6 +92,14 @@ impl Connection {
 
     /// Sends `request`; the body of the answer.
     fn call(&mut self, request: &[u8]) -> Result<Vec<u8>> {
+        let (head, body) = self.exchange(request)?;
+        let status = head.split(' ').nth(1).unwrap_or_default();
+        ensure!(status == "200", "the answer is {status}: {}", String::from_utf8_lossy(&body));
+        Ok(body)
+    }
+
+    /// Sends `request`; the head and the body of the answer, whatever its status is.
+    pub(crate) fn exchange(&mut self, request: &[u8]) -> Result<(String, Vec<u8>)> {
         self.stream.write_all(request)?;
         let end = loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
@@ -105,9 +113,7 @@ impl Connection {
             Framing::Length(length) => self.take(length)?,
             Framing::Chunks => self.chunks()?,
         };
-        let status = head.split(' ').nth(1).unwrap_or_default();
-        ensure!(status == "200", "the answer is {status}: {}", String::from_utf8_lossy(&body));
-        Ok(body)
+        Ok((head, body))
     }
 
     fn fill(&mut self) -> Result<()> {

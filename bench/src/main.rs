@@ -12,6 +12,7 @@ mod isolate;
 mod kinds;
 mod load;
 mod machine;
+mod mcp;
 mod measure;
 mod process;
 mod provider;

@@ -5,6 +5,7 @@ mod engine;
 mod gotemplate;
 mod hooks;
 mod jinja;
+mod mcp;
 mod module;
 mod store;
 mod value;
@@ -28,6 +29,7 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
     ("hooks", hooks::contests),
     ("store", store::contests),
     ("daemon", daemon::contests),
+    ("mcp", mcp::contests),
 ];
 
 /// What is no contest: figures of a kind that are no time.
@@ -35,6 +37,7 @@ pub(crate) fn amounts(kind: &str, installer: &Installer) -> Result<Vec<Row>> {
     match kind {
         "hooks" => hooks::amounts(installer),
         "daemon" => daemon::amounts(installer),
+        "mcp" => mcp::amounts(installer),
         _ => Ok(Vec::new()),
     }
 }

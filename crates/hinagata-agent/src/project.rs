@@ -133,8 +133,9 @@ impl Project {
             .with_hint("`hina agent list` lists the agents"))
     }
 
-    /// A path that leads out of `root`.
-    fn outside(&self, root: &Path) -> Option<String> {
+    /// A path that leads out of `root`, where there is one.
+    #[must_use]
+    pub fn outside(&self, root: &Path) -> Option<String> {
         let mut all = self.context.clone();
         for agent in self.agents.iter() {
             all.resources.extend(agent.resources.iter().cloned());

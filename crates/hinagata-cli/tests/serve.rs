@@ -289,7 +289,8 @@ fn requests_made_of_the_description_are_answered_as_it_says() {
         .args(["--header", &format!("Authorization: Bearer {}", daemon.token)])
         .args(["--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,unsupported_method"])
         .args(["--phases", "examples,coverage,fuzzing", "--max-examples", "25", "--seed", "7"])
-        .args(["--exclude-path", "/api/events", "--no-color"])
+        // One never ends; the other has a protocol of its own, with a suite of its own.
+        .args(["--exclude-path", "/api/events", "--exclude-path", "/mcp", "--no-color"])
         .current_dir(daemon.place.path())
         .output()
         .expect("runs");

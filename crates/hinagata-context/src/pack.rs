@@ -249,6 +249,16 @@ impl<'p> Packer<'p> {
         Ok(text)
     }
 
+    /// The paths of the files that would be packed, from the base, without reading them: what ignore files and the rules
+    /// about secrets leave out is not among them. Budgets do not count.
+    ///
+    /// # Errors
+    /// As [`pack`].
+    pub fn paths(&self) -> Result<Vec<String>> {
+        let selected = self.select(&self.options.include, &self.options.exclude, &self.base)?;
+        Ok(selected.files.into_iter().map(|found| found.path).collect())
+    }
+
     /// What the context would hold, by the sizes of files, without reading them.
     ///
     /// # Errors

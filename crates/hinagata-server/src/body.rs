@@ -8,6 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
+use http_body_util::combinators::BoxBody;
 use hyper::body::{Frame, SizeHint};
 
 /// An answer.
@@ -17,6 +18,8 @@ pub(crate) type Response = hyper::Response<Body>;
 pub(crate) enum Body {
     Whole(Option<Bytes>),
     Pieces(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    /// What another one answers.
+    Foreign(BoxBody<Bytes, Infallible>),
 }
 
 impl Body {
@@ -46,18 +49,24 @@ impl hyper::body::Body for Body {
         let next = match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take()),
             Self::Pieces(pieces) => pieces.poll_next_unpin(context),
+            Self::Foreign(body) => return Pin::new(body).poll_frame(context),
         };
         next.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(None))
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Pieces(_) => false,
+            Self::Foreign(body) => body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Self::Pieces(_) => SizeHint::default(),
+            Self::Foreign(body) => body.size_hint(),
         }
     }
 }

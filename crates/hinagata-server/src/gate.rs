@@ -43,6 +43,8 @@ pub(crate) struct Call {
     pub(crate) caller: Caller,
     pub(crate) parts: Parts,
     pub(crate) params: Params,
+    /// Where the caller is.
+    pub(crate) peer: IpAddr,
     /// What it brings, until that is read.
     body: Option<Incoming>,
 }
@@ -82,6 +84,12 @@ impl Call {
     /// Whether the caller may see the prompt `id`.
     pub(crate) fn sees(&self, id: &str) -> bool {
         self.app.access.sees(&self.caller, id)
+    }
+
+    /// The request as it came, for another one to answer.
+    pub(crate) fn into_request(mut self) -> Option<hyper::Request<Incoming>> {
+        let body = self.body.take()?;
+        Some(hyper::Request::from_parts(self.parts, body))
     }
 
     /// The body, whole.
@@ -145,7 +153,7 @@ pub(crate) async fn pass(
     let wants_problem = wants_problem(&parts.headers);
     let origin = app.known.allowed_origin(&parts.headers).cloned();
     let span = spans::of_request(route, &parts.headers, app.tie_span.as_ref());
-    let call = Call { caller: Caller::Nobody, params, parts, body: Some(body), app: Arc::clone(&app) };
+    let call = Call { caller: Caller::Nobody, params, parts, peer, body: Some(body), app: Arc::clone(&app) };
     let (answer, written) = match span.is_disabled() {
         true => admit(call, route, peer).await,
         false => admit(call, route, peer).instrument(span.clone()).await,
@@ -298,6 +306,8 @@ fn finish(app: &App, response: &mut Response, origin: Option<HeaderValue>) {
     if let Some(origin) = origin {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(header::VARY, HeaderValue::from_static("origin"));
+        let shown = HeaderValue::from_static("etag, link, mcp-session-id");
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, shown);
     }
     if app.is_stopping() {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -316,7 +326,10 @@ pub(crate) fn preflight(app: &App, parts: &Parts, allow: &str) -> Response {
         headers.insert(header::ALLOW, allow.clone());
         if origin.is_some() {
             headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, allow);
-            let names = HeaderValue::from_static("authorization, content-type, accept, if-none-match");
+            let names = HeaderValue::from_static(
+                "authorization, content-type, accept, if-none-match, last-event-id, mcp-method, mcp-name, \
+                 mcp-protocol-version, mcp-session-id",
+            );
             headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
         }
     }

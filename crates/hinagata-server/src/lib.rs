@@ -13,6 +13,7 @@ mod fields;
 mod gate;
 mod lanes;
 mod listen;
+mod mcp;
 mod metrics;
 pub mod old_config;
 mod openapi;

@@ -17,7 +17,7 @@ use crate::{
     audit::Audit,
     events::Events,
     lanes::Lanes,
-    listen,
+    listen, mcp,
     routes::Router,
     settings::{AuditPlace, ServerSettings},
     spans::TieSpan,
@@ -86,14 +86,6 @@ impl Server {
         };
         let events = Events::new();
         events.start(&engine.catalog(), engine.store());
-        follow_store(&engine, &*store, &events);
-        let watcher = match follow_files(&engine, &events) {
-            Ok(watcher) => Some(watcher),
-            Err(error) => {
-                warnings.push(error);
-                None
-            }
-        };
         if !address.ip().is_loopback() && settings.keys.is_empty() && !settings.open {
             warnings.push(
                 Error::new(Code::Approval, format!("{address} is for others too, but there are no keys: only this machine is served"))
@@ -104,6 +96,15 @@ impl Server {
         let app = Arc::new(App::new(
             engine, llm, trusted, settings, hinagata, state, access, audit, events, tie_span, address,
         ));
+        let told: Told = Arc::new(mcp::open(&app)?);
+        follow_store(&app, &*store, &told);
+        let watcher = match follow_files(&app, &told) {
+            Ok(watcher) => Some(watcher),
+            Err(error) => {
+                warnings.push(error);
+                None
+            }
+        };
         Ok(Self { app, listener, lanes, token, token_file, _watcher: watcher, warnings })
     }
 
@@ -196,20 +197,27 @@ fn keep_token(state: &StateDir, address: SocketAddr, token: &str) -> Result<Path
     Ok(path)
 }
 
+/// Whoever is told of changes besides those who listen to events: files, or anything.
+type Told = Arc<dyn Fn(Option<&[PathBuf]>) + Send + Sync>;
+
 /// Tells of changes of the store. The engine is held weakly: the store keeps its listeners for as long as it lives.
-fn follow_store(engine: &Engine, store: &dyn Store, events: &Events) {
-    let (events, engine) = (events.clone(), engine.downgrade());
+fn follow_store(app: &App, store: &dyn Store, told: &Told) {
+    let (events, engine, told) = (app.events.clone(), app.engine.downgrade(), Arc::clone(told));
     store.subscribe(Box::new(move |snapshot| {
         if events.store(snapshot)
             && let Some(engine) = engine.upgrade()
         {
             events.catalog(&engine.catalog());
+            told(None);
         }
     }));
 }
 
 /// Looks at the workspace again when its files change, and tells what is different.
-fn follow_files(engine: &Engine, events: &Events) -> Result<Watcher> {
-    let events = events.clone();
-    engine.watch(move |catalog, _| events.catalog(catalog))
+fn follow_files(app: &App, told: &Told) -> Result<Watcher> {
+    let (events, told) = (app.events.clone(), Arc::clone(told));
+    app.engine.watch(move |catalog, change| {
+        events.catalog(catalog);
+        told(if change.more { None } else { Some(&change.paths) });
+    })
 }

@@ -4,7 +4,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Instant,
@@ -14,6 +14,7 @@ use hinagata::{
     Catalog, Code, Context, Engine, Error, Rendered, Request, Result, StateDir, definition::UndefinedMode,
 };
 use hinagata_llm::Llm;
+use hinagata_mcp::HttpService;
 use hinagata_value::Cancel;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
@@ -44,6 +45,8 @@ pub(crate) struct App {
     pub(crate) known: Known,
     pub(crate) events: Events,
     pub(crate) audit: Audit,
+    /// Answers clients of the Model Context Protocol, as soon as the daemon is open.
+    pub(crate) mcp: OnceLock<HttpService>,
     pub(crate) metrics: Metrics,
     /// Requests that may be under way.
     pub(crate) busy: Semaphore,
@@ -112,6 +115,7 @@ impl App {
             changing: Mutex::new(()),
             stopping: AtomicBool::new(false),
             paces: Paces::default(),
+            mcp: OnceLock::new(),
             engine,
             llm,
             trusted,
@@ -139,6 +143,9 @@ impl App {
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.events.close();
+        if let Some(mcp) = self.mcp.get() {
+            mcp.stop();
+        }
     }
 
     /// Whether the caller may send one more request now; if not, the seconds until then.
@@ -149,13 +156,18 @@ impl App {
     /// Renders. Quick prompts run on the thread that serves the request; others run on one of their own, so that others
     /// are answered meanwhile, and stop when nobody waits for them any more.
     pub(crate) async fn render(self: &Arc<Self>, job: Job) -> Result<Rendered> {
+        self.render_with(&self.engine, job).await
+    }
+
+    /// The same in the state of the workspace that `engine` has.
+    pub(crate) async fn render_with(self: &Arc<Self>, engine: &Engine, job: Job) -> Result<Rendered> {
         let span = spans::of_render();
         if span.is_disabled() {
-            return self.render_unseen(job).await;
+            return self.render_unseen(engine, job).await;
         }
         let rendered = match self.settings.trace_values {
-            true => self.explain(job).instrument(span.clone()).await,
-            false => self.render_unseen(job).instrument(span.clone()).await,
+            true => self.explain_with(engine, job).instrument(span.clone()).await,
+            false => self.render_unseen(engine, job).instrument(span.clone()).await,
         };
         if let Ok(rendered) = &rendered {
             spans::rendered(&span, rendered);
@@ -163,24 +175,24 @@ impl App {
         rendered
     }
 
-    async fn render_unseen(self: &Arc<Self>, job: Job) -> Result<Rendered> {
+    async fn render_unseen(self: &Arc<Self>, engine: &Engine, job: Job) -> Result<Rendered> {
         if !self.paces.is_quick(&job.prompt) {
-            return self.render_beside(job).await;
+            return self.render_beside(engine.clone(), job).await;
         }
         let started = Instant::now();
-        let rendered = self.engine.render(&job.request(None)).await;
+        let rendered = engine.render(&job.request(None)).await;
         // Waiting for hooks and tools counts too, which errs on the safe side.
         self.paces.ran_among(&job.prompt, started.elapsed());
         rendered
     }
 
-    async fn render_beside(self: &Arc<Self>, job: Job) -> Result<Rendered> {
+    async fn render_beside(self: &Arc<Self>, engine: Engine, job: Job) -> Result<Rendered> {
         let cancel = Cancel::default();
         let guard = CancelOnDrop(cancel.clone());
         let app = Arc::clone(self);
         let work = move || {
             let started = Instant::now();
-            let rendered = app.engine.render_blocking(&job.request(Some(cancel)));
+            let rendered = engine.render_blocking(&job.request(Some(cancel)));
             // What is not there, or does not work, tells nothing.
             if rendered.is_ok() {
                 app.paces.ran_beside(&job.prompt, started.elapsed());
@@ -194,7 +206,11 @@ impl App {
 
     /// Renders and tells why the result looks as it does.
     pub(crate) async fn explain(self: &Arc<Self>, job: Job) -> Result<Rendered> {
-        let engine = self.engine.clone();
+        self.explain_with(&self.engine, job).await
+    }
+
+    async fn explain_with(&self, engine: &Engine, job: Job) -> Result<Rendered> {
+        let engine = engine.clone();
         let work = move || engine.explain_blocking(&job.request(None));
         let rendered = tokio::task::spawn_blocking(work).await;
         rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render did not end well")))

@@ -89,6 +89,11 @@ impl Catalog {
         })
     }
 
+    /// The prompt whose directory or document is `source`.
+    pub(crate) fn entry_at(&self, source: &str) -> Option<Arc<Entry>> {
+        self.roots().iter().find_map(|index| index.at(source)).cloned()
+    }
+
     pub(crate) fn is_usable(&self, entry: &Entry) -> bool {
         entry.pack().is_none_or(|pack| self.is_active(pack))
     }
@@ -123,7 +128,8 @@ impl Catalog {
     }
 
     /// The version of a prompt: its own, else that of its pack.
-    pub(crate) fn version_of(&self, entry: &Entry) -> String {
+    #[must_use]
+    pub fn version_of(&self, entry: &Entry) -> String {
         let own = entry.definition().ok().filter(|definition| definition.metadata.has_version);
         let own = own.map(|definition| definition.metadata.version.clone());
         let of_pack = || Some(self.manifest(entry.pack()?).ok()??.version.clone());

@@ -29,6 +29,7 @@ mod error;
 mod id;
 mod listing;
 mod lookup;
+pub mod media;
 mod pack;
 pub mod packs;
 mod place;

@@ -13,6 +13,7 @@ mod key;
 mod limits;
 mod list;
 mod man;
+mod mcp;
 mod module;
 mod new;
 mod pack;
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Agent(agent::Arguments),
     Store(store::Arguments),
     Serve(serve::Arguments),
+    Mcp(mcp::Arguments),
     Key(key::Arguments),
     RenderFile(Box<render_file::Arguments>),
     Vocab(vocab::Arguments),
@@ -73,6 +75,7 @@ impl Command {
             Self::Agent(arguments) => agent::run(&arguments, globals),
             Self::Store(arguments) => store::run(&arguments, globals),
             Self::Serve(arguments) => serve::run(&arguments, globals),
+            Self::Mcp(arguments) => mcp::run(&arguments, globals),
             Self::Key(arguments) => key::run(&arguments, globals),
             Self::List(arguments) => list::run(&arguments, globals),
             Self::Show(arguments) => show::run(&arguments, globals),

@@ -108,9 +108,10 @@ fn indented(text: &str) -> String {
 }
 
 /// Logs go to standard error, as much of them as the settings say; spans to who collects them.
-fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) -> Result<(), Failure> {
+pub(super) fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) -> Result<(), Failure> {
     let wanted = workspace.settings.text("server.log").unwrap_or("info");
-    let filter = EnvFilter::builder().parse(wanted).map_err(|error| {
+    // The library of the protocol tells of every answer that is a refusal.
+    let filter = EnvFilter::builder().parse(format!("rmcp=error,{wanted}")).map_err(|error| {
         Failure::usage(format!("`{wanted}`, the setting server.log, is no filter: {error}"))
             .advise("one of error, warn, info, debug, trace")
     })?;

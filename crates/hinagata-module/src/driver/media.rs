@@ -114,7 +114,9 @@ fn mime_of(url: &str) -> Option<&'static str> {
     })
 }
 
-fn base64(bytes: &[u8]) -> String {
+/// Bytes in base 64.
+#[must_use]
+pub fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {

@@ -19,7 +19,7 @@ mod schema;
 
 use crate::{CompiledPrompt, Error, Problem, TextOptions, format, json::Writer};
 
-pub use media::Files;
+pub use media::{Files, base64};
 pub use messages::{ChatMessage, ChatPart, messages};
 pub use request::{DataRole, Formatted, RequestOptions, Tool};
 

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     access::Scope::{self, Admin, Chat, Read, Render, Write},
     gate::{Call, Handling},
+    mcp,
 };
 
 const JSON: &str = "application/json";
@@ -379,6 +380,29 @@ pub(crate) static ROUTES: &[Route] = &[
         schema: "Events",
         meaning: "the changes",
     }]),
+    post("/mcp", Some(Read), "mcp", "A message of the Model Context Protocol, of any revision", |call| {
+        Box::pin(mcp::answer(call))
+    })
+    .body("Anything", true)
+    .gives(&[
+        gives(200, "Anything", "the answer"),
+        Gives {
+            status: 200,
+            media: "text/event-stream",
+            schema: "Events",
+            meaning: "the answer, and what comes before it",
+        },
+        Gives { status: 202, media: "", schema: "", meaning: "a notification was taken" },
+    ]),
+    get("/mcp", Some(Read), "mcp", "What a session of an older revision is told", |call| {
+        Box::pin(mcp::answer(call))
+    })
+    .takes(Unbounded)
+    .gives(&[Gives { status: 200, media: "text/event-stream", schema: "Events", meaning: "notices" }]),
+    delete("/mcp", Some(Read), "mcp", "End a session of an older revision", |call| {
+        Box::pin(mcp::answer(call))
+    })
+    .gives(&[DONE]),
     get("/openapi.json", Some(Read), "service", "This description", |call| Box::pin(service::openapi(call)))
         .gives(&[gives(200, "Document", "an OpenAPI document"), NOT_CHANGED]),
     get("/docs", Some(Read), "service", "This description, as a page", |call| {

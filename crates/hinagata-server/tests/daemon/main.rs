@@ -7,6 +7,7 @@ mod dialects;
 mod events;
 mod limits;
 mod lists;
+mod mcp;
 mod packs;
 mod prompts;
 mod stopping;

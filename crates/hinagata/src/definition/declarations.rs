@@ -7,11 +7,11 @@
 //! | `{properties: {...}, required: [...]}` | JSON Schema |
 //! | `{name: string, "age?": integer, other: {type, default}}` | short forms of front matter |
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
 use super::node::{Data, Node};
-use super::parameter::{Class, Origin, Parameter, Parameters, Type};
+use super::parameter::{Class, Origin, Parameter, Parameters, Proposals, Type};
 
 /// Names that templates have for something else.
 const RESERVED: [&str; 4] = ["variables", "args", "system", "environs"];
@@ -156,10 +156,11 @@ fn parameter(
         from: None,
         secret: false,
         schema: None,
+        proposals: None,
         unknown: Map::new(),
         place: Some(fields.place(node)),
     };
-    let mut required = None;
+    let (mut required, mut choices) = (None, None);
     for (key, value) in node.as_map().unwrap_or_default() {
         let path = format!("{path}.{key}");
         match key.as_str() {
@@ -172,10 +173,16 @@ fn parameter(
             "from" => parameter.from = fields.optional_string(&path, value),
             "secret" => parameter.secret = fields.boolean(&path, value).unwrap_or(true),
             "schema" => parameter.schema = Some(value.to_value()),
+            "enum" => choices = Some(value.to_value()),
+            "complete" => parameter.proposals = proposals(fields, &path, value),
             _ => {
                 parameter.unknown.insert(key.clone(), value.to_value());
             }
         }
+    }
+    // One of these values, and nothing else.
+    if let (Some(choices), None) = (choices, &parameter.schema) {
+        parameter.schema = Some(json!({"enum": choices}));
     }
     parameter.class = class.unwrap_or(if required == Some(true) { Class::Required } else { Class::Optional });
     parameter
@@ -205,4 +212,37 @@ fn origin(fields: &mut Fields<'_>, path: &str, node: &Node) -> Origin {
         _ => None,
     };
     fields.one_of(path, node, &["system", "environ"], named).unwrap_or_default()
+}
+
+/// What is proposed: a list, `{glob}`, `{environ}`, or `{by, values}`.
+fn proposals(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<Proposals> {
+    if node.is_null() {
+        return None;
+    }
+    if node.as_list().is_some() {
+        return Some(Proposals::List(fields.strings(path, node)));
+    }
+    let found = |key: &str| node.get(key);
+    match (found("glob"), found("environ"), found("by"), found("values")) {
+        (Some(glob), None, None, None) => {
+            Some(Proposals::Files(fields.string(&format!("{path}.glob"), glob)?))
+        }
+        (None, Some(environ), None, None) => {
+            Some(Proposals::Environ(fields.string(&format!("{path}.environ"), environ)?))
+        }
+        (None, None, Some(by), Some(values)) => {
+            let parameter = fields.string(&format!("{path}.by"), by)?;
+            let lists = fields.map(&format!("{path}.values"), values).to_vec();
+            let list = |(value, list): (String, Node)| {
+                let found = fields.strings(&format!("{path}.values.{value}"), &list);
+                (value, found)
+            };
+            Some(Proposals::By { parameter, values: lists.into_iter().map(list).collect() })
+        }
+        _ => {
+            let hint = "write a list, `{glob: \"docs/*.md\"}`, `{environ: NAME}`, or `{by: PARAMETER, values: {VALUE: [...]}}`";
+            fields.problem_with_hint(path, node, format!("`{path}` does not say what is proposed"), hint);
+            None
+        }
+    }
 }

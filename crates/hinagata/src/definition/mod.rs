@@ -30,7 +30,7 @@ pub use model::{
     TemplateText, UndefinedMode,
 };
 pub use module::{Given, LooseModules, ModuleBody, PRESETS, preset};
-pub use parameter::{Class, Origin, Parameter, Parameters, Type};
+pub use parameter::{Class, Origin, Parameter, Parameters, Proposals, Type};
 pub use read::{PromptFiles, document, read};
 pub use yaml::yaml_value;
 

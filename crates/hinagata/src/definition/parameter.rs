@@ -98,6 +98,24 @@ pub enum Origin {
     Environ,
 }
 
+/// Where values that can be proposed for a parameter come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proposals {
+    /// These.
+    List(Vec<String>),
+    /// The files of the workspace that a pattern matches.
+    Files(String),
+    /// A shared variable of the store: the items of a list, or the names of a map.
+    Environ(String),
+    /// A list for each value of another parameter.
+    By {
+        /// The other parameter.
+        parameter: String,
+        /// Its values, with what can be proposed for each.
+        values: Vec<(String, Vec<String>)>,
+    },
+}
+
 /// A declared variable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
@@ -119,6 +137,8 @@ pub struct Parameter {
     pub secret: bool,
     /// A JSON Schema that the value has to follow.
     pub schema: Option<Value>,
+    /// Values that can be proposed to whoever fills it in.
+    pub proposals: Option<Proposals>,
     /// Keys that nobody knows.
     pub unknown: Map<String, Value>,
     /// Where it is declared.

@@ -82,6 +82,11 @@ fn attachment(content: &Content) -> Result<Attachment> {
         Content::Part { kind, content } => (kind.as_str(), content),
     };
     let text = |pointer: &str| fields.pointer(pointer).and_then(Value::as_str);
+    if kind == "resource"
+        && let Some(said) = text("/text")
+    {
+        return Ok(Attachment::text(said));
+    }
     let mime = text("/type").or_else(|| text("/media_type")).or_else(|| text("/mime_type"));
     let address = text("/url").or_else(|| text("/image_url/url")).or_else(|| text("/image_url"));
     let is_image = kind.starts_with("image") || mime.is_none_or(|mime| mime.starts_with("image/"));

@@ -10,6 +10,7 @@ mod explain;
 mod files;
 mod hooks;
 mod load;
+mod media;
 mod module;
 mod module_plan;
 mod pipeline;
@@ -102,14 +103,16 @@ struct Inner {
     state: Option<StateDir>,
     ports: Ports,
     host: Host,
-    cache: Cache,
+    cache: Arc<Cache>,
     /// The tools that were asked for last.
     tools: ArcSwapOption<tools::KnownTools>,
     current: ArcSwap<Snapshot>,
     /// What running files told that declare with more than literals.
-    loaded: load::Loaded,
+    loaded: Arc<load::Loaded>,
     /// Held while a new snapshot is made, so that an older state never follows a newer one.
     changing: Mutex<()>,
+    /// Whether its prompts stay as they are, those of the store too.
+    frozen: bool,
 }
 
 impl Engine {
@@ -129,17 +132,60 @@ impl Engine {
 
     fn new(catalog: Catalog, options: EngineOptions, state: Option<StateDir>, ports: Ports) -> Self {
         let host = Host::new(options.timezone.as_deref(), options.os.as_deref(), options.language.as_deref());
-        let cache = Cache::new(options.cached_templates.saturating_mul(4));
+        let cache = Arc::new(Cache::new(options.cached_templates.saturating_mul(4)));
         let current = ArcSwap::from_pointee(Snapshot::new(catalog, options.cached_templates));
-        let loaded = load::Loaded::new(options.cached_templates);
+        let loaded = Arc::new(load::Loaded::new(options.cached_templates));
         let (tools, changing) = (ArcSwapOption::empty(), Mutex::new(()));
-        Self(Arc::new(Inner { options, state, ports, host, cache, tools, current, loaded, changing }))
+        let frozen = false;
+        Self(Arc::new(Inner { options, state, ports, host, cache, tools, current, loaded, changing, frozen }))
     }
 
     /// A way to the engine that does not keep it alive.
     #[must_use]
     pub fn downgrade(&self) -> WeakEngine {
         WeakEngine(Arc::downgrade(&self.0))
+    }
+
+    /// An engine of the state that the workspace is in now: no reload and no change of the store changes its prompts.
+    /// Shared variables are those of the moment.
+    #[must_use]
+    pub fn frozen(&self) -> Self {
+        let Inner { options, ports, host, cache, loaded, .. } = &*self.0;
+        Self(Arc::new(Inner {
+            options: options.clone(),
+            state: None,
+            ports: ports.clone(),
+            host: host.clone(),
+            cache: Arc::clone(cache),
+            tools: ArcSwapOption::empty(),
+            current: ArcSwap::new(self.current().0),
+            loaded: Arc::clone(loaded),
+            changing: Mutex::new(()),
+            frozen: true,
+        }))
+    }
+
+    /// The fields of a part of the type `kind` that a prompt declares, with the content of the file that it names.
+    ///
+    /// # Errors
+    /// Those of finding the prompt; code `validation` for a file or URI that is none, `definition` for a file that is not
+    /// of its type.
+    pub fn filled_part(&self, prompt: &str, kind: &str, fields: Map<String, Value>) -> Result<Value> {
+        let catalog = self.catalog();
+        let owner = self.definition(prompt)?.with_body()?.source.clone();
+        let home = catalog.entry_at(&owner);
+        let files = media::PartFiles { home: home.as_deref(), root: catalog.root() };
+        media::filled(kind, Value::Object(fields), &files)
+    }
+
+    /// The names of the variables that the templates of a prompt read, sorted: declared or not, but for those that the
+    /// engine gives itself. Nothing is run.
+    ///
+    /// # Errors
+    /// Those of finding, reading and compiling the prompt.
+    pub fn reads(&self, prompt: &str) -> Result<Vec<String>> {
+        let (snapshot, store) = self.current();
+        Ok(self.plan(&snapshot, store.as_deref(), prompt)?.reads())
     }
 
     /// The workspace root.
@@ -185,7 +231,7 @@ impl Engine {
         let snapshot = self.0.current.load_full();
         let Some(store) = &self.0.ports.store else { return (snapshot, None) };
         let now = store.snapshot();
-        if snapshot.has_prompts_of(&now) {
+        if self.0.frozen || snapshot.has_prompts_of(&now) {
             return (snapshot, Some(now));
         }
         // What another thread put there in the meantime may be newer still.

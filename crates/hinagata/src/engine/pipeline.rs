@@ -81,7 +81,7 @@ impl Engine {
         let snapshot = self.0.current.load();
         let plan = snapshot.plans.get(request.prompt).filter(|plan| plan.is_plain)?;
         let store = self.store();
-        if store.as_ref().is_some_and(|store| !snapshot.has_prompts_of(store)) {
+        if !self.0.frozen && store.as_ref().is_some_and(|store| !snapshot.has_prompts_of(store)) {
             return None;
         }
         if !plan.has_tools(self.tools(&snapshot, store.as_deref()).as_ref()) {

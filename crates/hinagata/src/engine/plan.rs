@@ -26,7 +26,7 @@ use crate::{
         Body, Class, Definition, FileRead, Inherited, Message, Origin, Parameter, Parameters, Part, Role,
         TemplateText, Type, UndefinedMode,
     },
-    source::RootKind,
+    source::{Entry, RootKind},
 };
 
 /// The root of the path of all variables together, as a Go template reads it.
@@ -148,6 +148,8 @@ pub(super) enum PlannedPart {
     Other {
         kind: String,
         fields: PlannedValue,
+        /// The prompt that it is written in, beside which its files are.
+        home: Option<Arc<Entry>>,
     },
 }
 
@@ -306,6 +308,25 @@ impl Plan {
     /// Whether a template or a hook can reach the variable called `name`.
     pub(super) fn reaches(&self, name: &str) -> bool {
         self.inherited.definition.hooks.any() || self.reads.can_reach(name)
+    }
+
+    /// The names of the variables that templates read and that a caller can give, sorted.
+    pub(super) fn reads(&self) -> Vec<String> {
+        let provided: Vec<&str> = match &self.providers {
+            Ok(all) => all.iter().map(|planned| planned.provider.namespace.as_str()).collect(),
+            Err(_) => Vec::new(),
+        };
+        let tool = |name: &str| self.tools.as_ref().is_some_and(|tools| tools.set.tools().contains_key(name));
+        let given = |name: &&str| {
+            !super::validate::RESERVED.contains(name)
+                && !matches!(*name, WHOLE | SPACE)
+                && !provided.contains(name)
+                && !tool(name)
+        };
+        let mut names: Vec<String> =
+            self.reads.roots.iter().map(|name| &**name).filter(given).map(str::to_owned).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Whether it is a prompt of the store, which sees shared variables as its own.
@@ -471,7 +492,8 @@ impl Builder<'_> {
             Part::Other { kind, fields } => {
                 let language = language_of(owner);
                 let fields = self.value(owner, language, &Value::Object(fields.clone()))?;
-                PlannedPart::Other { kind: kind.clone(), fields }
+                let home = self.with.catalog.entry_at(&owner.source);
+                PlannedPart::Other { kind: kind.clone(), fields, home }
             }
         })
     }

@@ -8,6 +8,7 @@ use hinagata_value::{Call, CallId, Calls, Cancel, Pass, Variables};
 use serde_json::{Map, Value};
 
 use super::{
+    media::{self, PartFiles},
     places::with_places,
     plan::{Plan, Planned, PlannedMessage, PlannedPart, PlannedRole, PlannedTemplate, PlannedValue},
     rendered::RenderedBody,
@@ -265,8 +266,11 @@ impl Passing<'_, '_> {
     fn part(&mut self, part: &PlannedPart) -> Result<Option<Vec<Content>>> {
         match part {
             PlannedPart::Text(template) => self.inner(template, |render, written| render.pieces(&written)),
-            PlannedPart::Other { kind, fields } => {
-                Ok(self.value(fields)?.map(|content| vec![Content::Part { kind: kind.clone(), content }]))
+            PlannedPart::Other { kind, fields, home } => {
+                let Some(content) = self.value(fields)? else { return Ok(None) };
+                let files = PartFiles { home: home.as_deref(), root: self.run.catalog.root() };
+                let content = media::filled(kind, content, &files)?;
+                Ok(Some(vec![Content::Part { kind: kind.clone(), content }]))
             }
         }
     }

@@ -262,6 +262,9 @@ pub static SETTINGS: &[Setting] = &[
     power("keys", Kind::Any, "-", "keys of the daemon, each with hash, name and scopes").optional(),
     setting_of("context.*", Kind::Any, "", "what is packed for a model, as include, max_bytes and resources").merging(),
     setting_of("agents.*", Kind::Any, "", "agents, as manager and subagents").merging(),
+    power("mcp.tools", Kind::Flag, "false", "whether prompts are tools over MCP too, for clients without prompts"),
+    setting_of("resources", Kind::Any, "-", "resources over MCP, each with uri and text, file, blob, prompt or context")
+        .optional(),
     setting_of("system_prompt", Kind::Text, "-", "what agents without a prompt of their own are told").optional(),
     power("project_dir", Kind::Text, "-", "the directory that agents and context start at; - is the workspace root")
         .optional(),

@@ -174,6 +174,11 @@ impl Entry {
         marks && self.loaded.get().is_none_or(|loaded| !refused(loaded) && loaded.stamps.iter().all(same))
     }
 
+    /// The bytes of the file called `name` in this directory.
+    pub(crate) fn bytes(&self, name: &str, largest: u64) -> Result<Option<Vec<u8>>> {
+        self.root.tree.bytes(&self.path(name), largest)
+    }
+
     /// The text of the file called `name` in this directory.
     pub(crate) fn file(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
         Ok(self.root.tree.read(&self.path(name), largest)?.map(|(text, _)| text))

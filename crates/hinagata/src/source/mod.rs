@@ -62,6 +62,20 @@ impl Tree {
         })
     }
 
+    /// The bytes of the file at `path`.
+    pub(crate) fn bytes(&self, path: &str, largest: u64) -> Result<Option<Vec<u8>>> {
+        Ok(match self {
+            Self::Directory(directory) => directory.read_bytes(path, largest)?,
+            Self::Pack(directory, seal) => {
+                let bytes = directory.read_bytes(path, largest)?;
+                seal.check(&format!("{PROMPTS}/{path}"), bytes.as_deref())?;
+                bytes
+            }
+            Self::Compiled => builtin::file(path).map(|text| text.as_bytes().to_vec()),
+            Self::Missing => None,
+        })
+    }
+
     /// Whether there is a regular file at `path`, and its state where it can change.
     pub(crate) fn stamp(&self, path: &str) -> Option<Option<Stamp>> {
         match self {

@@ -1,0 +1,83 @@
+//! `hina mcp`: the prompts for a client that starts this program.
+
+use std::{path::PathBuf, sync::Arc};
+
+use hinagata::{Engine, ports::Store, watch::Watcher};
+use hinagata_mcp::{Mcp, McpOptions, PlainDoor, Resources, Viewer};
+
+use super::serve::start_log;
+use crate::{
+    failure::Failure,
+    workspace::{Globals, Workspace},
+};
+
+/// Serve the prompts over the Model Context Protocol
+///
+/// Speaks to one client over standard input and output, in all revisions of the protocol, until the client hangs up.
+/// The same prompts are served over HTTP by `hina serve`, at /mcp.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Offer prompts as tools too, for clients that have no prompts [setting: mcp.tools]
+    #[arg(long)]
+    tools: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  hina mcp
+  hina mcp --root ~/prompts --tools
+  claude mcp add prompts -- hina mcp --root ~/prompts
+
+docs/mcp.md has the entries for other clients.";
+
+pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let workspace = Workspace::open_resident(globals, Vec::new())?;
+    start_log(&workspace, None)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .thread_name("hinagata")
+        .build();
+    let runtime =
+        runtime.map_err(|error| Failure::failed(format!("no threads could be started: {error}")))?;
+    let served = runtime.block_on(serve(arguments, &workspace));
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failure> {
+    let engine = workspace.resident_engine()?;
+    let options = McpOptions {
+        tools: arguments.tools || workspace.settings.is_on("mcp.tools"),
+        viewer: Some(Viewer::owner()),
+        resources: Resources::read(&workspace.settings, &workspace.root.path)?,
+    };
+    let mcp = Mcp::new(engine.clone(), options, Arc::new(PlainDoor));
+    follow_store(&mcp, &*workspace.store());
+    // The client is answered while the watches are set.
+    let watching = tokio::task::spawn_blocking({
+        let mcp = mcp.clone();
+        move || follow_files(&mcp, &engine)
+    });
+    let served = mcp.serve_stdio().await;
+    drop(watching.await);
+    Ok(served?)
+}
+
+fn follow_store(mcp: &Mcp, store: &dyn Store) {
+    let told = mcp.teller();
+    store.subscribe(Box::new(move |_| told(None)));
+}
+
+/// Tells of changed files for as long as the result lives.
+fn follow_files(mcp: &Mcp, engine: &Engine) -> Option<Watcher> {
+    let told = mcp.teller();
+    let changed = move |_: &hinagata::Catalog, change: &hinagata::watch::Change| {
+        let paths: Option<&[PathBuf]> = if change.more { None } else { Some(&change.paths) };
+        told(paths);
+    };
+    engine
+        .watch(changed)
+        .inspect_err(|error| tracing::warn!(error = error.message(), "changes are not noticed"))
+        .ok()
+}

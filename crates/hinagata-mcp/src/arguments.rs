@@ -1,0 +1,112 @@
+//! Arguments of callers: texts or JSON, as the parameters of a prompt declare them.
+
+use hinagata::{
+    definition::{Parameter, Type},
+    from_text,
+};
+use rmcp::{ErrorData, model::JsonObject};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    failure::{invalid_with, shown},
+    prompt::PublicPrompt,
+};
+
+/// Most bytes of all arguments of a call.
+const LARGEST: usize = 1 << 20;
+
+/// The variables that the arguments of a call stand for.
+pub(crate) fn variables(
+    prompt: &PublicPrompt,
+    arguments: Option<&JsonObject>,
+) -> Result<Map<String, Value>, ErrorData> {
+    let Some(arguments) = arguments else { return Ok(Map::new()) };
+    let size: usize = arguments.iter().map(|(name, value)| name.len() + size_of(value)).sum();
+    if size > LARGEST {
+        return Err(invalid_with(
+            format!("the arguments have more than {} KiB", LARGEST >> 10),
+            json!({"code": "validation", "limit": LARGEST}),
+        ));
+    }
+    let (mut variables, mut problems) = (Map::new(), Vec::new());
+    for (name, value) in arguments.iter().filter(|(_, value)| !value.is_null()) {
+        let converted = match prompt.inherited.parameters.get(name) {
+            Some(parameter) => converted(parameter, value),
+            None if prompt.undeclared.contains(name) => Ok(value.clone()),
+            None => Err(unknown(prompt, name)),
+        };
+        match converted {
+            Ok(value) => {
+                variables.insert(name.clone(), value);
+            }
+            Err(problem) => problems.push((name.clone(), problem)),
+        }
+    }
+    if problems.is_empty() {
+        return Ok(variables);
+    }
+    let names: Vec<String> = problems.iter().map(|(name, _)| shown(name)).collect();
+    let sentences: Vec<String> = problems.into_iter().map(|(_, problem)| problem).collect();
+    Err(invalid_with(sentences.join("; "), json!({"code": "validation", "arguments": names})))
+}
+
+fn unknown(prompt: &PublicPrompt, name: &str) -> String {
+    let declared = prompt.inherited.parameters.iter().map(|parameter| parameter.name.as_str());
+    let all: Vec<&str> = declared.chain(prompt.undeclared.iter().map(String::as_str)).collect();
+    let near = hinagata_value::near_names(name, all.iter().copied());
+    let sentence = format!("`{}` has no argument `{}`", prompt.name, shown(name));
+    match near.first() {
+        Some(near) => format!("{sentence}; is `{near}` meant?"),
+        None => sentence,
+    }
+}
+
+/// A value as the parameter declares it: a text is read by its type, JSON has to have it.
+pub(crate) fn converted(parameter: &Parameter, value: &Value) -> Result<Value, String> {
+    let found = match value {
+        Value::String(text) => from_text(parameter, text).ok(),
+        other => fits(parameter.kind, other).then(|| other.clone()),
+    };
+    found.ok_or_else(|| {
+        let given = match parameter.secret {
+            true => "something else".to_owned(),
+            false => format!("`{}`", shown(&crate::prompt::plain(value))),
+        };
+        format!("`{}` must be {}, not {given}", parameter.name, expected(parameter.kind))
+    })
+}
+
+fn fits(kind: Type, value: &Value) -> bool {
+    match kind {
+        Type::Any => true,
+        Type::String | Type::File => value.is_string(),
+        Type::Integer => value.is_i64() || value.is_u64(),
+        Type::Number => value.is_number(),
+        Type::Boolean => value.is_boolean(),
+        Type::List => value.is_array(),
+        Type::Dict => value.is_object(),
+    }
+}
+
+fn expected(kind: Type) -> &'static str {
+    match kind {
+        Type::String => "a text",
+        Type::Integer => "a whole number",
+        Type::Number => "a number",
+        Type::Boolean => "true or false",
+        Type::List => "a list as JSON",
+        Type::Dict => "an object as JSON",
+        Type::File => "the name of a file",
+        Type::Any => "a value",
+    }
+}
+
+/// Bytes of a value, about as many as it has as JSON.
+fn size_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| size_of(item) + 1).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + size_of(value) + 1).sum(),
+        _ => 8,
+    }
+}

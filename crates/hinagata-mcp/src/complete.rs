@@ -1,0 +1,130 @@
+//! Values that are proposed while somebody types.
+
+use std::collections::HashMap;
+
+use hinagata::{
+    Engine,
+    definition::{Parameter, Proposals, Type},
+};
+use hinagata_context::{ContextOptions, Packer};
+use rmcp::{
+    ErrorData,
+    model::{CompleteResult, CompletionInfo},
+};
+use serde_json::Value;
+
+use crate::{
+    failure::{invalid, shown},
+    prompt::{PublicPrompt, choices, plain},
+};
+
+/// Values that are proposed for an argument of a prompt; `given` are those of other arguments.
+pub(crate) fn proposed(
+    engine: &Engine,
+    prompt: &PublicPrompt,
+    argument: &str,
+    given: &HashMap<String, String>,
+) -> Result<Vec<String>, ErrorData> {
+    let Some(parameter) = prompt.inherited.parameters.get(argument) else {
+        return match prompt.undeclared.iter().any(|name| name == argument) {
+            true => Ok(Vec::new()),
+            false => Err(invalid(format!("`{}` has no argument `{}`", prompt.name, shown(argument)))),
+        };
+    };
+    Ok(match &parameter.proposals {
+        Some(proposals) => of_proposals(engine, proposals, given),
+        None => of_type(parameter),
+    })
+}
+
+fn of_type(parameter: &Parameter) -> Vec<String> {
+    if let Some(values) = choices(parameter) {
+        return values.iter().map(plain).collect();
+    }
+    match parameter.kind {
+        Type::Boolean => vec!["true".to_owned(), "false".to_owned()],
+        _ => Vec::new(),
+    }
+}
+
+fn of_proposals(engine: &Engine, proposals: &Proposals, given: &HashMap<String, String>) -> Vec<String> {
+    match proposals {
+        Proposals::List(values) => values.clone(),
+        Proposals::Files(pattern) => files(engine, pattern),
+        Proposals::Environ(path) => environ(engine, path),
+        Proposals::By { parameter, values } => {
+            let chosen =
+                given.get(parameter).and_then(|value| values.iter().find(|(known, _)| known == value));
+            match chosen {
+                Some((_, values)) => values.clone(),
+                // Nobody chose yet: everything may come.
+                None => values.iter().flat_map(|(_, values)| values.iter().cloned()).collect(),
+            }
+        }
+    }
+}
+
+/// The files of the workspace that `pattern` matches, without those that are ignored or secret.
+fn files(engine: &Engine, pattern: &str) -> Vec<String> {
+    if pattern.contains("..") || pattern.starts_with('/') {
+        return Vec::new();
+    }
+    let options = ContextOptions { include: vec![pattern.to_owned()], ..ContextOptions::new(engine.root()) };
+    Packer::new(&options).paths().unwrap_or_else(|error| {
+        tracing::warn!(pattern, %error, "files cannot be proposed");
+        Vec::new()
+    })
+}
+
+fn environ(engine: &Engine, path: &str) -> Vec<String> {
+    let store = engine.store();
+    match store.as_ref().and_then(|store| store.environ(path)) {
+        Some(Value::Array(items)) => items.iter().map(plain).collect(),
+        Some(Value::Object(map)) => map.keys().cloned().collect(),
+        Some(other) => vec![plain(other)],
+        None => Vec::new(),
+    }
+}
+
+/// Those of `values` that go with what was typed, the best first, at most a hundred.
+pub(crate) fn ranked(values: Vec<String>, typed: &str) -> Result<CompleteResult, ErrorData> {
+    let lower = typed.to_lowercase();
+    let rank = |value: &str| {
+        let small = value.to_lowercase();
+        match () {
+            () if value == typed => Some(0),
+            () if value.starts_with(typed) => Some(1),
+            () if small.starts_with(&lower) => Some(2),
+            () if small.contains(&lower) => Some(3),
+            () => None,
+        }
+    };
+    let mut found: Vec<(u8, String)> =
+        values.into_iter().filter_map(|value| Some((rank(&value)?, value))).collect();
+    // Within a rank the order of the author stays.
+    found.sort_by_key(|(rank, _)| *rank);
+    let mut seen = std::collections::HashSet::new();
+    found.retain(|(_, value)| seen.insert(value.clone()));
+    let total = u32::try_from(found.len()).unwrap_or(u32::MAX);
+    let more = found.len() > CompletionInfo::MAX_VALUES;
+    let values = found.into_iter().take(CompletionInfo::MAX_VALUES).map(|(_, value)| value).collect();
+    CompletionInfo::with_pagination(values, Some(total), more)
+        .map(CompleteResult::new)
+        .map_err(|error| ErrorData::internal_error(error, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_come_first_and_at_most_a_hundred() {
+        let values = ["apart", "Park", "paris", "par", "london", "par"].map(str::to_owned).to_vec();
+        let found = ranked(values, "par").expect("ranks").completion;
+        assert_eq!(found.values, ["par", "paris", "Park", "apart"]);
+        assert_eq!((found.total, found.has_more), (Some(4), Some(false)));
+        let many = (0..250).map(|number| format!("v{number}")).collect();
+        let found = ranked(many, "").expect("ranks").completion;
+        assert_eq!((found.values.len(), found.total, found.has_more), (100, Some(250), Some(true)));
+    }
+}

@@ -1,0 +1,114 @@
+//! What stands between a connection and the handler: who asks, how renders are made, what is written down.
+
+use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
+
+use hinagata::{Context, Engine, Rendered, Request, Result, ports::Waiting};
+use hinagata_value::Cancel;
+use serde_json::{Map, Value};
+
+/// Whether the prompt of an id is there for somebody.
+type Sees = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Whoever asks, and what is there for them.
+#[derive(Clone)]
+pub struct Viewer {
+    /// Who it is, in the audit log.
+    pub name: Arc<str>,
+    /// Where they are, when they come over a network.
+    pub from: Option<IpAddr>,
+    /// Whether they may render.
+    pub renders: bool,
+    /// Which prompts are there for them, by id; all without.
+    sees: Option<Sees>,
+}
+
+impl Viewer {
+    /// Whoever may see and render everything.
+    #[must_use]
+    pub fn owner() -> Self {
+        Self { name: "-".into(), from: None, renders: true, sees: None }
+    }
+
+    /// The same with only those prompts whose ids `sees` takes.
+    #[must_use]
+    pub fn seeing(mut self, sees: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.sees = Some(Arc::new(sees));
+        self
+    }
+
+    /// Whether the prompt `id` is there for them.
+    #[must_use]
+    pub fn sees(&self, id: &str) -> bool {
+        self.sees.as_ref().is_none_or(|sees| sees(id))
+    }
+
+    /// Whether every prompt is there for them.
+    #[must_use]
+    pub fn sees_all(&self) -> bool {
+        self.sees.is_none()
+    }
+}
+
+impl fmt::Debug for Viewer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Viewer").field("name", &self.name).field("sees_all", &self.sees_all()).finish()
+    }
+}
+
+/// A render to make.
+#[derive(Debug)]
+pub struct Job {
+    /// The state of the workspace that answers.
+    pub engine: Engine,
+    /// The id of the prompt.
+    pub prompt: String,
+    /// Its variables.
+    pub variables: Map<String, Value>,
+    /// Stops it when the caller does not wait any more.
+    pub cancel: Cancel,
+}
+
+impl Job {
+    /// The call of the engine that it stands for.
+    #[must_use]
+    pub fn request<'j>(&'j self, context: &'j Context) -> Request<'j> {
+        let request = Request::new(&self.prompt).variable_map(&self.variables).context(context);
+        request.cancel(self.cancel.clone())
+    }
+}
+
+/// Something that was asked for and is answered.
+#[derive(Debug)]
+pub struct Done<'d> {
+    /// The method, as `prompts/get`.
+    pub method: &'static str,
+    /// What it names.
+    pub name: &'d str,
+    /// The code of the failure, where it failed.
+    pub failure: Option<i32>,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// How requests come in.
+pub trait Door: Send + Sync + 'static {
+    /// Renders.
+    fn render(&self, job: Job) -> Waiting<'_, Result<Rendered>>;
+
+    /// Writes down what was done.
+    fn done(&self, viewer: &Viewer, done: &Done<'_>);
+}
+
+/// The door of a process that serves one caller: renders run where they are asked for, nothing is written down.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlainDoor;
+
+impl Door for PlainDoor {
+    fn render(&self, job: Job) -> Waiting<'_, Result<Rendered>> {
+        Box::pin(async move { job.engine.render(&job.request(&Context::default())).await })
+    }
+
+    fn done(&self, _: &Viewer, done: &Done<'_>) {
+        tracing::debug!(method = done.method, name = done.name, failure = done.failure, time = ?done.time, "answered");
+    }
+}

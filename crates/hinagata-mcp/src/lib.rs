@@ -1,0 +1,29 @@
+//! Prompts over the Model Context Protocol, in all its revisions: the newest one without sessions and those before it.
+//!
+//! [`Mcp`] is what all connections share: the public list of prompts, kept in step with the workspace, and the
+//! resources. A [`Session`] answers the requests of one connection; [`Mcp::serve_stdio`] and [`Mcp::http`] put it behind
+//! standard input or HTTP. Who asks, and how a render is made and written down, is the business of a [`Door`].
+
+mod arguments;
+mod complete;
+mod door;
+mod failure;
+mod input;
+mod messages;
+mod names;
+mod notices;
+mod page;
+mod prompt;
+mod resources;
+mod serve;
+mod session;
+mod shared;
+mod state;
+mod template;
+mod tools;
+
+pub use door::{Done, Door, Job, PlainDoor, Viewer};
+pub use resources::Resources;
+pub use serve::HttpService;
+pub use session::Session;
+pub use shared::{Mcp, McpOptions};

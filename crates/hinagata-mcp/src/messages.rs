@@ -1,0 +1,230 @@
+//! What a render gave, as messages of the protocol: one block of content each, and no role but user and assistant.
+
+use hinagata::{Content, Message, Rendered, RenderedBody, media};
+use rmcp::{
+    ErrorData,
+    model::{ContentBlock, GetPromptResult, MetaObject, PromptMessage, Resource, ResourceContents, Role},
+};
+use serde_json::{Value, json};
+
+use crate::prompt::PublicPrompt;
+
+/// Most bytes of all contents of an answer.
+const LARGEST: usize = 32 << 20;
+
+/// What finds the contents of a resource by its URI.
+pub(crate) type Lookup<'l> = &'l (dyn Fn(&str) -> Option<ResourceContents> + Sync);
+
+/// The answer to `prompts/get`.
+pub(crate) fn result(
+    prompt: &PublicPrompt,
+    rendered: Rendered,
+    lookup: Lookup<'_>,
+) -> Result<GetPromptResult, ErrorData> {
+    let mut meta = json!({"hinagata/id": prompt.id, "hinagata/version": rendered.version()});
+    let messages = match rendered.body {
+        RenderedBody::Text(text) => vec![PromptMessage::new_text(Role::User, text)],
+        RenderedBody::Messages(messages) => {
+            let (messages, system) = conversation(&messages, lookup)?;
+            if let Some(system) = system {
+                meta["hinagata/system"] = system.into();
+            }
+            messages
+        }
+    };
+    let size: usize = messages.iter().map(|message| size_of(&message.content)).sum();
+    if size > LARGEST {
+        return Err(ErrorData::internal_error(
+            format!("the result has more than {} MiB", LARGEST >> 20),
+            Some(json!({"code": "output_limit", "limit": LARGEST, "actual": size})),
+        ));
+    }
+    let mut result = GetPromptResult::new(messages);
+    result.description = prompt.inherited.definition.metadata.description.clone();
+    result.meta = meta.as_object().cloned().map(MetaObject);
+    Ok(result)
+}
+
+/// The messages, and the rules that stand in none of their roles: they come before what the user says first.
+fn conversation(
+    messages: &[Message],
+    lookup: Lookup<'_>,
+) -> Result<(Vec<PromptMessage>, Option<String>), ErrorData> {
+    let is_rule = |message: &&Message| matches!(message.role.as_str(), "system" | "developer");
+    let rules: Vec<String> =
+        messages.iter().filter(is_rule).map(Message::text).filter(|text| !text.trim().is_empty()).collect();
+    let system = (!rules.is_empty()).then(|| rules.join("\n\n"));
+    let mut all = Vec::new();
+    for message in messages {
+        let is_rule = is_rule(&message);
+        let role =
+            if matches!(message.role.as_str(), "assistant" | "model") { Role::Assistant } else { Role::User };
+        for content in &message.content {
+            match content {
+                // Pictures of a rule are said by the user.
+                Content::Text(_) if is_rule => {}
+                Content::Text(text) if text.trim().is_empty() && message.content.len() > 1 => {}
+                other => all.push(PromptMessage::new(role.clone(), block(other, lookup)?)),
+            }
+        }
+    }
+    if let Some(system) = &system {
+        put_first(&mut all, system);
+    }
+    Ok((all, system))
+}
+
+/// Puts the rules before the first text of the user, in the same message.
+fn put_first(messages: &mut Vec<PromptMessage>, system: &str) {
+    match messages.iter_mut().find(|message| message.role == Role::User) {
+        Some(PromptMessage { content: ContentBlock::Text(said), .. }) => {
+            said.text = format!("{system}\n\n{}", said.text);
+        }
+        _ => messages.insert(0, PromptMessage::new_text(Role::User, system)),
+    }
+}
+
+/// A part of a message as a block.
+fn block(content: &Content, lookup: Lookup<'_>) -> Result<ContentBlock, ErrorData> {
+    let (kind, fields) = match content {
+        Content::Text(text) => return Ok(ContentBlock::text(text)),
+        Content::Part { kind, content } => (kind.as_str(), content),
+    };
+    let text = |key: &str| fields.get(key).and_then(Value::as_str);
+    let mime = text("mime_type").or_else(|| text("type")).or_else(|| text("media_type"));
+    match kind {
+        "resource" => embedded(fields, lookup),
+        "resource_link" => link(text("uri").unwrap_or_default(), fields),
+        "image" | "audio" | "media" => match (text("data"), mime, text("url")) {
+            (Some(data), Some(mime), _) => medium(data, mime),
+            (_, _, Some(url)) => link(url, fields),
+            _ => Err(wrong(&format!(
+                "a part of type `{kind}` has neither `data` with a `mime_type` nor a `url`"
+            ))),
+        },
+        _ => Ok(ContentBlock::text(json!({"type": kind, "content": fields}).to_string())),
+    }
+}
+
+fn wrong(message: &str) -> ErrorData {
+    ErrorData::internal_error(
+        format!("the prompt is written wrongly: {message}"),
+        Some(json!({"code": "definition"})),
+    )
+}
+
+/// Bytes that are a picture or a sound, or else a file.
+fn medium(data: &str, mime: &str) -> Result<ContentBlock, ErrorData> {
+    if !media::is_base64(data) || !media::is_type(mime) {
+        return Err(wrong("a picture or sound has no base 64, or no type"));
+    }
+    Ok(match mime.split('/').next() {
+        Some("image") => ContentBlock::image(data, mime),
+        Some("audio") => ContentBlock::audio(data, mime),
+        _ => {
+            let uri = format!("data:{mime};attached");
+            ContentBlock::resource(ResourceContents::blob(data, uri).with_mime_type(mime))
+        }
+    })
+}
+
+fn embedded(fields: &Value, lookup: Lookup<'_>) -> Result<ContentBlock, ErrorData> {
+    let text = |key: &str| fields.get(key).and_then(Value::as_str);
+    let uri = text("uri").filter(|uri| media::is_uri(uri)).ok_or_else(|| wrong("a resource has no URI"))?;
+    let contents = match (text("text"), text("blob")) {
+        (Some(said), _) => ResourceContents::text(said, uri),
+        (None, Some(blob)) if media::is_base64(blob) => ResourceContents::blob(blob, uri),
+        (None, Some(_)) => return Err(wrong("the `blob` of a resource is no base 64")),
+        (None, None) => match lookup(uri) {
+            Some(contents) => return Ok(ContentBlock::resource(contents)),
+            None => return link(uri, fields),
+        },
+    };
+    Ok(ContentBlock::resource(match text("mime_type") {
+        Some(mime) => contents.with_mime_type(mime),
+        None => contents,
+    }))
+}
+
+fn link(uri: &str, fields: &Value) -> Result<ContentBlock, ErrorData> {
+    if !media::is_uri(uri) {
+        return Err(wrong("a link has no URI"));
+    }
+    let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
+    let last = uri.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(uri);
+    let mut resource = Resource::new(uri, text("name").unwrap_or_else(|| last.to_owned()));
+    resource.title = text("title");
+    resource.description = text("description");
+    resource.mime_type = text("mime_type").filter(|mime| media::is_type(mime));
+    Ok(ContentBlock::resource_link(resource))
+}
+
+fn size_of(content: &ContentBlock) -> usize {
+    match content {
+        ContentBlock::Text(text) => text.text.len(),
+        ContentBlock::Image(image) => image.data.len(),
+        ContentBlock::Audio(audio) => audio.data.len(),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { text, .. } => text.len(),
+            ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
+            _ => 0,
+        },
+        _ => 256,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(role: &str, text: &str) -> Message {
+        Message { role: role.to_owned(), content: vec![Content::Text(text.to_owned())] }
+    }
+
+    fn converted(messages: &[Message]) -> (Vec<(Role, String)>, Option<String>) {
+        let (messages, system) = conversation(messages, &|_| None).expect("converts");
+        let plain = messages.into_iter().map(|message| {
+            let text = message.content.as_text().map(|text| text.text.clone());
+            (message.role, text.unwrap_or_default())
+        });
+        (plain.collect(), system)
+    }
+
+    #[test]
+    fn rules_come_before_what_the_user_says_first() {
+        let (messages, system) =
+            converted(&[said("system", "Be brief."), said("assistant", "Hello"), said("user", "Why?")]);
+        assert_eq!(
+            messages,
+            [(Role::Assistant, "Hello".to_owned()), (Role::User, "Be brief.\n\nWhy?".to_owned())]
+        );
+        assert_eq!(system.as_deref(), Some("Be brief."));
+    }
+
+    #[test]
+    fn rules_alone_are_said_by_the_user() {
+        let (messages, _) = converted(&[said("system", "A"), said("developer", "B")]);
+        assert_eq!(messages, [(Role::User, "A\n\nB".to_owned())]);
+    }
+
+    #[test]
+    fn a_message_of_several_parts_is_several_messages() {
+        let image =
+            Content::Part { kind: "media".to_owned(), content: json!({"data": "QUJD", "type": "image/png"}) };
+        let message =
+            Message { role: "user".to_owned(), content: vec![Content::Text("Look".to_owned()), image] };
+        let (messages, _) = conversation(&[message], &|_| None).expect("converts");
+        assert_eq!(messages.len(), 2);
+        assert!(messages[1].content.as_image().is_some_and(|image| image.mime_type == "image/png"));
+    }
+
+    #[test]
+    fn what_leaves_is_what_it_says() {
+        let part =
+            |kind: &str, content: Value| block(&Content::Part { kind: kind.to_owned(), content }, &|_| None);
+        assert!(part("media", json!({"data": "no base 64!", "type": "image/png"})).is_err());
+        assert!(part("media", json!({"data": "QUJD", "type": "image"})).is_err());
+        assert!(part("resource", json!({"uri": "no uri", "text": "x"})).is_err());
+        assert!(part("resource", json!({"uri": "a://b"})).expect("is a link").as_resource_link().is_some());
+    }
+}

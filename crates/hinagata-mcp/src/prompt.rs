@@ -1,0 +1,205 @@
+//! A prompt as clients see it.
+
+use hinagata::{
+    Catalog, Code, Engine, Result,
+    definition::{Body, Class, Definition, Inherited, Origin, Parameter, Part, Type},
+};
+use rmcp::model::{Icon, MetaObject, Prompt, PromptArgument};
+use serde_json::{Map, Value, json};
+
+use crate::names::public_name;
+
+/// Most icons of a prompt.
+const MOST_ICONS: usize = 8;
+
+/// Most values of an enumeration that a description tells.
+const MOST_VALUES: usize = 20;
+
+/// A prompt as clients see it.
+#[derive(Clone, Debug)]
+pub(crate) struct PublicPrompt {
+    pub(crate) id: String,
+    /// The name in the protocol.
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// As it stands in the list.
+    pub(crate) listed: Prompt,
+    pub(crate) inherited: Inherited,
+    /// What its templates read and nobody declares.
+    pub(crate) undeclared: Vec<String>,
+    /// The state of the workspace in which it was good last, where it is broken now.
+    pub(crate) engine: Option<Engine>,
+}
+
+impl PublicPrompt {
+    /// The prompt `id`, if it can be rendered.
+    pub(crate) fn read(engine: &Engine, id: &str) -> Result<Self> {
+        let catalog = engine.catalog();
+        let inherited = engine.definition(id)?;
+        let reads = match engine.reads(id) {
+            Ok(reads) => reads,
+            // Only running it tells; that is done when it is asked for.
+            Err(error) if error.code() == Code::Hook && error.reason() == Some("unavailable") => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let undeclared: Vec<String> =
+            reads.into_iter().filter(|name| inherited.parameters.get(name).is_none()).collect();
+        let version = version(&catalog, id, &inherited.definition);
+        let name = public_name(id);
+        let listed = listed(id, &name, &version, &inherited, &undeclared);
+        Ok(Self { id: id.to_owned(), name, version, listed, inherited, undeclared, engine: None })
+    }
+
+    /// Whether it was read from the same files as `definition`, with all its parents.
+    pub(crate) fn is_of(&self, engine: &Engine, definition: &std::sync::Arc<Definition>) -> bool {
+        if self.inherited.parents.is_empty() && definition.metadata.extends.is_none() {
+            return std::sync::Arc::ptr_eq(&self.inherited.definition, definition);
+        }
+        let Ok(now) = engine.definition(&self.id) else { return false };
+        let chain = |found: &Inherited| -> Vec<*const Definition> {
+            std::iter::once(&found.definition).chain(&found.parents).map(std::sync::Arc::as_ptr).collect()
+        };
+        chain(&now) == chain(&self.inherited)
+    }
+
+    /// The parameters that have to be given.
+    pub(crate) fn required(&self) -> impl Iterator<Item = &Parameter> {
+        self.inherited.parameters.iter().filter(|parameter| is_required(parameter))
+    }
+
+    /// Resources that its messages embed as they are written, without anything to fill in.
+    pub(crate) fn embedded(&self) -> Vec<&Map<String, Value>> {
+        let Ok(owner) = self.inherited.with_body() else { return Vec::new() };
+        let Body::Messages(messages) = &owner.body else { return Vec::new() };
+        let parts = messages.iter().flat_map(|message| &message.parts);
+        let fixed =
+            |value: &Value| !value.as_str().is_some_and(|text| text.contains("{{") || text.contains("{%"));
+        parts
+            .filter_map(|part| match part {
+                Part::Other { kind, fields } if kind == "resource" => Some(fields),
+                _ => None,
+            })
+            .filter(|fields| fields.values().all(fixed) && fields.contains_key("uri"))
+            .collect()
+    }
+}
+
+fn version(catalog: &Catalog, id: &str, definition: &Definition) -> String {
+    let chosen = catalog.choose(id).map(|choice| catalog.version_of(&choice.entry));
+    chosen.unwrap_or_else(|_| definition.metadata.version.clone())
+}
+
+/// Whether the caller has to give it.
+pub(crate) fn is_required(parameter: &Parameter) -> bool {
+    parameter.class == Class::Required && parameter.origin == Origin::Default
+}
+
+fn listed(id: &str, name: &str, version: &str, inherited: &Inherited, undeclared: &[String]) -> Prompt {
+    let definition = &inherited.definition;
+    let metadata = &definition.metadata;
+    let (required, optional): (Vec<&Parameter>, Vec<&Parameter>) =
+        inherited.parameters.iter().partition(|parameter| is_required(parameter));
+    let declared = required.iter().chain(&optional).map(|parameter| argument(parameter));
+    let more = undeclared.iter().map(|name| PromptArgument::new(name).with_required(false));
+    let arguments: Vec<PromptArgument> = declared.chain(more).collect();
+    let mut prompt = Prompt::new(
+        name,
+        Some(description(name, definition, &arguments)),
+        (!arguments.is_empty()).then_some(arguments),
+    );
+    prompt.title = metadata.title.clone().or_else(|| (name != id).then(|| id.to_owned()));
+    prompt.icons = icons(definition);
+    let meta = json!({
+        "hinagata/id": id,
+        "hinagata/version": version,
+        "hinagata/type": metadata.kind,
+        "hinagata/tags": metadata.tags,
+        "hinagata/source": definition.source,
+    });
+    prompt.meta = meta.as_object().cloned().map(MetaObject);
+    prompt
+}
+
+fn description(name: &str, definition: &Definition, arguments: &[PromptArgument]) -> String {
+    let metadata = &definition.metadata;
+    let own = metadata.description.as_deref().or(metadata.title.as_deref()).map(str::trim);
+    let mut text =
+        own.filter(|text| !text.is_empty()).map_or_else(|| format!("The prompt `{name}`"), str::to_owned);
+    if !arguments.is_empty() {
+        let usage: Vec<String> = arguments
+            .iter()
+            .map(|argument| match argument.required {
+                Some(true) => format!("{}=…", argument.name),
+                _ => format!("[{}=…]", argument.name),
+            })
+            .collect();
+        text.push_str(&format!("\n\nUsage: {name} {}", usage.join(" ")));
+    }
+    text
+}
+
+fn argument(parameter: &Parameter) -> PromptArgument {
+    let mut argument = PromptArgument::new(&parameter.name).with_required(is_required(parameter));
+    let mut notes = Vec::new();
+    if !matches!(parameter.kind, Type::String | Type::Any) {
+        notes.push(match parameter.kind {
+            Type::List | Type::Dict => format!("{} as JSON", parameter.kind.as_str()),
+            Type::File => "name of a file".to_owned(),
+            kind => kind.as_str().to_owned(),
+        });
+    }
+    if let Some(values) = choices(parameter) {
+        let shown: Vec<String> = values.iter().take(MOST_VALUES).map(plain).collect();
+        let more = if values.len() > MOST_VALUES { ", …" } else { "" };
+        notes.push(format!("one of {}{more}", shown.join(", ")));
+    }
+    if let Some(default) = parameter.default.as_ref().filter(|_| !parameter.secret && !is_required(parameter))
+    {
+        let text: String = plain(default).chars().take(80).collect();
+        if !text.is_empty() {
+            notes.push(format!("default: {text}"));
+        }
+    }
+    let own = parameter.description.as_deref().unwrap_or_default();
+    let text = match (own.is_empty(), notes.is_empty()) {
+        (_, true) => own.to_owned(),
+        (true, false) => notes.join("; "),
+        (false, false) => format!("{own} ({})", notes.join("; ")),
+    };
+    if !text.is_empty() {
+        argument.description = Some(text);
+    }
+    argument
+}
+
+/// The values that a parameter can have, where they are listed.
+pub(crate) fn choices(parameter: &Parameter) -> Option<&Vec<Value>> {
+    parameter.schema.as_ref()?.get("enum")?.as_array().filter(|values| !values.is_empty())
+}
+
+/// A value as somebody would type it.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The icons of a definition: addresses or `{src, mimeType, sizes}`; only what is fetched safely or is there already.
+fn icons(definition: &Definition) -> Option<Vec<Icon>> {
+    let written = definition.unknown.get("icons").or_else(|| definition.metadata.more.get("icons"))?;
+    let is_safe = |src: &str| src.starts_with("https://") || src.starts_with("data:image/");
+    let icon = |value: &Value| {
+        let src = value.as_str().or_else(|| value.get("src")?.as_str()).filter(|src| is_safe(src))?;
+        let mut icon = Icon::new(src);
+        icon.mime_type = value.get("mimeType").and_then(Value::as_str).map(str::to_owned);
+        let sizes = value.get("sizes").and_then(Value::as_array);
+        icon.sizes = sizes.map(|sizes| sizes.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        Some(icon)
+    };
+    let icons: Vec<Icon> = match written {
+        Value::Array(all) => all.iter().take(MOST_ICONS).filter_map(icon).collect(),
+        one => icon(one).into_iter().collect(),
+    };
+    (!icons.is_empty()).then_some(icons)
+}

@@ -1,0 +1,341 @@
+//! Resources that the settings declare, those that prompts embed, and the sources of prompts.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use hinagata::{Code, Error, Result, Settings, media, source::Directory};
+use hinagata_agent::{Project, of_context};
+use hinagata_context::{ContextOptions, Packer};
+use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    prompt::PublicPrompt,
+    template::{UriTemplate, filled},
+};
+
+/// Largest file that is a resource, in bytes.
+const LARGEST: u64 = 8 << 20;
+
+/// The keys of a declared resource.
+const KNOWN: [&str; 11] = [
+    "uri",
+    "name",
+    "title",
+    "description",
+    "mime_type",
+    "text",
+    "file",
+    "blob",
+    "prompt",
+    "context",
+    "complete",
+];
+
+/// The keys that say where its content is.
+const CONTENTS: [&str; 5] = ["text", "file", "blob", "prompt", "context"];
+
+/// The resources that the settings declare.
+#[derive(Clone, Debug, Default)]
+pub struct Resources {
+    root: PathBuf,
+    declared: Vec<Declared>,
+}
+
+/// A resource that the settings declare.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared {
+    pub(crate) uri: String,
+    template: UriTemplate,
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    mime_type: Option<String>,
+    pub(crate) content: Source,
+    /// Values that are proposed for places of the URI.
+    pub(crate) complete: BTreeMap<String, Vec<String>>,
+}
+
+/// Where the content of a resource is.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    Text(String),
+    File(String),
+    Blob(String),
+    Prompt(String),
+    Context(Box<ContextOptions>),
+}
+
+impl Resources {
+    /// Reads the setting `resources` of the workspace at `root`.
+    ///
+    /// # Errors
+    /// Code `definition`, reason `settings`, for a resource that is declared wrongly.
+    pub fn read(settings: &Settings, root: &Path) -> Result<Self> {
+        let written = settings.get("resources").map(|found| &found.value);
+        let declared: Vec<Declared> = match written {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(all)) => all
+                .iter()
+                .enumerate()
+                .map(|(place, one)| Declared::read(place + 1, one, root))
+                .collect::<Result<_>>()?,
+            Some(_) => return Err(wrong(1, "they are written as `[[resources]]`")),
+        };
+        for (place, resource) in declared.iter().enumerate() {
+            if declared[..place].iter().any(|other| other.uri == resource.uri) {
+                return Err(wrong(place + 1, &format!("another one has the uri `{}` too", resource.uri)));
+            }
+        }
+        Ok(Self { root: root.to_owned(), declared })
+    }
+
+    /// The files whose changes are changes of resources, each with its URI.
+    pub(crate) fn files(&self) -> Vec<(PathBuf, String)> {
+        let file = |resource: &Declared| match &resource.content {
+            Source::File(file) if !resource.template.has_places() => {
+                Some((self.root.join(file), resource.uri.clone()))
+            }
+            _ => None,
+        };
+        self.declared.iter().filter_map(file).collect()
+    }
+
+    pub(crate) fn plain(&self) -> impl Iterator<Item = &Declared> {
+        self.declared.iter().filter(|resource| !resource.template.has_places())
+    }
+
+    pub(crate) fn templates(&self) -> impl Iterator<Item = &Declared> {
+        self.declared.iter().filter(|resource| resource.template.has_places())
+    }
+
+    /// The resource that `uri` names, and what stands in the places of its URI.
+    pub(crate) fn find(&self, uri: &str) -> Option<(&Declared, BTreeMap<String, String>)> {
+        let exact = self.plain().find(|resource| resource.uri == uri).map(|found| (found, BTreeMap::new()));
+        exact.or_else(|| self.templates().find_map(|found| Some((found, found.template.values(uri)?))))
+    }
+
+    /// The content of a resource that is no prompt; `None` when a file is not there.
+    pub(crate) fn content(
+        &self,
+        resource: &Declared,
+        uri: &str,
+        values: &BTreeMap<String, String>,
+    ) -> Result<Option<ResourceContents>> {
+        let contents = match &resource.content {
+            Source::Text(text) => ResourceContents::text(filled(text, values), uri),
+            Source::Blob(blob) => ResourceContents::blob(blob.as_str(), uri),
+            Source::File(file) => {
+                let name = filled(file, values);
+                let Some(root) = Directory::open(&self.root)? else { return Ok(None) };
+                match root.read_bytes(&name, LARGEST)? {
+                    Some(bytes) => of_bytes(&name, bytes, uri),
+                    None => return Ok(None),
+                }
+            }
+            Source::Context(options) => {
+                let packed = Packer::new(options).pack().map_err(of_context)?;
+                ResourceContents::text(packed.text, uri)
+            }
+            Source::Prompt(_) => return Ok(None),
+        };
+        Ok(Some(resource.typed(contents)))
+    }
+}
+
+/// The content of a file: a text where it is one.
+fn of_bytes(name: &str, bytes: Vec<u8>, uri: &str) -> ResourceContents {
+    let kind = media::of_file(name, &bytes);
+    match String::from_utf8(bytes) {
+        Ok(text) => ResourceContents::text(text, uri),
+        Err(error) => ResourceContents::blob(media::base64(error.as_bytes()), uri),
+    }
+    .with_mime_type(kind)
+}
+
+fn wrong(place: usize, problem: &str) -> Error {
+    Error::definition("settings", format!("resource {place} of the settings cannot be used: {problem}"))
+        .with("setting", "resources")
+        .with_hint("write `[[resources]]` with `uri`, `name`, and one of text, file, blob, prompt or context")
+}
+
+impl Declared {
+    fn read(place: usize, written: &Value, root: &Path) -> Result<Self> {
+        let Some(fields) = written.as_object() else { return Err(wrong(place, "it is no table")) };
+        if let Some(unknown) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+            let near = hinagata_value::near_names(unknown, KNOWN);
+            return Err(wrong(place, &format!("it has no `{unknown}`")).with_near(near));
+        }
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        let uri = text("uri").unwrap_or_default();
+        let template =
+            UriTemplate::read(&uri).ok_or_else(|| wrong(place, "a brace of its `uri` is wrong"))?;
+        if !media::is_uri(&uri.replace(['{', '}'], "")) {
+            return Err(wrong(place, "its `uri` is no URI"));
+        }
+        let mime_type = text("mime_type");
+        if mime_type.as_deref().is_some_and(|kind| !media::is_type(kind)) {
+            return Err(wrong(place, "its `mime_type` is no type, as text/plain"));
+        }
+        let content = Source::read(place, fields, root)?;
+        if matches!(content, Source::Blob(_) | Source::Context(_)) && template.has_places() {
+            return Err(wrong(place, "there is nothing to fill in for the places of its `uri`"));
+        }
+        let name = text("name").filter(|name| !name.is_empty()).unwrap_or_else(|| uri.clone());
+        let complete = complete(place, fields, &template)?;
+        Ok(Self {
+            uri,
+            template,
+            name,
+            title: text("title"),
+            description: text("description"),
+            mime_type,
+            content,
+            complete,
+        })
+    }
+
+    fn typed(&self, contents: ResourceContents) -> ResourceContents {
+        match &self.mime_type {
+            Some(kind) => contents.with_mime_type(kind),
+            None => contents,
+        }
+    }
+
+    /// As it stands in the list.
+    pub(crate) fn listed(&self) -> Resource {
+        let mut resource = Resource::new(&self.uri, &self.name);
+        resource.title.clone_from(&self.title);
+        resource.description.clone_from(&self.description);
+        resource.mime_type = self.mime_type.clone().or_else(|| match &self.content {
+            Source::Text(_) | Source::Context(_) | Source::Prompt(_) => Some("text/plain".to_owned()),
+            Source::File(file) => media::of_name(file).map(str::to_owned),
+            Source::Blob(_) => None,
+        });
+        resource
+    }
+
+    /// As it stands in the list of templates.
+    pub(crate) fn listed_template(&self) -> ResourceTemplate {
+        let mut template = ResourceTemplate::new(&self.uri, &self.name);
+        template.title.clone_from(&self.title);
+        template.description.clone_from(&self.description);
+        template.mime_type.clone_from(&self.mime_type);
+        template
+    }
+
+    /// The text that a prompt gave, as content.
+    pub(crate) fn of_prompt(&self, text: String, uri: &str) -> ResourceContents {
+        self.typed(ResourceContents::text(text, uri))
+    }
+}
+
+impl Source {
+    fn read(place: usize, fields: &Map<String, Value>, root: &Path) -> Result<Self> {
+        let given: Vec<&str> = CONTENTS.into_iter().filter(|name| fields.contains_key(*name)).collect();
+        let [name] = given.as_slice() else {
+            return Err(wrong(place, "it needs exactly one of text, file, blob, prompt and context"));
+        };
+        if *name == "context" {
+            return context(place, &fields["context"], root);
+        }
+        let Some(text) = fields[*name].as_str().map(str::to_owned) else {
+            return Err(wrong(place, &format!("its `{name}` is no text")));
+        };
+        Ok(match *name {
+            "text" => Self::Text(text),
+            "file" => Self::File(text),
+            "prompt" => Self::Prompt(text),
+            _ if media::is_base64(&text) => Self::Blob(text),
+            _ => return Err(wrong(place, "its `blob` is no base 64")),
+        })
+    }
+}
+
+/// What is packed, as the section `context` of the settings says it; nothing outside of the workspace.
+fn context(place: usize, written: &Value, root: &Path) -> Result<Source> {
+    let project = Project::read(&json!({"context": written}), root, false)?;
+    if let Some(path) = project.outside(root) {
+        return Err(wrong(place, &format!("`{path}` is outside of the workspace")));
+    }
+    Ok(Source::Context(Box::new(project.context)))
+}
+
+fn complete(
+    place: usize,
+    fields: &Map<String, Value>,
+    template: &UriTemplate,
+) -> Result<BTreeMap<String, Vec<String>>> {
+    let Some(written) = fields.get("complete") else { return Ok(BTreeMap::new()) };
+    let lists = written.as_object().ok_or_else(|| wrong(place, "its `complete` is no table of lists"))?;
+    let mut all = BTreeMap::new();
+    for (name, list) in lists {
+        if !template.names().contains(&name.as_str()) {
+            return Err(wrong(place, &format!("its `uri` has no `{{{name}}}`")));
+        }
+        let texts: Option<Vec<String>> = list
+            .as_array()
+            .and_then(|list| list.iter().map(|item| item.as_str().map(str::to_owned)).collect());
+        all.insert(name.clone(), texts.ok_or_else(|| wrong(place, "its `complete` is no table of lists"))?);
+    }
+    Ok(all)
+}
+
+/// The URI of a prompt's source.
+pub(crate) fn prompt_uri(prompt: &PublicPrompt) -> String {
+    format!("prompt://{}", prompt.name)
+}
+
+/// The source of a prompt in the list.
+pub(crate) fn listed_prompt(prompt: &PublicPrompt) -> Resource {
+    let mut resource = Resource::new(prompt_uri(prompt), &prompt.name);
+    resource.title = prompt.listed.title.clone();
+    resource.description = Some(format!("The source of the prompt `{}`", prompt.name));
+    let files = &prompt.inherited.definition.files;
+    resource.mime_type = Some(files.first().map_or("text/plain", |file| kind_of(&file.file)).to_owned());
+    resource
+}
+
+fn kind_of(file: &str) -> &'static str {
+    media::of_name(file).unwrap_or("text/plain")
+}
+
+/// The files that a prompt was read from.
+pub(crate) fn prompt_source(prompt: &PublicPrompt) -> Vec<ResourceContents> {
+    let uri = prompt_uri(prompt);
+    let file = |(place, read): (usize, &hinagata::definition::FileRead)| {
+        let name = read.file.rsplit('/').next().unwrap_or(&read.file);
+        let uri = if place == 0 { uri.clone() } else { format!("{uri}#{name}") };
+        ResourceContents::text(&*read.text, uri).with_mime_type(kind_of(&read.file))
+    };
+    prompt.inherited.definition.files.iter().enumerate().map(file).collect()
+}
+
+/// A resource that a prompt embeds, in the list.
+pub(crate) fn listed_embedded(fields: &Map<String, Value>) -> Option<Resource> {
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    let uri = text("uri").filter(|uri| media::is_uri(uri))?;
+    CONTENTS[..3].iter().find(|name| fields.contains_key(**name))?;
+    let last = uri.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(uri);
+    let mut resource = Resource::new(uri, text("name").unwrap_or(last));
+    resource.mime_type =
+        text("mime_type").map(str::to_owned).or_else(|| media::of_name(text("file")?).map(str::to_owned));
+    Some(resource)
+}
+
+/// The content of a part that is a resource, as the engine filled it.
+pub(crate) fn embedded_content(fields: &Value) -> Result<ResourceContents> {
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    let uri = text("uri").unwrap_or_default();
+    let contents = match (text("text"), text("blob")) {
+        (Some(said), _) => ResourceContents::text(said, uri),
+        (None, Some(blob)) => ResourceContents::blob(blob, uri),
+        (None, None) => return Err(Error::new(Code::NotFound, format!("there is no resource `{uri}`"))),
+    };
+    Ok(match text("mime_type") {
+        Some(kind) => contents.with_mime_type(kind),
+        None => contents,
+    })
+}

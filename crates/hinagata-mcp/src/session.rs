@@ -1,0 +1,400 @@
+//! One connection: the methods of the protocol, each a few lines around what everybody shares.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use http::request::Parts;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CompleteRequestParams,
+        CompleteResult, Extensions, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
+        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsRequestMethod, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult, Reference, Resource, ServerConfig, SubscribeRequestParams,
+        SubscriptionFilter, UnsubscribeRequestParams,
+    },
+    service::{NotificationContext, RequestContext, SubscriptionContext},
+};
+use serde_json::{Map, Value};
+use tokio::{sync::broadcast::Receiver, task::JoinHandle};
+
+use crate::{
+    arguments, complete,
+    door::Viewer,
+    failure::{invalid, shown},
+    input, messages,
+    notices::{Notice, Subscribed, tell_peer, tell_subscription},
+    page::{TTL, cache_scope, page},
+    prompt::PublicPrompt,
+    resources::{Source, listed_embedded, listed_prompt},
+    shared::{Inner, Mcp},
+    state::State,
+};
+
+/// Most URIs that one client subscribes to.
+const MOST_SUBSCRIBED: usize = 1_000;
+
+/// Most subscriptions of one client that are about to begin.
+const MOST_WAITING: usize = 16;
+
+/// One connection, or one request of a revision without sessions.
+pub struct Session {
+    shared: Arc<Inner>,
+    /// Whose session it is: a key cannot go on with the session of another one.
+    owner: OnceLock<Viewer>,
+    subscribed: Subscribed,
+    /// What is told to subscriptions that are about to begin.
+    waiting: Mutex<Vec<Receiver<Arc<Notice>>>>,
+    /// Tells the client of changes.
+    follower: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(follower) = self.follower.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            follower.abort();
+        }
+    }
+}
+
+impl Mcp {
+    /// A new connection.
+    #[must_use]
+    pub fn session(&self) -> Session {
+        Session {
+            shared: Arc::clone(&self.0),
+            owner: OnceLock::new(),
+            subscribed: Subscribed::default(),
+            waiting: Mutex::default(),
+            follower: Mutex::new(None),
+        }
+    }
+}
+
+impl Session {
+    /// Who asks: whom the door let in, else whom this process serves.
+    fn viewer(&self, extensions: &Extensions) -> Result<Viewer, ErrorData> {
+        let let_in = extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Viewer>());
+        let viewer = let_in.or(self.shared.options.viewer.as_ref());
+        let viewer = viewer.ok_or_else(|| ErrorData::invalid_request("nobody is known to ask", None))?;
+        match self.owner.get() {
+            Some(owner) if owner.name != viewer.name => {
+                Err(ErrorData::invalid_request("this session is somebody else's", None))
+            }
+            _ => Ok(viewer.clone()),
+        }
+    }
+
+    pub(crate) fn rendering_viewer(&self, extensions: &Extensions) -> Result<Viewer, ErrorData> {
+        let viewer = self.viewer(extensions)?;
+        match viewer.renders {
+            true => Ok(viewer),
+            false => Err(ErrorData::invalid_request("this key does not allow `render`", None)),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Inner> {
+        &self.shared
+    }
+
+    /// Renders a prompt; what is missing is asked for where the client can be asked.
+    pub(crate) async fn got(
+        &self,
+        viewer: &Viewer,
+        request: &GetPromptRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let state = self.shared.state();
+        let prompt = state.find(&request.name, viewer)?;
+        let mut variables = arguments::variables(&prompt, request.arguments.as_ref())?;
+        if let Some(responses) = &request.input_responses {
+            variables.extend(input::answered(&prompt, responses)?);
+        }
+        let missing = input::missing(&prompt, &variables);
+        if !missing.is_empty() {
+            let asked_before = request.input_responses.is_some() || !input::can_be_asked(context);
+            if asked_before {
+                return Err(input::missing_error(&prompt, &missing));
+            }
+            if input::is_modern(context) {
+                let asks = input::required_result(&prompt, &missing);
+                return asks.map(Into::into).ok_or_else(|| input::missing_error(&prompt, &missing));
+            }
+            let form =
+                input::form(&prompt, &missing).ok_or_else(|| input::missing_error(&prompt, &missing))?;
+            let answer = context.peer.create_elicitation(form).await;
+            // A client that fails to ask is one that cannot be asked.
+            let answer = answer.map_err(|_| input::missing_error(&prompt, &missing))?;
+            variables.extend(input::accepted(&prompt, &answer)?);
+            let missing = input::missing(&prompt, &variables);
+            if !missing.is_empty() {
+                return Err(input::missing_error(&prompt, &missing));
+            }
+        }
+        self.rendered(viewer, &state, &prompt, variables).await.map(Into::into)
+    }
+
+    async fn rendered(
+        &self,
+        viewer: &Viewer,
+        state: &State,
+        prompt: &PublicPrompt,
+        variables: Map<String, Value>,
+    ) -> Result<rmcp::model::GetPromptResult, ErrorData> {
+        let rendered = self.shared.render(state, prompt, variables).await?;
+        messages::result(prompt, rendered, &|uri| self.shared.at_hand(viewer, uri))
+    }
+
+    fn start_telling(&self, context: &NotificationContext<RoleServer>) {
+        let Ok(viewer) =
+            self.viewer(&context.extensions).or_else(|error| self.owner.get().cloned().ok_or(error))
+        else {
+            return;
+        };
+        let (shared, peer) = (Arc::clone(&self.shared), context.peer.clone());
+        let (subscribed, tools) = (Arc::clone(&self.subscribed), self.shared.options.tools);
+        let notices = self.shared.listen();
+        let telling = tokio::spawn(async move {
+            // What was never listed cannot be compared.
+            shared.listed().await;
+            // The session ends by itself; this must not keep everything alive.
+            drop(shared);
+            tell_peer(peer, viewer, subscribed, tools, notices).await;
+        });
+        let before = self.follower.lock().unwrap_or_else(PoisonError::into_inner).replace(telling);
+        if let Some(before) = before {
+            before.abort();
+        }
+    }
+
+    /// All resources that are there for the viewer, by URI.
+    async fn resources(&self, viewer: &Viewer) -> Vec<Resource> {
+        let state = self.shared.listed().await;
+        let mut all: Vec<Resource> = Vec::new();
+        for declared in self.shared.options.resources.plain() {
+            let seen = match &declared.content {
+                Source::Prompt(name) => state.find(name, viewer).is_ok(),
+                _ => viewer.sees_all(),
+            };
+            all.extend(seen.then(|| declared.listed()));
+        }
+        for prompt in state.list().prompts.iter().filter(|prompt| viewer.sees(&prompt.id)) {
+            all.push(listed_prompt(prompt));
+            all.extend(prompt.embedded().into_iter().filter_map(listed_embedded));
+        }
+        // What is declared comes before what is embedded under the same URI.
+        all.sort_by(|one, other| one.uri.cmp(&other.uri));
+        all.dedup_by(|one, other| one.uri == other.uri);
+        all
+    }
+}
+
+impl ServerHandler for Session {
+    fn get_info(&self) -> ServerConfig {
+        self.shared.config.clone()
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let viewer = self.viewer(&context.extensions)?;
+        let _ = self.owner.set(viewer);
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.start_telling(&context);
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let viewer = self.viewer(&context.extensions)?;
+        let state = self.shared.listed().await;
+        let seen = state.list().prompts.iter().filter(|prompt| viewer.sees(&prompt.id));
+        let (prompts, next) = page(seen, |prompt| &prompt.name, request.as_ref())?;
+        let mut result = ListPromptsResult::with_all_items(
+            prompts.into_iter().map(|prompt| prompt.listed.clone()).collect(),
+        );
+        result.next_cursor = next;
+        Ok(result.with_ttl_ms(TTL).with_cache_scope(cache_scope(&viewer)))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let viewer = self.rendering_viewer(&context.extensions)?;
+        let work = async {
+            tokio::select! {
+                got = self.got(&viewer, &request, &context) => got,
+                () = context.ct.cancelled() => Err(ErrorData::internal_error("the request was cancelled", None)),
+            }
+        };
+        self.shared.answer(&viewer, ("prompts/get", &request.name), work).await
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let viewer = self.viewer(&context.extensions)?;
+        let (argument, typed) = (request.argument.name, request.argument.value);
+        let given = request.context.and_then(|context| context.arguments).unwrap_or_default();
+        let values = match &request.r#ref {
+            Reference::Prompt(prompt) => {
+                let state = self.shared.state();
+                let prompt = state.find(&prompt.name, &viewer)?;
+                let work = move || complete::proposed(&state.engine, &prompt, &argument, &given);
+                // A walk over files is not for the thread that serves.
+                let proposed = tokio::task::spawn_blocking(work).await;
+                proposed
+                    .unwrap_or_else(|_| Err(ErrorData::internal_error("nothing can be proposed now", None)))?
+            }
+            Reference::Resource(resource) => {
+                let templates = &self.shared.options.resources;
+                let found = templates.templates().find(|known| known.uri == resource.uri);
+                let declared = found.filter(|_| viewer.sees_all()).ok_or_else(|| {
+                    invalid(format!("there is no resource template `{}`", shown(&resource.uri)))
+                })?;
+                declared.complete.get(&argument).cloned().unwrap_or_default()
+            }
+            _ => return Err(invalid("only prompts and resource templates are completed")),
+        };
+        complete::ranked(values, &typed)
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let viewer = self.viewer(&context.extensions)?;
+        let all = self.resources(&viewer).await;
+        let (resources, next) = page(all.into_iter(), |resource| &resource.uri, request.as_ref())?;
+        let mut result = ListResourcesResult::with_all_items(resources);
+        result.next_cursor = next;
+        Ok(result.with_ttl_ms(TTL).with_cache_scope(cache_scope(&viewer)))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let viewer = self.viewer(&context.extensions)?;
+        let declared = self.shared.options.resources.templates().filter(|_| viewer.sees_all());
+        let mut all: Vec<_> = declared.map(crate::resources::Declared::listed_template).collect();
+        all.sort_by(|one, other| one.uri_template.cmp(&other.uri_template));
+        let (templates, next) = page(all.into_iter(), |template| &template.uri_template, request.as_ref())?;
+        let mut result = ListResourceTemplatesResult::with_all_items(templates);
+        result.next_cursor = next;
+        Ok(result.with_ttl_ms(TTL).with_cache_scope(cache_scope(&viewer)))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let viewer = self.viewer(&context.extensions)?;
+        let work = self.shared.read(&viewer, &request.uri);
+        let contents = self.shared.answer(&viewer, ("resources/read", &request.uri), work).await?;
+        let result = ReadResourceResult::new(contents).with_ttl_ms(0).with_cache_scope(cache_scope(&viewer));
+        Ok(result.into())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let mut accepted = requested.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.truncate(MOST_SUBSCRIBED);
+        }
+        // The client is told that it is heard before `listen` runs: from then on it must miss nothing.
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.truncate(MOST_WAITING - 1);
+        waiting.push(self.shared.listen());
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let viewer = self.viewer(&context.request_context().extensions)?;
+        let early = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let notices = early.unwrap_or_else(|| self.shared.listen());
+        // What was never listed cannot be compared.
+        self.shared.listed().await;
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = tell_subscription(context.sink(), context.accepted(), &viewer, notices) => {}
+        }
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let viewer = self.viewer(&context.extensions)?;
+        self.shared.read(&viewer, &request.uri).await?;
+        let mut subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
+        if subscribed.len() >= MOST_SUBSCRIBED {
+            return Err(invalid(format!("more than {MOST_SUBSCRIBED} resources are subscribed to")));
+        }
+        subscribed.insert(request.uri);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.viewer(&context.extensions)?;
+        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).remove(&request.uri);
+        Ok(())
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if !self.shared.options.tools {
+            return Err(ErrorData::method_not_found::<ListToolsRequestMethod>());
+        }
+        let viewer = self.viewer(&context.extensions)?;
+        let state = self.shared.listed().await;
+        let all = crate::tools::list(state.list(), &viewer);
+        let (tools, next) = page(all.into_iter(), |tool| &tool.name, request.as_ref())?;
+        let mut result = ListToolsResult::with_all_items(tools);
+        result.next_cursor = next;
+        Ok(result.with_ttl_ms(TTL).with_cache_scope(cache_scope(&viewer)))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if !self.shared.options.tools {
+            return Err(ErrorData::method_not_found::<CallToolRequestMethod>());
+        }
+        let viewer = self.rendering_viewer(&context.extensions)?;
+        let name = request.name.to_string();
+        let work = crate::tools::call(self, &viewer, request, &context);
+        self.shared.answer(&viewer, ("tools/call", &name), work).await
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("owner", &self.owner.get()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,286 @@
+//! One state of what is public: the prompts that can be rendered, as they were when the workspace was looked at last.
+//!
+//! A state works on an engine that no reload changes, so a list and what is got by it fit each other. The next state is
+//! made of the one before: what did not change is shared, and what is broken now stays as it was good last.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use hinagata::{Code, Engine, Error};
+use rmcp::ErrorData;
+
+use crate::{
+    door::Viewer,
+    failure::{invalid, no_prompt, of_engine, shown},
+    names::with_version,
+    prompt::PublicPrompt,
+};
+
+/// Most spellings that are remembered before there is a list.
+const REMEMBERED: usize = 4_096;
+
+/// One state of what is public.
+pub(crate) struct State {
+    pub(crate) engine: Engine,
+    /// Made when it is first asked for: a single prompt is found without it.
+    list: OnceLock<List>,
+    /// Prompts that were asked for, by the name that was used.
+    known: RwLock<HashMap<String, Arc<PublicPrompt>>>,
+    /// The state before something changed that several prompts use: a part that broke is told by a render alone.
+    before: Option<Engine>,
+    /// Whether a prompt was served by the state before.
+    leaned: AtomicBool,
+}
+
+/// All prompts that can be rendered.
+#[derive(Default)]
+pub(crate) struct List {
+    /// By name.
+    pub(crate) prompts: Vec<Arc<PublicPrompt>>,
+    by_name: HashMap<String, usize>,
+    by_id: HashMap<String, usize>,
+}
+
+impl List {
+    fn new(mut prompts: Vec<Arc<PublicPrompt>>) -> Self {
+        prompts.sort_by(|one, other| one.name.cmp(&other.name));
+        prompts.dedup_by(|one, other| {
+            let same = one.name == other.name;
+            if same {
+                tracing::warn!(
+                    name = one.name,
+                    left_out = one.id,
+                    kept = other.id,
+                    "two prompts have one name"
+                );
+            }
+            same
+        });
+        let places = |key: fn(&PublicPrompt) -> &str| {
+            prompts.iter().enumerate().map(|(place, prompt)| (key(prompt).to_owned(), place)).collect()
+        };
+        let (by_name, by_id) = (places(|prompt| &prompt.name), places(|prompt| &prompt.id));
+        Self { prompts, by_name, by_id }
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<PublicPrompt>> {
+        self.by_name.get(name).map(|place| &self.prompts[*place])
+    }
+
+    fn of_id(&self, id: &str) -> Option<&Arc<PublicPrompt>> {
+        self.by_id.get(id).map(|place| &self.prompts[*place])
+    }
+
+    /// The ids of the prompts that look different in the two lists.
+    pub(crate) fn difference(&self, other: &Self) -> BTreeSet<String> {
+        let differs = |one: &Self, other: &Self| -> Vec<String> {
+            let changed = |prompt: &&Arc<PublicPrompt>| {
+                other
+                    .of_id(&prompt.id)
+                    .is_none_or(|there| !Arc::ptr_eq(there, prompt) && there.listed != prompt.listed)
+            };
+            one.prompts.iter().filter(changed).map(|prompt| prompt.id.clone()).collect()
+        };
+        differs(self, other).into_iter().chain(differs(other, self)).collect()
+    }
+
+    /// The ids of the prompts whose files are not the same in the two lists.
+    pub(crate) fn rewritten(&self, other: &Self) -> BTreeSet<String> {
+        let files = |prompt: &PublicPrompt| prompt.inherited.definition.files.clone();
+        let changed = |prompt: &&Arc<PublicPrompt>| {
+            other.of_id(&prompt.id).is_some_and(|there| {
+                !Arc::ptr_eq(&there.inherited.definition, &prompt.inherited.definition)
+                    && files(there) != files(prompt)
+            })
+        };
+        self.prompts.iter().filter(changed).map(|prompt| prompt.id.clone()).collect()
+    }
+}
+
+/// What may have changed between two states.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Touched {
+    /// Whether something changed that any prompt may depend on.
+    pub(crate) anything: bool,
+    /// Files, from the workspace root.
+    pub(crate) paths: BTreeSet<String>,
+}
+
+impl Touched {
+    /// Whether all that changed lies in directories of prompts, `sources`.
+    fn only_in(&self, sources: &BTreeSet<&str>) -> bool {
+        let in_prompt = |path: &String| {
+            std::path::Path::new(path)
+                .ancestors()
+                .filter_map(std::path::Path::to_str)
+                .any(|above| sources.contains(above))
+        };
+        !self.anything && self.paths.iter().all(in_prompt)
+    }
+}
+
+impl State {
+    pub(crate) fn new(engine: &Engine) -> Self {
+        Self {
+            engine: engine.frozen(),
+            list: OnceLock::new(),
+            known: RwLock::default(),
+            before: None,
+            leaned: AtomicBool::new(false),
+        }
+    }
+
+    /// The state in which a prompt may render that does not any more.
+    pub(crate) fn before(&self) -> Option<&Engine> {
+        self.before.as_ref()
+    }
+
+    /// Notes that the state before served a prompt, so that it is kept.
+    pub(crate) fn lean(&self) {
+        self.leaned.store(true, Ordering::Relaxed);
+    }
+
+    /// The state that follows this one.
+    pub(crate) fn after(&self, engine: &Engine, touched: &Touched) -> Self {
+        let mut next = Self::new(engine);
+        // As long as something is broken, the state in which it was whole is not the one before this.
+        next.before = match self.leaned.load(Ordering::Relaxed) {
+            true => self.before.clone(),
+            false => Some(self.engine.clone()),
+        };
+        if let Some(before) = self.list.get() {
+            let _ = next.list.set(self.list_after(before, &next.engine, touched));
+            return next;
+        }
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let still = known.iter().filter_map(|(name, prompt)| {
+            let read = PublicPrompt::read(&next.engine, &prompt.id).map(Arc::new);
+            Some((name.clone(), read.or_else(|error| self.kept(prompt, &error)).ok()?))
+        });
+        let still = still.collect();
+        *next.known.write().unwrap_or_else(PoisonError::into_inner) = still;
+        next
+    }
+
+    fn list_after(&self, before: &List, engine: &Engine, touched: &Touched) -> List {
+        let listings = engine.catalog().list();
+        let definitions = listings.iter().filter_map(|listing| listing.definition.as_ref().ok());
+        let old = before.prompts.iter().map(|prompt| &*prompt.inherited.definition.source);
+        let sources: BTreeSet<&str> = definitions.map(|definition| &*definition.source).chain(old).collect();
+        let narrow = touched.only_in(&sources);
+        let mut prompts = Vec::with_capacity(listings.len());
+        for listing in &listings {
+            let id = listing.id.as_str();
+            let known = before.of_id(id);
+            let read = match (&listing.definition, known) {
+                (Ok(definition), Some(known))
+                    if narrow && known.engine.is_none() && known.is_of(engine, definition) =>
+                {
+                    Ok(Arc::clone(known))
+                }
+                (Ok(_), _) => PublicPrompt::read(engine, id).map(Arc::new),
+                (Err(error), _) => Err(error.clone()),
+            };
+            let kept = |error: Error| match known {
+                Some(known) => self.kept(known, &error),
+                None => Err(error),
+            };
+            match read.or_else(kept) {
+                Ok(prompt) => prompts.push(prompt),
+                Err(error) => left_out(id, &error),
+            }
+        }
+        List::new(prompts)
+    }
+
+    /// The prompt as it was good last; a conflict has no good state.
+    fn kept(&self, prompt: &PublicPrompt, error: &Error) -> Result<Arc<PublicPrompt>, Error> {
+        if matches!(error.code(), Code::Conflict | Code::NotFound | Code::Id | Code::Approval) {
+            return Err(error.clone());
+        }
+        tracing::warn!(
+            prompt = prompt.id,
+            error = error.message(),
+            "a prompt is broken; its last good state serves"
+        );
+        let engine = prompt.engine.clone().unwrap_or_else(|| self.engine.clone());
+        Ok(Arc::new(PublicPrompt { engine: Some(engine), ..prompt.clone() }))
+    }
+
+    /// All prompts.
+    pub(crate) fn list(&self) -> &List {
+        self.list.get_or_init(|| {
+            let read = |listing: hinagata::Listing| {
+                let id = listing.id.as_str();
+                let read = listing.definition.and_then(|_| PublicPrompt::read(&self.engine, id));
+                read.map(Arc::new).inspect_err(|error| left_out(id, error)).ok()
+            };
+            List::new(self.engine.catalog().list().into_iter().filter_map(read).collect())
+        })
+    }
+
+    /// The list, if somebody asked for it.
+    pub(crate) fn made_list(&self) -> Option<&List> {
+        self.list.get()
+    }
+
+    /// The prompt that a caller calls `name`, in any spelling, with or without a version.
+    pub(crate) fn find(&self, name: &str, viewer: &Viewer) -> Result<Arc<PublicPrompt>, ErrorData> {
+        let (bare, version) = with_version(name);
+        let found = self.find_any(bare)?.filter(|prompt| viewer.sees(&prompt.id));
+        let prompt = found.ok_or_else(|| no_prompt(bare, self.near(bare, viewer)))?;
+        match version {
+            Some(version) if version != prompt.version => Err(invalid(format!(
+                "`{}` has the version {}, not {}",
+                prompt.name,
+                prompt.version,
+                shown(version)
+            ))),
+            _ => Ok(prompt),
+        }
+    }
+
+    fn find_any(&self, name: &str) -> Result<Option<Arc<PublicPrompt>>, ErrorData> {
+        if let Some(found) = self.list.get().and_then(|list| list.named(name)) {
+            return Ok(Some(Arc::clone(found)));
+        }
+        if let Some(found) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Ok(Some(Arc::clone(found)));
+        }
+        let Some(id) = self.engine.catalog().resolve_id(name).ok().map(|id| id.as_str().to_owned()) else {
+            // A name that stands for an id that is none of a name.
+            return Ok(name.starts_with("p-").then(|| self.list().named(name).cloned()).flatten());
+        };
+        if let Some(found) = self.list.get().and_then(|list| list.of_id(&id)) {
+            return Ok(Some(Arc::clone(found)));
+        }
+        let prompt = Arc::new(PublicPrompt::read(&self.engine, &id).map_err(|error| of_engine(&error))?);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(name.to_owned(), Arc::clone(&prompt));
+        Ok(Some(prompt))
+    }
+
+    fn near(&self, name: &str, viewer: &Viewer) -> Vec<String> {
+        let Some(list) = self.list.get() else { return Vec::new() };
+        let seen =
+            list.prompts.iter().filter(|prompt| viewer.sees(&prompt.id)).map(|prompt| prompt.name.as_str());
+        hinagata_value::near_names(name, seen)
+    }
+}
+
+fn left_out(id: &str, error: &Error) {
+    tracing::warn!(
+        prompt = id,
+        code = error.code().as_str(),
+        error = error.message(),
+        "a prompt is left out"
+    );
+}

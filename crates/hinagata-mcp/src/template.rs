@@ -1,0 +1,158 @@
+//! URIs with places to fill in, as `logs://{day}/errors`: a name in braces stands for one piece without a slash, one
+//! with a plus, `{+path}`, for several.
+
+use std::collections::BTreeMap;
+
+/// A URI with places to fill in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UriTemplate {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Place { name: String, slashes: bool },
+}
+
+impl UriTemplate {
+    /// Reads it; `None` for a brace that has no partner or no name in it.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while let Some((before, behind)) = rest.split_once('{') {
+            let (inside, after) = behind.split_once('}')?;
+            if !before.is_empty() {
+                pieces.push(Piece::Text(before.to_owned()));
+            }
+            let (name, slashes) = inside.strip_prefix('+').map_or((inside, false), |name| (name, true));
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if name.is_empty() || !name.chars().all(is_name) {
+                return None;
+            }
+            pieces.push(Piece::Place { name: name.to_owned(), slashes });
+            rest = after;
+        }
+        if rest.contains('}') {
+            return None;
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Text(rest.to_owned()));
+        }
+        Some(Self { pieces })
+    }
+
+    /// Whether there is something to fill in.
+    pub(crate) fn has_places(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Place { .. }))
+    }
+
+    /// The names of the places.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let names = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Place { name, .. } => Some(name.as_str()),
+            Piece::Text(_) => None,
+        });
+        names.collect()
+    }
+
+    /// What stands in the places of `uri`, if it is one of these.
+    pub(crate) fn values(&self, uri: &str) -> Option<BTreeMap<String, String>> {
+        let mut values = BTreeMap::new();
+        let mut rest = uri;
+        for (number, piece) in self.pieces.iter().enumerate() {
+            match piece {
+                Piece::Text(text) => rest = rest.strip_prefix(text.as_str())?,
+                Piece::Place { name, slashes } => {
+                    let end = match self.pieces.get(number + 1) {
+                        Some(Piece::Text(next)) => rest.find(next.as_str())?,
+                        Some(Piece::Place { .. }) => return None,
+                        None => rest.len(),
+                    };
+                    let (value, behind) = rest.split_at(end);
+                    if value.is_empty() || (!slashes && value.contains('/')) {
+                        return None;
+                    }
+                    values.insert(name.clone(), decoded(value)?);
+                    rest = behind;
+                }
+            }
+        }
+        rest.is_empty().then_some(values)
+    }
+}
+
+/// `text` with `{name}` filled in; what has no value stays as it is.
+pub(crate) fn filled(text: &str, values: &BTreeMap<String, String>) -> String {
+    let (mut all, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, behind)) = rest.split_once('{') {
+        all.push_str(before);
+        match behind.split_once('}').and_then(|(name, after)| Some((values.get(name)?, after))) {
+            Some((value, after)) => {
+                all.push_str(value);
+                rest = after;
+            }
+            None => {
+                all.push('{');
+                rest = behind;
+            }
+        }
+    }
+    all.push_str(rest);
+    all
+}
+
+/// Text with its percent signs resolved.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16).map(|digit| digit as u8);
+        bytes.push(digit(rest.next())? * 16 + digit(rest.next())?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
+        UriTemplate::read(template).expect("is one").values(uri).map(|values| values.into_iter().collect())
+    }
+
+    fn pair(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn places_take_one_piece_or_several() {
+        assert_eq!(
+            values("test://template/{id}/data", "test://template/12/data"),
+            Some(vec![pair("id", "12")])
+        );
+        assert_eq!(values("test://{a}/{b}", "test://x/y%2Fz"), Some(vec![pair("a", "x"), pair("b", "y/z")]));
+        assert_eq!(values("files://{+path}", "files://a/b.md"), Some(vec![pair("path", "a/b.md")]));
+        for uri in [
+            "test://template//data",
+            "test://template/1/2/data",
+            "test://template/1/dat",
+            "test://template/%zz/data",
+        ] {
+            assert_eq!(values("test://template/{id}/data", uri), None, "{uri}");
+        }
+    }
+
+    #[test]
+    fn texts_are_filled_in_once() {
+        let values = BTreeMap::from([("id".to_owned(), "{id}".to_owned())]);
+        assert_eq!(filled("a {id} {other} {", &values), "a {id} {other} {");
+        for wrong in ["a{", "a}", "a{}", "a{b c}"] {
+            assert_eq!(UriTemplate::read(wrong), None, "{wrong}");
+        }
+        assert!(!UriTemplate::read("test://plain").expect("is one").has_places());
+    }
+}

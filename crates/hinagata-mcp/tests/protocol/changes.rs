@@ -1,0 +1,110 @@
+//! A prompt file that is added, changed, broken and removed: who is told, and what serves meanwhile.
+
+use rmcp::{model::SubscriptionFilter, service::Subscription};
+use serde_json::json;
+
+use crate::support::{Client, Era, LONG, Served};
+
+const GOOD: &str = "description: First\nmessages: [{role: user, content: one}]\n";
+const CHANGED: &str = "description: Second\nmessages: [{role: user, content: two}]\n";
+const BROKEN: &str = "description: [\nmessages: {{{\n";
+const FIXED: &str = "description: Third\nmessages: [{role: user, content: three}]\n";
+
+/// A client of either era that waits for the next notice.
+enum Waiting {
+    Old(Client),
+    Modern(Client, Box<Subscription>),
+}
+
+impl Waiting {
+    async fn new(served: &Served, era: Era) -> Self {
+        let client = served.client(era).await;
+        // Whoever lists has something to be told about.
+        client.client.list_prompts(None).await.expect("lists");
+        match era {
+            Era::Legacy => Self::Old(client),
+            Era::Modern => {
+                let filter = SubscriptionFilter::builder().prompts_list_changed().build();
+                let listening = client.client.listen(filter).await.expect("listens");
+                Self::Modern(client, Box::new(listening))
+            }
+        }
+    }
+
+    async fn told(&mut self) {
+        match self {
+            Self::Old(client) => client.told("prompts").await,
+            Self::Modern(_, listening) => {
+                let notice = tokio::time::timeout(LONG, listening.next()).await.expect("is told in time");
+                let notice =
+                    serde_json::to_value(notice.expect("goes on").expect("is a notice")).expect("is JSON");
+                assert_eq!(notice["method"], "notifications/prompts/list_changed");
+            }
+        }
+    }
+
+    fn client(&self) -> &Client {
+        match self {
+            Self::Old(client) | Self::Modern(client, _) => client,
+        }
+    }
+
+    /// Waits until the prompt says `wanted`: nobody is told of a change that no list shows.
+    async fn says(&self, wanted: &str) {
+        let waiting = async {
+            while self.client().text("fresh", json!({})).await != wanted {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LONG, waiting).await.expect("says it in time");
+    }
+}
+
+async fn follows_a_file(era: Era) {
+    let served = Served::with(&[]);
+    let mut waiting = Waiting::new(&served, era).await;
+    served.write("fresh/prompt.yaml", GOOD);
+    waiting.told().await;
+    assert_eq!(waiting.client().text("fresh", json!({})).await, "one");
+    served.write("fresh/prompt.yaml", CHANGED);
+    waiting.told().await;
+    assert_eq!(waiting.client().text("fresh", json!({})).await, "two");
+    served.write("fresh/prompt.yaml", BROKEN);
+    // A second prompt tells that the broken one was seen: nothing is told of it alone.
+    served.write("other/prompt.yaml", GOOD);
+    waiting.told().await;
+    assert_eq!(waiting.client().text("other", json!({})).await, "one");
+    assert_eq!(waiting.client().text("fresh", json!({})).await, "two", "its last good state serves");
+    served.write("fresh/prompt.yaml", FIXED);
+    waiting.told().await;
+    assert_eq!(waiting.client().text("fresh", json!({})).await, "three");
+    std::fs::remove_dir_all(served.prompt_file("fresh")).expect("is removed");
+    waiting.told().await;
+    assert!(waiting.client().get("fresh", json!({})).await.is_err(), "it is gone");
+}
+
+#[tokio::test]
+async fn a_client_without_sessions_follows_a_file() {
+    follows_a_file(Era::Modern).await;
+}
+
+#[tokio::test]
+async fn a_client_with_a_session_follows_a_file() {
+    follows_a_file(Era::Legacy).await;
+}
+
+#[tokio::test]
+async fn a_part_that_several_include_keeps_its_last_good_state_too() {
+    let served = Served::with(&[
+        ("partials/rules.jinja2", "be kind"),
+        ("fresh/template.md", "Rules: {% include 'partials/rules.jinja2' %}"),
+    ]);
+    let mut waiting = Waiting::new(&served, Era::Legacy).await;
+    waiting.says("Rules: be kind").await;
+    served.write("partials/rules.jinja2", "{% if %}");
+    served.write("other/prompt.yaml", GOOD);
+    waiting.told().await;
+    waiting.says("Rules: be kind").await;
+    served.write("partials/rules.jinja2", "be brave");
+    waiting.says("Rules: be brave").await;
+}

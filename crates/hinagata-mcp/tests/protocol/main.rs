@@ -1,0 +1,9 @@
+//! The handler with the official client, in both eras of the protocol.
+
+mod changes;
+mod hostile;
+mod input;
+mod prompts;
+mod resources;
+mod support;
+mod tools;

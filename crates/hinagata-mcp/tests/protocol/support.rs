@@ -1,0 +1,238 @@
+//! A workspace, a server on it, and clients.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use hinagata::{
+    Engine, Settings,
+    settings::{SettingsSources, UserConfig},
+    watch::Watcher,
+};
+use hinagata_mcp::{Mcp, McpOptions, PlainDoor, Resources, Viewer};
+use rmcp::{
+    ClientHandler, ClientServiceExt as _, RoleClient, ServiceError, ServiceExt as _,
+    model::{
+        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
+        GetPromptRequestParams, GetPromptResult, Implementation, ProtocolVersion,
+    },
+    service::{ClientLifecycleMode, NotificationContext, RequestContext, RunningService},
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Far longer than anything takes: only a test that fails waits for it.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// The eras of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// 2026-07-28: without sessions.
+    Modern,
+    /// 2025-11-25 and before.
+    Legacy,
+}
+
+pub(crate) const ERAS: [Era; 2] = [Era::Modern, Era::Legacy];
+
+/// A client that notes what it is told, and answers forms.
+#[derive(Clone)]
+pub(crate) struct Told {
+    notices: UnboundedSender<String>,
+    answer: Option<Value>,
+}
+
+impl ClientHandler for Told {
+    fn get_info(&self) -> ClientConfig {
+        let capabilities = match &self.answer {
+            Some(_) => ClientCapabilities::builder().enable_elicitation().build(),
+            None => ClientCapabilities::default(),
+        };
+        ClientConfig::new(capabilities, Implementation::new("test", "1"))
+    }
+
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(match &self.answer {
+            Some(answer) => ElicitResult::new(ElicitationAction::Accept).with_content(answer.clone()),
+            None => ElicitResult::new(ElicitationAction::Decline),
+        })
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        let _ = self.notices.send("prompts".to_owned());
+    }
+
+    async fn on_resource_updated(
+        &self,
+        updated: rmcp::model::ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let _ = self.notices.send(updated.uri);
+    }
+}
+
+/// A workspace that is served.
+pub(crate) struct Served {
+    pub(crate) root: tempfile::TempDir,
+    pub(crate) mcp: Mcp,
+    _watcher: Watcher,
+}
+
+/// A connection of a client.
+pub(crate) struct Client {
+    pub(crate) client: RunningService<RoleClient, Told>,
+    pub(crate) notices: UnboundedReceiver<String>,
+}
+
+impl Served {
+    /// The workspace of the fixtures.
+    pub(crate) fn fixtures() -> Self {
+        Self::fixtures_and(&[])
+    }
+
+    /// The workspace of the fixtures, with these files of prompts too.
+    pub(crate) fn fixtures_and(files: &[(&str, &str)]) -> Self {
+        Self::opened(true, files, Viewer::owner(), false)
+    }
+
+    /// The workspace of the fixtures, with prompts as tools.
+    pub(crate) fn with_tools() -> Self {
+        Self::opened(true, &[], Viewer::owner(), true)
+    }
+
+    /// A workspace with these files of prompts alone.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        Self::opened(false, files, Viewer::owner(), false)
+    }
+
+    /// The workspace of the fixtures for somebody.
+    pub(crate) fn seen_by(viewer: Viewer) -> Self {
+        Self::opened(true, &[], viewer, true)
+    }
+
+    fn opened(fixtures: bool, files: &[(&str, &str)], viewer: Viewer, tools: bool) -> Self {
+        let root = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir_all(root.path().join("user_data/shared/prompts")).expect("is made");
+        if fixtures {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/mcp");
+            copy(&source, root.path());
+        }
+        for (path, text) in files {
+            write(root.path(), path, text);
+        }
+        let nobody = UserConfig::find(|_| None);
+        let sources = SettingsSources::read(root.path(), &nobody).expect("settings can be read");
+        let settings = Settings::resolve(&sources, true).expect("settings are fine");
+        let resources = Resources::read(&settings, root.path()).expect("resources are fine");
+        let engine = Engine::open(root.path());
+        let options = McpOptions { tools, viewer: Some(viewer), resources };
+        let mcp = Mcp::new(engine.clone(), options, Arc::new(PlainDoor));
+        let told = mcp.teller();
+        let watcher =
+            engine.watch(move |_, change| told(if change.more { None } else { Some(&change.paths) }));
+        Self { root, mcp, _watcher: watcher.expect("can be watched") }
+    }
+
+    pub(crate) fn prompt_file(&self, path: &str) -> PathBuf {
+        self.root.path().join("user_data/shared/prompts").join(path)
+    }
+
+    /// Writes a file of a prompt at once, as editors do.
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        write(self.root.path(), path, text);
+    }
+
+    pub(crate) async fn client(&self, era: Era) -> Client {
+        self.connect(era, None).await
+    }
+
+    /// A client that answers every form with `answer`.
+    pub(crate) async fn answering(&self, era: Era, answer: Value) -> Client {
+        self.connect(era, Some(answer)).await
+    }
+
+    async fn connect(&self, era: Era, answer: Option<Value>) -> Client {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let session = self.mcp.session();
+        tokio::spawn(async move {
+            if let Ok(running) = session.serve(tokio::io::split(ours)).await {
+                let _ = running.waiting().await;
+            }
+        });
+        let (sender, notices) = unbounded_channel();
+        let mode = match era {
+            Era::Modern => {
+                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
+            }
+            Era::Legacy => ClientLifecycleMode::Initialize,
+        };
+        let told = Told { notices: sender, answer };
+        let client = told.serve_with_lifecycle(tokio::io::split(theirs), mode).await.expect("connects");
+        Client { client, notices }
+    }
+}
+
+impl Client {
+    pub(crate) async fn get(&self, name: &str, arguments: Value) -> Result<GetPromptResult, ErrorData> {
+        let mut request = GetPromptRequestParams::new(name);
+        request.arguments = arguments.as_object().cloned();
+        self.client.get_prompt(request).await.map_err(refused)
+    }
+
+    /// The text of the first message.
+    pub(crate) async fn text(&self, name: &str, arguments: Value) -> String {
+        let got = self.get(name, arguments).await.expect("can be got");
+        got.messages[0].content.as_text().expect("is a text").text.clone()
+    }
+
+    /// Waits until it is told `wanted`.
+    pub(crate) async fn told(&mut self, wanted: &str) {
+        let waiting = async {
+            while let Some(notice) = self.notices.recv().await {
+                if notice == wanted {
+                    return;
+                }
+            }
+            panic!("the connection ended");
+        };
+        tokio::time::timeout(LONG, waiting).await.unwrap_or_else(|_| panic!("nobody told `{wanted}`"));
+    }
+}
+
+/// What the server refused with.
+pub(crate) fn refused(error: ServiceError) -> ErrorData {
+    match error {
+        ServiceError::McpError(error) => error,
+        other => panic!("{other}"),
+    }
+}
+
+pub(crate) fn arguments(pairs: &[(&str, &str)]) -> Value {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect()
+}
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join("user_data/shared/prompts").join(path);
+    std::fs::create_dir_all(path.parent().expect("has one")).expect("is made");
+    let beside = root.join("beside");
+    std::fs::write(&beside, text).expect("is written");
+    std::fs::rename(beside, path).expect("is moved");
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("is made");
+    for entry in std::fs::read_dir(from).expect("is there") {
+        let entry = entry.expect("is read");
+        let target = to.join(entry.file_name());
+        match entry.file_type().expect("is known").is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).expect("is copied")),
+        }
+    }
+}

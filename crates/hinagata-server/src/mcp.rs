@@ -1,0 +1,105 @@
+//! The Model Context Protocol in the daemon: the same keys, limits and audit log as every other route.
+
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    path::PathBuf,
+    sync::{Arc, Weak},
+    time::SystemTime,
+};
+
+use hinagata::{Code, Context, Error, Rendered, Result, ports::Waiting};
+use hinagata_mcp::{Done, Door, Mcp, McpOptions, Resources, Viewer};
+use hyper::{Method, StatusCode};
+
+use crate::{
+    access::{Caller, Scope},
+    audit::Entry,
+    body::Body,
+    gate::{Answer, Call},
+    problem::Problem,
+    state::{App, Job, Manner},
+};
+
+/// Opens the door for clients, and gives what is to be told of changes.
+pub(crate) fn open(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + Send + Sync + use<>> {
+    let options = McpOptions {
+        tools: app.hinagata.is_on("mcp.tools"),
+        viewer: None,
+        resources: Resources::read(&app.hinagata, &app.engine.root())?,
+    };
+    let mcp = Mcp::new(app.engine.clone(), options, Arc::new(AppDoor(Arc::downgrade(app))));
+    let _ = app.mcp.set(mcp.http(app.settings.max_body));
+    Ok(mcp.teller())
+}
+
+/// `/mcp`, with every method.
+pub(crate) async fn answer(mut call: Call) -> Answer {
+    let app = Arc::clone(&call.app);
+    let viewer = viewer(&app, &call.caller, call.peer);
+    call.parts.extensions.insert(viewer);
+    let closed = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the daemon is not open");
+    let service = app.mcp.get().ok_or_else(closed)?;
+    let request = call.into_request().ok_or_else(closed)?;
+    let ends = request.method() == Method::DELETE;
+    let mut response = service.handle(request).await.map(Body::Foreign);
+    // It is over already, and clients wonder about anything else.
+    if ends && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    Ok(response)
+}
+
+/// What is there for a caller.
+fn viewer(app: &Arc<App>, caller: &Caller, peer: IpAddr) -> Viewer {
+    let mut viewer = Viewer::owner();
+    viewer.name = app.access.name(caller);
+    viewer.from = Some(peer);
+    viewer.renders = app.access.allows(caller, Scope::Render);
+    if app.access.sees_all(caller) {
+        return viewer;
+    }
+    let (app, caller) = (Arc::downgrade(app), caller.clone());
+    viewer.seeing(move |id| app.upgrade().is_some_and(|app| app.access.sees(&caller, id)))
+}
+
+/// Renders as every other route does. It is held by what the daemon holds, so it does not hold the daemon.
+struct AppDoor(Weak<App>);
+
+impl Door for AppDoor {
+    fn render(&self, job: hinagata_mcp::Job) -> Waiting<'_, Result<Rendered>> {
+        let app = self.0.upgrade();
+        Box::pin(async move {
+            let app = app.ok_or_else(|| Error::new(Code::Store, "the daemon stops"))?;
+            let hinagata_mcp::Job { engine, prompt, variables, .. } = job;
+            let job = Job { prompt, variables, context: Context::default(), manner: Manner::Strict };
+            app.render_with(&engine, job).await
+        })
+    }
+
+    /// Reading is not written down.
+    fn done(&self, viewer: &Viewer, done: &Done<'_>) {
+        let Some(app) = self.0.upgrade().filter(|app| app.audit.is_on() && done.method != "resources/read")
+        else {
+            return;
+        };
+        app.audit.add(Entry {
+            at: SystemTime::now(),
+            who: Arc::clone(&viewer.name),
+            from: viewer.from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            method: "MCP",
+            route: done.method,
+            names: vec![("id", done.name.to_owned())],
+            status: status(done.failure),
+            micros: u64::try_from(done.time.as_micros()).unwrap_or(u64::MAX),
+        });
+    }
+}
+
+/// The failure as other routes would tell it.
+fn status(failure: Option<i32>) -> u16 {
+    match failure {
+        None => 200,
+        Some(-32603) => 500,
+        Some(_) => 400,
+    }
+}

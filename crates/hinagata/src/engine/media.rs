@@ -1,0 +1,127 @@
+//! Parts of declared messages that name files or resources: what is in the files comes into the part, and what leaves
+//! is what it says it is.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    Code, Error, Result, media,
+    source::{Directory, Entry},
+};
+
+/// Largest file of a part, in bytes.
+const LARGEST: u64 = 8 << 20;
+
+/// Where the files of a part are looked for: beside the prompt that it is written in, then in the workspace.
+pub(super) struct PartFiles<'f> {
+    pub(super) home: Option<&'f Entry>,
+    pub(super) root: &'f Path,
+}
+
+impl PartFiles<'_> {
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let beside = match self.home {
+            Some(home) => home.bytes(name, LARGEST),
+            None => Ok(None),
+        };
+        match beside {
+            Ok(Some(bytes)) => return Ok(bytes),
+            Err(error) if error.code() == Code::Approval || error.reason() == Some("size") => {
+                return Err(error);
+            }
+            Ok(None) | Err(_) => {}
+        }
+        let found = Directory::open(self.root)?.map_or(Ok(None), |root| root.read_bytes(name, LARGEST))?;
+        found.ok_or_else(|| {
+            let shown: String = name.chars().take(200).collect();
+            Error::new(Code::Validation, format!("there is no file `{shown}`"))
+                .with("reason", "file")
+                .with("file", shown)
+                .with_hint("name a file beneath the prompt's directory or the workspace")
+        })
+    }
+}
+
+/// `content`, the fields of a part of the type `kind`, checked, with the content of the file that it names.
+pub(super) fn filled(kind: &str, content: Value, files: &PartFiles<'_>) -> Result<Value> {
+    let Value::Object(fields) = content else { return Ok(content) };
+    Ok(Value::Object(match kind {
+        "image" | "audio" => medium(kind, fields, files)?,
+        "resource" => resource(fields, files)?,
+        "resource_link" => link(fields)?,
+        _ => fields,
+    }))
+}
+
+fn text<'f>(fields: &'f Map<String, Value>, key: &str) -> Option<&'f str> {
+    fields.get(key).and_then(Value::as_str)
+}
+
+/// A picture or a sound: `data` and `mime_type` in the place of `file`.
+fn medium(kind: &str, mut fields: Map<String, Value>, files: &PartFiles<'_>) -> Result<Map<String, Value>> {
+    let Some(name) = text(&fields, "file").map(str::to_owned) else { return Ok(fields) };
+    let bytes = files.read(&name)?;
+    // A drawing has no bytes of its own at its start.
+    let drawing = || bytes.windows(4).take(1_024).any(|bytes| bytes == b"<svg").then_some("image/svg+xml");
+    let found = media::sniffed(&bytes).or_else(drawing).unwrap_or("");
+    if !found.starts_with(kind) {
+        return Err(Error::definition("media", format!("`{name}` is no {kind}, by what is in it"))
+            .with("file", name)
+            .with_hint(format!("name a file with the content of a usual {kind}")));
+    }
+    fields.remove("file");
+    fields.insert("data".to_owned(), media::base64(&bytes).into());
+    fields.insert("mime_type".to_owned(), found.into());
+    Ok(fields)
+}
+
+/// A resource: `text` or `blob`, and `mime_type`, in the place of `file`.
+fn resource(mut fields: Map<String, Value>, files: &PartFiles<'_>) -> Result<Map<String, Value>> {
+    let uri = checked_uri(&fields)?;
+    if let Some(name) = text(&fields, "file").map(str::to_owned) {
+        let bytes = files.read(&name)?;
+        fields.remove("file");
+        let kind = media::of_file(&name, &bytes);
+        fields.entry("mime_type").or_insert_with(|| kind.into());
+        match String::from_utf8(bytes) {
+            Ok(text) => fields.insert("text".to_owned(), text.into()),
+            Err(error) => fields.insert("blob".to_owned(), media::base64(error.as_bytes()).into()),
+        };
+    }
+    if let Some(blob) = text(&fields, "blob")
+        && !media::is_base64(blob)
+    {
+        return Err(Error::definition("media", format!("the `blob` of `{uri}` is no base 64")));
+    }
+    if let Some(kind) = text(&fields, "mime_type")
+        && !media::is_type(kind)
+    {
+        return Err(Error::definition(
+            "media",
+            format!("the `mime_type` of `{uri}` is no type, as text/plain"),
+        ));
+    }
+    Ok(fields)
+}
+
+fn link(fields: Map<String, Value>) -> Result<Map<String, Value>> {
+    let uri = checked_uri(&fields)?;
+    if text(&fields, "name").is_none_or(str::is_empty) {
+        return Err(Error::definition("media", format!("the link to `{uri}` has no `name`")));
+    }
+    Ok(fields)
+}
+
+fn checked_uri(fields: &Map<String, Value>) -> Result<String> {
+    match text(fields, "uri") {
+        Some(uri) if media::is_uri(uri) => Ok(uri.to_owned()),
+        Some(uri) => {
+            let shown: String = uri.chars().filter(|c| !c.is_control()).take(80).collect();
+            Err(Error::new(Code::Validation, format!("`{shown}` is no URI"))
+                .with("reason", "uri")
+                .with_hint("write it with its scheme, as `docs://guide`"))
+        }
+        None => Err(Error::definition("media", "a resource has no `uri`")),
+    }
+}
