@@ -8,6 +8,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+/// The packers that `context` is measured against.
+const REPOMIX: &str = "repomix@1.18.1";
+const CODE2PROMPT: &str = "4.3.0";
+
 /// Where peers come from and where they go.
 #[derive(Debug)]
 pub(crate) struct Installer {
@@ -54,6 +58,28 @@ impl Installer {
             run(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(&place))
         })?;
         Ok(place)
+    }
+
+    /// The command of repomix, from npm.
+    pub(crate) fn repomix(&self) -> Result<PathBuf> {
+        let place = self.cache.join("repomix");
+        once(&place, REPOMIX, || {
+            let mut npm = Command::new("npm");
+            npm.args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"]).arg(&place).arg(REPOMIX);
+            run(&mut npm)
+        })?;
+        Ok(place.join("node_modules/.bin/repomix"))
+    }
+
+    /// The command of code2prompt, from crates.io.
+    pub(crate) fn code2prompt(&self) -> Result<PathBuf> {
+        let place = self.cache.join("code2prompt");
+        once(&place, CODE2PROMPT, || {
+            let mut cargo = Command::new("cargo");
+            cargo.args(["install", "code2prompt", "--version", CODE2PROMPT, "--locked", "--quiet", "--root"]);
+            run(cargo.arg(&place).env("CARGO_TARGET_DIR", self.cache.join("code2prompt-target")))
+        })?;
+        Ok(place.join("bin/code2prompt"))
     }
 
     /// The command of the product, built as it is shipped.

@@ -1,11 +1,14 @@
 //! Rounds that alternate the sides, after their outputs were found equal.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use crate::row::{Figure, Goal, Row, Time};
 use crate::side::{Entrant, Lap, Side};
+
+/// Rounds that a figure needs.
+const FEWEST: usize = 5;
 
 /// How long to measure.
 #[derive(Clone, Copy, Debug)]
@@ -14,15 +17,25 @@ pub(crate) struct Effort {
     pub(crate) rounds: usize,
     /// Time of one turn.
     pub(crate) turn: Duration,
+    /// Time after which no more rounds begin, once there were [`FEWEST`].
+    pub(crate) longest: Duration,
     /// Time that each side runs before the first round, for compilers that learn and caches.
     pub(crate) warm_up: Duration,
 }
 
 impl Effort {
-    pub(crate) const FULL: Self =
-        Self { rounds: 15, turn: Duration::from_millis(150), warm_up: Duration::from_millis(600) };
-    pub(crate) const QUICK: Self =
-        Self { rounds: 7, turn: Duration::from_millis(50), warm_up: Duration::from_millis(150) };
+    pub(crate) const FULL: Self = Self {
+        rounds: 15,
+        turn: Duration::from_millis(150),
+        longest: Duration::from_secs(120),
+        warm_up: Duration::from_millis(600),
+    };
+    pub(crate) const QUICK: Self = Self {
+        rounds: 7,
+        turn: Duration::from_millis(50),
+        longest: Duration::from_secs(20),
+        warm_up: Duration::from_millis(150),
+    };
 }
 
 /// One piece of work that our side and its peers do.
@@ -60,7 +73,11 @@ impl Contest {
         for runner in runners.iter_mut().flatten() {
             runner.warm_up(effort)?;
         }
+        let started = Instant::now();
         for round in 0..effort.rounds {
+            if round >= FEWEST && started.elapsed() > effort.longest {
+                break;
+            }
             // Each round starts with another side, so that none always follows the same one.
             let count = runners.len();
             for index in 0..count {
@@ -181,8 +198,12 @@ mod tests {
         Contest { kind: "test", name: "work".into(), expected: Some(b"same".to_vec()), ours, peers }
     }
 
-    const EFFORT: Effort =
-        Effort { rounds: 5, turn: Duration::from_micros(200), warm_up: Duration::from_micros(400) };
+    const EFFORT: Effort = Effort {
+        rounds: 5,
+        turn: Duration::from_micros(200),
+        longest: Duration::from_secs(60),
+        warm_up: Duration::from_micros(400),
+    };
 
     #[test]
     fn equal_outputs_are_timed() {

@@ -11,7 +11,7 @@ use hinagata_python::{HookPool, Isolation, Options};
 
 use crate::install::Installer;
 use crate::measure::{Contest, Peer};
-use crate::process::{ProcessSide, printed};
+use crate::process::{OnTheWall, ProcessSide, printed};
 use crate::row::{Figure, Goal, Row};
 use crate::side::{Entrant, Lap, Side};
 
@@ -114,8 +114,6 @@ impl Side for Calling {
 }
 
 /// The interpreter that hooks run on, started to do nothing; on the wall as well.
-struct Passing(ProcessSide);
-
 fn passing() -> Result<Box<dyn Side>> {
     let python = HookPool::new(Options::default()).interpreter()?.executable;
     let version = printed(Command::new(&python).arg("--version"))?;
@@ -125,22 +123,7 @@ fn passing() -> Result<Box<dyn Side>> {
         command.args(["-c", "pass"]);
         command
     };
-    Ok(Box::new(Passing(ProcessSide::new(version, command, || Ok(Vec::new())))))
-}
-
-impl Side for Passing {
-    fn version(&self) -> &str {
-        self.0.version()
-    }
-
-    fn output(&mut self) -> Result<Vec<u8>> {
-        self.0.output()
-    }
-
-    fn run(&mut self, iterations: u64) -> Result<Lap> {
-        let Lap { wall, .. } = self.0.run(iterations)?;
-        Ok(Lap { wall, processor: wall })
-    }
+    Ok(Box::new(OnTheWall(ProcessSide::new(version, command, || Ok(Vec::new())))))
 }
 
 /// The numbers of the workers: each is a child of a zygote, which is a child of a supervisor, which is a child of this

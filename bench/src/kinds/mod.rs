@@ -1,5 +1,6 @@
 //! The kinds of work that are measured: one file each.
 
+mod context;
 mod daemon;
 mod engine;
 mod gotemplate;
@@ -25,6 +26,7 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
     ("jinja", jinja::contests),
     ("gotemplate", gotemplate::contests),
     ("module", module::contests),
+    ("context", context::contests),
     ("engine", engine::contests),
     ("hooks", hooks::contests),
     ("store", store::contests),
@@ -35,6 +37,7 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
 /// What is no contest: figures of a kind that are no time.
 pub(crate) fn amounts(kind: &str, installer: &Installer) -> Result<Vec<Row>> {
     match kind {
+        "context" => context::amounts(installer),
         "hooks" => hooks::amounts(installer),
         "daemon" => daemon::amounts(installer),
         "mcp" => mcp::amounts(installer),
