@@ -65,8 +65,8 @@ fn initialized() -> String {
 /// The text of the prompt in an answer, which may stand in a stream of events.
 pub(crate) fn text_of(answer: &[u8]) -> Result<Vec<u8>> {
     let answer = String::from_utf8_lossy(answer);
-    let data = answer.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
-    let line = data.filter(|data| !data.is_empty()).next_back().unwrap_or(&answer);
+    let mut data = answer.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
+    let line = data.rfind(|data| !data.is_empty()).unwrap_or(&answer);
     let message: Value = serde_json::from_str(line.trim()).with_context(|| format!("no answer: {answer}"))?;
     let text = message.pointer("/result/messages/0/content/text").and_then(Value::as_str);
     Ok(text.with_context(|| format!("no text: {message}"))?.as_bytes().to_vec())

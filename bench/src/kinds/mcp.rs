@@ -61,6 +61,9 @@ pub(crate) fn amounts(installer: &Installer) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// A peer: its name, how its server is started, and the goal.
+type Way = (&'static str, &'static str, Option<Goal>);
+
 /// How a server is asked.
 #[derive(Clone, Copy)]
 enum Wire {
@@ -117,18 +120,18 @@ impl Stage {
     }
 
     fn contest(&self, name: String, era: Era, wire: Wire, goal: Goal) -> Contest {
-        let (ours, ways): (Command, &[(&'static str, &str, Option<Goal>)]) = match wire {
+        let (ours, ways): (Command, &[Way]) = match wire {
             Wire::Stdio | Wire::Start => (self.ours(&["mcp"]), &[("FastMCP", "stdio", Some(goal))]),
             Wire::Http => (
                 self.ours(&["serve", "--listen", "127.0.0.1:0"]),
                 &[("FastMCP", "http", Some(goal)), ("FastMCP as it comes", "http-plain", None)],
             ),
         };
-        let peer = |(name, way, goal): &(&'static str, &str, Option<Goal>)| Peer {
+        let peer = |(name, way, goal): &Way| Peer {
             name,
             goal: *goal,
             entrant: match self.fastmcp(way) {
-                Ok(command) => Entrant::new(asked(command, era, wire, "fastmcp 4.1.4")),
+                Ok(command) => Entrant::new(asked(command, era, wire, "4.1.2")),
                 Err(reason) => Entrant::Absent(reason),
             },
         };
