@@ -30,7 +30,9 @@ const ALL: &str = "10000000000";
 /// Largest file of a tree; peers leave out larger ones.
 const LARGEST: u64 = 256 << 10;
 /// Raised when the choice of files changes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// What stands around the path of a file in XML.
+const IN_XML: [&str; 2] = ["<file path=\"", "\">"];
 /// Time between two looks at the memory of a process.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -118,6 +120,11 @@ impl Tree {
                 bail!("cargo has fetched too few crates for {mebibytes} MiB of sources");
             }
             remove_left_out(hina, &root)?;
+            // Where it cannot be had, it is absent and leaves nothing out.
+            if let Ok(repomix) = installer.repomix() {
+                let out = installer.cache.join("context-repomix.txt");
+                remove_unpacked(repomix_command(&repomix, &root, &out), &root, &out)?;
+            }
             fs::write(&complete, "")?;
         }
         let mut files = BTreeSet::new();
@@ -187,6 +194,18 @@ fn remove_left_out(hina: &Path, root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Removes what a command does not pack into `out`: rules for secrets differ, and all sides are to pack the same.
+fn remove_unpacked(mut command: Command, root: &Path, out: &Path) -> Result<()> {
+    printed(&mut command)?;
+    let mut files = BTreeSet::new();
+    collect(root, root, &mut files)?;
+    let packed = named(&String::from_utf8_lossy(&fs::read(out)?), &files, IN_XML);
+    for path in files.difference(&packed) {
+        fs::remove_file(root.join(path))?;
+    }
+    Ok(())
+}
+
 fn collect(root: &Path, directory: &Path, files: &mut BTreeSet<String>) -> Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -213,6 +232,14 @@ fn packing(hina: &Path, tree: &Path, bytes: &str, out: &Path) -> Command {
     command
 }
 
+/// repomix into a file, looking for secrets as we do.
+fn repomix_command(repomix: &Path, tree: &Path, out: &Path) -> Command {
+    let mut command = Command::new(repomix);
+    command.args([".", "--quiet", "--style", "xml", "--no-default-patterns", "--output"]).arg(out);
+    command.current_dir(tree).stderr(Stdio::null());
+    command
+}
+
 /// What the sides are made of.
 struct Sides<'s> {
     installer: &'s Installer,
@@ -231,41 +258,34 @@ impl Sides<'_> {
             let out = out.clone();
             move || packing(&hina, &tree, ALL, &out)
         };
-        self.side(String::new(), command, out, ["<file path=\"", "\">"])
+        self.side(String::new(), command, out, IN_XML)
     }
 
     fn repomix(&self) -> Result<Box<dyn Side>> {
-        const OPTIONS: [&str; 7] =
-            [".", "--quiet", "--style", "xml", "--no-default-patterns", "--no-security-check", "--output"];
-        let version = format!("repomix {}", version(&self.installer.repomix()?)?);
-        self.program(self.installer.repomix()?, version, &OPTIONS, "repomix", ["<file path=\"", "\">"])
+        let program = self.installer.repomix()?;
+        let version = format!("repomix {}", version(&program)?);
+        let (tree, out) = (self.tree.root.clone(), self.out("repomix"));
+        let command = {
+            let out = out.clone();
+            move || repomix_command(&program, &tree, &out)
+        };
+        self.side(version, command, out, IN_XML)
     }
 
     fn code2prompt(&self) -> Result<Box<dyn Side>> {
-        const OPTIONS: [&str; 4] = [".", "--quiet", "--no-clipboard", "--output-file"];
-        let version = version(&self.installer.code2prompt()?)?;
-        self.program(self.installer.code2prompt()?, version, &OPTIONS, "code2prompt", ["`", "`:"])
-    }
-
-    /// A packer whose last option is followed by the file that it writes.
-    fn program(
-        &self,
-        program: PathBuf,
-        version: String,
-        options: &'static [&'static str],
-        name: &str,
-        around: [&'static str; 2],
-    ) -> Result<Box<dyn Side>> {
-        let (tree, out) = (self.tree.root.clone(), self.out(name));
+        let program = self.installer.code2prompt()?;
+        let version = version(&program)?;
+        let (tree, out) = (self.tree.root.clone(), self.out("code2prompt"));
         let command = {
             let out = out.clone();
             move || {
                 let mut command = Command::new(&program);
-                command.args(options).arg(&out).current_dir(&tree).stderr(Stdio::null());
+                command.args([".", "--quiet", "--no-clipboard", "--output-file"]).arg(&out);
+                command.current_dir(&tree).stderr(Stdio::null());
                 command
             }
         };
-        self.side(version, command, out, around)
+        self.side(version, command, out, ["`", "`:"])
     }
 
     /// A side whose output is the list of the files that it packed; their paths stand between the two texts of `around`.
@@ -306,7 +326,7 @@ mod tests {
         let files: BTreeSet<String> = ["a.rs", "b/c.rs"].map(str::to_owned).into();
         let text =
             "<file path=\"a.rs\">\n<file path=\"none.rs\">\n let x = \"<file path=\\\"b/c.rs\\\">\";\n";
-        assert_eq!(named(text, &files, ["<file path=\"", "\">"]).into_iter().collect::<Vec<_>>(), ["a.rs"]);
+        assert_eq!(named(text, &files, IN_XML).into_iter().collect::<Vec<_>>(), ["a.rs"]);
         assert_eq!(listed(&files), b"a.rs\nb/c.rs\n");
     }
 

@@ -1,10 +1,12 @@
-//! The user's state directory: what the user decided about workspaces.
+//! The user's state directory: what the user decided about workspaces, and what programs keep between runs.
 //!
 //! Decisions live here and never in a workspace, so that nothing that is cloned or copied can bring its own approval.
 //!
 //! ```text
 //! trust.json                             workspaces whose settings count
 //! workspaces/<SHA-256 of its path>/      what was decided in one workspace
+//! daemon/                                the tokens of running daemons, the audit log
+//! processes/                             what processes that ended early had
 //! ```
 
 use std::{
