@@ -145,6 +145,7 @@ pub(crate) fn memory(process: u32) -> Result<f64> {
 
 /// A connection to a server that listens.
 pub(crate) struct Called {
+    address: SocketAddr,
     connection: Connection,
     request: Vec<u8>,
 }
@@ -173,12 +174,19 @@ impl Called {
             Era::Modern => format!("Mcp-Method: prompts/get\r\nMcp-Name: {PROMPT}\r\n"),
             Era::Legacy => session,
         };
-        Ok(Self { connection, request: posted(address, era, &more, &get(era)) })
+        Ok(Self { address, connection, request: posted(address, era, &more, &get(era)) })
     }
 
     /// Asks once; the body of the answer.
     pub(crate) fn call(&mut self) -> Result<Vec<u8>> {
-        let (head, body) = self.connection.exchange(&self.request)?;
+        let (head, body) = match self.connection.exchange(&self.request) {
+            Ok(answer) => answer,
+            // Servers close connections that nobody used for a while, as between two turns.
+            Err(_) => {
+                self.connection = Connection::open(self.address)?;
+                self.connection.exchange(&self.request)?
+            }
+        };
         let status = head.split(' ').nth(1).unwrap_or_default();
         if status != "200" {
             bail!("the answer is {status}: {}", String::from_utf8_lossy(&body));
