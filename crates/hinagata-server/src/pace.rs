@@ -13,8 +13,7 @@ use arc_swap::ArcSwap;
 /// A render that takes no longer may run among requests the next time.
 const QUICK: Duration = Duration::from_millis(1);
 
-/// One that takes longer than this among requests keeps others waiting. A thread that had to wait for its turn itself
-/// takes a few milliseconds, which says nothing about the prompt.
+/// One that takes longer than this among requests keeps others waiting.
 const TOO_LONG: Duration = Duration::from_millis(20);
 
 /// How long a prompt that was slow among requests stays beside them.
@@ -22,6 +21,43 @@ const AGAIN: Duration = Duration::from_secs(10);
 
 /// Prompts that are remembered.
 const REMEMBERED: usize = 4_096;
+
+/// Measures how long a render is at work on this thread.
+#[derive(Debug)]
+pub(crate) struct Lap {
+    started: Instant,
+    used: Duration,
+}
+
+impl Lap {
+    pub(crate) fn start() -> Self {
+        Self { started: Instant::now(), used: used() }
+    }
+
+    /// How long it was at work: a thread that had to wait for its turn says nothing about the prompt.
+    pub(crate) fn time(&self) -> Duration {
+        let time = self.started.elapsed();
+        match time > TOO_LONG {
+            true => time.min(used().saturating_sub(self.used)),
+            false => time,
+        }
+    }
+}
+
+/// Processor time of this thread.
+#[cfg(unix)]
+fn used() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let (seconds, rest) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
+    Duration::new(seconds.unwrap_or_default(), rest.unwrap_or_default())
+}
+
+/// Where a thread's own time is not known, all time counts.
+#[cfg(not(unix))]
+fn used() -> Duration {
+    static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    START.elapsed()
+}
 
 /// What is known about prompts, by the names that they were asked for.
 #[derive(Debug, Default)]
@@ -101,6 +137,14 @@ mod tests {
         paces.remember("p", Pace::Slow(Instant::now()));
         paces.ran_beside("p", Duration::ZERO);
         assert!(paces.is_quick("p"), "the while is over");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_time_at_work_counts_once_it_is_long() {
+        let lap =
+            Lap { started: Instant::now().checked_sub(TOO_LONG * 2).expect("is long ago"), used: used() };
+        assert!(lap.time() < TOO_LONG, "the thread did nothing meanwhile");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::{
     events::Events,
     metrics::Metrics,
     origin::Known,
-    pace::Paces,
+    pace::{Lap, Paces},
     rates::Rates,
     settings::ServerSettings,
     spans::{self, TieSpan},
@@ -179,10 +179,10 @@ impl App {
         if !self.paces.is_quick(&job.prompt) {
             return self.render_beside(engine.clone(), job).await;
         }
-        let started = Instant::now();
+        let lap = Lap::start();
         let rendered = engine.render(&job.request(None)).await;
-        // Waiting for hooks and tools counts too, which errs on the safe side.
-        self.paces.ran_among(&job.prompt, started.elapsed());
+        // What else the thread did while this waited counts too, which errs on the safe side.
+        self.paces.ran_among(&job.prompt, lap.time());
         rendered
     }
 
