@@ -88,10 +88,10 @@ impl Installer {
         let target = self.cache.join("target");
         let mut build = Command::new("cargo");
         build
-            .args(["build", "--release", "--quiet", "--package", "hinagata-cli", "--manifest-path"])
+            .args(["build", "--profile", "dist", "--quiet", "--package", "hinagata-cli", "--manifest-path"])
             .arg(manifest);
         run(build.env("CARGO_TARGET_DIR", &target))?;
-        Ok(target.join("release/hina"))
+        Ok(target.join("dist/hina"))
     }
 
     /// Go's `text/template`, built by the toolchain of [`Installer::python`].

@@ -1,0 +1,5 @@
+//! Attacks on what a user approved or trusts, and calls that must not end well in silence: `hina` itself, in
+//! workspaces made for it. Each test is one attack, or one variant of it, named after what must hold.
+#![cfg(unix)]
+
+mod support;
