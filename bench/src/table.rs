@@ -32,8 +32,9 @@ pub(crate) fn text(rows: &[&Row]) -> String {
 pub(crate) fn markdown(rows: &[Row]) -> String {
     let mut text = format!("| {} |\n|---|--:|--:|---|--:|--:|---|\n", HEADS[1..].join(" | "));
     for row in rows {
-        // Markdown takes `<` for the start of a tag.
-        let line = cells(row)[1..].join(" | ").replace('<', "&lt;");
+        // Markdown takes `<` for the start of a tag, and `|` for the end of a cell.
+        let cells = cells(row).map(|cell| cell.replace('<', "&lt;").replace('|', "\\|"));
+        let line = cells[1..].join(" | ");
         let _ = writeln!(text, "| {line} |");
     }
     text

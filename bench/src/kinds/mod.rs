@@ -8,6 +8,7 @@ mod hooks;
 mod jinja;
 mod mcp;
 mod module;
+mod steps;
 mod store;
 mod value;
 
@@ -25,6 +26,7 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
     ("value", value::contests),
     ("jinja", jinja::contests),
     ("gotemplate", gotemplate::contests),
+    ("steps", steps::contests),
     ("module", module::contests),
     ("context", context::contests),
     ("engine", engine::contests),
@@ -37,6 +39,7 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
 /// What is no contest: figures of a kind that are no time.
 pub(crate) fn amounts(kind: &str, installer: &Installer) -> Result<Vec<Row>> {
     match kind {
+        "steps" => steps::amounts(),
         "context" => context::amounts(installer),
         "hooks" => hooks::amounts(installer),
         "daemon" => daemon::amounts(installer),

@@ -49,3 +49,8 @@ pub use value::{
 pub fn is_reserved(name: &str) -> bool {
     matches!(name, "true" | "false") || parse::is_keyword(name) || tree::Builtin::named(name).is_some()
 }
+
+/// The names of the functions that every template has.
+pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+    tree::Builtin::ALL.into_iter().map(tree::Builtin::name)
+}

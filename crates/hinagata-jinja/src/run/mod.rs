@@ -27,8 +27,8 @@ use hinagata_value::{
     Segments, Site, Undefined, Value, Variables, near_names,
 };
 
-pub(crate) use self::quick::Quick;
 use self::{few::Few, names::Context as NameContext, objects::ObjectTable};
+pub(crate) use self::{objects::global_names, quick::Quick};
 pub use self::{
     objects::is_reserved,
     render::{Render, Rendered},

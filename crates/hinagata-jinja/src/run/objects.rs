@@ -127,6 +127,11 @@ pub fn is_reserved(name: &str) -> bool {
     WORDS.contains(&name) || GLOBALS.iter().any(|(known, _)| *known == name)
 }
 
+/// The names of all globals.
+pub(crate) fn global_names() -> impl Iterator<Item = &'static str> {
+    GLOBALS.iter().map(|(name, _)| *name)
+}
+
 /// The global called `name`; the last two are those of chat templates.
 pub(super) fn global<'a>(name: &str, chat_host: bool) -> Option<Value<'a>> {
     let count = if chat_host { GLOBALS.len() } else { GLOBALS.len() - 2 };

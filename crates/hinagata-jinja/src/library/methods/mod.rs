@@ -96,20 +96,27 @@ fn refused(name: &str) -> Error {
     Error::security(format!("`{name}` would change a value in place, which is not allowed here"))
 }
 
+/// The methods of each type, under the name that Python has for it.
+const TABLES: [(&str, Table); 8] = [
+    ("str", string::METHODS),
+    ("Markup", string::SAFE_METHODS),
+    ("bytes", bytes::METHODS),
+    ("list", list::METHODS),
+    ("tuple", list::SEQUENCE_METHODS),
+    ("dict", map::METHODS),
+    ("int", number::INT_METHODS),
+    ("float", number::FLOAT_METHODS),
+];
+
+/// The names of all methods, each with its type.
+pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TABLES.iter().flat_map(|(type_name, table)| table.iter().map(move |(name, _)| (*type_name, *name)))
+}
+
 /// Fails where a method could not be found by its name.
 #[cfg(test)]
 pub(crate) fn check_tables() {
-    let tables = [
-        string::METHODS,
-        string::SAFE_METHODS,
-        bytes::METHODS,
-        list::METHODS,
-        list::SEQUENCE_METHODS,
-        map::METHODS,
-        number::INT_METHODS,
-        number::FLOAT_METHODS,
-    ];
-    for table in tables {
+    for (_, table) in TABLES {
         assert!(table.is_sorted_by_key(|(name, _)| *name), "{table:?}", table = table[0].0);
     }
 }
