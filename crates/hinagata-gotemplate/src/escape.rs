@@ -22,21 +22,40 @@ pub(crate) fn html(text: &[u8]) -> Vec<u8> {
 /// Makes text safe inside a JavaScript string.
 pub(crate) fn js(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + text.len() / 8);
-    for (at, rune) in utf8::runes(text) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let plain = rest.iter().position(|byte| !is_plain(*byte)).unwrap_or(rest.len());
+        out.extend_from_slice(&rest[..plain]);
+        rest = &rest[plain..];
+        let Some(rune) = utf8::first(rest) else { break };
         match rune {
             Rune::Char('\\', _) => out.extend_from_slice(br"\\"),
             Rune::Char('\'', _) => out.extend_from_slice(br"\'"),
             Rune::Char('"', _) => out.extend_from_slice(br#"\""#),
             Rune::Char(c @ ('<' | '>' | '&' | '='), _) => push_unicode(&mut out, c),
             Rune::Char(c, _) if c < ' ' || !c.is_ascii() && !is_print(c) => push_unicode(&mut out, c),
-            _ => out.extend_from_slice(&text[at..at + rune.len()]),
+            _ => out.extend_from_slice(&rest[..rune.len()]),
         }
+        rest = &rest[rune.len()..];
     }
     out
 }
 
+/// Whether a byte stands for itself in a JavaScript string, whatever is around it.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=0x7f) && !matches!(byte, b'\\' | b'\'' | b'"' | b'<' | b'>' | b'&' | b'=')
+}
+
+/// `\u` and at least four digits.
 fn push_unicode(out: &mut Vec<u8>, c: char) {
-    out.extend_from_slice(format!("\\u{:04X}", u32::from(c)).as_bytes());
+    let code = u32::from(c);
+    let digits = (u32::BITS - code.leading_zeros()).div_ceil(4).max(4);
+    out.extend_from_slice(br"\u");
+    out.extend((0..digits).rev().map(|at| hex_digit((code >> (4 * at)) as u8 & 0xf)));
+}
+
+fn hex_digit(nibble: u8) -> u8 {
+    b"0123456789ABCDEF"[usize::from(nibble)]
 }
 
 /// Makes text safe inside the query of a URL.
@@ -47,8 +66,7 @@ pub(crate) fn url_query(text: &[u8]) -> Vec<u8> {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(byte),
             b' ' => out.push(b'+'),
             _ => {
-                let digit = |nibble: u8| b"0123456789ABCDEF"[usize::from(nibble)];
-                out.extend([b'%', digit(byte >> 4), digit(byte & 0xf)]);
+                out.extend([b'%', hex_digit(byte >> 4), hex_digit(byte & 0xf)]);
             }
         }
     }

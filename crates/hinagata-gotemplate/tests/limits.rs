@@ -159,3 +159,100 @@ fn a_limit_is_told_with_its_place() {
     assert_eq!((place.template.as_str(), place.line, place.column), ("main", 2, 10));
     assert_eq!(place.excerpt.as_deref(), Some(" {{range 1000000000}}{{end}}"));
 }
+
+/// The steps that a template takes, parsing it not counted.
+fn steps(template: &str, data: &Json) -> u64 {
+    let functions = functions(Integers::Float);
+    let mut set = Set::new(Options::default(), &functions);
+    set.parse("main", template, &Budget::new(Limits::default())).expect("is right");
+    let budget = Budget::new(Limits::default());
+    let (calls, heap) = (Calls::new(), Heap::new(&budget));
+    let mut output: Output<'_> = Output::new(&budget);
+    let context =
+        Context { heap: &heap, functions: &functions, calls: &calls, templates: &(), first_template: 0 };
+    set.execute("main", data, &context, &mut output).expect("is within the limits");
+    budget.steps_used()
+}
+
+#[test]
+fn empty_templates_that_call_each_other_end() {
+    let levels: String = (0..60)
+        .map(|level| {
+            let next = format!("{{{{template \"t{}\"}}}}", level + 1);
+            format!("{{{{define \"t{level}\"}}}}{next}{next}{{{{end}}}}")
+        })
+        .collect();
+    let template = format!("{levels}{{{{define \"t60\"}}}}{{{{end}}}}{{{{template \"t0\"}}}}");
+    let limits = Limits { steps: 100_000, ..Limits::default() };
+    let error = render_within(&template, &Json::Null, limits).expect_err("2^60 calls are too many");
+    assert_eq!(error.limit(), Some(LimitKind::Steps), "{error}");
+}
+
+#[test]
+fn what_takes_long_takes_steps() {
+    let data = json!({
+        "text": "x<".repeat(50_000), "wide": "é".repeat(50_000), "huge": 1.7e308, "tiny": 5e-324,
+        "brackets": "%[".repeat(5_000), "flags": format!("%{}d", "0".repeat(100_000)), "nothing": null,
+        "zeros": format!("%.{}f", "0".repeat(100_000)),
+        "keys": {"b": 1, "a".repeat(100_000): 2, "a".repeat(99_999) + "b": 3},
+    });
+    let arguments = |start: &str| format!("{{{{$x := {start}{}}}}}", " 1".repeat(10_000));
+    let declarations: String = (0..1_000).map(|number| format!("{{{{$v{number} := 1}}}}")).collect();
+    let frame = format!(
+        "{{{{define \"f\"}}}}{{{{if .}}}}{declarations}{{{{end}}}}{{{{end}}}}{}",
+        "{{template \"f\"}}".repeat(10)
+    );
+    for (template, least) in [
+        ("{{$x := js .text}}", 5_000),
+        ("{{$x := html .text}}", 5_000),
+        ("{{$x := urlquery .text}}", 5_000),
+        ("{{js .text}}", 5_000),
+        (&arguments("and"), 10_000),
+        (&arguments("print"), 10_000),
+        (&arguments("eq 2"), 10_000),
+        (&arguments("print").replace("$x := ", ""), 10_000),
+        ("{{$x := printf \"%.0f\" .huge}}", 600),
+        ("{{$x := printf \"%.500e\" .tiny}}", 1_000),
+        ("{{$x := printf \"%.20e\" .tiny}}", 40),
+        ("{{$x := printf \"%.40000s\" .wide}}", 5_000),
+        ("{{$x := printf .brackets 1}}", 350_000),
+        ("{{$x := printf .flags 1}}", 1_500),
+        ("{{$x := printf .zeros 1.0}}", 1_500),
+        ("{{range .keys}}{{break}}{{end}}", 3_000),
+        (&frame, 2_500),
+    ] {
+        let taken = steps(template, &data);
+        let shown: String = template.chars().take(60).collect();
+        assert!(taken >= least, "{shown}: {taken} steps, and not {least}");
+    }
+}
+
+#[test]
+fn what_is_called_is_named_in_the_error_alone() {
+    let long = "x".repeat(100_000);
+    let template = format!("{{{{call (fnval (or \"\" \"version\" \"{long}\"))}}}}");
+    assert_eq!(render(&template, &Json::Null).expect("is called"), "v1.2.3");
+    let template = format!("{{{{call (or \"{long}\")}}}}");
+    let error = render(&template, &Json::Null).expect_err("is no function");
+    assert!(error.message().ends_with(&format!("non-function or \"{long}\" of type string")), "{error}");
+}
+
+#[test]
+fn a_limit_that_is_reached_on_the_way_into_a_template_is_told() {
+    let before = "{{if true}}x{{end}}".repeat(50);
+    let declarations: String = (0..1_000).map(|number| format!("{{{{$v{number} := 1}}}}")).collect();
+    for (defined, limits) in [
+        ("{{if false}}y{{end}}", Limits { steps: 101, ..Limits::default() }),
+        (&*declarations, Limits { bytes: 10_000, ..Limits::default() }),
+        ("y", Limits { output: Some(50), ..Limits::default() }),
+        ("{{- /* nothing */ -}}", Limits { steps: 101, ..Limits::default() }),
+    ] {
+        let template = format!("{{{{define \"d\"}}}}{defined}{{{{end}}}}{before}{{{{template \"d\"}}}}");
+        let functions = functions(Integers::Float);
+        let mut set = Set::new(Options::default(), &functions);
+        set.parse("main", &template, &Budget::new(Limits::default())).expect("is right");
+        let error = set.render("main", &Json::Null, &functions, limits).expect_err("is too much");
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+        assert!(error.place().is_some(), "{error}");
+    }
+}

@@ -120,16 +120,20 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         last: Option<Val<'a>>,
         dot: &Val<'a>,
     ) -> Result<Val<'a>> {
-        let name = match (args.ids().next(), &last) {
-            (Some(callee), _) => shown(self.tree, At::expr(callee)),
-            (None, Some(last)) => self.reflected(&last.value)?,
-            (None, None) => String::new(),
-        };
         let base = self.stack.len();
         self.push_builtin_args(Builtin::Call, first, args, last, dot)?;
-        let result = self.call_on_stack(&name, blamed, base);
+        let result = self.call_on_stack(args.ids().next(), blamed, base);
         self.stack.truncate(base);
         result.map_err(|error| self.fail_calling(blamed, "call", error))
+    }
+
+    /// What is called, for errors: the operand, or the value that came through the pipe.
+    #[cold]
+    fn callee_name(&self, callee: Option<u32>, base: usize) -> Result<String> {
+        match callee {
+            Some(callee) => Ok(shown(self.tree, At::expr(callee))),
+            None => self.reflected(&self.stack[base]),
+        }
     }
 
     /// How a value that is no string shows itself when its text is asked for.
@@ -142,21 +146,24 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         })
     }
 
-    fn call_on_stack(&mut self, name: &str, at: At, base: usize) -> Result<Val<'a>> {
+    fn call_on_stack(&mut self, callee: Option<u32>, at: At, base: usize) -> Result<Val<'a>> {
         let function = match self.view(&self.stack[base])? {
             View::Invalid | View::Nil => return Err(Error::runtime("call of nil")),
             View::Func(function) => function,
             view => {
+                let name = self.callee_name(callee, base)?;
                 return Err(Error::runtime(format!("non-function {name} of type {}", view.type_name())));
             }
         };
         let parameters = Parameters::of(function.signature());
         let (given, wanted) = (self.stack.len() - base - 1, parameters.fixed.len());
         if parameters.rest.is_some() && given < wanted {
+            let name = self.callee_name(callee, base)?;
             let text = format!("wrong number of args for {name}: got {given} want at least {wanted}");
             return Err(Error::runtime(text));
         }
         if parameters.rest.is_none() && given != wanted {
+            let name = self.callee_name(callee, base)?;
             return Err(Error::runtime(format!(
                 "wrong number of args for {name}: got {given} want {wanted}"
             )));

@@ -60,9 +60,10 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
 
     /// The value of a command; `last` is the value of the one before it, its last argument.
     fn command(&mut self, index: u32, dot: &Val<'a>, last: Option<Val<'a>>) -> Result<Val<'a>> {
-        self.budget.step(1)?;
         let tree = self.tree;
         let args = tree.commands[index as usize].args;
+        // Each of its words is looked at: there can be a hundred thousand of them.
+        self.budget.step(args.len() as u64)?;
         let first = args.start;
         let has_args = args.len() > 1 || last.is_some();
         match &tree.exprs[first as usize].kind {

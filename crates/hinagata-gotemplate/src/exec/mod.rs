@@ -190,7 +190,7 @@ pub(crate) fn execute<'a, P: Provenance>(
         output,
         tree,
         tree_number: entry,
-        at: At::node(tree.root.start),
+        at: At::node(0),
         root: Val::plain(root),
         slots: Vec::new(),
         base: 0,
@@ -417,8 +417,12 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
 
     /// Runs the current tree with variables of its own.
     fn enter_frame(&mut self, dot: &Val<'a>) -> Result<()> {
+        // What fails before the first node is blamed on the start of this tree: numbers of others mean nothing in it.
+        self.at = At::node(self.tree.root.start);
         let own = self.tree.slots as usize - 1;
         let bytes = own * size_of::<Val<'_>>();
+        // Also a template without anything in it: two calls of one that makes two calls, and so on, never end.
+        self.budget.step(1 + (own as u64 >> 2))?;
         self.budget.charge(bytes)?;
         self.base = self.slots.len();
         self.slots.resize(self.base + own, Val::INVALID);
@@ -429,8 +433,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
 
     #[inline(never)]
     fn template(&mut self, index: u32, node: &'a TemplateNode, dot: &Val<'a>) -> Result<()> {
-        self.at = At::node(index);
-        let site = self.at;
+        let site = At::node(index);
         let target = match self.set.target(self.tree_number, node.call) {
             Some(number) => Target::Own(number),
             None => self.find_outside(&self.tree.calls[node.call as usize])?,
@@ -519,6 +522,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn body(&mut self, body: Span, dot: &Val<'a>) -> Result<Flow> {
         let tree = self.tree;
         for (node, index) in tree.nodes[body.range()].iter().zip(body.start..) {
+            self.at = At::node(index);
             match node {
                 Node::Text(text) => {
                     let site = self.site(At::node(index));

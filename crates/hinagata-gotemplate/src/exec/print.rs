@@ -5,6 +5,7 @@ use hinagata_value::{Heap, Provenance, Result, Value};
 use super::{Exec, Val};
 use crate::{
     error::Part,
+    escape,
     fmt::{
         print::{Printer, print_default},
         printf::printf,
@@ -69,7 +70,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             && let Some(formatter) = Formatter::of(*builtin)
         {
             let before = self.stages(action.pipe, Span { end: last, ..pipe.commands }, dot)?;
-            self.budget.step(1)?;
+            self.budget.step(args.len() as u64)?;
             let rest = Span { start: first + 1, end: args.end };
             return self.print_formatted(index, formatter, *builtin, first, rest, before, dot);
         }
@@ -179,9 +180,9 @@ fn escape_into<'a>(
     values: &[Value<'a>],
 ) -> Result<()> {
     let escape = match escaper {
-        Escaper::Html => crate::escape::html,
-        Escaper::Js => crate::escape::js,
-        Escaper::Urlquery => crate::escape::url_query,
+        Escaper::Html => escape::html,
+        Escaper::Js => escape::js,
+        Escaper::Urlquery => escape::url_query,
     };
     if let [value] = values
         && let Some(text) = value.as_bytes()
@@ -212,7 +213,8 @@ fn escape_pieces(sink: &mut impl Sink, escape: fn(&[u8]) -> Vec<u8>, text: &[u8]
             end -= 1;
         }
         let (piece, after) = rest.split_at(end);
-        sink.budget().step_bytes(piece.len())?;
+        // Every byte is looked at and most are copied one by one, which takes longer than other copies.
+        sink.budget().step(1 + (piece.len() as u64 >> 4))?;
         sink.bytes(&escape(piece))?;
         rest = after;
     }

@@ -305,10 +305,13 @@ pub(crate) fn sorted_entries<'a>(
             }
         },
     };
+    // Keys that are long and alike are compared to their ends.
+    let long = entries.iter().map(|(key, _)| key.as_bytes().map_or(0, <[u8]>::len) as u64 >> 6).sum::<u64>();
+    heap.budget().step(long)?;
     let sorted = entries.is_sorted_by(|(a, _), (b, _)| a.as_bytes() <= b.as_bytes());
     if !sorted {
-        let rounds = entries.len().max(2).ilog2();
-        heap.budget().step(entries.len() as u64 * u64::from(rounds) / 2)?;
+        let rounds = u64::from(entries.len().max(2).ilog2());
+        heap.budget().step((entries.len() as u64 / 2 + long) * rounds)?;
         entries.sort_by(|(a, _), (b, _)| a.as_bytes().cmp(&b.as_bytes()));
     }
     Ok(Some(entries))

@@ -38,6 +38,8 @@ pub(crate) fn printf<'a, S: Sink>(
 ) -> Result<()> {
     let mut arguments =
         Arguments { values, next: 0, integers: printer.integers, reordered: false, good: true };
+    // Flags and digits are read without writing anything.
+    printer.sink.budget().step_bytes(format.len())?;
     let mut rest = format;
     while let Some(percent) = find_percent(rest) {
         if percent > 0 {
@@ -91,14 +93,14 @@ fn directive<'f, 'a, S: Sink>(
         }
         rest = after;
     }
-    let mut after_index = arguments.index(&mut rest);
+    let mut after_index = index(printer, arguments, &mut rest)?;
     width(printer, arguments, &mut rest, &mut after_index)?;
     if rest.len() > 1 && rest[0] == b'.' {
         rest = &rest[1..];
         precision(printer, arguments, &mut rest, &mut after_index)?;
     }
     if !after_index {
-        arguments.index(&mut rest);
+        index(printer, arguments, &mut rest)?;
     }
     let Some(rune) = utf8::first(rest) else {
         printer.sink.text("%!(NOVERB)")?;
@@ -144,7 +146,7 @@ fn precision<'a, S: Sink>(
     after_index: &mut bool,
 ) -> Result<()> {
     arguments.good &= !*after_index;
-    *after_index = arguments.index(rest);
+    *after_index = index(printer, arguments, rest)?;
     if let Some(after) = rest.strip_prefix(b"*") {
         *rest = after;
         *after_index = false;
@@ -231,12 +233,26 @@ fn number(rest: &mut &[u8]) -> Counted {
     }
 }
 
+/// Takes an explicit index such as `[2]` from the front of `rest`; whether one was found.
+fn index<'a, S: Sink>(
+    printer: &Printer<'_, 'a, S>,
+    arguments: &mut Arguments<'_, 'a>,
+    rest: &mut &[u8],
+) -> Result<bool> {
+    if rest.first() != Some(&b'[') {
+        return Ok(false);
+    }
+    let before = rest.len();
+    let found = arguments.index(rest);
+    // Where no `]` follows, the whole rest was searched for it, and will be for the next one.
+    let searched = if found || arguments.good { before - rest.len() } else { before };
+    printer.sink.budget().step(searched as u64 >> 5)?;
+    Ok(found)
+}
+
 impl Arguments<'_, '_> {
-    /// Takes an explicit index such as `[2]` from the front of `rest`; whether one was found.
+    /// Takes an explicit index from the front of `rest`, which starts with `[`; whether it is one.
     fn index(&mut self, rest: &mut &[u8]) -> bool {
-        if rest.first() != Some(&b'[') {
-            return false;
-        }
         self.reordered = true;
         let close = if rest.len() < 3 { None } else { rest.iter().position(|&byte| byte == b']') };
         let Some(close) = close else {

@@ -81,19 +81,21 @@ impl Spec {
         Self { zero: false, ..*self }
     }
 
-    fn truncated<'t>(&self, text: &'t [u8]) -> &'t [u8] {
-        self.precision.map_or(text, |limit| utf8::truncate(text, limit))
+    fn truncated<'t>(&self, sink: &impl Sink, text: &'t [u8]) -> Result<&'t [u8]> {
+        let Some(limit) = self.precision.filter(|&limit| limit < text.len()) else { return Ok(text) };
+        sink.budget().step(limit as u64 >> 3)?;
+        Ok(utf8::truncate(text, limit))
     }
 
     /// `%s`.
     #[inline]
     pub(crate) fn string(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
-        self.pad(sink, self.truncated(text))
+        self.pad(sink, self.truncated(sink, text)?)
     }
 
     /// `%q` of a string.
     pub(crate) fn quoted(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
-        let text = self.truncated(text);
+        let text = self.truncated(sink, text)?;
         // A byte takes up to four when it is escaped.
         let room = text.len().saturating_mul(4);
         sink.budget().charge(room)?;
@@ -245,9 +247,10 @@ impl Spec {
     ) -> Result<()> {
         let precision = self.precision.or(default);
         sink.budget().fill(precision.unwrap_or(0))?;
-        if let Some(digits) = precision.filter(|&digits| digits > float::CHEAP) {
+        let digits = float::exact_digits(value, layout, precision);
+        if digits > float::CHEAP {
             // Exact digits take long arithmetic; there are only so many of them.
-            sink.budget().step(8 * digits.min(float::MAX_DECIMALS) as u64)?;
+            sink.budget().step(2 * digits as u64)?;
         }
         let mut text = Vec::with_capacity(32);
         // There is always a sign in front, shown or not.

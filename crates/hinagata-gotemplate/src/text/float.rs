@@ -9,9 +9,9 @@ use std::io::Write as _;
 /// More significant digits than any 64-bit float has; further ones are zeros.
 const MAX_SIGNIFICANT: usize = 800;
 /// More decimals than any 64-bit float has.
-pub(crate) const MAX_DECIMALS: usize = 1100;
-/// As many decimals take no long arithmetic.
-pub(crate) const CHEAP: usize = 20;
+const MAX_DECIMALS: usize = 1100;
+/// As many digits take no long arithmetic.
+pub(crate) const CHEAP: usize = 17;
 
 /// A layout of a float.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,20 @@ pub(crate) fn append(out: &mut Vec<u8>, value: f64, layout: Layout, precision: O
         }
         (Layout::Binary, _) => binary_form(out, value),
         (Layout::Hex, precision) => hex_form(out, value, precision, upper),
+    }
+}
+
+/// How many digits [`append`] works out; more than [`CHEAP`] of them take long arithmetic.
+pub(crate) fn exact_digits(value: f64, layout: Layout, precision: Option<usize>) -> usize {
+    let decimals = precision.unwrap_or(0).min(MAX_DECIMALS);
+    match layout {
+        // A power of two has about three tenths as many digits; beyond 53 bits all of them are worked out.
+        Layout::Fixed if value.is_finite() => {
+            let exponent = usize::try_from(split(value.abs()).1 + 53).unwrap_or(0);
+            decimals + exponent * 3 / 10
+        }
+        Layout::Exponent | Layout::General => decimals,
+        Layout::Fixed | Layout::Binary | Layout::Hex => 0,
     }
 }
 

@@ -24,7 +24,9 @@ impl Printer<'_> {
     /// Only actions and template calls are ever shown; bodies never are.
     fn node(&mut self, index: u32) {
         let delims = &self.tree.source.delims;
-        match &self.tree.nodes[index as usize] {
+        // An empty tree has no node that could be blamed.
+        let Some(node) = self.tree.nodes.get(index as usize) else { return };
+        match node {
             Node::Action(action) => {
                 self.out.push_str(&delims.left);
                 self.pipe(action.pipe);

@@ -5,4 +5,5 @@ pub(crate) mod corpus;
 pub(crate) mod functions;
 pub(crate) mod generate;
 pub(crate) mod go;
+pub(crate) mod productions;
 pub(crate) mod run;
