@@ -24,10 +24,15 @@ fuzz_target!(|bytes: &[u8]| {
             return;
         }
     }
+    let _ = set.analyze("t0");
     let calls = Calls::new();
     let heap = Heap::new(&budget);
     let mut out = Output::<Segments>::new(&budget);
     let context = Context { heap: &heap, functions, calls: &calls, templates: &(), first_template: 0 };
     let _ = set.execute("t0", &input.data, &context, &mut out);
+    let written = out.finish();
+    if let Some(last) = written.provenance.segments().last() {
+        let _ = (set.place(last.site, 0), set.shown(last.site, 0));
+    }
     assert!(budget.bytes_peak() <= budget.limits().bytes + (256 << 10), "{} bytes", budget.bytes_peak());
 });

@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     let limits = input::limits();
     let named = input.sources.iter().enumerate();
     let sources: HashMap<_, _> =
-        named.map(|(number, source)| (format!("t{number}"), (*source).to_owned())).collect();
+        named.map(|(number, source)| (format!("t{number}"), source.clone())).collect();
     let options = ParseOptions { generation: true, ..ParseOptions::default() };
     let loader = Sources::new(sources, options, limits.clone());
     let Ok(Some(template)) = loader.load("t0") else { return };
