@@ -265,6 +265,13 @@ impl Set {
         Some(tree.place(At::from_number(site.node)))
     }
 
+    /// The byte of its source that a site points at; as [`Set::place`], without looking for its line.
+    #[must_use]
+    pub fn offset(&self, site: Site, first_template: u32) -> Option<u32> {
+        let tree = self.trees.get(site.template.checked_sub(first_template)? as usize)?;
+        u32::try_from(tree.position(At::from_number(site.node))).ok()
+    }
+
     /// The source of the action at a site, such as `{{.user.name}}`; empty for text.
     #[must_use]
     pub fn shown(&self, site: Site, first_template: u32) -> Option<String> {

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hinagata_gotemplate::Set;
 use hinagata_value::{Limits, Place, Segment, Segments, Site};
 
 use crate::{
@@ -107,7 +106,7 @@ impl Mapped {
     fn offset(&self, site: Site) -> Option<u32> {
         match self.template.body() {
             Body::Jinja(_) => Some(site.node),
-            Body::Go(set) => go_offset(set, site, self.first),
+            Body::Go(set) => set.offset(site, self.first),
         }
     }
 
@@ -131,8 +130,4 @@ impl Mapped {
     fn iterated(&self, site: Site) -> Option<&Path> {
         self.analysis()?.nodes.loops.get(&self.offset(site)?)
     }
-}
-
-fn go_offset(set: &Set, site: Site, first: u32) -> Option<u32> {
-    set.place(site, first)?.span.map(|(start, _)| start)
 }
