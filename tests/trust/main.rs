@@ -2,4 +2,6 @@
 //! workspaces made for it. Each test is one attack, or one variant of it, named after what must hold.
 #![cfg(unix)]
 
+mod context;
+mod profiles;
 mod support;

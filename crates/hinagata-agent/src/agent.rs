@@ -64,7 +64,7 @@ impl Agent {
 
     /// Reads an agent of a configuration, whose prompt is `usual` unless it has one of its own.
     pub(crate) fn read(section: &Section<'_>, id: String, usual: &str, shape: &mut Shape) -> Self {
-        Self {
+        let agent = Self {
             name: section.text("name", shape),
             description: section.text("description", shape),
             model: section.text("model", shape),
@@ -73,7 +73,9 @@ impl Agent {
             variables: section.variables("variables", shape),
             resources: resources(section, shape),
             ..Self::new(id, section.text("prompt", shape).unwrap_or_else(|| usual.to_owned()))
-        }
+        };
+        section.finish(shape);
+        agent
     }
 }
 
@@ -101,7 +103,9 @@ impl PromptSource {
     fn of(section: &Section<'_>, shape: &mut Shape) -> Self {
         match section.text("prompt", shape) {
             Some(id) if section.get("file").is_none() => {
-                Self::Catalog { id, variables: section.variables("variables", shape) }
+                let variables = section.variables("variables", shape);
+                section.finish(shape);
+                Self::Catalog { id, variables }
             }
             Some(_) => {
                 shape.wrong(section.at("prompt"), "cannot stand beside `file`; keep one of them");
@@ -114,12 +118,14 @@ impl PromptSource {
     /// Reads a description that a call brings.
     ///
     /// # Errors
-    /// Code `definition` with everything that is wrong.
+    /// Code `definition` with everything that is wrong; a call has no key that nobody knows.
     pub fn from_value(value: &Value) -> hinagata::Result<Self> {
         let mut shape = Shape::default();
         let source = Self::of(&Section::root(value, &mut shape), &mut shape);
-        shape.finish(&|_| None)?;
-        Ok(source)
+        match shape.finish(&|_| None)?.into_iter().next() {
+            Some(unknown) => Err(unknown.error),
+            None => Ok(source),
+        }
     }
 
     /// As it is written in a configuration.

@@ -2,21 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::shape::{Section, Shape};
+use crate::{
+    profile::Profile,
+    shape::{Section, Shape},
+};
 use hinagata_context::{
     ContextOptions, Encoding, Frame, Resource, ResourceKind, Rules, TemplateFile, TemplateOptions, Tokens,
+    leads_out,
 };
 
 /// What to pack.
 pub(crate) fn context(
     section: &Section<'_>,
     directory: &Path,
-    compat: bool,
+    profile: Profile,
     shape: &mut Shape,
 ) -> ContextOptions {
     let base =
         section.text("baseDir", shape).map_or_else(|| directory.to_owned(), |base| directory.join(base));
-    let mut options = ContextOptions::new(base);
+    let mut options = ContextOptions { wall: Some(directory.to_owned()), ..ContextOptions::new(base) };
     options.include = section.texts("include", shape);
     options.exclude = section.texts("exclude", shape);
     if let Some(most) = section.count("maxFiles", shape) {
@@ -35,20 +39,23 @@ pub(crate) fn context(
     options.priorities = priorities(section, shape);
     options.variables = section.variables("variables", shape);
     options.resources = resources(section, shape);
-    options.rules = rules(section, compat, shape);
+    options.rules = rules(section, profile, shape);
     options.frame = frame(section, shape);
-    options.templates = TemplateOptions { keep_trailing_newline: compat, ..TemplateOptions::default() };
+    options.templates =
+        TemplateOptions { keep_trailing_newline: profile.has_habits(), ..TemplateOptions::default() };
+    section.finish(shape);
     options
 }
 
-fn rules(section: &Section<'_>, compat: bool, shape: &mut Shape) -> Rules {
-    let usual = if compat { Rules::compat() } else { Rules::default() };
+fn rules(section: &Section<'_>, profile: Profile, shape: &mut Shape) -> Rules {
+    let usual = profile.rules();
     let mut rule = |key: &str, usual: bool| section.flag(key, shape).map_or(usual, |include| !include);
     Rules {
         ignore_files: rule("includeIgnored", usual.ignore_files),
         secrets: rule("includeSecrets", usual.secrets),
         builtin: rule("includeGenerated", usual.builtin),
         outside: usual.outside,
+        strict: usual.strict,
     }
 }
 
@@ -91,6 +98,7 @@ fn resource(section: &Section<'_>, shape: &mut Shape) -> Option<Resource> {
     let id = section.needed("id", shape);
     let (name, description) = (section.text("name", shape), section.text("description", shape));
     let kind = if bundle { self::bundle(section, shape) } else { template_resource(section, shape) };
+    section.finish(shape);
     Some(Resource { id, name, description, kind })
 }
 
@@ -114,12 +122,14 @@ fn template_resource(section: &Section<'_>, shape: &mut Shape) -> ResourceKind {
 
 /// A template in a file.
 pub(crate) fn template_file(section: &Section<'_>, shape: &mut Shape) -> TemplateFile {
-    TemplateFile {
+    let file = TemplateFile {
         file: section.needed("file", shape),
         base: section.text("baseDir", shape).map(PathBuf::from),
         variables: section.variables("variables", shape),
         encoding: encoding(section, shape),
-    }
+    };
+    section.finish(shape);
+    file
 }
 
 fn encoding(section: &Section<'_>, shape: &mut Shape) -> Encoding {
@@ -132,10 +142,10 @@ fn encoding(section: &Section<'_>, shape: &mut Shape) -> Encoding {
 
 /// The paths of a configuration that lead out of the directory it stands in.
 pub(crate) fn outside(options: &ContextOptions, directory: &Path) -> Option<String> {
+    // A path that starts at the root of the file system may still lie in the directory.
     let leads_out = |path: &str| {
-        let path = path.trim_start_matches('!');
-        Path::new(path).is_absolute() && !Path::new(path).starts_with(directory)
-            || path.split(['/', '\\']).any(|part| part == "..")
+        let inner = Path::new(path).strip_prefix(directory).ok().and_then(Path::to_str);
+        leads_out(inner.unwrap_or(path))
     };
     let of_path = |path: &Path| path.to_string_lossy().into_owned();
     let mut paths: Vec<String> = options.include.clone();

@@ -1,7 +1,7 @@
 //! Errors of packing and of templates as those of the engine.
 
 use hinagata::{Code, Error};
-use hinagata_context::Error as ContextError;
+use hinagata_context::{Error as ContextError, Reason};
 
 /// The error of packing as one of the engine.
 #[must_use]
@@ -15,7 +15,26 @@ pub fn of_context(error: ContextError) -> Error {
             .with("reason", "template_file_missing")
             .with("template", file)
             .with_hint("`file` is looked up in `baseDir`, which starts at the directory of the project"),
+        ContextError::Withheld { path, reason, template, .. } => {
+            let error = Error::new(Code::Approval, message)
+                .with("reason", reason.as_str())
+                .with("path", path)
+                .with_hint(advice(reason));
+            let failed = template.map(|template| Error::from(*template));
+            failed.and_then(|failed| failed.place().cloned()).into_iter().fold(error, Error::at)
+        }
         ContextError::Template(error) => Error::from(*error),
         error => Error::new(Code::Store, message).with_source(error),
+    }
+}
+
+/// What to do about a file that is withheld.
+pub(crate) fn advice(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Secret => {
+            "name another file; `context.include_secrets = true` in your own settings lets such files in"
+        }
+        Reason::Ignored => "read the settings of this workspace, then run `hina trust`",
+        _ => "put the file itself in the place of the link",
     }
 }

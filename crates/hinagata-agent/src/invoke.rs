@@ -1,8 +1,11 @@
 //! One call to an agent: from the prompt of a user to the messages of a request.
 
-use hinagata::{Engine, RenderedBody, Request, Result};
-use hinagata_context::{PackedContext, Packer, Progress, merge, render_file, render_text, trimmed_both};
-use serde::Serialize;
+use hinagata::{Engine, RenderedBody, Request, Result, Warning};
+use hinagata_context::{
+    PackedContext, PackedFile, PackedResource, Packer, Progress, Report, merge, render_file, render_text,
+    trimmed_both,
+};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -31,6 +34,44 @@ pub struct Invocation {
     pub prompt_role: Option<String>,
     /// Where the user prompt comes from, in the place of what the agent says.
     pub prompt_template: Option<PromptSource>,
+    /// The context, in the place of what would be packed.
+    pub context: Option<GivenContext>,
+}
+
+/// A context that comes with a call, as packing gave it earlier or elsewhere: then nothing is packed.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GivenContext {
+    /// The text for a model.
+    pub text: String,
+    /// The files, for prompts that look at them.
+    #[serde(default)]
+    pub files: Vec<PackedFile>,
+    /// The resources, for prompts that look at them.
+    #[serde(default)]
+    pub resources: Vec<PackedResource>,
+    /// Bytes of all contents; without them, those of the text.
+    #[serde(default)]
+    pub total_bytes: Option<u64>,
+    /// What became of files when it was packed, which is of no use here.
+    #[serde(default, rename = "report")]
+    _report: Option<IgnoredAny>,
+}
+
+impl GivenContext {
+    /// A context that is `text`.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+impl From<GivenContext> for PackedContext {
+    fn from(given: GivenContext) -> Self {
+        let total_bytes = given.total_bytes.unwrap_or(given.text.len() as u64);
+        let GivenContext { text, files, resources, .. } = given;
+        Self { files, total_bytes, text, resources, report: Report { total_bytes, ..Report::default() } }
+    }
 }
 
 impl Invocation {
@@ -68,8 +109,12 @@ pub struct Invoked {
     pub user: String,
     /// The messages of the request.
     pub messages: Vec<ChatMessage>,
-    /// What was packed.
+    /// What was packed, or given with the call.
     pub context: PackedContext,
+    /// What was asked for and not done as it was asked for.
+    pub warnings: Vec<Warning>,
+    /// What the settings tell, see [`Project::settings_warnings`].
+    pub settings_warnings: Vec<Warning>,
 }
 
 impl Invoked {
@@ -83,6 +128,7 @@ impl Invoked {
             "user": self.user,
             "messages": self.messages,
             "context": {"totalBytes": self.context.total_bytes, "report": self.context.report},
+            "warnings": self.settings_warnings.iter().chain(&self.warnings).map(Warning::to_json).collect::<Vec<_>>(),
         })
     }
 }
@@ -108,14 +154,23 @@ impl Project {
     ) -> Result<Invoked> {
         let catalog = engine.map(Engine::catalog);
         let agent = self.agent(invocation.agent.as_deref(), catalog.as_ref())?;
+        let context = match &invocation.context {
+            Some(given) => given.clone().into(),
+            None => self.pack_for(&agent, progress)?,
+        };
+        let mut warnings = self.warnings(&context.report);
+        let call = Call { project: self, invocation, agent: &agent, context: &context, engine };
+        let system = call.system(&mut warnings)?;
+        let user = call.user(&system, &mut warnings)?;
+        let messages = call.messages(&system, &user);
+        let settings_warnings = self.settings_warnings();
+        Ok(Invoked { system, user, messages, agent, context, warnings, settings_warnings })
+    }
+
+    fn pack_for(&self, agent: &Agent, progress: &(dyn Fn(Progress) + Sync)) -> Result<PackedContext> {
         let mut options = self.context.clone();
         options.resources.extend(agent.resources.iter().cloned());
-        let context = Packer::new(&options).progress(progress).pack().map_err(of_context)?;
-        let call = Call { project: self, invocation, agent: &agent, context: &context, engine };
-        let system = call.system()?;
-        let user = call.user(&system)?;
-        let messages = call.messages(&system, &user);
-        Ok(Invoked { system, user, messages, agent, context })
+        Packer::new(&options).progress(progress).pack().map_err(of_context)
     }
 }
 
@@ -129,19 +184,21 @@ struct Call<'c> {
 }
 
 impl Call<'_> {
-    fn system(&self) -> Result<String> {
+    fn system(&self, warnings: &mut Vec<Warning>) -> Result<String> {
         let bag = self.variables(&self.agent.prompt);
         match &self.agent.system {
-            Some(source) => self.render(source, &bag),
+            Some(source) => self.render(source, &bag, warnings),
             None => self.inline("prompt", &self.agent.prompt, &bag),
         }
     }
 
-    fn user(&self, system: &str) -> Result<String> {
+    fn user(&self, system: &str, warnings: &mut Vec<Warning>) -> Result<String> {
         let bag = self.variables(system);
         match self.invocation.prompt_template.as_ref().or(self.agent.user.as_ref()) {
-            Some(source) => self.render(source, &bag),
-            None if self.project.compat => self.inline("user prompt", &self.invocation.prompt, &bag),
+            Some(source) => self.render(source, &bag, warnings),
+            None if self.project.profile.has_habits() => {
+                self.inline("user prompt", &self.invocation.prompt, &bag)
+            }
             None => Ok(self.invocation.prompt.clone()),
         }
     }
@@ -169,15 +226,21 @@ impl Call<'_> {
 
     fn inline(&self, name: &str, source: &str, bag: &Map<String, Value>) -> Result<String> {
         let project = self.project;
-        render_text(name, source, Some(&project.directory), bag, &project.context.templates)
+        let guard = project.context.guard();
+        render_text(name, source, &project.directory, bag, &project.context.templates, &guard)
             .map_err(of_context)
     }
 
-    fn render(&self, source: &PromptSource, bag: &Map<String, Value>) -> Result<String> {
+    fn render(
+        &self,
+        source: &PromptSource,
+        bag: &Map<String, Value>,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<String> {
         match source {
             PromptSource::File(file) => {
-                render_file(file, &self.project.directory, bag, &self.project.context.templates)
-                    .map_err(of_context)
+                let Project { directory, context, .. } = self.project;
+                render_file(file, directory, bag, &context.templates, &context.guard()).map_err(of_context)
             }
             PromptSource::Catalog { id, variables } => {
                 let engine = self.engine.ok_or_else(|| {
@@ -188,6 +251,7 @@ impl Call<'_> {
                 })?;
                 let all = hinagata_context::above_defaults(variables, bag);
                 let rendered = engine.render_blocking(&Request::new(id).variable_map(&all))?;
+                warnings.extend(rendered.warnings.iter().cloned());
                 Ok(match rendered.body {
                     RenderedBody::Text(text) => text,
                     RenderedBody::Messages(_) => rendered.text(),
@@ -199,7 +263,7 @@ impl Call<'_> {
     fn messages(&self, system: &str, user: &str) -> Vec<ChatMessage> {
         let mut messages = Vec::with_capacity(self.invocation.history.len() + 2);
         // An agent that is told nothing has no system message; providers refuse empty ones.
-        if self.project.compat || !system.is_empty() {
+        if self.project.profile.has_habits() || !system.is_empty() {
             messages.push(ChatMessage::new("system", system));
         }
         messages.extend(self.invocation.history.iter().cloned());
@@ -214,7 +278,7 @@ impl Call<'_> {
         if text.is_empty() {
             return String::new();
         }
-        let element = if self.project.compat { ELEMENT.to_owned() } else { element(text) };
+        let element = if self.project.profile.has_habits() { ELEMENT.to_owned() } else { element(text) };
         format!("\n\n<{element}>\n{text}\n</{element}>")
     }
 }

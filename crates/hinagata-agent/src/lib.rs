@@ -4,13 +4,14 @@
 //! |---|---|
 //! | [`Project`] | what a configuration says, checked and with its defaults |
 //! | [`Agent`], [`PromptSource`] | an agent of a configuration or of an `agent.json`, and where its prompts come from |
+//! | [`Profile`] | whose habits it follows, and which rules hold |
 //! | [`Invocation`], [`Invoked`] | one call, and the messages that it gives |
 //!
 //! The text that a user typed is a value and never a template, unless the configuration asks for the habits of the
 //! program that its format comes from.
 //!
 //! ```
-//! use hinagata_agent::{Invocation, Project};
+//! use hinagata_agent::{Invocation, Profile, Project};
 //! use serde_json::json;
 //!
 //! let place = tempfile::tempdir()?;
@@ -19,7 +20,7 @@
 //!     "context": {"include": ["*.md"]},
 //!     "agents": {"manager": {"prompt": "You are {{ agent.id }}, {{ mood }}.", "variables": {"mood": "calm"}}},
 //! });
-//! let project = Project::read(&config, place.path(), false)?;
+//! let project = Project::read(&config, place.path(), Profile::Own)?;
 //! let invoked = project.invoke(&Invocation::new("Light {{ it }}"), None)?;
 //! assert_eq!(invoked.system, "You are manager, calm.");
 //! assert_eq!(invoked.user, "Light {{ it }}");
@@ -31,10 +32,13 @@ mod agent;
 mod context;
 mod error;
 mod invoke;
+mod profile;
 mod project;
 mod shape;
+mod warnings;
 
 pub use agent::{Agent, PromptSource};
 pub use error::of_context;
-pub use invoke::{ChatMessage, Invocation, Invoked};
+pub use invoke::{ChatMessage, GivenContext, Invocation, Invoked};
+pub use profile::Profile;
 pub use project::{Agents, Project, VERSION};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hinagata::{
-    Code, Error, Place, Result, Settings,
+    Code, Diagnostic, Error, Place, Result, Settings,
     settings::{Origin, place_in_config, read_config, snake_case},
 };
 use hinagata_context::ContextOptions;
@@ -13,32 +13,39 @@ use serde_json::{Map, Value, json};
 use crate::{
     agent::{Agent, PromptSource},
     context::{context, of_template, outside},
-    shape::{Locate, Section, Shape},
+    profile::{COMPAT, Profile},
+    shape::{Locate, Section, Shape, camel_case},
 };
 
 /// The version of configurations that can be read.
 pub const VERSION: u64 = 1;
 
+/// The sections that make a project.
+const SECTIONS: [&str; 2] = ["context", "agents"];
+
+/// The settings beside those sections that make a project.
+const OWN: [&str; 4] = ["compat", "project_dir", "system_prompt", "version"];
+
 /// The id of the manager, unless it has one of its own.
 const MANAGER: &str = "manager";
-
-/// The value of `compat` that follows the habits of the program that the format comes from.
-const COMPAT: &str = "eddie";
 
 /// A project: what it packs, and its agents.
 #[derive(Clone, Debug)]
 pub struct Project {
     /// The directory that everything starts at.
     pub directory: PathBuf,
-    /// Whether the text of a call is a template, rules for secrets and ignored files are off, and template files keep
-    /// their last newline.
-    pub compat: bool,
+    /// Whose habits it follows: whether the text of a call is a template, and which rules hold.
+    pub profile: Profile,
     /// What agents without a prompt of their own are told.
     pub system_prompt: String,
     /// What is packed.
     pub context: ContextOptions,
     /// The agents.
     pub agents: Agents,
+    /// What is odd about the sections `context` and `agents`: keys that nobody knows.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What the settings themselves tell about them; whoever opens a workspace tells people so.
+    pub(crate) of_settings: Vec<Diagnostic>,
     /// The section `context` as it is written.
     written: Map<String, Value>,
 }
@@ -61,34 +68,47 @@ impl Project {
     ///
     /// # Errors
     /// Code `definition`, reason `settings`: a newer version, or every field that is wrong, in `paths`.
-    pub fn read(config: &Value, directory: &Path, compat: bool) -> Result<Self> {
-        Self::read_located(config, directory, compat, &|_| None)
+    pub fn read(config: &Value, directory: &Path, profile: Profile) -> Result<Self> {
+        Self::read_located(config, directory, profile, &|_| None)
     }
 
-    fn read_located(config: &Value, directory: &Path, compat: bool, locate: &Locate<'_>) -> Result<Self> {
+    fn read_located(config: &Value, directory: &Path, profile: Profile, locate: &Locate<'_>) -> Result<Self> {
         let mut shape = Shape::default();
         let root = Section::root(config, &mut shape);
         check_version(&root).map_err(|error| locate("version").into_iter().fold(error, Error::at))?;
         let named = root.text("projectDir", &mut shape);
         let directory = named.map_or_else(|| directory.to_owned(), |named| directory.join(named));
-        let compat = root.text("compat", &mut shape).map_or(compat, |name| name == COMPAT);
+        let compat = root.text("compat", &mut shape);
+        if let Some(name) = compat.as_deref().filter(|name| *name != COMPAT) {
+            shape.wrong("compat", format!("cannot be `{name}`; use {COMPAT}"));
+        }
+        let profile = profile.named(compat.as_deref());
         let system_prompt = root.text("systemPrompt", &mut shape).unwrap_or_default();
         let section = root.section("context", &mut shape);
-        let context = context(&section, &directory, compat, &mut shape);
+        let context = context(&section, &directory, profile, &mut shape);
         let agents = Agents::read(&root.section("agents", &mut shape), &system_prompt, &mut shape);
-        shape.finish(locate)?;
         let written = root.get("context").and_then(Value::as_object).cloned().unwrap_or_default();
-        Ok(Self { directory, compat, system_prompt, context, agents, written })
+        let diagnostics = shape.finish(locate)?;
+        Ok(Self {
+            directory,
+            profile,
+            system_prompt,
+            context,
+            agents,
+            diagnostics,
+            of_settings: Vec::new(),
+            written,
+        })
     }
 
     /// Reads the configuration at `path` with everything that it extends.
     ///
     /// # Errors
     /// Code `definition`: reason `syntax` with the place for a file that is written wrongly, else as [`Project::read`].
-    pub fn load(path: &Path, compat: bool) -> Result<Self> {
+    pub fn load(path: &Path, profile: Profile) -> Result<Self> {
         let directory = path.parent().unwrap_or(Path::new("."));
-        let config = read_config(path)?;
-        Self::read_located(&config, directory, compat, &|setting| place_in_config(path, setting))
+        let config = read_config(path, profile.merging())?;
+        Self::read_located(&config, directory, profile, &|setting| place_in_config(path, setting))
     }
 
     /// What the settings of the workspace at `root` say.
@@ -97,18 +117,17 @@ impl Project {
     /// As [`Project::read`]; and code `approval` where a workspace that is not trusted names files outside of it.
     pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
         let locate = |setting: &str| place_in_settings(settings, root, setting);
-        let project = Self::read_located(&assembled(settings), root, false, &locate)?;
+        let profile = Profile::of_settings(settings, trusted);
+        let mut project = Self::read_located(&assembled(settings), root, profile, &locate)?;
+        project.context.templates.limits = settings.limits();
+        project.of_settings =
+            settings.diagnostics().iter().filter(|found| concerns(found)).cloned().collect();
         if trusted {
             return Ok(project);
         }
         if let Some(path) = project.outside(root) {
             let message = format!("`{path}` is outside of this workspace, which you do not trust");
             return Err(untrusted(message).with("path", path));
-        }
-        if let Some((key, place)) = hands_out(settings) {
-            let error =
-                untrusted(format!("`{key}` hands out what a workspace that you do not trust may not"));
-            return Err(error.with("setting", key).at(place));
         }
         Ok(project)
     }
@@ -194,15 +213,10 @@ fn untrusted(message: String) -> Error {
         .with_hint("read its settings, then run `hina trust`")
 }
 
-/// The rule that the workspace itself switches off, and where.
-fn hands_out(settings: &Settings) -> Option<(&'static str, Place)> {
-    ["context.include_secrets", "context.include_ignored"].into_iter().find_map(|key| {
-        let resolved = settings.get(key).filter(|resolved| resolved.value == Value::Bool(true))?;
-        match &resolved.origin {
-            Origin::Workspace(place) => Some((key, place.clone())),
-            _ => None,
-        }
-    })
+/// Whether a finding about settings is about what a project is made of.
+fn concerns(found: &Diagnostic) -> bool {
+    let setting = found.error.details().get("setting").and_then(Value::as_str).unwrap_or_default();
+    setting.split_once('.').map_or(OWN.contains(&setting), |(section, _)| SECTIONS.contains(&section))
 }
 
 /// Where a field of agents or context stands: in the file of the workspace that sets it, line by line.
@@ -237,16 +251,16 @@ fn check_version(root: &Section<'_>) -> Result<()> {
 /// The settings of agents and context as one configuration.
 fn assembled(settings: &Settings) -> Value {
     let mut config = Map::new();
-    for (name, resolved) in settings.iter() {
+    for (name, resolved) in settings.iter().filter(|(_, resolved)| resolved.origin != Origin::Default) {
         let value = resolved.value.clone();
         match name.split_once('.') {
-            Some((section @ ("context" | "agents"), key)) => {
+            Some((section, key)) if SECTIONS.contains(&section) => {
                 let entries = config.entry(section).or_insert_with(|| Value::Object(Map::new()));
                 if let Some(entries) = entries.as_object_mut() {
                     entries.insert(key.to_owned(), value);
                 }
             }
-            None if ["compat", "project_dir", "system_prompt", "version"].contains(&name) => {
+            None if OWN.contains(&name) => {
                 config.insert(name.to_owned(), value);
             }
             _ => {}
@@ -255,28 +269,12 @@ fn assembled(settings: &Settings) -> Value {
     Value::Object(config)
 }
 
-fn camel_case(key: &str) -> String {
-    let mut camel = String::with_capacity(key.len());
-    let mut up = false;
-    for character in key.chars() {
-        match character {
-            '_' => up = true,
-            _ if up => {
-                camel.push(character.to_ascii_uppercase());
-                up = false;
-            }
-            _ => camel.push(character),
-        }
-    }
-    camel
-}
-
 impl Agents {
     fn read(section: &Section<'_>, system_prompt: &str, shape: &mut Shape) -> Self {
         let manager = section.section("manager", shape);
         let id = manager.text("id", shape).unwrap_or_else(|| MANAGER.to_owned());
         let subagents = section.sections("subagents", shape);
-        Self {
+        let agents = Self {
             mode: section.text("mode", shape).unwrap_or_else(|| "single".to_owned()),
             enable_subagents: section.flag("enableSubagents", shape).unwrap_or(true),
             manager: Agent::read(&manager, id, system_prompt, shape),
@@ -287,7 +285,9 @@ impl Agents {
                     Agent::read(section, id, system_prompt, shape)
                 })
                 .collect(),
-        }
+        };
+        section.finish(shape);
+        agents
     }
 
     /// All agents, the manager first.

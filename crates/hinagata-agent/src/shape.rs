@@ -1,14 +1,20 @@
-//! Reading a configuration by its shape: every field that is wrong is told, with its path.
+//! Reading a configuration by its shape: every field that is wrong is told, with its path, and every key that nobody asks
+//! for.
 //!
 //! Keys are camelCase or snake_case; both are the same.
 
-use hinagata::{Error, Place, settings::snake_case};
+use std::cell::RefCell;
+
+use hinagata::{Diagnostic, Error, Place, settings::snake_case};
+use hinagata_value::near_names;
 use serde_json::{Map, Value};
 
 /// What is wrong with a configuration so far.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
     problems: Vec<(String, String)>,
+    /// Keys that nobody asks for, as paths, with those that may have been meant.
+    unknown: Vec<(String, Vec<String>)>,
 }
 
 impl Shape {
@@ -16,9 +22,11 @@ impl Shape {
         self.problems.push((path.into(), message.into()));
     }
 
-    /// One error for everything that is wrong; `locate` tells where a field stands.
-    pub(crate) fn finish(self, locate: &Locate<'_>) -> Result<(), Error> {
-        let Some((path, message)) = self.problems.first() else { return Ok(()) };
+    /// What is odd, or one error for everything that is wrong; `locate` tells where a field stands.
+    pub(crate) fn finish(self, locate: &Locate<'_>) -> Result<Vec<Diagnostic>, Error> {
+        let Some((path, message)) = self.problems.first() else {
+            return Ok(self.unknown.iter().map(|unknown| odd(unknown, locate)).collect());
+        };
         let more = match self.problems.len() {
             1 => String::new(),
             2 => ", and 1 more problem".to_owned(),
@@ -31,6 +39,17 @@ impl Shape {
             .with("problems", told);
         Err(locate(path).into_iter().fold(error, Error::at))
     }
+}
+
+/// The finding about a key that nobody asks for.
+fn odd((path, near): &(String, Vec<String>), locate: &Locate<'_>) -> Diagnostic {
+    let error = Error::definition("settings", format!("there is no setting `{path}`"))
+        .with("setting", path.as_str())
+        .with_near(near.clone())
+        .with_hint("docs/context.md lists the keys of `context` and `agents`");
+    let place = locate(path);
+    let file = place.as_ref().map_or(hinagata::SETTINGS_FILE, |place| &place.file).to_owned();
+    Diagnostic::warning(file, place.into_iter().fold(error, Error::at))
 }
 
 /// Tells where a field stands, where that is known.
@@ -51,6 +70,8 @@ fn told((path, message): &(String, String), locate: &Locate<'_>) -> Value {
 pub(crate) struct Section<'s> {
     pub(crate) path: String,
     entries: Option<&'s Map<String, Value>>,
+    /// The keys that were asked for, in snake_case.
+    asked: RefCell<Vec<String>>,
 }
 
 impl<'s> Section<'s> {
@@ -68,7 +89,23 @@ impl<'s> Section<'s> {
                 None
             }
         };
-        Self { path, entries }
+        Self { path, entries, asked: RefCell::default() }
+    }
+
+    /// Tells the keys that nobody asked for. Whoever reads a section calls this when it has read everything.
+    pub(crate) fn finish(&self, shape: &mut Shape) {
+        let asked = self.asked.borrow();
+        for key in self.entries.into_iter().flat_map(Map::keys) {
+            let snake = snake_case(key);
+            if asked.contains(&snake) {
+                continue;
+            }
+            // Names are told in the spelling that the author uses.
+            let camel = *key != snake;
+            let spelled = |name: &String| if camel { camel_case(name) } else { name.clone() };
+            let near = near_names(&snake, asked.iter().map(String::as_str)).iter().map(spelled).collect();
+            shape.unknown.push((self.at(key), near));
+        }
     }
 
     /// Whether it is there at all.
@@ -83,6 +120,7 @@ impl<'s> Section<'s> {
 
     /// The field called `key`, a camelCase name; null is none.
     pub(crate) fn get(&self, key: &str) -> Option<&'s Value> {
+        self.asked.borrow_mut().push(snake_case(key));
         let entries = self.entries?;
         let found = entries.get(key).or_else(|| entries.get(&snake_case(key)));
         found.filter(|value| !value.is_null())
@@ -178,6 +216,23 @@ impl<'s> Section<'s> {
             }
         }
     }
+}
+
+/// A key in the spelling of JSON: `max_bytes` is `maxBytes`.
+pub(crate) fn camel_case(key: &str) -> String {
+    let mut camel = String::with_capacity(key.len());
+    let mut up = false;
+    for character in key.chars() {
+        match character {
+            '_' => up = true,
+            _ if up => {
+                camel.push(character.to_ascii_uppercase());
+                up = false;
+            }
+            _ => camel.push(character),
+        }
+    }
+    camel
 }
 
 /// What a value is, with its article.

@@ -6,7 +6,7 @@ use hinagata::{
     Code, Engine, Settings,
     settings::{SettingsSources, UserConfig},
 };
-use hinagata_agent::{Agent, ChatMessage, Invocation, Project};
+use hinagata_agent::{Agent, ChatMessage, GivenContext, Invocation, Profile, Project};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -21,7 +21,7 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
 }
 
 fn project(place: &TempDir, config: &Value) -> Project {
-    Project::read(config, place.path(), false).expect("reads")
+    Project::read(config, place.path(), Profile::Own).expect("reads")
 }
 
 /// A project whose context is empty.
@@ -64,8 +64,8 @@ fn no_file_ends_the_element_of_the_context() {
 fn a_template_file_drops_its_last_newline_unless_it_is_kept() {
     let place = tree(&[("s.jinja", "line\n")]);
     let config = json!({"context": {"include": ["none"]}, "agents": {"manager": {"promptTemplate": {"file": "s.jinja"}}}});
-    for (compat, expected) in [(false, "line"), (true, "line\n")] {
-        let project = Project::read(&config, place.path(), compat).expect("reads");
+    for (profile, expected) in [(Profile::Own, "line"), (Profile::Compat, "line\n")] {
+        let project = Project::read(&config, place.path(), profile).expect("reads");
         assert_eq!(project.invoke(&Invocation::new("x"), None).expect("invokes").system, expected);
     }
 }
@@ -148,8 +148,8 @@ fn settings_of_every_format_say_the_same() {
         let ids: Vec<_> = project.agents.iter().map(|agent| agent.id.as_str()).collect();
         assert_eq!(ids, expected, "{name}");
         assert_eq!((project.context.max_files, project.agents.manager.prompt.as_str()), (3, "x"), "{name}");
-        assert_eq!(project.compat, name == ".eddierc", "{name}");
-        assert_eq!(project.context.rules.secrets, name != ".eddierc", "{name}");
+        assert_eq!(project.profile.has_habits(), name == ".eddierc", "{name}");
+        assert!(project.context.rules.secrets, "{name}");
     }
 }
 
@@ -174,8 +174,6 @@ fn a_workspace_that_is_not_trusted_reaches_nothing_outside() {
     for text in [
         "[context]\ninclude = ['../x/*.md']\n",
         "[context]\nbaseDir = '..'\n",
-        "[context]\ninclude_secrets = true\n",
-        "[context]\nincludeIgnored = true\n",
         "[context]\ninclude = ['/etc/*']\n",
         "[[context.resources]]\ntype = 'bundle'\nid = 'x'\ninclude = ['*']\nbaseDir = '/etc'\n",
         "[agents.manager.promptTemplate]\nfile = '../../x.jinja'\n",
@@ -190,6 +188,19 @@ fn a_workspace_that_is_not_trusted_reaches_nothing_outside() {
 }
 
 #[test]
+fn a_workspace_that_is_not_trusted_switches_no_rule_off_and_that_is_told() {
+    for key in ["include_secrets", "includeSecrets", "include_ignored", "includeIgnored"] {
+        let place = tree(&[("hinagata.toml", &format!("[context]\n{key} = true\n"))]);
+        let project = settings(place.path(), false).expect("reads");
+        assert!(project.context.rules.secrets && project.context.rules.ignore_files, "{key}");
+        let told = project.settings_warnings();
+        assert_eq!(told[0].error.reason(), Some("untrusted"), "{key}: {told:?}");
+        let rules = settings(place.path(), true).expect("reads").context.rules;
+        assert!(!(rules.secrets && rules.ignore_files), "{key}");
+    }
+}
+
+#[test]
 fn templates_include_nothing_outside_of_their_directories() {
     let place = tree(&[
         ("secret.txt", "hidden"),
@@ -198,7 +209,7 @@ fn templates_include_nothing_outside_of_their_directories() {
     ]);
     let root = place.path().join("ws");
     let config = json!({"context": {"include": ["none"]}, "agents": {"manager": {"promptTemplate": {"file": "s.jinja"}}}});
-    let project = Project::read(&config, &root, false).expect("reads");
+    let project = Project::read(&config, &root, Profile::Own).expect("reads");
     assert_eq!(project.invoke(&Invocation::new("x"), None).expect("invokes").system, "part");
 }
 
@@ -208,7 +219,7 @@ fn wrong_configurations_are_told_at_once() {
         "context": {"maxBytes": -1, "include": 5, "format": "html"},
         "agents": {"manager": {"promptTemplate": {"file": "a", "prompt": "b"}}, "subagents": {}},
     });
-    let error = Project::read(&config, Path::new("."), false).expect_err("is wrong");
+    let error = Project::read(&config, Path::new("."), Profile::Own).expect_err("is wrong");
     assert_eq!(error.exit_code(), 2);
     assert_eq!(
         error.details()["paths"],
@@ -220,7 +231,7 @@ fn wrong_configurations_are_told_at_once() {
             "agents.manager.promptTemplate.prompt"
         ])
     );
-    assert!(Project::read(&json!([]), Path::new("."), false).is_err());
+    assert!(Project::read(&json!([]), Path::new("."), Profile::Own).is_err());
     assert_eq!(error.place(), None);
 }
 
@@ -237,7 +248,7 @@ fn a_field_that_is_wrong_is_told_with_line_and_column_in_every_language() {
     ] {
         let place = tree(&[(name, text)]);
         for error in [
-            Project::load(&place.path().join(name), false).expect_err(name),
+            Project::load(&place.path().join(name), Profile::Own).expect_err(name),
             settings(place.path(), true).expect_err(name),
         ] {
             let told = error.place().unwrap_or_else(|| panic!("{name}: {error:?}"));
@@ -254,7 +265,7 @@ fn a_field_that_is_missing_or_inherited_is_told_where_it_would_stand() {
         ("a.json", "{\"extends\": \"b.json\",\n \"agents\": {\"subagents\": [{}]}}"),
         ("b.json", "{\n\n\"context\": {\"maxFiles\": \"many\"}}"),
     ]);
-    let error = Project::load(&place.path().join("a.json"), false).expect_err("is wrong");
+    let error = Project::load(&place.path().join("a.json"), Profile::Own).expect_err("is wrong");
     let at = |problem: &Value| (problem["setting"].clone(), problem["file"].clone(), problem["line"].clone());
     let problems: Vec<_> = error.details()["problems"].as_array().expect("a list").iter().map(at).collect();
     assert_eq!(
@@ -264,4 +275,108 @@ fn a_field_that_is_missing_or_inherited_is_told_where_it_would_stand() {
             (json!("agents.subagents[0].id"), json!("a.json"), json!(2)),
         ]
     );
+}
+
+#[test]
+fn keys_that_nobody_knows_are_told_with_near_ones_in_every_format() {
+    let toml = "[context]\nincludes = ['src']\nmax_file = 3\n[[context.resources]]\ntype = 'bundle'\nid = 'x'\ninclude = ['*']\nexcldue = []\n[agents]\nmod = 'x'\n[agents.manager]\npromp = 'x'\n[agents.manager.promptTemplate]\nfile = 'x'\nbasedir = 'y'\n[[agents.subagents]]\nid = 'a'\nvariable = {}\n";
+    let json = r#"{"context": {"includes": ["src"], "maxFile": 3, "resources": [{"type": "bundle", "id": "x", "include": ["*"], "excldue": []}]},
+        "agents": {"mod": "x", "manager": {"promp": "x", "promptTemplate": {"file": "x", "basedir": "y"}}, "subagents": [{"id": "a", "variable": {}}]}}"#;
+    for (name, text) in [
+        ("hinagata.toml", toml),
+        ("hinagata.config.json", json),
+        ("hinagata.config.yaml", json),
+        (".eddierc", json),
+        ("eddie.config.jsonc", json),
+    ] {
+        let place = tree(&[(name, text)]);
+        let sources =
+            SettingsSources::read(place.path(), &UserConfig { path: None, named: false }).expect("reads");
+        let settings = Settings::resolve(&sources, true).expect("resolves");
+        let project = Project::from_settings(&settings, place.path(), true).expect("reads");
+        let found: Vec<_> = settings.diagnostics().iter().chain(&project.diagnostics).collect();
+        for (key, near) in [
+            ("context.includes", "context.include"),
+            ("mod", "agents.mode"),
+            ("promp", "prompt"),
+            ("excldue", "exclude"),
+            ("variable", "variables"),
+        ] {
+            let told = found.iter().find(|found| {
+                let setting = found.error.details()["setting"].as_str().unwrap_or_default();
+                setting == key || setting.ends_with(&format!(".{key}"))
+            });
+            let told = told.unwrap_or_else(|| panic!("{name} {key}: {found:?}"));
+            assert!(
+                told.error.near().iter().any(|found| found == near),
+                "{name} {key}: {:?}",
+                told.error.near()
+            );
+            assert!(told.error.place().is_some_and(|place| place.file == name && place.line > 0), "{told:?}");
+        }
+        // Seven slips, and nothing else.
+        assert_eq!(found.len(), 7, "{name}: {found:?}");
+        let warned = project.settings_warnings().len() + project.warnings(&Default::default()).len();
+        assert_eq!(warned, 7, "{name}");
+    }
+}
+
+#[test]
+fn types_of_the_context_are_checked_where_they_are_written() {
+    for (text, at) in [
+        ("[context]\nmax_files = 'many'\n", (2, 13)),
+        ("[context]\ninclude_secrets = 3\n", (2, 19)),
+        ("[context]\nformat = 'html'\n", (2, 10)),
+        ("[context]\npriorities = 3\n", (2, 14)),
+        ("[agents]\nenable_subagents = 'x'\n", (2, 20)),
+    ] {
+        let place = tree(&[("hinagata.toml", text)]);
+        let error = settings(place.path(), true).expect_err(text);
+        let told = error.place().unwrap_or_else(|| panic!("{error:?}"));
+        assert_eq!((told.line, told.column), at, "{text}");
+    }
+    let empty = tree(&[("hinagata.config.yaml", "context:\n  include:\n  maxFiles: null\n")]);
+    assert_eq!(settings(empty.path(), true).expect("says nothing").context.max_files, 64);
+}
+
+#[test]
+fn variables_of_a_file_that_extends_are_whole_in_the_profile_eddie() {
+    let base =
+        "context: {variables: {a: 1, b: 1}}\nagents: {manager: {prompt: base, variables: {a: 1, b: 1}}}\n";
+    let own = "extends: base.yaml\ncontext: {variables: {a: 2}}\nagents: {manager: {variables: {a: 2}}}\n";
+    for (name, expected) in
+        [(".eddierc.yaml", json!({"a": 2})), ("hinagata.config.yaml", json!({"a": 2, "b": 1}))]
+    {
+        let place = tree(&[(name, own), ("base.yaml", base)]);
+        let project = settings(place.path(), false).expect("reads");
+        assert_eq!(Value::Object(project.agents.manager.variables), expected, "{name}");
+        assert_eq!(Value::Object(project.context.variables), expected, "{name}");
+        assert_eq!(project.agents.manager.prompt, "base", "{name}");
+    }
+    let place = tree(&[("own.yaml", own), ("base.yaml", base)]);
+    let project = Project::load(&place.path().join("own.yaml"), Profile::Compat).expect("reads");
+    assert_eq!(Value::Object(project.agents.manager.variables), json!({"a": 2}));
+}
+
+#[test]
+fn a_context_that_is_given_takes_the_place_of_what_would_be_packed() {
+    let place = tree(&[("a.md", "packed\n")]);
+    let project = project(&place, &json!({"agents": {"manager": {"prompt": "{{ context.text }}"}}}));
+    let invocation = Invocation { context: Some(GivenContext::new("mine")), ..Invocation::new("x") };
+    let invoked = project.invoke(&invocation, None).expect("invokes");
+    assert_eq!(invoked.system, "mine");
+    assert_eq!(invoked.messages[1].content, "x\n\n<workspace_context>\nmine\n</workspace_context>");
+}
+
+#[test]
+fn a_file_name_grants_no_rule() {
+    let rules = |profile: Profile| {
+        let rules = profile.rules();
+        (rules.secrets, rules.outside, rules.ignore_files, rules.strict)
+    };
+    assert_eq!(rules(Profile::Named { trusted: false }), (true, true, true, true));
+    assert_eq!(rules(Profile::Named { trusted: true }), (true, true, false, false));
+    assert_eq!(rules(Profile::Untrusted), (true, true, true, true));
+    assert_eq!(rules(Profile::Own), (true, true, true, false));
+    assert_eq!(rules(Profile::Compat), (false, false, false, false));
 }

@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use crate::report::Reason;
+
 /// The result of packing.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -23,6 +25,17 @@ pub enum Error {
         /// Why it cannot be read.
         message: String,
     },
+    /// A file that rules keep out of the template that names it.
+    Withheld {
+        /// The path of the file.
+        path: String,
+        /// The rule.
+        reason: Reason,
+        /// What exactly.
+        detail: String,
+        /// The failure of the template that names it, which says where.
+        template: Option<Box<hinagata_value::Error>>,
+    },
     /// A template that fails; it says where.
     Template(Box<hinagata_value::Error>),
     /// The result cannot be written.
@@ -38,6 +51,7 @@ impl fmt::Display for Error {
             Self::TemplateFile { file, message } => {
                 write!(f, "the template `{file}` cannot be read: {message}")
             }
+            Self::Withheld { path, detail, .. } => write!(f, "`{path}` is withheld: {detail}"),
             Self::Template(error) => error.fmt(f),
             Self::Output(_) => f.write_str("the packed context cannot be written"),
         }
@@ -49,6 +63,7 @@ impl std::error::Error for Error {
         match self {
             Self::Template(error) => error.source(),
             Self::Output(error) => Some(error),
+            Self::Withheld { template: Some(error), .. } => Some(&**error),
             _ => None,
         }
     }

@@ -6,6 +6,7 @@
 //! | [`pack()`], [`Packer`] | packs, as [`PackedContext`] or straight into a writer |
 //! | [`Report`] | what became of every file: taken, or left out and why |
 //! | [`render_file`], [`merge`] | template files and layers of variables, as resources and agents use them |
+//! | [`Guard`] | what keeps a file that a template or an author names out of a text |
 //!
 //! The order of files is the same on every machine. Directories are walked and files read by several threads; memory is
 //! bounded by the budget and never by the tree. Files with secrets, binary files and those that ignore files name are
@@ -27,14 +28,15 @@ mod builtin;
 mod error;
 mod frame;
 mod glob;
+mod guard;
 mod ignored;
+mod notice;
 mod options;
 mod order;
 mod pack;
 mod packed;
 mod read;
 mod report;
-mod secrets;
 mod select;
 mod selection;
 mod templates;
@@ -45,6 +47,8 @@ mod writer;
 
 pub use error::{Error, Result};
 pub use frame::Frame;
+pub use guard::{Guard, leads_out};
+pub use notice::Notice;
 pub use options::{
     ContextOptions, Encoding, MAX_BYTES, MAX_FILES, Resource, ResourceKind, Rules, TemplateFile,
     TemplateOptions, Tokens,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
-use crate::frame::Frame;
+use crate::{frame::Frame, guard::Guard};
 
 /// Most files that are packed, unless configured.
 pub const MAX_FILES: usize = 64;
@@ -28,6 +28,8 @@ pub const MAX_BYTES: u64 = 250_000;
 pub struct ContextOptions {
     /// The directory that patterns start at.
     pub base: PathBuf,
+    /// The directory that no link leads out of, the base directory itself included; none for the base directory.
+    pub wall: Option<PathBuf>,
     /// Patterns of files to pack; none stands for the usual text files, `!pattern` leaves out.
     pub include: Vec<String>,
     /// Patterns of files to leave out; one without a slash is matched against the name.
@@ -59,6 +61,7 @@ impl ContextOptions {
     pub fn new(base: impl Into<PathBuf>) -> Self {
         Self {
             base: base.into(),
+            wall: None,
             include: Vec::new(),
             exclude: Vec::new(),
             max_files: MAX_FILES,
@@ -72,6 +75,12 @@ impl ContextOptions {
             frame: Frame::default(),
             templates: TemplateOptions::default(),
         }
+    }
+
+    /// What keeps files out that templates and authors name.
+    #[must_use]
+    pub fn guard(&self) -> Guard {
+        Guard::new(self.rules, self.wall.as_deref().unwrap_or(&self.base))
     }
 }
 
@@ -104,11 +113,14 @@ pub struct Rules {
     pub builtin: bool,
     /// What links lead to out of the base directory; what patterns name outside of it is no link.
     pub outside: bool,
+    /// Whether ignore files count for files that are named without wildcards and for what links lead to, too: whoever
+    /// wrote the names is not trusted to know better.
+    pub strict: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { ignore_files: true, secrets: true, builtin: true, outside: true }
+        Self { ignore_files: true, secrets: true, builtin: true, outside: true, strict: false }
     }
 }
 
@@ -116,7 +128,7 @@ impl Rules {
     /// Those of the program that the plain format comes from: only what patterns and the built-in list say.
     #[must_use]
     pub const fn compat() -> Self {
-        Self { ignore_files: false, secrets: false, builtin: true, outside: false }
+        Self { ignore_files: false, secrets: false, builtin: true, outside: false, strict: false }
     }
 }
 
@@ -170,7 +182,8 @@ pub enum ResourceKind {
 pub struct TemplateFile {
     /// The file, from the base directory.
     pub file: String,
-    /// The directory it is looked up in, where it is not that of the context; includes are looked up there too.
+    /// The directory it is looked up in, where it is not that of the context; includes are looked up there too. Without
+    /// one they are looked up beside the file alone.
     pub base: Option<PathBuf>,
     /// What it sees, below everything else.
     pub variables: Map<String, Value>,
@@ -202,16 +215,20 @@ impl Encoding {
         })
     }
 
-    /// The text of `bytes`; what is no text becomes U+FFFD.
-    #[must_use]
-    pub fn decode(self, bytes: Vec<u8>) -> String {
+    /// The text of `bytes`, or why they are none.
+    ///
+    /// # Errors
+    /// What the encoding does not allow.
+    pub fn decode(self, bytes: Vec<u8>) -> Result<String, String> {
         match self {
-            Self::Utf8 => crate::text::decode(bytes),
-            Self::Latin1 => bytes.into_iter().map(char::from).collect(),
+            Self::Utf8 => String::from_utf8(bytes)
+                .map_err(|error| format!("byte {} of it is no UTF-8", error.utf8_error().valid_up_to() + 1)),
+            Self::Latin1 => Ok(bytes.into_iter().map(char::from).collect()),
             Self::Utf16 => {
-                let pairs: Vec<u16> =
-                    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
-                String::from_utf16_lossy(&pairs)
+                let (pairs, rest) = bytes.as_chunks::<2>();
+                let units: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+                let whole = String::from_utf16(&units).ok().filter(|_| rest.is_empty());
+                whole.ok_or_else(|| "it is no UTF-16".to_owned())
             }
         }
     }

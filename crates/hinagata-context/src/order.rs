@@ -5,22 +5,25 @@ use globset::Candidate;
 use crate::{
     Result,
     glob::{Globs, expand},
+    notice::{Notice, listed},
     options::ContextOptions,
+    report::Entry,
     walk::Found,
 };
 
 /// What decides on the order of files.
 #[derive(Debug)]
 pub(crate) struct Order {
-    focus: Marks,
+    focus: Vec<(String, Marks)>,
     priorities: Vec<(Marks, f64)>,
 }
 
 impl Order {
     pub(crate) fn new(options: &ContextOptions) -> Result<Self> {
         let priority = |(pattern, priority): &(String, f64)| Ok((Marks::new([pattern])?, *priority));
+        let focus = |pattern: &String| Ok((pattern.clone(), Marks::new([pattern])?));
         Ok(Self {
-            focus: Marks::new(&options.focus)?,
+            focus: options.focus.iter().map(focus).collect::<Result<_>>()?,
             priorities: options.priorities.iter().map(priority).collect::<Result<_>>()?,
         })
     }
@@ -33,8 +36,30 @@ impl Order {
         files.sort_by_cached_key(|file| {
             let priority = self.priorities.iter().find(|(marks, _)| marks.has(&file.path));
             let priority = priority.map_or(0.0, |(_, priority)| *priority);
-            (!self.focus.has(&file.path), Descending(priority))
+            (!self.has_focus(&file.path), Descending(priority))
         });
+    }
+
+    fn has_focus(&self, path: &str) -> bool {
+        self.focus.iter().any(|(_, marks)| marks.has(path))
+    }
+
+    /// What is in focus and not in the context.
+    pub(crate) fn missed(&self, entries: &[Entry]) -> Vec<Notice> {
+        let missed = |(pattern, marks): &(String, Marks)| {
+            let found: Vec<&Entry> =
+                entries.iter().filter(|entry| marks.has(entry.path.trim_end_matches('/'))).collect();
+            if found.is_empty() {
+                return Some(Notice::new(pattern, None, format!("no file matches the focus `{pattern}`")));
+            }
+            let left: Vec<String> = found
+                .iter()
+                .filter_map(|entry| Some(format!("{} ({})", entry.path, entry.reason?.as_str())))
+                .collect();
+            let message = format!("not all of the focus `{pattern}` is packed: {}", listed(&left));
+            (!left.is_empty()).then(|| Notice::new(pattern, None, message))
+        };
+        self.focus.iter().filter_map(missed).collect()
     }
 }
 
@@ -81,10 +106,6 @@ impl Marks {
         Ok(Self { names: Globs::new(&names)?, paths: Globs::new(&paths)? })
     }
 
-    fn is_empty(&self) -> bool {
-        self.names.is_empty() && self.paths.is_empty()
-    }
-
     fn has(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         self.names.is_match(name)
@@ -106,7 +127,7 @@ mod tests {
             ..ContextOptions::new("")
         };
         let mut files: Vec<Found> =
-            paths.iter().map(|&path| Found { path: path.to_owned(), real: None }).collect();
+            paths.iter().map(|&path| Found { path: path.to_owned(), real: None, linked: false }).collect();
         Order::new(&options).expect("reads").arrange(&mut files);
         files.into_iter().map(|file| file.path).collect()
     }

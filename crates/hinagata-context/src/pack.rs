@@ -1,17 +1,20 @@
 //! Packing: files and resources, in order, within the budget.
 
 use std::{
+    collections::HashSet,
     io::Write,
     ops::ControlFlow,
     path::{Path, PathBuf},
     thread,
 };
 
+use hinagata_secrets::Secrets;
 use serde_json::{Map, Value};
 
 use crate::{
-    Result,
+    Error, Result,
     frame::Frame,
+    guard::{Guard, plain_path},
     merge,
     options::{ContextOptions, Resource, ResourceKind, TemplateFile},
     order::Order,
@@ -19,7 +22,6 @@ use crate::{
     read::{Outcome, Reader, Remaining, count, does_not_fit},
     render_file,
     report::{Entry, Reason, Report},
-    secrets::Secrets,
     select::{Selected, select},
     text::trimmed,
     walk::Found,
@@ -42,6 +44,7 @@ pub enum Progress {
 pub struct Packer<'p> {
     options: &'p ContextOptions,
     base: PathBuf,
+    guard: Guard,
     threads: usize,
     progress: &'p (dyn Fn(Progress) + Sync),
 }
@@ -75,7 +78,7 @@ impl<'p> Packer<'p> {
     pub fn new(options: &'p ContextOptions) -> Self {
         let base = options.base.canonicalize().unwrap_or_else(|_| options.base.clone());
         let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-        Self { options, base, threads, progress: &|_| {} }
+        Self { options, base, guard: options.guard(), threads, progress: &|_| {} }
     }
 
     /// The same, telling `progress` how far it is.
@@ -116,6 +119,9 @@ impl<'p> Packer<'p> {
             tokens: options.tokens.max,
             report: Report { total_tokens: options.tokens.are_wanted().then_some(0), ..Report::default() },
         };
+        if !ledger.report.has_directory(&options.base, &self.guard) {
+            return Ok(ledger.report);
+        }
         let mut selected = self.select(&options.include, &options.exclude, &self.base)?;
         order.arrange(&mut selected.files);
         self.files(selected, &Part::Files, &self.base, &mut ledger, sink)?;
@@ -123,6 +129,10 @@ impl<'p> Packer<'p> {
             match &resource.kind {
                 ResourceKind::Bundle { include, exclude, base, virtual_path } => {
                     let base = self.directory(base.as_deref());
+                    if !ledger.report.has_directory(&base, &self.guard) {
+                        continue;
+                    }
+                    let base = base.canonicalize().unwrap_or(base);
                     let mut selected = self.select(include, exclude, &base)?;
                     order.arrange(&mut selected.files);
                     let part = Part::Bundle(resource, virtual_path.as_deref());
@@ -134,12 +144,13 @@ impl<'p> Packer<'p> {
                 }
             }
         }
+        ledger.report.tell_focus(&order);
         Ok(ledger.report)
     }
 
+    /// The directory of a resource, as it is written.
     fn directory(&self, own: Option<&Path>) -> PathBuf {
-        let directory = own.map_or_else(|| self.base.clone(), |own| self.base.join(own));
-        directory.canonicalize().unwrap_or(directory)
+        own.map_or_else(|| self.base.clone(), |own| plain_path(&self.base.join(own)))
     }
 
     fn select(&self, include: &[String], exclude: &[String], base: &Path) -> Result<Selected> {
@@ -156,8 +167,10 @@ impl<'p> Packer<'p> {
         ledger: &mut Ledger,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let Selected { files, left_out, unmatched } = selected;
+        let Selected { files, left_out, unmatched, named, notices } = selected;
         let Ledger { remaining, tokens, report } = ledger;
+        let before = report.entries.len();
+        report.notices.extend(notices);
         report.entries.extend(left_out.into_iter().map(|entry| part.entry(entry)));
         report.unmatched.extend(unmatched);
         let most = part.most_files(self.options.max_files);
@@ -199,6 +212,8 @@ impl<'p> Packer<'p> {
         if matches!(part, Part::Files) {
             report.file_count = taken;
         }
+        let named: HashSet<String> = named.iter().map(|path| part.path(path)).collect();
+        report.tell_fates(before, &named);
         Ok(())
     }
 
@@ -210,26 +225,33 @@ impl<'p> Packer<'p> {
         ledger: &mut Ledger,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let text = self.rendered(template, variables)?;
+        let entry = |mut entry: Entry| {
+            entry.resource = Some(resource.id.clone());
+            entry
+        };
+        let text = match self.rendered(template, variables) {
+            Ok(text) => text,
+            Err(Error::Withheld { path, reason, detail, .. }) => {
+                ledger.report.leave_out(entry(withheld(template, &path, reason, detail)));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         let (size, left) = (text.len() as u64, ledger.remaining.get());
         let tokens = self.options.tokens.are_wanted().then(|| {
             let framed = self.options.frame.rendered(&text);
             count(&self.options.tokens, &framed)
         });
-        let entry = |mut entry: Entry| {
-            entry.resource = Some(resource.id.clone());
-            entry
-        };
         if size > left {
             let detail = does_not_fit(size, left);
             let left_out = Entry::left_out(&template.file, Reason::Budget, detail).sized(Some(size));
-            ledger.report.entries.push(entry(left_out));
+            ledger.report.leave_out(entry(left_out));
             return Ok(());
         }
         match take_tokens(&mut ledger.tokens, &mut ledger.report, tokens) {
             Err(detail) => {
                 let left_out = Entry::left_out(&template.file, Reason::Budget, detail).sized(Some(size));
-                ledger.report.entries.push(entry(left_out));
+                ledger.report.leave_out(entry(left_out));
                 Ok(())
             }
             Ok(tokens) => {
@@ -244,7 +266,7 @@ impl<'p> Packer<'p> {
     fn rendered(&self, template: &TemplateFile, variables: &Map<String, Value>) -> Result<String> {
         let mut bag = self.options.variables.clone();
         merge(&mut bag, variables);
-        let mut text = render_file(template, &self.base, &bag, &self.options.templates)?;
+        let mut text = render_file(template, &self.base, &bag, &self.options.templates, &self.guard)?;
         text.truncate(trimmed(&text).len());
         Ok(text)
     }
@@ -255,8 +277,13 @@ impl<'p> Packer<'p> {
     /// # Errors
     /// As [`pack`].
     pub fn paths(&self) -> Result<Vec<String>> {
+        if self.guard.leads_astray(&self.options.base) {
+            return Ok(Vec::new());
+        }
         let selected = self.select(&self.options.include, &self.options.exclude, &self.base)?;
-        Ok(selected.files.into_iter().map(|found| found.path).collect())
+        let secrets = self.options.rules.secrets.then(Secrets::shipped);
+        let is_secret = |path: &str| secrets.is_some_and(|secrets| secrets.in_name(path).is_some());
+        Ok(selected.files.into_iter().map(|found| found.path).filter(|path| !is_secret(path)).collect())
     }
 
     /// What the context would hold, by the sizes of files, without reading them.
@@ -267,6 +294,9 @@ impl<'p> Packer<'p> {
         let options = self.options;
         let order = Order::new(options)?;
         let mut sizes = Sizes { left: options.max_bytes, total: 0 };
+        if self.guard.leads_astray(&options.base) {
+            return Ok(Stats::default());
+        }
         let mut selected = self.select(&options.include, &options.exclude, &self.base)?;
         order.arrange(&mut selected.files);
         let file_count = sizes.take(&selected.files, &self.base, options.max_files);
@@ -274,16 +304,31 @@ impl<'p> Packer<'p> {
             match &resource.kind {
                 ResourceKind::Bundle { include, exclude, base, .. } => {
                     let base = self.directory(base.as_deref());
+                    if self.guard.leads_astray(&base) {
+                        continue;
+                    }
+                    let base = base.canonicalize().unwrap_or(base);
                     let selected = self.select(include, exclude, &base)?;
                     sizes.take(&selected.files, &base, usize::MAX);
                 }
-                ResourceKind::Template { template, variables } => {
-                    sizes.fits(self.rendered(template, variables)?.len() as u64);
-                }
+                ResourceKind::Template { template, variables } => match self.rendered(template, variables) {
+                    Ok(text) => drop(sizes.fits(text.len() as u64)),
+                    Err(Error::Withheld { .. }) => {}
+                    Err(error) => return Err(error),
+                },
             }
         }
         Ok(Stats { file_count, total_bytes: sizes.total })
     }
+}
+
+/// The entry of a template resource that is not rendered, for the file at `path`.
+fn withheld(template: &TemplateFile, path: &str, reason: Reason, detail: String) -> Entry {
+    let detail = match path == template.file {
+        true => detail,
+        false => format!("it names `{path}`: {detail}"),
+    };
+    Entry::left_out(&template.file, reason, detail)
 }
 
 /// Counts sizes within the budget.
@@ -363,8 +408,8 @@ fn accept(
     let left = remaining.get();
     let too_large =
         |size: u64| Entry::left_out(&file.path, Reason::Budget, does_not_fit(size, left)).sized(Some(size));
-    let (content, on_disk, tokens) = match outcome {
-        Outcome::Text { content, size, tokens } => (content, size, tokens),
+    let (content, on_disk, tokens, lossy) = match outcome {
+        Outcome::Text { content, size, tokens, lossy } => (content, size, tokens, lossy),
         // Some threads look into a file that others leave closed, as it does not fit: it is told alike.
         Outcome::LeftOut { bytes: Some(size), .. } if size > left => return Err(too_large(size)),
         Outcome::LeftOut { reason, detail, bytes } => {
@@ -379,7 +424,9 @@ fn accept(
         .map_err(|detail| Entry::left_out(&file.path, Reason::Budget, detail).sized(Some(size)))?;
     remaining.take(size);
     report.total_bytes += size;
-    Ok((content, Entry::taken(&file.path, size, tokens)))
+    let mut entry = Entry::taken(&file.path, size, tokens);
+    entry.detail = lossy.then(|| "bytes that are no UTF-8 became U+FFFD".to_owned());
+    Ok((content, entry))
 }
 
 /// Takes tokens from what is left of them; says what is missing where they do not fit.

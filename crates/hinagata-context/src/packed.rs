@@ -1,6 +1,6 @@
 //! What packing gives.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::report::Report;
 
@@ -21,7 +21,7 @@ pub struct PackedContext {
 }
 
 /// A file in the context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedFile {
     /// The path, from the base directory.
     pub path: String,
@@ -32,7 +32,7 @@ pub struct PackedFile {
 }
 
 /// A resource in the context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedResource {
     /// The id.
     pub id: String,
@@ -56,7 +56,7 @@ pub struct PackedResource {
 }
 
 /// The kind of a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PackedKind {
     /// Files.
@@ -66,7 +66,7 @@ pub enum PackedKind {
 }
 
 /// What else is configured about a resource.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metadata {
     /// What the paths of its files start with, as it is written.
     #[serde(rename = "virtualPath")]

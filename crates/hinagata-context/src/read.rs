@@ -17,11 +17,12 @@ use std::{
     thread,
 };
 
+use hinagata_secrets::Secrets;
+
 use crate::{
     frame::Frame,
     options::Tokens,
     report::Reason,
-    secrets::Secrets,
     text,
     walk::{Found, cause},
 };
@@ -54,8 +55,8 @@ pub(crate) struct Reader<'r> {
 /// What became of a file when it was read.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// Its text, its size on disk, and how many tokens it takes.
-    Text { content: String, size: u64, tokens: Option<hinagata_module::tokens::TokenCount> },
+    /// Its text, its size on disk, how many tokens it takes, and whether some bytes had to be replaced.
+    Text { content: String, size: u64, tokens: Option<hinagata_module::tokens::TokenCount>, lossy: bool },
     /// It is left out.
     LeftOut { reason: Reason, detail: Option<String>, bytes: Option<u64> },
 }
@@ -141,12 +142,11 @@ impl Reader<'_> {
 
     /// Opens a file that may be read and fits.
     fn open(&self, file: &Found, remaining: &Remaining) -> Result<Opened, Outcome> {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
-        if let Some(rule) = self.secrets.and_then(|secrets| secrets.in_name(&file.path, name)) {
-            return Err(Outcome::left_out(Reason::Secret, rule.to_owned(), None));
+        let path = file.real.clone().unwrap_or_else(|| self.base.join(&file.path));
+        if let Some(rule) = self.secrets.and_then(|secrets| self.secret_name(secrets, file, &path)) {
+            return Err(Outcome::left_out(Reason::Secret, rule, None));
         }
         let unreadable = |error: &io::Error| Outcome::left_out(Reason::Unreadable, cause(error), None);
-        let path = file.real.clone().unwrap_or_else(|| self.base.join(&file.path));
         let opened = File::open(&path).map_err(|error| unreadable(&error))?;
         let size = opened.metadata().map_err(|error| unreadable(&error))?.len();
         // How much is left when its turn comes is told then: what is left now depends on the threads.
@@ -154,6 +154,16 @@ impl Reader<'_> {
             return Err(Outcome::left_out(Reason::Budget, None, size));
         }
         Ok(Opened { file: opened, size })
+    }
+
+    /// The rule that the name of a file matches, or that of what a link leads to.
+    fn secret_name(&self, secrets: &Secrets, file: &Found, path: &Path) -> Option<String> {
+        if let Some(rule) = secrets.in_name(&file.path) {
+            return Some(rule.to_owned());
+        }
+        let real = path.canonicalize().ok().filter(|_| file.linked)?;
+        let inner = real.strip_prefix(self.base).unwrap_or(&real).to_string_lossy().replace('\\', "/");
+        secrets.in_name(&inner).map(|rule| format!("{rule}, behind a link"))
     }
 
     fn text(&self, file: &Found, opened: Opened) -> Outcome {
@@ -166,9 +176,9 @@ impl Reader<'_> {
         if let Some(rule) = self.secrets.and_then(|secrets| secrets.in_content(&bytes)) {
             return Outcome::left_out(Reason::Secret, rule.to_owned(), size);
         }
-        let content = text::decode(bytes);
+        let (content, lossy) = text::decode(bytes);
         let tokens = self.tokens.are_wanted().then(|| self.count(&file.path, &content));
-        Outcome::Text { content, size, tokens }
+        Outcome::Text { content, size, tokens, lossy }
     }
 
     /// The tokens of a file as it stands in the text.

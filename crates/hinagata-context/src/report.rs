@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::notice::Notice;
+
 /// Why a file is not in the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,6 +39,31 @@ impl Reason {
             Self::Outside => "outside",
         }
     }
+
+    /// What it means, for people.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Budget => "it does not fit",
+            Self::Ignored => "an ignore file names it",
+            Self::Excluded => "a pattern or the built-in list leaves it out",
+            Self::Secret => "it holds a secret",
+            Self::Binary => "it is no text",
+            Self::Unreadable => "it cannot be read",
+            Self::Outside => "a link leads out",
+        }
+    }
+
+    /// All reasons, in the order in which they are told.
+    pub const ALL: [Self; 7] = [
+        Self::Budget,
+        Self::Ignored,
+        Self::Excluded,
+        Self::Secret,
+        Self::Binary,
+        Self::Unreadable,
+        Self::Outside,
+    ];
 }
 
 /// What became of a file, a directory that was not entered, or a resource.
@@ -104,6 +131,9 @@ pub struct Report {
     pub entries: Vec<Entry>,
     /// Patterns that no file matched.
     pub unmatched: Vec<String>,
+    /// What was asked for by name and is not in the context, or not as it was asked for.
+    #[serde(rename = "warnings")]
+    pub notices: Vec<Notice>,
     /// Files in the context, without those of resources.
     pub file_count: usize,
     /// Bytes of all contents.

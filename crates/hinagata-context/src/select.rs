@@ -1,13 +1,15 @@
 //! From patterns to the list of files, in their order.
 
-use std::{collections::HashSet, path::Path};
+use std::{collections::HashSet, io, path::Path};
 
 use crate::{
     Result,
+    guard::Guard,
+    notice::Notice,
     options::Rules,
     report::{Entry, Reason},
     selection::{Excluded, Selection},
-    walk::{Found, Walker, leads_out, leaves, outside},
+    walk::{Found, Walker, cause, leads_out, leaves, outside},
 };
 
 /// The files that patterns name, and what was left out while looking for them.
@@ -16,6 +18,9 @@ pub(crate) struct Selected {
     pub(crate) files: Vec<Found>,
     pub(crate) left_out: Vec<Entry>,
     pub(crate) unmatched: Vec<String>,
+    /// Paths that were named without wildcards.
+    pub(crate) named: Vec<String>,
+    pub(crate) notices: Vec<Notice>,
 }
 
 /// The files below `base`, a real path, that `include` names and `exclude` does not.
@@ -29,24 +34,16 @@ pub(crate) fn select(
 ) -> Result<Selected> {
     let selection = Selection::new(include)?;
     let excluded = Excluded::new(exclude.iter().chain(&selection.negated), rules.builtin)?;
-    let mut selected = Selected::default();
+    let mut selected = Selected { named: selection.paths.clone(), ..Selected::default() };
+    let guard = Guard::new(rules, base);
     for path in &selection.paths {
-        match base.join(path).metadata() {
-            Ok(metadata) if !metadata.is_file() => selected.unmatched.push(path.clone()),
-            Ok(_) if excluded.path(path) => {
-                selected.left_out.push(Entry::left_out(path, Reason::Excluded, None));
-            }
-            Ok(_) if rules.outside && !leads_out(path) && leaves(&base.join(path), base) => {
-                selected.left_out.push(outside(path.clone()));
-            }
-            Ok(_) => selected.files.push(Found { path: path.clone(), real: None }),
-            Err(_) => selected.unmatched.push(path.clone()),
-        }
+        selected.name(path, base, &excluded, rules, &guard);
     }
     let walker = Walker {
         base,
         excluded: &excluded,
         ignore_files: rules.ignore_files,
+        strict: rules.strict,
         confined: rules.outside,
         threads,
         progress,
@@ -67,6 +64,35 @@ pub(crate) fn select(
         once(&mut selected);
     }
     Ok(selected)
+}
+
+impl Selected {
+    /// Takes the file at `path`, which is named without wildcards.
+    fn name(&mut self, path: &str, base: &Path, excluded: &Excluded, rules: Rules, guard: &Guard) {
+        let full = base.join(path);
+        match full.metadata() {
+            Ok(metadata) if metadata.is_dir() => {
+                let message =
+                    format!("`{path}` is a directory; `{}/**` is what is in it", path.trim_end_matches('/'));
+                self.notices.push(Notice::new(path, None, message));
+            }
+            Ok(metadata) if !metadata.is_file() => {
+                self.left_out.push(Entry::left_out(path, Reason::Unreadable, "it is no file".to_owned()));
+            }
+            Ok(_) if excluded.path(path) => self.left_out.push(Entry::left_out(path, Reason::Excluded, None)),
+            Ok(_) if rules.outside && !leads_out(path) && leaves(&full, base) => {
+                self.left_out.push(outside(path.to_owned()));
+            }
+            Ok(_) => match guard.refuses_path(&full).filter(|(reason, _)| *reason == Reason::Ignored) {
+                Some((reason, _)) => self.left_out.push(Entry::left_out(path, reason, None)),
+                None => self.files.push(Found { path: path.to_owned(), real: None, linked: true }),
+            },
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                self.unmatched.push(path.to_owned());
+            }
+            Err(error) => self.left_out.push(Entry::left_out(path, Reason::Unreadable, cause(&error))),
+        }
+    }
 }
 
 /// Leaves each path once, where it came first.

@@ -1,14 +1,16 @@
 //! Template files, and what they include.
 //!
-//! A name is looked up beside the template that is rendered and in its base directory; one that starts with `./` or `../`
-//! beside the file it stands in. Nothing is read outside of those two directories, whatever a template names and
-//! wherever links lead.
+//! A name is looked up beside the template that is rendered and, where its description names a `baseDir`, there; one
+//! that starts with `./` or `../` beside the file it stands in. Nothing is read outside of those directories, whatever a
+//! template names and wherever links lead. A file that rules keep out of packed contexts cannot be included either: naming it is an
+//! error, even where a missing one would be passed over.
 
 use std::{
     borrow::Cow,
     fs::File,
     io::{self, Read as _},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use hinagata_template::{Engine, Options, Render, SourceText, Sources, Template};
@@ -17,56 +19,55 @@ use serde_json::{Map, Value};
 
 use crate::{
     Error, Result,
+    guard::{Guard, Refusal, existing_path, plain_path},
     options::{Encoding, TemplateFile, TemplateOptions},
+    report::Reason,
     walk::cause,
 };
 
 /// The text that the template of `file` gives with `variables`; `base` is the directory of the context.
 ///
-/// The variables of the file itself lie below `variables`.
+/// The variables of the file itself lie below `variables`. `guard` says what may be read.
 ///
 /// # Errors
-/// When the file cannot be read, or the template fails.
+/// When the file cannot be read or is withheld, and when the template fails.
 pub fn render_file(
     file: &TemplateFile,
     base: &Path,
     variables: &Map<String, Value>,
     options: &TemplateOptions,
+    guard: &Guard,
 ) -> Result<String> {
-    let directory = file.base.as_ref().map_or_else(|| base.to_owned(), |own| base.join(own));
-    let path = plain(&directory.join(&file.file));
-    let missing = |error: &io::Error| Error::TemplateFile { file: file.file.clone(), message: cause(error) };
-    let source = read(&path, file.encoding, &options.limits).map_err(|error| missing(&error))?;
+    let directory = plain_path(&file.base.as_ref().map_or_else(|| base.to_owned(), |own| base.join(own)));
+    let path = plain_path(&directory.join(&file.file));
     let beside = path.parent().map_or_else(|| directory.clone(), Path::to_owned);
-    let files =
-        Files { roots: [beside, plain(&directory)], encoding: file.encoding, limits: &options.limits };
+    let roots = std::iter::once(beside).chain(file.base.as_ref().map(|_| directory)).collect();
+    let files = Files::new(roots, file.encoding, &options.limits, guard);
+    let source = files.read(&path).map_err(|failure| match failure {
+        Unread::Refused((reason, detail)) => {
+            Error::Withheld { path: guard.shown(&path), reason, detail, template: None }
+        }
+        Unread::Failed(message) => Error::TemplateFile { file: file.file.clone(), message },
+    })?;
     let name = path.to_string_lossy();
-    render(
-        &name,
-        Engine::of_file(&name),
-        &source,
-        &files,
-        &crate::above_defaults(&file.variables, variables),
-        options,
-    )
+    let bag = crate::above_defaults(&file.variables, variables);
+    render(&name, Engine::of_file(&name), &source, &files, &bag, options)
 }
 
-/// The text that the template `source`, called `name`, gives with `variables`; it can include files of `base`.
+/// The text that the template `source`, called `name`, gives with `variables`; it can include files of `base` that
+/// `guard` lets through.
 ///
 /// # Errors
-/// When the template fails.
+/// When the template fails, or names a file that is withheld.
 pub fn render_text(
     name: &str,
     source: &str,
-    base: Option<&Path>,
+    base: &Path,
     variables: &Map<String, Value>,
     options: &TemplateOptions,
+    guard: &Guard,
 ) -> Result<String> {
-    let Some(base) = base else {
-        return render(name, Engine::Jinja, source, &hinagata_template::NoSources, variables, options);
-    };
-    let roots = [plain(base), plain(base)];
-    let files = Files { roots, encoding: Encoding::default(), limits: &options.limits };
+    let files = Files::new(vec![plain_path(base)], Encoding::default(), &options.limits, guard);
     render(name, Engine::Jinja, source, &files, variables, options)
 }
 
@@ -74,88 +75,149 @@ fn render(
     name: &str,
     engine: Engine,
     source: &str,
-    sources: &dyn Sources,
+    files: &Files<'_>,
     variables: &Map<String, Value>,
     options: &TemplateOptions,
 ) -> Result<String> {
     let mut compile = Options::default();
     compile.jinja.keep_trailing_newline = options.keep_trailing_newline;
     let template = Template::compile(engine, name, source, &compile, &options.limits)?;
-    let render = Render::new().limits(options.limits.clone()).sources(sources);
-    Ok(render.text(&template, &Value::Object(variables.clone()))?)
+    let render = Render::new().limits(options.limits.clone()).sources(files);
+    render.text(&template, &Value::Object(variables.clone())).map_err(|error| files.explain(error))
 }
 
 /// The files that a template can include.
 struct Files<'f> {
-    /// The directory of the template, and its base directory.
-    roots: [PathBuf; 2],
+    /// The directory of the template, and its base directory where it names one.
+    roots: Vec<PathBuf>,
     encoding: Encoding,
     limits: &'f Limits,
+    guard: &'f Guard,
+    /// The first file that was named and withheld: a template's own error has no place for why.
+    withheld: Mutex<Option<(PathBuf, Refusal)>>,
 }
 
-impl Files<'_> {
-    fn find(&self, from: &str, name: &str) -> Option<PathBuf> {
-        if name.starts_with("./") || name.starts_with("../") {
-            // A text that is in no file lies in the base directory.
-            let beside = Path::new(from).parent().filter(|beside| !beside.as_os_str().is_empty());
-            let beside = beside.unwrap_or(&self.roots[1]);
-            return Some(plain(&beside.join(name))).filter(|path| self.is_beneath(path));
-        }
-        self.roots.iter().map(|root| plain(&root.join(name))).find(|path| self.is_beneath(path))
+/// Why a file was not read.
+enum Unread {
+    /// A rule keeps it out.
+    Refused(Refusal),
+    /// It is not there, cannot be read, or is no text.
+    Failed(String),
+}
+
+impl<'f> Files<'f> {
+    fn new(roots: Vec<PathBuf>, encoding: Encoding, limits: &'f Limits, guard: &'f Guard) -> Self {
+        Self { roots, encoding, limits, guard, withheld: Mutex::default() }
     }
 
-    /// Whether `path` is a file that really lies in one of the directories.
-    fn is_beneath(&self, path: &Path) -> bool {
-        let Ok(real) = path.canonicalize() else { return false };
-        real.is_file()
-            && self.roots.iter().any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)))
+    /// The path that `name` in the template `from` stands for, where there is something.
+    fn find(&self, from: &str, name: &str) -> io::Result<Option<PathBuf>> {
+        let from_roots = || self.roots.iter().map(|root| plain_path(&root.join(name))).collect();
+        let candidates: Vec<PathBuf> = if name.starts_with("./") || name.starts_with("../") {
+            // A text that is in no file lies in the base directory.
+            let beside = Path::new(from).parent().filter(|beside| !beside.as_os_str().is_empty());
+            beside.map_or_else(from_roots, |beside| vec![plain_path(&beside.join(name))])
+        } else {
+            from_roots()
+        };
+        for path in candidates.into_iter().filter(|path| self.is_inside(path)) {
+            if existing_path(&path)?.is_some_and(|real| real.is_file()) {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether `path` is written as one in the directories.
+    fn is_inside(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(root))
+    }
+
+    /// Whether `real` lies in the directories.
+    fn is_beneath(&self, real: &Path) -> bool {
+        self.roots.iter().any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)))
+    }
+
+    /// The text of a template; one byte more than templates may have is enough to see that it is too large.
+    fn read(&self, path: &Path) -> Result<String, Unread> {
+        let failed = |error: io::Error| Unread::Failed(cause(&error));
+        if let Some(refusal) = self.guard.refuses_path(path) {
+            return Err(Unread::Refused(refusal));
+        }
+        if !path.metadata().map_err(failed)?.is_file() {
+            return Err(Unread::Failed("it is no file".to_owned()));
+        }
+        let most = u64::try_from(self.limits.source).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(2);
+        let mut bytes = Vec::new();
+        File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(failed)?;
+        if bytes.len() as u64 == most {
+            return Err(Unread::Failed(format!("it has more than {} bytes", self.limits.source)));
+        }
+        let text = self.encoding.decode(bytes).map_err(|why| {
+            Unread::Failed(format!("{why}; `encoding` says what it is, as latin1 or utf16le"))
+        })?;
+        match self.guard.refuses_content(text.as_bytes()) {
+            Some(refusal) => Err(Unread::Refused(refusal)),
+            None => Ok(text),
+        }
+    }
+
+    /// Why the template failed: for a file that is withheld, if it named one.
+    fn explain(&self, error: hinagata_value::Error) -> Error {
+        match self.withheld.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some((path, (reason, detail))) => Error::Withheld {
+                path: self.guard.shown(&path),
+                reason,
+                detail,
+                template: Some(Box::new(error)),
+            },
+            None => error.into(),
+        }
+    }
+
+    /// Remembers that a file is withheld, and the error that ends the template.
+    fn withhold(&self, path: &Path, refusal: Refusal) -> hinagata_value::Error {
+        let message = format!("'{}' is withheld: {}", self.guard.shown(path), refusal.1);
+        let mut first = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert((path.to_owned(), refusal));
+        hinagata_value::Error::security(message)
     }
 }
 
 impl Sources for Files<'_> {
     fn source(&self, name: &str) -> hinagata_value::Result<Option<SourceText>> {
         let path = Path::new(name);
-        if !path.is_absolute() && !path.exists() || !self.is_beneath(path) {
+        let unreadable = |why: &str| {
+            hinagata_value::Error::runtime(format!("'{}' cannot be read: {why}", self.guard.shown(path)))
+        };
+        // Names that were not found stay as they are written, which is no path of ours.
+        if !path.is_absolute() && !self.is_inside(path) {
             return Ok(None);
         }
-        match read(path, self.encoding, self.limits) {
+        let Some(real) = existing_path(path).map_err(|error| unreadable(&cause(&error)))? else {
+            return Ok(None);
+        };
+        if !real.is_file() || !self.is_inside(path) {
+            return Ok(None);
+        }
+        if !self.is_beneath(&real) {
+            let refusal = (Reason::Outside, "a link leads out of the template's directories".to_owned());
+            return Err(self.withhold(path, refusal));
+        }
+        match self.read(path) {
             Ok(text) => Ok(Some(SourceText::new(Engine::of_file(name), text))),
-            Err(error) => {
-                Err(hinagata_value::Error::runtime(format!("'{name}' cannot be read: {}", cause(&error))))
-            }
+            Err(Unread::Refused(refusal)) => Err(self.withhold(path, refusal)),
+            Err(Unread::Failed(why)) => Err(unreadable(&why)),
         }
     }
 
     fn join<'n>(&self, from: &str, name: &'n str) -> hinagata_value::Result<Cow<'n, str>> {
-        Ok(match self.find(from, name) {
+        let found = self.find(from, name).map_err(|error| {
+            hinagata_value::Error::runtime(format!("'{name}' cannot be read: {}", cause(&error)))
+        })?;
+        Ok(match found {
             Some(path) => Cow::Owned(path.to_string_lossy().into_owned()),
             None => Cow::Borrowed(name),
         })
     }
-}
-
-/// The text of a template; one byte more than templates may have is enough to see that it is too large.
-fn read(path: &Path, encoding: Encoding, limits: &Limits) -> io::Result<String> {
-    if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
-    }
-    let most = u64::try_from(limits.source).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(2);
-    let mut bytes = Vec::new();
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    Ok(encoding.decode(bytes))
-}
-
-/// A path without `.` and `..` in its middle.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if plain.file_name().is_some() => {
-                plain.pop();
-            }
-            other => plain.push(other),
-        }
-    }
-    plain
 }

@@ -1,8 +1,11 @@
 //! Texts of files: decoding, and white space at their ends.
 
-/// The text of `bytes`; what is no UTF-8 becomes U+FFFD.
-pub(crate) fn decode(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+/// The text of `bytes`, and whether something in it was no UTF-8 and became U+FFFD.
+pub(crate) fn decode(bytes: Vec<u8>) -> (String, bool) {
+    match String::from_utf8(bytes) {
+        Ok(text) => (text, false),
+        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
+    }
 }
 
 /// `text` without white space at its end.

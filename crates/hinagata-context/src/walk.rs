@@ -17,6 +17,7 @@ use std::{
 use globset::Candidate;
 
 use crate::{
+    guard::existing_path,
     ignored::Ignored,
     report::{Entry, Reason},
     selection::{Excluded, Walk},
@@ -35,6 +36,8 @@ pub(crate) struct Found {
     pub(crate) path: String,
     /// Where it is opened, when that differs from `path` below the base.
     pub(crate) real: Option<PathBuf>,
+    /// Whether a link led to it, so that it may have another name.
+    pub(crate) linked: bool,
 }
 
 /// What a walk found, in order.
@@ -51,6 +54,8 @@ pub(crate) struct Walker<'w> {
     pub(crate) excluded: &'w Excluded,
     /// Whether ignore files count.
     pub(crate) ignore_files: bool,
+    /// Whether ignore files count for what links lead to, too.
+    pub(crate) strict: bool,
     /// Whether links may lead out of the directory that is walked from.
     pub(crate) confined: bool,
     pub(crate) threads: usize,
@@ -94,13 +99,24 @@ impl Walker<'_> {
     pub(crate) fn walk(&self, walk: &Walk) -> Walked {
         let mut walked = Walked::default();
         let real = self.base.join(&walk.directory);
-        let Ok(real) = real.canonicalize() else { return walked };
+        let real = match existing_path(&real) {
+            Ok(Some(real)) => real,
+            // Its patterns match nothing, which is told.
+            Ok(None) => return walked,
+            Err(error) => {
+                let path = format!("{}/", walk.directory);
+                walked.left_out.push(Entry::left_out(path, Reason::Unreadable, cause(&error)));
+                return walked;
+            }
+        };
         let within = self.within(walk, &real);
         if within.is_some_and(|within| !real.starts_with(within)) {
             walked.left_out.push(outside(format!("{}/", walk.directory)));
             return walked;
         }
-        let ignored = self.ignore_files.then(|| Ignored::above(self.base, &real)).flatten();
+        let mut unread = Vec::new();
+        let ignored = self.ignore_files.then(|| Ignored::above(self.base, &real, &mut unread)).flatten();
+        walked.left_out.extend(unread.into_iter().map(|unread| self.unread(unread)));
         let within = within.map(Path::to_owned);
         let mut level = vec![Directory { shown: walk.directory.clone(), real, ignored, trail: None }];
         let linked = AtomicUsize::new(0);
@@ -169,7 +185,7 @@ impl Walker<'_> {
                 return listing;
             }
         };
-        let ignored = self.ignored(directory, &names);
+        let ignored = self.ignored(directory, &names, &mut listing);
         for Named { name, entry } in names {
             let text = name.to_string_lossy();
             let shown = match directory.shown.as_str() {
@@ -177,7 +193,13 @@ impl Walker<'_> {
                 parent if parent.ends_with('/') => format!("{parent}{text}"),
                 parent => format!("{parent}/{text}"),
             };
-            let Ok(kind) = entry.file_type() else { continue };
+            let kind = match entry.file_type() {
+                Ok(kind) => kind,
+                Err(error) => {
+                    listing.left_out.push(Entry::left_out(shown, Reason::Unreadable, cause(&error)));
+                    continue;
+                }
+            };
             let is_ignored = |is_directory: bool| {
                 ignored
                     .as_ref()
@@ -242,9 +264,15 @@ impl Walker<'_> {
                 } else if is_outside() {
                     listing.left_out.push(outside(shown));
                 } else {
+                    let linked = kind.is_symlink() || directory.trail.is_some();
+                    if linked && self.leads_to_ignored(&entry.path()) {
+                        let detail = "a link leads to what an ignore file names".to_owned();
+                        listing.left_out.push(Entry::left_out(shown, Reason::Ignored, detail));
+                        continue;
+                    }
                     // A name that is no text cannot be found again by how it is shown.
                     let real = name.to_str().is_none().then(|| entry.path());
-                    listing.files.push(Found { path: shown, real });
+                    listing.files.push(Found { path: shown, real, linked });
                 }
             }
         }
@@ -252,14 +280,29 @@ impl Walker<'_> {
     }
 
     /// The ignore files that count in `directory`.
-    fn ignored(&self, directory: &Directory, names: &[Named]) -> Option<Arc<Ignored>> {
+    fn ignored(&self, directory: &Directory, names: &[Named], listing: &mut Listing) -> Option<Arc<Ignored>> {
         if !self.ignore_files {
             return None;
         }
         let text =
             |named: &Named| named.name.to_str().filter(|name| Ignored::is_file(name)).map(str::to_owned);
         let own: Vec<String> = names.iter().filter_map(text).collect();
-        Ignored::enter(&directory.real, &own, directory.ignored.as_ref())
+        let mut unread = Vec::new();
+        let ignored = Ignored::enter(&directory.real, &own, directory.ignored.as_ref(), &mut unread);
+        listing.left_out.extend(unread.into_iter().map(|unread| self.unread(unread)));
+        ignored
+    }
+
+    /// The entry of an ignore file that does not count.
+    fn unread(&self, (path, why): crate::ignored::Unread) -> Entry {
+        let shown = path.strip_prefix(self.base).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+        Entry::left_out(shown, Reason::Unreadable, format!("what it names is not left out: {why}"))
+    }
+
+    fn leads_to_ignored(&self, path: &Path) -> bool {
+        self.strict
+            && self.ignore_files
+            && path.canonicalize().is_ok_and(|real| Ignored::names(self.base, &real))
     }
 
     /// A link that leads nowhere is told where a file would have been wanted.

@@ -6,8 +6,8 @@ use std::{
 };
 
 use hinagata::{Code, Error, Result, Settings, media, source::Directory};
-use hinagata_agent::{Project, of_context};
-use hinagata_context::{ContextOptions, Packer};
+use hinagata_agent::{Profile, Project, of_context};
+use hinagata_context::{ContextOptions, Guard, Packer};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Map, Value, json};
 
@@ -41,6 +41,8 @@ const CONTENTS: [&str; 5] = ["text", "file", "blob", "prompt", "context"];
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
     root: PathBuf,
+    guard: Guard,
+    trusted: bool,
     declared: Vec<Declared>,
 }
 
@@ -69,18 +71,19 @@ pub(crate) enum Source {
 }
 
 impl Resources {
-    /// Reads the setting `resources` of the workspace at `root`.
+    /// Reads the setting `resources` of the workspace at `root`; `trusted` says whether the user trusts it.
     ///
     /// # Errors
     /// Code `definition`, reason `settings`, for a resource that is declared wrongly.
-    pub fn read(settings: &Settings, root: &Path) -> Result<Self> {
+    pub fn read(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
+        let profile = if trusted { Profile::Own } else { Profile::Untrusted };
         let written = settings.get("resources").map(|found| &found.value);
         let declared: Vec<Declared> = match written {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(all)) => all
                 .iter()
                 .enumerate()
-                .map(|(place, one)| Declared::read(place + 1, one, root))
+                .map(|(place, one)| Declared::read(place + 1, one, root, profile))
                 .collect::<Result<_>>()?,
             Some(_) => return Err(wrong(1, "they are written as `[[resources]]`")),
         };
@@ -89,7 +92,7 @@ impl Resources {
                 return Err(wrong(place + 1, &format!("another one has the uri `{}` too", resource.uri)));
             }
         }
-        Ok(Self { root: root.to_owned(), declared })
+        Ok(Self { root: root.to_owned(), guard: Guard::new(profile.rules(), root), trusted, declared })
     }
 
     /// The files whose changes are changes of resources, each with its URI.
@@ -131,7 +134,10 @@ impl Resources {
                 let name = filled(file, values);
                 let Some(root) = Directory::open(&self.root)? else { return Ok(None) };
                 match root.read_bytes(&name, LARGEST)? {
-                    Some(bytes) => of_bytes(&name, bytes, uri),
+                    Some(bytes) => {
+                        self.check(resource, &name, &bytes)?;
+                        of_bytes(&name, bytes, uri)
+                    }
                     None => return Ok(None),
                 }
             }
@@ -142,6 +148,21 @@ impl Resources {
             Source::Prompt(_) => return Ok(None),
         };
         Ok(Some(resource.typed(contents)))
+    }
+}
+
+impl Resources {
+    /// Refuses a file with secrets: one that a client chooses, and in a workspace that nobody trusts every one.
+    fn check(&self, resource: &Declared, name: &str, bytes: &[u8]) -> Result<()> {
+        if self.trusted && !resource.template.has_places() {
+            return Ok(());
+        }
+        let Some((reason, detail)) = self.guard.refuses_file(&self.root.join(name), bytes) else {
+            return Ok(());
+        };
+        Err(Error::new(Code::Approval, format!("`{name}` is withheld: {detail}"))
+            .with("reason", reason.as_str())
+            .with_hint("read the settings of this workspace, then run `hina trust`"))
     }
 }
 
@@ -162,7 +183,7 @@ fn wrong(place: usize, problem: &str) -> Error {
 }
 
 impl Declared {
-    fn read(place: usize, written: &Value, root: &Path) -> Result<Self> {
+    fn read(place: usize, written: &Value, root: &Path, profile: Profile) -> Result<Self> {
         let Some(fields) = written.as_object() else { return Err(wrong(place, "it is no table")) };
         if let Some(unknown) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
             let near = hinagata_value::near_names(unknown, KNOWN);
@@ -179,7 +200,7 @@ impl Declared {
         if mime_type.as_deref().is_some_and(|kind| !media::is_type(kind)) {
             return Err(wrong(place, "its `mime_type` is no type, as text/plain"));
         }
-        let content = Source::read(place, fields, root)?;
+        let content = Source::read(place, fields, root, profile)?;
         if matches!(content, Source::Blob(_) | Source::Context(_)) && template.has_places() {
             return Err(wrong(place, "there is nothing to fill in for the places of its `uri`"));
         }
@@ -233,13 +254,13 @@ impl Declared {
 }
 
 impl Source {
-    fn read(place: usize, fields: &Map<String, Value>, root: &Path) -> Result<Self> {
+    fn read(place: usize, fields: &Map<String, Value>, root: &Path, profile: Profile) -> Result<Self> {
         let given: Vec<&str> = CONTENTS.into_iter().filter(|name| fields.contains_key(*name)).collect();
         let [name] = given.as_slice() else {
             return Err(wrong(place, "it needs exactly one of text, file, blob, prompt and context"));
         };
         if *name == "context" {
-            return context(place, &fields["context"], root);
+            return context(place, &fields["context"], root, profile);
         }
         let Some(text) = fields[*name].as_str().map(str::to_owned) else {
             return Err(wrong(place, &format!("its `{name}` is no text")));
@@ -255,8 +276,16 @@ impl Source {
 }
 
 /// What is packed, as the section `context` of the settings says it; nothing outside of the workspace.
-fn context(place: usize, written: &Value, root: &Path) -> Result<Source> {
-    let project = Project::read(&json!({"context": written}), root, false)?;
+fn context(place: usize, written: &Value, root: &Path, profile: Profile) -> Result<Source> {
+    let project = Project::read(&json!({"context": written}), root, profile)?;
+    if let Some(odd) = project.diagnostics.first() {
+        return Err(wrong(place, odd.error.message()).with_near(odd.error.near().to_vec()));
+    }
+    let rules = project.context.rules;
+    if profile == Profile::Untrusted && !(rules.secrets && rules.ignore_files) {
+        return Err(wrong(place, "a workspace that is not trusted cannot include secrets or ignored files")
+            .with_hint("read its settings, then run `hina trust`"));
+    }
     if let Some(path) = project.outside(root) {
         return Err(wrong(place, &format!("`{path}` is outside of the workspace")));
     }

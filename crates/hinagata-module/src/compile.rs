@@ -111,11 +111,11 @@ impl<C> Compiling<'_, C> {
                 Entry::Text(text) => all.texts.push(text.clone()),
                 Entry::Element(element) => all.others.push(element.clone().hinted(CacheHint::Static)),
                 Entry::Section(section) => {
-                    let element = self.section(name, index, section);
+                    let element = self.section(name, index, section)?;
                     all.others.push(element);
                 }
                 Entry::Subsection(subsection) => {
-                    let (element, dynamic) = self.subsection(name, index, subsection);
+                    let (element, dynamic) = self.subsection(name, index, subsection)?;
                     all.contextual |= dynamic;
                     all.subsections.push(element);
                 }
@@ -145,9 +145,9 @@ impl<C> Compiling<'_, C> {
             match entry {
                 Entry::Text(text) => all.push(text_element(text, CacheHint::Static)),
                 Entry::Element(element) => all.push(element.clone().hinted(CacheHint::Static)),
-                Entry::Section(section) => all.push(self.section(name, index, section)),
+                Entry::Section(section) => all.push(self.section(name, index, section)?),
                 Entry::Subsection(subsection) => {
-                    let (element, dynamic) = self.subsection(name, index, subsection);
+                    let (element, dynamic) = self.subsection(name, index, subsection)?;
                     let hint = if dynamic { CacheHint::Contextual } else { CacheHint::Static };
                     all.push(Element::Subsection(element).hinted(hint));
                 }
@@ -194,18 +194,23 @@ impl<C> Compiling<'_, C> {
         Ok(())
     }
 
-    fn section(&mut self, name: &SectionName, index: usize, section: &SectionEntry<C>) -> Element {
+    fn section(
+        &mut self,
+        name: &SectionName,
+        index: usize,
+        section: &SectionEntry<C>,
+    ) -> Result<Element, Error> {
         let mut contextual = false;
         let mut items = Vec::with_capacity(section.items.len());
         for item in &section.items {
             match item {
                 Item::Text(text) => {
                     let mut texts = Vec::new();
-                    contextual |= self.texts(name, index, &section.title, text, &mut texts);
+                    contextual |= self.texts(name, index, &section.title, text, &mut texts)?;
                     items.extend(texts.into_iter().map(SectionItem::Text));
                 }
                 Item::Subsection(subsection) => {
-                    let (element, dynamic) = self.subsection(name, index, subsection);
+                    let (element, dynamic) = self.subsection(name, index, subsection)?;
                     contextual |= dynamic;
                     items.push(SectionItem::Subsection(element));
                 }
@@ -213,13 +218,13 @@ impl<C> Compiling<'_, C> {
             }
         }
         let hint = if contextual { CacheHint::Contextual } else { CacheHint::Static };
-        Element::Section(SectionElement {
+        let element = SectionElement {
             title: section.title.clone(),
             category: section.category,
             items,
             meta: section.meta.clone(),
-        })
-        .hinted(hint)
+        };
+        Ok(Element::Section(element).hinted(hint))
     }
 
     /// The subsection, and whether something in it depends on the context.
@@ -228,14 +233,14 @@ impl<C> Compiling<'_, C> {
         name: &SectionName,
         index: usize,
         subsection: &SubsectionEntry<C>,
-    ) -> (SubsectionElement, bool) {
+    ) -> Result<(SubsectionElement, bool), Error> {
         let mut dynamic = false;
         let mut items = Vec::with_capacity(subsection.items.len());
         for item in &subsection.items {
-            dynamic |= self.texts(name, index, &subsection.title, item, &mut items);
+            dynamic |= self.texts(name, index, &subsection.title, item, &mut items)?;
         }
         let title = subsection.title.clone();
-        (SubsectionElement { title, items, meta: subsection.meta.clone() }, dynamic)
+        Ok((SubsectionElement { title, items, meta: subsection.meta.clone() }, dynamic))
     }
 
     fn texts(
@@ -245,21 +250,21 @@ impl<C> Compiling<'_, C> {
         title: &str,
         item: &TextItem<C>,
         all: &mut Vec<Text>,
-    ) -> bool {
+    ) -> Result<bool, Error> {
         match item {
             TextItem::Fixed(text) => {
                 all.push(text.clone());
-                false
+                Ok(false)
             }
             TextItem::Dynamic(dynamic) => {
-                let given = dynamic.call(self.context);
+                let place = || format!("{}{}", name.name(), at(index));
+                let given = dynamic.call(self.context).map_err(|error| error.beneath(&place()))?;
                 all.extend(given.texts);
                 for what in given.left_out {
                     let message = format!("{what} was left out: only texts can stand under `{title}`");
-                    let path = format!("{}{}", name.name(), at(index));
-                    self.prompt.warnings.push(Warning { path, message });
+                    self.prompt.warnings.push(Warning { path: place(), message });
                 }
-                true
+                Ok(true)
             }
         }
     }

@@ -37,7 +37,7 @@ pub struct Dynamic<C> {
 
 /// Texts of a section or subsection that depend on the context.
 pub struct DynamicText<C> {
-    function: Function<C, Texts>,
+    function: Function<C, Result<Texts, Error>>,
     written: Option<Arc<Value>>,
 }
 
@@ -77,8 +77,8 @@ impl<C> DynamicText<C> {
     pub fn new<R: IntoTexts>(function: impl Fn(&C) -> R + Send + Sync + 'static) -> Self {
         let function = move |context: &C| {
             let mut all = Texts::default();
-            function(context).add_texts(&mut all);
-            all
+            function(context).add_texts(&mut all)?;
+            Ok(all)
         };
         Self { function: Arc::new(function), written: None }
     }
@@ -90,7 +90,7 @@ impl<C> DynamicText<C> {
         self
     }
 
-    pub(crate) fn call(&self, context: &C) -> Texts {
+    pub(crate) fn call(&self, context: &C) -> Result<Texts, Error> {
         (self.function)(context)
     }
 

@@ -170,9 +170,6 @@ impl Criteria {
             self.preferred.iter().partition(|capability| !model.can(capability));
         let mut score = count(self.required.len()) * REQUIRED + count(present.len()) * PREFERRED;
         let mut reasons = Vec::new();
-        if !self.required.is_empty() {
-            reasons.push(format!("Meets all required capabilities: {}", self.required.join(", ")));
-        }
         if self.local && model.can("local") {
             score += LOCAL;
             reasons.push("Local execution preferred".to_owned());
@@ -180,6 +177,9 @@ impl Criteria {
         if self.fast && model.can("fast") {
             score += FAST;
             reasons.push("Fast response preferred".to_owned());
+        }
+        if !self.required.is_empty() {
+            reasons.push(format!("Meets all required capabilities: {}", self.required.join(", ")));
         }
         score += model.priority;
         if model.priority > 0 {

@@ -79,8 +79,9 @@ macro_rules! texts {
         }
 
         impl IntoTexts for $type {
-            fn add_texts(self, all: &mut Texts) {
+            fn add_texts(self, all: &mut Texts) -> Result<(), Error> {
                 all.texts.push(self.into());
+                Ok(())
             }
         }
     )*};
@@ -107,7 +108,7 @@ macro_rules! elements {
 
 elements!(DynamicElement, TextElement, Message, Material, Chunk, JsonElement);
 
-/// Texts for a subsection, and what was given there although it is none.
+/// Texts for a subsection, and elements that were given there although they are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     /// The texts.
@@ -119,40 +120,50 @@ pub struct Texts {
 /// What can be given where only texts are wanted: texts, lists of them, or nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not something that can stand in a subsection",
-    note = "give a text, or an option or a list of texts"
+    note = "give a text, or an option, a list or a result of texts"
 )]
 pub trait IntoTexts {
     /// Adds them to `all`.
-    fn add_texts(self, all: &mut Texts);
+    ///
+    /// # Errors
+    /// Those of a result that is one.
+    fn add_texts(self, all: &mut Texts) -> Result<(), Error>;
 }
 
 impl IntoTexts for () {
-    fn add_texts(self, _all: &mut Texts) {}
+    fn add_texts(self, _all: &mut Texts) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 impl IntoTexts for Texts {
-    fn add_texts(self, all: &mut Texts) {
+    fn add_texts(self, all: &mut Texts) -> Result<(), Error> {
         all.texts.extend(self.texts);
         all.left_out.extend(self.left_out);
+        Ok(())
     }
 }
 
 impl<T: IntoTexts> IntoTexts for Option<T> {
-    fn add_texts(self, all: &mut Texts) {
-        if let Some(given) = self {
-            given.add_texts(all);
-        }
+    fn add_texts(self, all: &mut Texts) -> Result<(), Error> {
+        self.map_or(Ok(()), |given| given.add_texts(all))
+    }
+}
+
+impl<T: IntoTexts> IntoTexts for Result<T, Error> {
+    fn add_texts(self, all: &mut Texts) -> Result<(), Error> {
+        self?.add_texts(all)
     }
 }
 
 impl<T: IntoTexts> IntoTexts for Vec<T> {
-    fn add_texts(self, all: &mut Texts) {
-        self.into_iter().for_each(|given| given.add_texts(all));
+    fn add_texts(self, all: &mut Texts) -> Result<(), Error> {
+        self.into_iter().try_for_each(|given| given.add_texts(all))
     }
 }
 
 impl<T: IntoTexts, const N: usize> IntoTexts for [T; N] {
-    fn add_texts(self, all: &mut Texts) {
-        self.into_iter().for_each(|given| given.add_texts(all));
+    fn add_texts(self, all: &mut Texts) -> Result<(), Error> {
+        self.into_iter().try_for_each(|given| given.add_texts(all))
     }
 }

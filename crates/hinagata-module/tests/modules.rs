@@ -1,8 +1,12 @@
 //! Modules as a program writes them: builder, merge, compile.
 
 use hinagata_module::{
-    Attachment, CacheHint, Chunk, Content, ContentWithUsage, CustomSection, Element, Error, JsonElement,
-    Material, Message, Order, Part, Problem, PromptModule, Section, TextElement, merge, section, subsection,
+    Attachment, CacheHint, Chunk, Content, ContentWithUsage, CustomSection, Descriptions, Dynamic,
+    DynamicText, Element, Error, Functions, JsonElement, Material, Message, Order, Part, Problem,
+    PromptModule, Section, SpecialToken, SpecialTokens, TextElement, TextOptions, Texts, Yielded, merge,
+    prompt_text, section,
+    select::{Criteria, Model, best},
+    subsection,
 };
 use serde_json::{Value, json};
 
@@ -87,6 +91,98 @@ fn functions_may_give_elements_texts_lists_options_and_failures() {
     let failing = module.state(|_: &u32| -> Result<&str, Error> { Err(Problem::new("", "no state").into()) });
     let error = failing.compile(&1).expect_err("fails");
     assert_eq!(error.to_string(), "state[0]: no state");
+}
+
+/// Functions that give what stands behind the key `dynamic`.
+struct AsWritten;
+
+impl Functions for AsWritten {
+    fn content(&self, value: &Value) -> Option<Dynamic<Value>> {
+        let given = value.get("dynamic")?.clone();
+        Some(Dynamic::new(move |_: &Value| Yielded::from_json(&given)))
+    }
+
+    fn texts(&self, value: &Value) -> Option<DynamicText<Value>> {
+        let given = value.get("dynamic")?.clone();
+        Some(DynamicText::new(move |_: &Value| Texts::from_json(&given)))
+    }
+}
+
+#[test]
+fn a_value_that_is_neither_text_nor_element_is_an_error_under_every_heading() {
+    for given in [json!(40), json!(true), json!(["a", 40]), json!({"no": "type"}), json!({"type": "other"})] {
+        let dynamic = json!({"dynamic": given});
+        let subsection = json!({"type": "subsection", "title": "Limits", "items": ["max", dynamic]});
+        let section =
+            json!({"type": "section", "title": "Terms", "category": "instructions", "items": [subsection]});
+        for entry in [dynamic.clone(), subsection.clone(), section] {
+            let document = json!({"terms": [entry]});
+            let module = PromptModule::from_json_with(&document, &AsWritten).expect("is a module");
+            let error = module.compile(&json!({})).expect_err("is no text");
+            assert!(error.to_string().starts_with("terms[0]"), "{document}: {error}");
+            assert!(module.compile_flat(&json!({})).is_err(), "{document}");
+        }
+    }
+    // An element is told and left out: it is known what it is.
+    let text = json!({"dynamic": {"type": "text", "content": "x"}});
+    let document = json!({"terms": [{"type": "subsection", "title": "Limits", "items": ["max", text]}]});
+    let module = PromptModule::from_json_with(&document, &AsWritten).expect("is a module");
+    assert_eq!(module.compile(&json!({})).expect("compiles").warnings.len(), 1);
+}
+
+#[test]
+fn markers_that_are_given_win_over_tokens_for_thinking() {
+    let pair = SpecialToken::Pair { start: "<think>".to_owned(), end: "</think>".to_owned() };
+    let tokens = SpecialTokens([("thinking".to_owned(), pair)].into());
+    let given = |start: Option<&str>, end: Option<&str>| {
+        let mut options = TextOptions::default();
+        options.markers.subsection_start = start.map(str::to_owned);
+        options.markers.subsection_end = end.map(str::to_owned);
+        let markers = options.for_tokens(tokens.clone()).markers;
+        (markers.subsection_start.unwrap_or_default(), markers.subsection_end.unwrap_or_default())
+    };
+    let markers = |start: &str, end: &str| (start.to_owned(), end.to_owned());
+    assert_eq!(given(None, None), markers("<think>", "</think>"));
+    assert_eq!(given(None, Some("]]")), markers("<think>", "]]"));
+    assert_eq!(given(Some("[["), None), markers("[[", "</think>"));
+}
+
+#[test]
+fn an_empty_description_of_a_part_is_none() {
+    let prompt = PromptModule::new().objective("Do it.").compile(&()).expect("compiles");
+    let text = |instructions: Option<&str>| {
+        let descriptions =
+            Descriptions { instructions: instructions.map(str::to_owned), ..Descriptions::NONE };
+        prompt_text(&prompt, &TextOptions { descriptions, ..TextOptions::default() })
+    };
+    assert_eq!(text(Some("")), text(None));
+    assert!(text(Some("Obey.")).contains("Obey."));
+}
+
+#[test]
+fn reasons_of_a_choice_name_preferences_then_requirements_then_priority() {
+    let model = Model {
+        model: "m".to_owned(),
+        provider: "p".to_owned(),
+        capabilities: vec!["tools".to_owned(), "local".to_owned(), "fast".to_owned()],
+        max_input_tokens: None,
+        max_output_tokens: None,
+        cost: None,
+        priority: 3,
+        disabled: false,
+    };
+    let criteria =
+        Criteria { required: vec!["tools".to_owned()], local: true, fast: true, ..Criteria::default() };
+    let models = [model];
+    assert_eq!(
+        best(&models, &criteria).expect("is one").reasons,
+        [
+            "Local execution preferred",
+            "Fast response preferred",
+            "Meets all required capabilities: tools",
+            "High priority (3)",
+        ]
+    );
 }
 
 #[test]

@@ -12,7 +12,8 @@ const AT_ONCE: usize = 4;
 
 /// Asks for each chunk on its own and joins the answers.
 ///
-/// The prompts read `chunks`, which are those of the call, and `results`, the answers before it.
+/// The prompts read `chunks`, which are those of the call, `results`, the answers before it, and `processedCount`, the chunks
+/// that these are about.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Concat {
     /// What it works on, and how far it is.
@@ -97,6 +98,7 @@ impl Concat {
         let Range { start, end } = step.chunks.unwrap_or_default();
         let mut context = Value::Object(self.context.variables.clone());
         context["chunks"] = json!(self.context.chunks[start..end]);
+        context["processedCount"] = json!(self.context.processed_count);
         context
     }
 

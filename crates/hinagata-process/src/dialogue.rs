@@ -25,7 +25,8 @@ pub struct Dialogue {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DialogueContext {
-    /// What was said, the oldest first.
+    /// What was said, the oldest first; nothing yet where there are none.
+    #[serde(default)]
     pub messages: Vec<Said>,
     /// Texts to refer to: id, title, content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -279,6 +279,31 @@ fn whoever_watches_is_told_of_every_step_and_piece() {
 }
 
 #[test]
+fn a_call_of_concat_knows_how_many_chunks_are_done() {
+    let module =
+        || PromptModule::new().state(|context: &Value| format!("so far {};", context["processedCount"]));
+    for (size, parallel, expected) in
+        [(1, false, ["so far 0;", "so far 1;", "so far 2;"]), (1, true, ["so far 0;"; 3])]
+    {
+        let mut concat = Concat::new(chunks(&["a", "b", "c"]));
+        (concat.options.batch_size, concat.options.parallel) = (size, parallel);
+        let script = Script::of(&["1", "2", "3"]);
+        run_with(&mut concat.into(), &script, &module()).expect("ends").expect("succeeds");
+        for (asked, expected) in script.asked().iter().zip(expected) {
+            assert!(asked.contains(expected), "{asked}");
+        }
+    }
+}
+
+#[test]
+fn a_dialogue_without_messages_has_none_yet() {
+    let dialogue: Dialogue = serde_json::from_value(json!({"context": {"materials": []}})).expect("is one");
+    let script = Script::of(&["Hello"]);
+    let outcome = run(&mut dialogue.into(), &script).expect("ends").expect("succeeds");
+    assert_eq!(outcome.output, "Hello");
+}
+
+#[test]
 fn module_files_say_what_presets_say_with_what_a_process_knows() {
     let preset =
         json!({"module": "mine", "uses": ["preset:stream"], "sections": {"terms": ["A term of mine."]}});

@@ -25,7 +25,7 @@ pub(crate) fn open(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + Send 
     let options = McpOptions {
         tools: app.hinagata.is_on("mcp.tools"),
         viewer: None,
-        resources: Resources::read(&app.hinagata, &app.engine.root())?,
+        resources: Resources::read(&app.hinagata, &app.engine.root(), app.trusted)?,
     };
     let mcp = Mcp::new(app.engine.clone(), options, Arc::new(AppDoor(Arc::downgrade(app))));
     let _ = app.mcp.set(mcp.http(app.settings.max_body));

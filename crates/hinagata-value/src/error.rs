@@ -149,6 +149,8 @@ struct Inner {
     settled: bool,
     /// The name that the error is about.
     subject: Option<String>,
+    /// A word for what exactly went wrong, where the kind alone does not say it.
+    reason: Option<&'static str>,
     chain: Vec<Place>,
     near: Vec<String>,
     hint: Option<String>,
@@ -167,6 +169,7 @@ impl Error {
             place: None,
             settled: false,
             subject: None,
+            reason: None,
             chain: Vec::new(),
             near: Vec::new(),
             hint: None,
@@ -252,6 +255,19 @@ impl Error {
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
         self.0.subject.as_deref()
+    }
+
+    /// The same error with a word for what exactly went wrong, such as `unknown_filter`, for those who tell errors apart.
+    #[must_use]
+    pub fn with_reason(mut self, reason: &'static str) -> Self {
+        self.0.reason = Some(reason);
+        self
+    }
+
+    /// The word for what exactly went wrong, where the kind alone does not say it.
+    #[must_use]
+    pub fn reason(&self) -> Option<&'static str> {
+        self.0.reason
     }
 
     /// The same error with one more step of the way to it (an include, an import, a call).

@@ -378,7 +378,7 @@ impl From<hinagata_value::Error> for Error {
             column: place.column,
             excerpt: place.excerpt.clone(),
         };
-        let mut ours = Self::new(code, error.message()).with("reason", reason);
+        let mut ours = Self::new(code, error.message()).with("reason", error.reason().unwrap_or(reason));
         if let Some(place) = error.place() {
             ours = ours.with("line", place.line).at(placed(place));
         }

@@ -35,6 +35,7 @@ pub mod packs;
 mod place;
 pub mod ports;
 mod resolution;
+mod secret;
 pub mod settings;
 pub mod source;
 mod state;

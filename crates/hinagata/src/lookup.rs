@@ -148,6 +148,7 @@ fn file_or_nothing<T>(read: Result<Option<T>>) -> Result<Option<T>> {
 
 /// A file of a prompt. The prompt's own template has the language that the prompt says.
 fn template_of(entry: &Entry, file: &str) -> Result<Option<FoundTemplate>> {
+    entry.refuse_secret(file)?;
     let Some(text) = file_or_nothing(entry.file(file, LARGEST_TEMPLATE))? else { return Ok(None) };
     let path = format!("{}/{file}", entry.source());
     let own = entry.definition().ok().and_then(|definition| match &definition.body {
@@ -159,6 +160,7 @@ fn template_of(entry: &Entry, file: &str) -> Result<Option<FoundTemplate>> {
 }
 
 fn template_in(index: &Index, name: &str) -> Result<Option<FoundTemplate>> {
+    index.root.tree.refuse_secret(name)?;
     let Some((text, _)) = file_or_nothing(index.root.tree.read(name, LARGEST_TEMPLATE))? else {
         return Ok(None);
     };

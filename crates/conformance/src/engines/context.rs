@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hinagata::{Code, Error, Result};
-use hinagata_agent::{ChatMessage, Invocation, Project, PromptSource, of_context};
+use hinagata_agent::{ChatMessage, GivenContext, Invocation, Profile, Project, PromptSource, of_context};
 use hinagata_context::{PackedContext, Packer};
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ impl Engine for Context {
 }
 
 fn pack(root: &Path, context: &Value) -> Result<Value> {
-    let project = Project::read(&json!({"context": context}), root, true)?;
+    let project = Project::read(&json!({"context": context}), root, Profile::Compat)?;
     let packer = Packer::new(&project.context);
     let PackedContext { files, total_bytes, text, resources, .. } = packer.pack().map_err(of_context)?;
     let stats = packer.stats().map_err(of_context)?;
@@ -44,7 +44,7 @@ fn pack(root: &Path, context: &Value) -> Result<Value> {
 }
 
 fn prompt(root: &Path, config: &Value, invocation: &Value) -> Result<Value> {
-    let project = Project::read(config, root, true)?;
+    let project = Project::read(config, root, Profile::Compat)?;
     let invoked = project.invoke(&call(invocation)?, None)?;
     Ok(json!({"system": invoked.system, "user": invoked.user, "messages": invoked.messages}))
 }
@@ -63,11 +63,17 @@ fn call(invocation: &Value) -> Result<Invocation> {
         history,
         prompt_role: text("promptRole"),
         prompt_template: invocation.get("promptTemplate").map(PromptSource::from_value).transpose()?,
+        context: invocation.get("context").map(given_context).transpose()?,
     })
 }
 
+fn given_context(context: &Value) -> Result<GivenContext> {
+    serde_json::from_value(context.clone())
+        .map_err(|error| Error::new(Code::Validation, "the context of the call is none").with_source(error))
+}
+
 fn config(file: &Path, report: &[String]) -> Result<Value> {
-    let config = Project::load(file, true)?.to_value();
+    let config = Project::load(file, Profile::Compat)?.to_value();
     let told = |key: &String| {
         let found = key.split('.').try_fold(&config, |value, part| value.get(part));
         (key.clone(), found.cloned().unwrap_or_default())
@@ -80,9 +86,7 @@ fn failure(error: &Error) -> Outcome {
     let kind = match (error.code(), error.reason()) {
         (Code::RenderTemplateNotFound, Some("template_file_missing")) => "template_file_missing",
         (Code::RenderTemplateNotFound, _) => "template_not_found",
-        (Code::RenderSyntax | Code::RenderRuntime, _) if error.message().contains("No filter named") => {
-            "unknown_filter"
-        }
+        (Code::RenderSyntax | Code::RenderRuntime, Some("unknown_filter")) => "unknown_filter",
         (Code::RenderSyntax, _) => "template_syntax",
         (Code::RenderRuntime | Code::RenderUndefined, _) => "template_runtime",
         (Code::Definition, Some("syntax")) => "config_parse",

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use hinagata_agent::{Agent, ChatMessage, Invocation, Project, PromptSource};
-use hinagata_context::{TemplateFile, TemplateOptions};
+use hinagata_agent::{Agent, ChatMessage, GivenContext, Invocation, Project, PromptSource};
+use hinagata_context::TemplateFile;
+use serde_json::Value;
 
+use super::render::warn;
 use crate::{
     failure::Failure,
     input::Inputs,
@@ -27,7 +29,8 @@ const EXAMPLES: &str = "Examples:
   hina agent list
   hina agent invoke 'Check the log module'
   hina agent invoke - --agent planner --parent manager < task.txt
-  hina agent invoke 'Go on' mood=calm --history history.json --json";
+  hina agent invoke 'Go on' mood=calm --history history.json --json
+  hina context pack src | hina agent invoke 'Explain this' --context -";
 
 #[derive(clap::Subcommand)]
 enum Action {
@@ -62,8 +65,12 @@ struct InvokeArguments {
     #[arg(long, value_name = "FILE")]
     template: Option<String>,
 
-    /// Pack no files
-    #[arg(long)]
+    /// The context, in the place of what would be packed: a text, or what `hina context pack --json` printed
+    #[arg(long, value_name = "FILE")]
+    context: Option<PathBuf>,
+
+    /// Pack nothing
+    #[arg(long, conflicts_with = "context")]
     no_context: bool,
 }
 
@@ -72,7 +79,10 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let project =
         Project::from_settings(&workspace.settings, &workspace.root.path, workspace.trust.is_trusted())?;
     match &arguments.action {
-        Action::List => list(&project, globals),
+        Action::List => {
+            project.diagnostics.iter().for_each(|found| workspace.warn(found));
+            list(&project, globals)
+        }
         Action::Invoke(arguments) => arguments.invoke(project, &workspace, globals),
     }
 }
@@ -104,12 +114,8 @@ fn row(agent: &Agent) -> Vec<String> {
 }
 
 impl InvokeArguments {
-    fn invoke(&self, mut project: Project, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
+    fn invoke(&self, project: Project, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
         let invocation = self.read()?;
-        if self.no_context {
-            project.context.max_files = 0;
-            project.context.resources.clear();
-        }
         // Prompts of the catalog, and agents that the settings do not know, need everything.
         let known = project.agent(self.agent.as_deref(), None);
         let engine = match known.is_ok_and(|agent| !names_catalog(&agent)) {
@@ -118,13 +124,16 @@ impl InvokeArguments {
         };
         let bar = Bar::new(globals.json);
         let told = |progress| bar.packing(progress);
-        let limits = TemplateOptions::default().limits;
+        let limits = project.context.templates.limits.clone();
         let invoked =
             stack::with(&limits, || Ok(project.invoke_with(&invocation, engine.as_ref(), &told)?))?;
         drop(bar);
         match Format::of(globals) {
             Format::Json => output::print_json(&invoked.to_json()),
-            Format::Text => output::print_json(&invoked.messages),
+            Format::Text => {
+                warn(workspace, &invoked.warnings);
+                output::print_json(&invoked.messages)
+            }
         }
     }
 
@@ -147,7 +156,25 @@ impl InvokeArguments {
             history: history.unwrap_or_default(),
             prompt_role: None,
             prompt_template: template,
+            context: self.given_context(&inputs)?,
         })
+    }
+
+    fn given_context(&self, inputs: &Inputs) -> Result<Option<GivenContext>, Failure> {
+        if self.no_context {
+            return Ok(Some(GivenContext::default()));
+        }
+        let Some(path) = &self.context else { return Ok(None) };
+        let text = inputs.text(path, "--context")?;
+        match serde_json::from_str::<Value>(&text) {
+            Ok(packed) if packed.get("text").is_some() => {
+                serde_json::from_value(packed).map(Some).map_err(|error| {
+                    Failure::usage(format!("`{}` is no packed context: {error}", path.display()))
+                        .advise("give a text, or what `hina context pack --json` printed")
+                })
+            }
+            _ => Ok(Some(GivenContext::new(text))),
+        }
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let rendered = call.render(&workspace, &engine, false)?;
     if Format::of(globals) == Format::Text {
         warn_of_slips(&workspace, &call, &engine);
-        warn(&workspace, &rendered);
+        warn(&workspace, &rendered.warnings);
     }
     let llm = workspace.llm()?;
     let request = arguments.request_of(&llm, &rendered, &options)?;

@@ -8,8 +8,10 @@ use std::{
 
 use hinagata::settings::grouped;
 use hinagata_agent::{Project, of_context};
-use hinagata_context::{ContextOptions, Entry, Error, Frame, Packer, Reason, Report};
+use hinagata_context::{ContextOptions, Entry, Error, Frame, PackedContext, Packer, Reason, Report};
+use serde_json::Value;
 
+use super::render::warn;
 use crate::{
     failure::Failure,
     output::{self, Format},
@@ -100,8 +102,22 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let workspace = Workspace::open(globals)?;
     let project =
         Project::from_settings(&workspace.settings, &workspace.root.path, workspace.trust.is_trusted())?;
-    let options = arguments.options(project.context);
-    stack::with(&options.templates.limits.clone(), || arguments.pack(&options, globals))
+    let options = arguments.options(project.context.clone());
+    stack::with(&options.templates.limits.clone(), || {
+        arguments.pack(&options, &Teller { project: &project, workspace: &workspace }, globals)
+    })
+}
+
+/// Tells people what is not in the context as they asked for it.
+struct Teller<'t> {
+    project: &'t Project,
+    workspace: &'t Workspace,
+}
+
+impl Teller<'_> {
+    fn tell(&self, report: &Report) {
+        warn(self.workspace, &self.project.named_warnings(report));
+    }
 }
 
 impl PackArguments {
@@ -112,6 +128,9 @@ impl PackArguments {
             let directory = self.directory();
             options.include = if directory.is_some() { Vec::new() } else { self.patterns.clone() };
             options.base = directory.unwrap_or_else(current_directory);
+            options.wall = None;
+            // The names are the user's own.
+            options.rules.strict = false;
             options.resources.clear();
         }
         options.exclude.extend(self.exclude.iter().cloned());
@@ -133,11 +152,11 @@ impl PackArguments {
         Some(current_directory().join(only)).filter(|path| path.is_dir())
     }
 
-    fn pack(&self, options: &ContextOptions, globals: &Globals) -> Result<(), Failure> {
+    fn pack(&self, options: &ContextOptions, teller: &Teller<'_>, globals: &Globals) -> Result<(), Failure> {
         match Format::of(globals) {
             Format::Json => {
                 let packed = Packer::new(&counting(options)).pack().map_err(failure)?;
-                output::print_json(&packed)
+                output::print_json(&json(&packed, teller.project)?)
             }
             Format::Text if self.report => {
                 let bar = Bar::new(false);
@@ -147,11 +166,19 @@ impl PackArguments {
                     .write_to(&mut io::sink())
                     .map_err(failure)?;
                 drop(bar);
-                print_report(&report)
+                print_report(&report, teller)
             }
-            Format::Text => print_text(options),
+            Format::Text => print_text(options, teller),
         }
     }
+}
+
+/// Everything, with what is not in it as it was asked for.
+fn json(packed: &PackedContext, project: &Project) -> Result<Value, Failure> {
+    let mut all = serde_json::to_value(packed).map_err(|error| Failure::failed(error.to_string()))?;
+    let warnings = project.settings_warnings().into_iter().chain(project.warnings(&packed.report));
+    all["warnings"] = warnings.map(|warning| warning.to_json()).collect();
+    Ok(all)
 }
 
 /// The same with the tokens of every file.
@@ -170,7 +197,7 @@ fn failure(error: Error) -> Failure {
 }
 
 /// Writes the text as it is made.
-fn print_text(options: &ContextOptions) -> Result<(), Failure> {
+fn print_text(options: &ContextOptions, teller: &Teller<'_>) -> Result<(), Failure> {
     let bar = Bar::new(false);
     let told = |progress| bar.packing(progress);
     let mut out = BufWriter::with_capacity(1 << 18, io::stdout().lock());
@@ -188,6 +215,7 @@ fn print_text(options: &ContextOptions) -> Result<(), Failure> {
     if !whole || output::is_terminal() {
         output::talk(&summary(&report, " (--report tells which)"));
     }
+    teller.tell(&report);
     Ok(())
 }
 
@@ -199,15 +227,7 @@ fn summary(report: &Report, advice: &str) -> String {
         let about = if report.tokens_estimated == Some(true) { "about " } else { "" };
         let _ = write!(text, ", {about}{} tokens", grouped(tokens as u64));
     }
-    let reasons = [
-        Reason::Budget,
-        Reason::Ignored,
-        Reason::Excluded,
-        Reason::Secret,
-        Reason::Binary,
-        Reason::Unreadable,
-    ];
-    let left: Vec<String> = reasons
+    let left: Vec<String> = Reason::ALL
         .iter()
         .filter(|reason| report.count(**reason) > 0)
         .map(|reason| format!("{} {}", grouped(report.count(*reason) as u64), reason.as_str()))
@@ -216,9 +236,6 @@ fn summary(report: &Report, advice: &str) -> String {
         let _ = write!(text, "; left out: {}{advice}", left.join(", "));
     }
     text.push('\n');
-    for pattern in &report.unmatched {
-        let _ = writeln!(text, "warning: no file matches `{}`", output::clean(pattern));
-    }
     text
 }
 
@@ -227,10 +244,11 @@ fn counted(count: usize, thing: &str) -> String {
     format!("{} {thing}{plural}", grouped(count as u64))
 }
 
-fn print_report(report: &Report) -> Result<(), Failure> {
+fn print_report(report: &Report, teller: &Teller<'_>) -> Result<(), Failure> {
     let rows: Vec<Vec<String>> = report.entries.iter().map(row).collect();
     output::print(&output::table(&["FILE", "BYTES", "TOKENS", "STATE", "WHY"], &rows))?;
     output::talk(&summary(report, ""));
+    teller.tell(report);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! `hina doctor`: the state of the workspace and of this installation.
 
 use hinagata::{Approval, Catalog, Distrust, Severity, TrustState};
+use hinagata_agent::Project;
 use hinagata_llm::{Models, ProviderInfo};
 use serde_json::{Value, json};
 
@@ -25,6 +26,7 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     let workspace = Workspace::open_quietly(globals)?;
     let catalog = workspace.catalog();
     let mut found = workspace.settings.diagnostics().to_vec();
+    found.extend(of_project(&workspace));
     found.extend(catalog.check());
     found.extend(workspace.engine()?.tool_diagnostics());
     let python = PythonState::find(&workspace.settings);
@@ -40,6 +42,15 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     match found.iter().any(|one| one.severity == Severity::Error) {
         true => Err(Failure::Printed(exit::Code::Failed)),
         false => Ok(()),
+    }
+}
+
+/// What is wrong with agents and with what is packed.
+fn of_project(workspace: &Workspace) -> Vec<hinagata::Diagnostic> {
+    let (root, trusted) = (&workspace.root.path, workspace.trust.is_trusted());
+    match Project::from_settings(&workspace.settings, root, trusted) {
+        Ok(project) => project.diagnostics,
+        Err(error) => vec![hinagata::Diagnostic::error(hinagata::SETTINGS_FILE, error)],
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     match Format::of(globals) {
         Format::Json => output::print_json(&rendered.to_json()),
         Format::Text => {
-            warn(&workspace, &rendered);
+            warn(&workspace, &rendered.warnings);
             output::print(&page(&workspace, &rendered))
         }
     }

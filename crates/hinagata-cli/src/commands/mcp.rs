@@ -50,7 +50,7 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
     let options = McpOptions {
         tools: arguments.tools || workspace.settings.is_on("mcp.tools"),
         viewer: Some(Viewer::owner()),
-        resources: Resources::read(&workspace.settings, &workspace.root.path)?,
+        resources: Resources::read(&workspace.settings, &workspace.root.path, workspace.trust.is_trusted())?,
     };
     let mcp = Mcp::new(engine.clone(), options, Arc::new(PlainDoor));
     follow_store(&mcp, &*workspace.store());

@@ -2,7 +2,7 @@
 
 mod watch;
 
-use hinagata::{Content, Engine, Message, Rendered, RenderedBody, module::driver::Formatted};
+use hinagata::{Content, Engine, Message, Rendered, RenderedBody, Warning, module::driver::Formatted};
 
 use crate::{
     call::{Call, CallArguments},
@@ -78,7 +78,7 @@ fn print(
     if Format::of(globals) == Format::Json {
         return output::print_json(&shaped_json(rendered, shape, made));
     }
-    warn(workspace, rendered);
+    warn(workspace, &rendered.warnings);
     if let Some(made) = made {
         return request::print(made, Format::Text);
     }
@@ -106,8 +106,8 @@ fn shaped_json(rendered: &Rendered, shape: Option<Shape>, made: Option<&Formatte
 }
 
 /// Tells people what did not work as it should.
-pub(super) fn warn(workspace: &Workspace, rendered: &Rendered) {
-    for warning in &rendered.warnings {
+pub(super) fn warn(workspace: &Workspace, warnings: &[Warning]) {
+    for warning in warnings {
         let mut diagnostic = Diagnostic::from(&warning.error).shown(|name| workspace.shown(name));
         diagnostic.level = Level::Warning;
         output::talk(&diagnostic.text());

@@ -129,7 +129,7 @@ impl Served {
         let nobody = UserConfig::find(|_| None);
         let sources = SettingsSources::read(root.path(), &nobody).expect("settings can be read");
         let settings = Settings::resolve(&sources, true).expect("settings are fine");
-        let resources = Resources::read(&settings, root.path()).expect("resources are fine");
+        let resources = Resources::read(&settings, root.path(), true).expect("resources are fine");
         let engine = Engine::open(root.path());
         let options = McpOptions { tools, viewer: Some(viewer), resources };
         let mcp = Mcp::new(engine.clone(), options, Arc::new(PlainDoor));

@@ -33,12 +33,13 @@ impl Default for TextOptions {
 }
 
 impl TextOptions {
-    /// The same options for a model with special tokens: those for thinking stand around subsections.
+    /// The same options for a model with special tokens: those for thinking stand around subsections, but for markers
+    /// that are given.
     #[must_use]
     pub fn for_tokens(mut self, tokens: SpecialTokens) -> Self {
         if let Some((start, end)) = tokens.pair("thinking") {
-            self.markers.subsection_start = Some(start.to_owned());
-            self.markers.subsection_end = Some(end.to_owned());
+            self.markers.subsection_start.get_or_insert_with(|| start.to_owned());
+            self.markers.subsection_end.get_or_insert_with(|| end.to_owned());
         }
         self.special_tokens = tokens;
         self

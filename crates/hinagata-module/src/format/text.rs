@@ -166,7 +166,8 @@ impl<'o> Formatter<'o> {
     fn part(&self, heading: &str, description: Option<&str>, text: &mut String) {
         let lb = self.lb();
         text.push_str(heading);
-        if let Some(description) = description {
+        // An empty description is none.
+        if let Some(description) = description.filter(|description| !description.is_empty()) {
             text.put_all(&[lb, lb, description]);
         }
     }

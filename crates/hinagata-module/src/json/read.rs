@@ -132,26 +132,35 @@ impl Yielded {
 }
 
 impl Texts {
-    /// What dynamic texts are when they are given as JSON; what is no text is left out and noted.
-    #[must_use]
-    pub fn from_json(value: &Value) -> Self {
+    /// What dynamic texts are when they are given as JSON; an element is left out and noted.
+    ///
+    /// # Errors
+    /// When something is neither a text nor an element.
+    pub fn from_json(value: &Value) -> Result<Self, Error> {
         let mut all = Self::default();
         match value {
-            Value::Array(items) => items.iter().for_each(|item| all.add(item)),
-            one => all.add(one),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    all.add(item, &format!("[{index}]"))?;
+                }
+            }
+            one => all.add(one, "")?,
         }
-        all
+        Ok(all)
     }
 
-    fn add(&mut self, value: &Value) {
-        match value {
-            Value::Null => {}
-            Value::String(text) => self.texts.push(Text::from(text)),
-            other => self.left_out.push(match other.get("type").and_then(Value::as_str) {
-                Some(known) if Element::KINDS.contains(&known) => format!("an element of type `{known}`"),
-                _ => kind(other).to_owned(),
-            }),
+    fn add(&mut self, value: &Value, path: &str) -> Result<(), Error> {
+        let element = value.get("type").and_then(Value::as_str).filter(|kind| Element::KINDS.contains(kind));
+        match (value, element) {
+            (Value::Null, _) => {}
+            (Value::String(text), _) => self.texts.push(Text::from(text)),
+            (_, Some(element)) => self.left_out.push(format!("an element of type `{element}`")),
+            (other, None) => {
+                let message = format!("dynamic content gave {}: a subsection holds texts", kind(other));
+                return Err(Problem::new(path, message).into());
+            }
         }
+        Ok(())
     }
 }
 

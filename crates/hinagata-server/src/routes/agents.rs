@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use hinagata::{Code, Error, Result};
-use hinagata_agent::{ChatMessage, Invocation, Project, of_context};
+use hinagata::{Code, Error, Result, Warning};
+use hinagata_agent::{ChatMessage, GivenContext, Invocation, Project, of_context};
 use hinagata_context::{ContextOptions, Frame, Packer};
 use serde_json::Value;
 
@@ -31,20 +31,40 @@ pub(super) async fn invoke(mut call: Call) -> Answer {
             .map_err(|error| Problem::bad_request(format!("`history` is no list of messages: {error}")))?,
     };
     let (parent, variables) = (fields.text("parent")?, fields.object("variables")?);
+    let context = fields.value("context").map(given_context).transpose()?;
     fields.finish()?;
-    let invocation = Invocation { agent: Some(agent), parent, variables, history, ..Invocation::new(prompt) };
+    let invocation =
+        Invocation { agent: Some(agent), parent, variables, history, context, ..Invocation::new(prompt) };
     let invoked = beside(&call.app, move |app| project(app)?.invoke(&invocation, Some(&app.engine))).await?;
     answer::json(&invoked.to_json())
+}
+
+/// A context in the place of what would be packed: a text, or what packing answered.
+fn given_context(context: Value) -> Result<GivenContext, Problem> {
+    match context {
+        Value::String(text) => Ok(GivenContext::new(text)),
+        packed => serde_json::from_value(packed)
+            .map_err(|error| Problem::bad_request(format!("`context` is no packed context: {error}"))),
+    }
 }
 
 /// `POST /api/context/pack`
 pub(super) async fn pack(mut call: Call) -> Answer {
     let asked = Asked::read(Fields::new(call.object().await?))?;
     let packed = beside(&call.app, move |app| {
-        let options = asked.over(project(app)?.context);
-        Packer::new(&options).pack().map_err(of_context)
+        let project = project(app)?;
+        let mut warnings = project.settings_warnings();
+        warnings.extend(asked.lowered(&project.context));
+        let options = asked.over(project.context.clone());
+        let packed = Packer::new(&options).pack().map_err(of_context)?;
+        warnings.extend(project.warnings(&packed.report));
+        Ok((packed, warnings))
     });
-    answer::json(&packed.await?)
+    let (packed, warnings) = packed.await?;
+    let mut body = serde_json::to_value(&packed)
+        .map_err(|error| Error::new(Code::Store, "the context cannot be written").with_source(error))?;
+    body["warnings"] = warnings.iter().map(Warning::to_json).collect();
+    answer::json(&body)
 }
 
 /// What a call says about what is packed; rules about secrets and ignored files are not the caller's.
@@ -73,6 +93,22 @@ impl Asked {
         };
         fields.finish()?;
         Ok(asked)
+    }
+
+    /// Budgets that a caller asks for and does not get, as the settings set lower ones.
+    fn lowered(&self, options: &ContextOptions) -> Vec<Warning> {
+        let budgets = [
+            ("max_bytes", self.max_bytes, Some(options.max_bytes)),
+            ("max_files", self.max_files, Some(options.max_files as u64)),
+            ("max_tokens", self.max_tokens, options.tokens.max.map(|most| most as u64)),
+        ];
+        let lowered = |(name, asked, most): (&str, Option<u64>, Option<u64>)| {
+            let (asked, most) = (asked?, most?);
+            let message = format!("`{name}` is {most}, as the settings say, and not {asked}");
+            let error = Error::definition("settings", message).with("setting", format!("context.{name}"));
+            (asked > most).then(|| Warning { about: name.to_owned(), error })
+        };
+        budgets.into_iter().filter_map(lowered).collect()
     }
 
     fn over(self, mut options: ContextOptions) -> ContextOptions {

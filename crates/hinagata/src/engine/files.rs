@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{pipeline::Call, scope::Scope};
-use crate::{Code, Error, Result, source::Directory};
+use crate::{Code, Error, Result, secret, source::Directory};
 
 /// Largest file that a parameter can name, in bytes.
 const LARGEST: u64 = 1 << 20;
@@ -48,13 +48,30 @@ impl Call<'_> {
 
     /// A file beside the prompt. Of a pack, it is compared with what the user approved, as everything of the pack is.
     fn own_file(&self, path: &str) -> Result<Option<String>> {
-        Ok(self.plan.choice.entry.file(path, LARGEST)?.map(|text| text.to_string()))
+        let entry = &self.plan.choice.entry;
+        let Some(text) = entry.file(path, LARGEST)? else { return Ok(None) };
+        if entry.pack().is_none() {
+            let root = self.snapshot.catalog.root();
+            self.refuse_secret(&root.join(entry.source()), path, &text)?;
+        }
+        Ok(Some(text.to_string()))
+    }
+
+    /// In a workspace that nobody trusts, whoever wrote the prompt may not reach for secrets of the user.
+    fn refuse_secret(&self, directory: &Path, path: &str, text: &str) -> Result<()> {
+        match self.engine.0.options.trusted {
+            true => Ok(()),
+            false => secret::refuse_file(directory, path, text.as_bytes()),
+        }
     }
 
     fn workspace_file(&self, path: &str) -> Result<Option<String>> {
         let root = self.workspace();
         let Some(directory) = Directory::open(&root)? else { return Ok(None) };
-        Ok(directory.read(relative(&root, path), LARGEST)?.map(|file| file.text.to_string()))
+        let path = relative(&root, path);
+        let Some(file) = directory.read(path, LARGEST)? else { return Ok(None) };
+        self.refuse_secret(&root, path, &file.text)?;
+        Ok(Some(file.text.to_string()))
     }
 
     /// The directory that is worked on: that of the caller, else the workspace root.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::{
-    Code, Error, Result, media,
+    Code, Error, Result, media, secret,
     source::{Directory, Entry},
 };
 
@@ -17,6 +17,8 @@ const LARGEST: u64 = 8 << 20;
 pub(super) struct PartFiles<'f> {
     pub(super) home: Option<&'f Entry>,
     pub(super) root: &'f Path,
+    /// Whether the user trusts the workspace: else files with secrets are no parts.
+    pub(super) trusted: bool,
 }
 
 impl PartFiles<'_> {
@@ -26,13 +28,21 @@ impl PartFiles<'_> {
             None => Ok(None),
         };
         match beside {
-            Ok(Some(bytes)) => return Ok(bytes),
+            Ok(Some(bytes)) => {
+                if let Some(home) = self.home.filter(|home| !self.trusted && home.pack().is_none()) {
+                    secret::refuse_file(&self.root.join(home.source()), name, &bytes)?;
+                }
+                return Ok(bytes);
+            }
             Err(error) if error.code() == Code::Approval || error.reason() == Some("size") => {
                 return Err(error);
             }
             Ok(None) | Err(_) => {}
         }
         let found = Directory::open(self.root)?.map_or(Ok(None), |root| root.read_bytes(name, LARGEST))?;
+        if let Some(bytes) = found.as_ref().filter(|_| !self.trusted) {
+            secret::refuse_file(self.root, name, bytes)?;
+        }
         found.ok_or_else(|| {
             let shown: String = name.chars().take(200).collect();
             Error::new(Code::Validation, format!("there is no file `{shown}`"))

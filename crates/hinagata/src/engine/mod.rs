@@ -174,7 +174,8 @@ impl Engine {
         let catalog = self.catalog();
         let owner = self.definition(prompt)?.with_body()?.source.clone();
         let home = catalog.entry_at(&owner);
-        let files = media::PartFiles { home: home.as_deref(), root: catalog.root() };
+        let trusted = self.0.options.trusted;
+        let files = media::PartFiles { home: home.as_deref(), root: catalog.root(), trusted };
         media::filled(kind, Value::Object(fields), &files)
     }
 

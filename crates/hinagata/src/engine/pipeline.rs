@@ -425,6 +425,7 @@ impl Call<'_> {
             options,
             undefined,
             cancel: self.request.cancel.clone(),
+            trusted: self.engine.0.options.trusted,
         }
     }
 

@@ -30,6 +30,8 @@ pub(super) struct Run<'r> {
     /// What a value does that is not there.
     pub(super) undefined: UndefinedMode,
     pub(super) cancel: Option<Cancel>,
+    /// Whether the user trusts the workspace.
+    pub(super) trusted: bool,
 }
 
 /// The calls of one render over all passes: each template of it has calls of its own.
@@ -268,7 +270,8 @@ impl Passing<'_, '_> {
             PlannedPart::Text(template) => self.inner(template, |render, written| render.pieces(&written)),
             PlannedPart::Other { kind, fields, home } => {
                 let Some(content) = self.value(fields)? else { return Ok(None) };
-                let files = PartFiles { home: home.as_deref(), root: self.run.catalog.root() };
+                let (root, trusted) = (self.run.catalog.root(), self.run.trusted);
+                let files = PartFiles { home: home.as_deref(), root, trusted };
                 let content = media::filled(kind, content, &files)?;
                 Ok(Some(vec![Content::Part { kind: kind.clone(), content }]))
             }

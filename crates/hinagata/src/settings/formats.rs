@@ -281,13 +281,13 @@ pub fn snake_case(key: &str) -> String {
     snake
 }
 
-/// The content of the settings at `path`, with everything that they extend; maps merge at every depth.
+/// The content of the settings at `path`, with everything that they extend; `merging` says how maps of both become one.
 ///
 /// JSON, JSON with comments, YAML and TOML are told apart by the end of the name.
 ///
 /// # Errors
 /// Code `definition` with the place: a file that cannot be read, is written wrongly, or extends itself.
-pub fn read_config(path: &Path) -> Result<Value> {
+pub fn read_config(path: &Path, merging: Merging) -> Result<Value> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let missing = || unreadable(&path.display().to_string(), "it is not there");
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -300,7 +300,7 @@ pub fn read_config(path: &Path) -> Result<Value> {
             let error = Error::definition("syntax", message).with("file", file.name.as_str());
             place.into_iter().fold(error, Error::at)
         })?;
-        merge(&mut merged, node.to_value());
+        merge(&mut merged, node.to_value(), merging);
     }
     Ok(merged)
 }
@@ -341,13 +341,38 @@ fn reached(root: &Node, setting: &str) -> (usize, At) {
     (depth, node.at)
 }
 
+/// How the maps of settings and of what they extend become one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Merging {
+    /// Maps merge by key at every depth.
+    #[default]
+    Deep,
+    /// The same, but `variables` are those of the file that extends: the habit of the profile `eddie`.
+    WholeVariables,
+}
+
+impl Merging {
+    /// That of the profile that `compat` names.
+    pub(super) fn of_profile(compat: Option<&super::layers::Given>) -> Self {
+        match compat.and_then(|given| given.value.as_str()) {
+            Some("eddie") => Self::WholeVariables,
+            _ => Self::Deep,
+        }
+    }
+
+    /// Whether what lies below the key at the end of `path` is replaced.
+    pub(super) fn replaces(self, path: &str) -> bool {
+        self == Self::WholeVariables && path.rsplit('.').next() == Some("variables")
+    }
+}
+
 /// Puts `over` on top of `base`: maps merge by key, everything else is replaced.
-pub(super) fn merge(base: &mut Value, over: Value) {
+pub(super) fn merge(base: &mut Value, over: Value, merging: Merging) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
             for (key, value) in over {
-                match base.get_mut(&key) {
-                    Some(below) => merge(below, value),
+                match base.get_mut(&key).filter(|_| !merging.replaces(&key)) {
+                    Some(below) => merge(below, value, merging),
                     None => {
                         base.insert(key, value);
                     }
@@ -405,7 +430,7 @@ mod tests {
             ("base/b.yaml", "extends: ../c.toml\ncontext: {maxFiles: 1, include: [b]}\n"),
             ("c.toml", "[context]\ninclude = ['c']\nexclude = ['x']\n"),
         ]);
-        let merged = read_config(&place.path().join("a.json")).expect("reads");
+        let merged = read_config(&place.path().join("a.json"), Merging::Deep).expect("reads");
         assert_eq!(merged["context"], json!({"include": ["b"], "exclude": ["x"], "maxFiles": 2}));
     }
 
@@ -413,7 +438,7 @@ mod tests {
     fn settings_that_extend_each_other_are_an_error() {
         let place =
             place(&[("a.json", "{\n  \"extends\": \"b.json\"\n}"), ("b.json", r#"{"extends": "./a.json"}"#)]);
-        let error = read_config(&place.path().join("a.json")).expect_err("a circle");
+        let error = read_config(&place.path().join("a.json"), Merging::Deep).expect_err("a circle");
         assert_eq!(error.reason(), Some("extends_cycle"));
         assert!(error.message().contains("a.json → b.json → a.json"), "{error}");
         assert_eq!(error.place().map(|place| (place.file.as_str(), place.line)), Some(("b.json", 1)));
@@ -428,7 +453,7 @@ mod tests {
             r#"{"extends": 1}"#,
         ] {
             let place = place(&[("a.json", text)]);
-            let error = read_config(&place.path().join("a.json")).expect_err(text);
+            let error = read_config(&place.path().join("a.json"), Merging::Deep).expect_err(text);
             assert_eq!(
                 error.place().map(|place| (place.line, place.column > 1)),
                 Some((1, true)),

@@ -20,8 +20,6 @@ pub(super) struct Given {
     pub(super) setting: &'static Setting,
     pub(super) value: Value,
     pub(super) origin: Origin,
-    /// Whether it counts although the workspace is not trusted: it follows from the name of the file.
-    pub(super) granted: bool,
 }
 
 /// All values that `sources` give, the lowest layer first.
@@ -44,11 +42,12 @@ pub(super) fn layers(sources: &SettingsSources, problems: &mut Problems) -> Vec<
     given
 }
 
-/// The habits that the name of `file` asks for.
+/// The habits that the name of `file` asks for. They count in every workspace, so nothing that needs trust may follow from
+/// this origin.
 fn compat(file: &SettingsFile) -> Option<Given> {
     let setting = setting("compat").filter(|_| formats::is_foreign(&file.name))?;
-    let origin = Origin::Workspace(Place::at_line(&file.name, &file.text, 1, 0));
-    Some(Given { name: "compat".to_owned(), setting, value: "eddie".into(), origin, granted: true })
+    let origin = Origin::FileName(file.name.clone());
+    Some(Given { name: "compat".to_owned(), setting, value: "eddie".into(), origin })
 }
 
 /// Reads one file.
@@ -96,8 +95,8 @@ impl Reader<'_> {
                 };
                 self.problems.wrong(name, wrong, Some(self.place(node)), &self.file.name);
             }
-            // What others keep in their files is theirs.
-            None if formats::is_foreign(&self.file.name) => {}
+            // What others keep in their files is theirs, but for the sections that we read.
+            None if formats::is_foreign(&self.file.name) && !is_of_project(name) => {}
             None => {
                 let error = unknown(name).at(self.place(node));
                 self.problems.warnings.push(Diagnostic::warning(&self.file.name, error));
@@ -106,12 +105,16 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, name: &str, setting: &'static Setting, node: &Node) {
+        // An empty key of a configuration says nothing, as its format has it.
+        if node.is_null() && is_of_project(name) {
+            return;
+        }
         let none = setting.optional && matches!(&node.data, Data::String(text) if text.trim() == "-");
         let read = if none { Ok(Value::Null) } else { setting.kind.of_node(node) };
         match read {
             Ok(value) => {
                 let origin = (self.origin)(self.place(node));
-                self.given.push(Given { name: name.to_owned(), setting, value, origin, granted: false });
+                self.given.push(Given { name: name.to_owned(), setting, value, origin });
             }
             Err(wrong) => self.problems.wrong(name, wrong, Some(self.place(node)), &self.file.name),
         }
@@ -126,11 +129,15 @@ impl Reader<'_> {
 fn known_name(path: &str, key: &str) -> String {
     let joined = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     let (written, snake) = (joined(key), joined(&formats::snake_case(key)));
-    match setting(&written) {
-        Some(found) if !found.merges => written,
-        None if setting(&snake).is_none() && !is_section(&snake) => written,
-        _ => snake,
+    match setting(&written).is_none() && (setting(&snake).is_some() || is_section(&snake)) {
+        true => snake,
+        false => written,
     }
+}
+
+/// Whether a setting belongs to what configurations of other programs say too: what is packed, and agents.
+fn is_of_project(name: &str) -> bool {
+    ["context.", "agents."].iter().any(|section| name.starts_with(section))
 }
 
 /// Whether `name` is a part of names of settings.
@@ -211,7 +218,7 @@ fn word(
         None => Err(Wrong { message: "must be UTF-8 text".to_owned(), near: Vec::new(), hint: None }),
     };
     match read {
-        Ok(value) => given.push(Given { name, setting, value, origin, granted: false }),
+        Ok(value) => given.push(Given { name, setting, value, origin }),
         Err(wrong) => problems.wrong(&name, wrong, None, &origin.to_string()),
     }
 }
@@ -229,9 +236,7 @@ fn flag(flag: &str, problems: &mut Problems) -> Option<Given> {
         return None;
     };
     match setting.read_text(text) {
-        Ok(value) => {
-            Some(Given { name: name.to_owned(), setting, value, origin: Origin::Flag, granted: false })
-        }
+        Ok(value) => Some(Given { name: name.to_owned(), setting, value, origin: Origin::Flag }),
         Err(wrong) => {
             problems.wrong(name, wrong, None, "--set");
             None

@@ -32,7 +32,7 @@ pub use amount::grouped;
 pub use files::{CONFIG_VARIABLE, SettingsFile, SettingsSources, UserConfig};
 #[cfg(feature = "watch")]
 pub(crate) use formats::file_names;
-pub use formats::{place_in_config, read_config, snake_case};
+pub use formats::{Merging, place_in_config, read_config, snake_case};
 pub use kind::Kind;
 pub use layers::unknown;
 pub use origin::Origin;
@@ -83,16 +83,18 @@ impl Settings {
     pub fn resolve(sources: &SettingsSources, trusted: bool) -> Result<Self> {
         let mut settings = Self::default();
         let mut problems = Problems::default();
-        for given in layers(sources, &mut problems) {
-            settings.put(given, trusted, &mut problems);
+        let given = layers(sources, &mut problems);
+        let merging = Merging::of_profile(given.iter().rev().find(|given| given.name == "compat"));
+        for given in given {
+            settings.put(given, trusted, merging, &mut problems);
         }
         settings.diagnostics = problems.finish()?;
         Ok(settings)
     }
 
     /// Puts a value over those of lower layers, if it counts.
-    fn put(&mut self, given: Given, trusted: bool, problems: &mut Problems) {
-        let untrusted = !trusted && !given.granted && matches!(given.origin, Origin::Workspace(_));
+    fn put(&mut self, given: Given, trusted: bool, merging: Merging, problems: &mut Problems) {
+        let untrusted = !trusted && matches!(given.origin, Origin::Workspace(_));
         let value = match untrusted {
             true => self.allowed(&given, problems),
             false => Some(given.value.clone()),
@@ -101,8 +103,12 @@ impl Settings {
         let Given { name, setting, origin, .. } = given;
         match self.values.get_mut(&name) {
             Some(resolved) => {
-                let value = match setting.merges {
-                    true => merged(&resolved.value, value),
+                // Between layers maps always merge; a profile decides within the files of a workspace.
+                let within =
+                    matches!((&resolved.origin, &origin), (Origin::Workspace(_), Origin::Workspace(_)));
+                let merging = if within { merging } else { Merging::Deep };
+                let value = match setting.merges && !merging.replaces(setting.name) {
+                    true => merged(&resolved.value, value, merging),
                     false => value,
                 };
                 let lost = std::mem::replace(&mut resolved.value, value);
@@ -179,9 +185,9 @@ impl Settings {
 }
 
 /// `over` on top of `base`, where maps merge.
-fn merged(base: &Value, over: Value) -> Value {
+fn merged(base: &Value, over: Value, merging: Merging) -> Value {
     let mut merged = base.clone();
-    formats::merge(&mut merged, over);
+    formats::merge(&mut merged, over, merging);
     merged
 }
 

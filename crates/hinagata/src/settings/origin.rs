@@ -11,6 +11,8 @@ pub enum Origin {
     Default,
     /// The user's own file.
     User(Place),
+    /// The name of the file of the workspace, which stands for habits and grants nothing.
+    FileName(String),
     /// `hinagata.toml` of the workspace.
     Workspace(Place),
     /// A variable of the environment.
@@ -26,7 +28,7 @@ impl Origin {
         match self {
             Self::Default => "default",
             Self::User(_) => "user",
-            Self::Workspace(_) => "workspace",
+            Self::FileName(_) | Self::Workspace(_) => "workspace",
             Self::Environment(_) => "environment",
             Self::Flag => "flag",
         }
@@ -47,6 +49,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.write_str("default"),
             Self::User(place) | Self::Workspace(place) => place.fmt(f),
+            Self::FileName(name) => write!(f, "the name of {name}"),
             Self::Environment(variable) => f.write_str(variable),
             Self::Flag => f.write_str("--set"),
         }

@@ -260,8 +260,27 @@ pub static SETTINGS: &[Setting] = &[
         "whether spans hold the values of variables; secret ones never",
     ),
     power("keys", Kind::Any, "-", "keys of the daemon, each with hash, name and scopes").optional(),
-    setting_of("context.*", Kind::Any, "", "what is packed for a model, as include, max_bytes and resources").merging(),
-    setting_of("agents.*", Kind::Any, "", "agents, as manager and subagents").merging(),
+    setting_of("context.include", Kind::Texts, "", "patterns of files to pack; none packs the usual text files"),
+    setting_of("context.exclude", Kind::Texts, "", "patterns of files to leave out"),
+    setting_of("context.base_dir", Kind::Text, "-", "the directory that patterns start at; - is the project's").optional(),
+    setting_of("context.max_bytes", Kind::Bytes, "250_000", "most bytes of all contents"),
+    setting_of("context.max_files", SOME, "64", "most files; those of resources do not count"),
+    setting_of("context.max_tokens", SOME, "-", "most tokens of the text; - sets none").optional(),
+    setting_of("context.model", Kind::Text, "-", "the model whose tokens are counted; - estimates them").optional(),
+    setting_of("context.focus", Kind::Texts, "", "patterns of files that come first"),
+    setting_of("context.priorities", Kind::Any, "-", "patterns with numbers; files of higher ones come first").optional().merging(),
+    setting_of("context.variables", Kind::Any, "-", "what template resources see").optional().merging(),
+    setting_of("context.resources", Kind::Any, "-", "sections behind the files, each a bundle of files or a template").optional(),
+    power("context.include_ignored", Kind::Flag, "false", "whether files are packed that ignore files name"),
+    power("context.include_secrets", Kind::Flag, "false", "whether files with secrets are packed and included"),
+    setting_of("context.include_generated", Kind::Flag, "false", "whether directories are packed that tools make"),
+    setting_of("context.format", Kind::Word(&["plain", "markdown", "xml"]), "plain", "how files are set apart"),
+    setting_of("agents.mode", Kind::Text, "single", "how agents work together; for others that read it"),
+    setting_of("agents.enable_subagents", Kind::Flag, "true", "whether the manager may ask others; for others that read it"),
+    setting_of("agents.manager", Kind::Any, "-", "the agent that is asked, as prompt or prompt_template, variables and resources")
+        .optional()
+        .merging(),
+    setting_of("agents.subagents", Kind::Any, "-", "more agents, each with an id and the fields of the manager").optional(),
     power("mcp.tools", Kind::Flag, "false", "whether prompts are tools over MCP too, for clients without prompts"),
     setting_of("resources", Kind::Any, "-", "resources over MCP, each with uri and text, file, blob, prompt or context")
         .optional(),
@@ -269,7 +288,7 @@ pub static SETTINGS: &[Setting] = &[
     power("project_dir", Kind::Text, "-", "the directory that agents and context start at; - is the workspace root")
         .optional(),
     setting_of("version", Kind::Count(1), "1", "the version of the format of these settings"),
-    power("compat", Kind::Text, "-", "whose habits to follow, as eddie; - follows ours").optional(),
+    power("compat", Kind::Word(&["eddie"]), "-", "whose habits to follow, as eddie; - follows ours").optional(),
 ];
 
 #[cfg(test)]
@@ -313,6 +332,8 @@ mod tests {
             "store.url",
             "keys",
             "compat",
+            "context.include_secrets",
+            "context.include_ignored",
         ] {
             assert_eq!(setting(name).map(|found| found.power), Some(Power::Widening), "{name}");
         }

@@ -179,6 +179,11 @@ impl Entry {
         self.root.tree.bytes(&self.path(name), largest)
     }
 
+    /// Refuses a file of this directory whose name says that it holds secrets.
+    pub(crate) fn refuse_secret(&self, name: &str) -> Result<()> {
+        self.root.tree.refuse_secret(&self.path(name))
+    }
+
     /// The text of the file called `name` in this directory.
     pub(crate) fn file(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
         Ok(self.root.tree.read(&self.path(name), largest)?.map(|(text, _)| text))

@@ -62,6 +62,16 @@ impl Tree {
         })
     }
 
+    /// Refuses a file of the workspace whose name says that it holds secrets; one that is not there is none.
+    pub(crate) fn refuse_secret(&self, path: &str) -> Result<()> {
+        match self {
+            Self::Directory(directory) if directory.stamp(path).is_some() => {
+                crate::secret::refuse_name(directory.path(), path)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The bytes of the file at `path`.
     pub(crate) fn bytes(&self, path: &str, largest: u64) -> Result<Option<Vec<u8>>> {
         Ok(match self {

@@ -102,7 +102,9 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 /// The error for a filter that does not exist, found only when the template ran.
 #[cold]
 pub(crate) fn unknown(name: &str) -> Error {
-    Error::runtime(format!("no filter named '{name}'")).with_near(near_names(name, names()))
+    Error::runtime(format!("no filter named '{name}'"))
+        .with_reason("unknown_filter")
+        .with_near(near_names(name, names()))
 }
 
 /// An argument as a truth value, or what stands for it when it was not given.

@@ -2,14 +2,22 @@
 //!
 //! The rules are data, in `secrets.toml`. One pass over a file looks for the keywords of all rules at once; only a rule
 //! whose keyword was found is tried, so files without any cost a few bytes per nanosecond.
+//!
+//! ```
+//! use hinagata_secrets::Secrets;
+//!
+//! let rules = Secrets::shipped();
+//! assert_eq!(rules.in_name("conf/.env"), Some("environment-file"));
+//! assert_eq!(rules.in_name("conf/.env.example"), None);
+//! assert!(rules.in_content(b"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjE\n").is_some());
+//! ```
 
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
-
-use crate::glob::Globs;
 
 /// The rules that are shipped.
 static RULES: LazyLock<Secrets> =
@@ -17,7 +25,7 @@ static RULES: LazyLock<Secrets> =
 
 /// Rules that find secrets.
 #[derive(Debug)]
-pub(crate) struct Secrets {
+pub struct Secrets {
     contents: Vec<(String, Regex)>,
     keywords: AhoCorasick,
     /// The rules to try where each keyword was found.
@@ -30,9 +38,9 @@ pub(crate) struct Secrets {
 #[derive(Debug)]
 struct NameRule {
     name: String,
-    files: Globs,
-    paths: Globs,
-    unless: Globs,
+    files: GlobSet,
+    paths: GlobSet,
+    unless: GlobSet,
 }
 
 #[derive(Deserialize)]
@@ -69,7 +77,8 @@ struct Name {
 
 impl Secrets {
     /// The rules that are shipped.
-    pub(crate) fn shipped() -> &'static Self {
+    #[must_use]
+    pub fn shipped() -> &'static Self {
         &RULES
     }
 
@@ -87,7 +96,8 @@ impl Secrets {
     }
 
     /// The rule that finds a secret in `content`.
-    pub(crate) fn in_content(&self, content: &[u8]) -> Option<&str> {
+    #[must_use]
+    pub fn in_content(&self, content: &[u8]) -> Option<&str> {
         let mut tried = Vec::new();
         let mut from = 0;
         // A keyword may start inside of another one, so the search goes on one byte behind its start.
@@ -109,8 +119,10 @@ impl Secrets {
         None
     }
 
-    /// The rule that says that a file called `name`, at `path`, holds secrets.
-    pub(crate) fn in_name(&self, path: &str, name: &str) -> Option<&str> {
+    /// The rule that says that the file at `path`, whose parts are set apart by slashes, holds secrets.
+    #[must_use]
+    pub fn in_name(&self, path: &str) -> Option<&str> {
+        let name = path.rsplit('/').next().unwrap_or_default();
         if !self.any.is_match(path, name) {
             return None;
         }
@@ -119,19 +131,23 @@ impl Secrets {
 }
 
 impl NameRule {
-    fn new(name: &str, files: &[String], unless: &[String]) -> crate::Result<Self> {
+    fn new(name: &str, files: &[String], unless: &[String]) -> Result<Self, globset::Error> {
         let (paths, files): (Vec<&String>, Vec<&String>) = files.iter().partition(|file| file.contains('/'));
-        Ok(Self {
-            name: name.to_owned(),
-            files: Globs::new(&files)?,
-            paths: Globs::new(&paths)?,
-            unless: Globs::new(unless)?,
-        })
+        Ok(Self { name: name.to_owned(), files: globs(files)?, paths: globs(paths)?, unless: globs(unless)? })
     }
 
     fn is_match(&self, path: &str, name: &str) -> bool {
         (self.files.is_match(name) || self.paths.is_match(path)) && !self.unless.is_match(name)
     }
+}
+
+/// A set of patterns whose wildcards stay within a directory.
+fn globs<'p>(patterns: impl IntoIterator<Item = &'p String>) -> Result<GlobSet, globset::Error> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        set.add(GlobBuilder::new(pattern).literal_separator(true).build()?);
+    }
+    set.build()
 }
 
 /// Bytes, not characters: a file is searched before it is decoded.
@@ -188,12 +204,11 @@ mod tests {
     fn names_of_files_with_secrets_are_known() {
         for rule in &file().name {
             assert!(!rule.matches.is_empty() && !rule.misses.is_empty(), "{}", rule.name);
-            let found = |path: &str| RULES.in_name(path, path.rsplit('/').next().unwrap_or(path));
             for example in &rule.matches {
-                assert_eq!(found(example), Some(rule.name.as_str()), "{example}");
+                assert_eq!(RULES.in_name(example), Some(rule.name.as_str()), "{example}");
             }
             for example in &rule.misses {
-                assert_eq!(found(example), None, "{} {example}", rule.name);
+                assert_eq!(RULES.in_name(example), None, "{} {example}", rule.name);
             }
         }
     }

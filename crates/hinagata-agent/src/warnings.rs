@@ -1,0 +1,106 @@
+//! What a call tells about the context that it packed: whatever was asked for and is not in it.
+
+use hinagata::{Code, Diagnostic, Error, Warning};
+use hinagata_context::{Entry, Notice, Reason, Report};
+
+use crate::{error::advice, project::Project};
+
+/// Paths that a warning names; the report has all.
+const FEW: usize = 3;
+
+impl Project {
+    /// What is odd about the configuration, and what was asked for and is not in the context, or not as it was asked for.
+    #[must_use]
+    pub fn warnings(&self, report: &Report) -> Vec<Warning> {
+        let others = [Reason::Budget, Reason::Secret, Reason::Outside];
+        let others = others.into_iter().filter(|reason| self.profile.withheld(*reason).is_none());
+        let others = others.filter_map(|reason| self.of_reason(reason, report));
+        self.named_warnings(report).into_iter().chain(others).collect()
+    }
+
+    /// The same without files that nobody named, unless a profile would have packed them: for whoever tells how many of
+    /// those there are anyway.
+    #[must_use]
+    pub fn named_warnings(&self, report: &Report) -> Vec<Warning> {
+        let odd = self.diagnostics.iter().map(of_diagnostic);
+        let unmatched = report.unmatched.iter().map(|pattern| {
+            let error = Error::new(Code::NotFound, format!("no file matches `{pattern}`"));
+            warning(pattern, error.with("reason", "unmatched"))
+        });
+        let notices = report.notices.iter().map(|notice| self.of_notice(notice));
+        let withheld = [Reason::Secret, Reason::Outside, Reason::Ignored];
+        let withheld = withheld.into_iter().filter(|reason| self.profile.withheld(*reason).is_some());
+        let withheld = withheld.filter_map(|reason| self.of_reason(reason, report));
+        odd.chain(unmatched).chain(notices).chain(withheld).collect()
+    }
+
+    /// What the settings tell about the project, for doors whose callers do not see what was told when the workspace was
+    /// opened.
+    #[must_use]
+    pub fn settings_warnings(&self) -> Vec<Warning> {
+        self.of_settings.iter().map(of_diagnostic).collect()
+    }
+
+    fn of_notice(&self, notice: &Notice) -> Warning {
+        let Some(reason) = notice.reason else {
+            return warning(&notice.about, Error::definition("context", notice.message.clone()));
+        };
+        let withheld = self.profile.withheld(reason);
+        let why = withheld.map_or_else(String::new, |(why, _)| format!(", {why}"));
+        let error =
+            Error::new(code(reason), format!("{}{why}", notice.message)).with("reason", reason.as_str());
+        let hint = match reason {
+            Reason::Secret | Reason::Ignored | Reason::Outside => Some(advice(reason)),
+            _ => None,
+        };
+        let hint = withheld.map(|(_, hint)| hint).or(hint);
+        warning(&notice.about, hint.into_iter().fold(error, Error::with_hint))
+    }
+
+    /// One warning for the files that nobody named and that are left out for `reason`.
+    fn of_reason(&self, reason: Reason, report: &Report) -> Option<Warning> {
+        let withheld = self.profile.withheld(reason);
+        let told = |entry: &&Entry| report.notices.iter().any(|notice| notice.about == entry.path);
+        let left: Vec<&str> = report
+            .entries
+            .iter()
+            .filter(|entry| entry.reason == Some(reason) && !told(entry))
+            .map(|entry| entry.path.as_str())
+            .collect();
+        let named = left.iter().take(FEW).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+        let more = match left.len().saturating_sub(FEW) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (what, hint) = match reason {
+            Reason::Budget => {
+                ("files that do not fit", "raise `context.max_bytes` or `context.max_files`, or pack less")
+            }
+            Reason::Secret => {
+                ("files that hold secrets", "`hina context pack --report` tells which rule found them")
+            }
+            Reason::Outside => ("links that lead out", "put the files themselves in the place of the links"),
+            _ => ("files that ignore files name", "`hina context pack --report` lists them"),
+        };
+        let (why, hint) = withheld.map_or((String::new(), hint), |(why, hint)| (format!(" {why}"), hint));
+        let message = format!("{what} are left out of the context{why}: {named}{more}");
+        let error =
+            Error::new(code(reason), message).with("reason", reason.as_str()).with("paths", left.clone());
+        (!left.is_empty()).then(|| warning("context", error.with_hint(hint)))
+    }
+}
+
+fn of_diagnostic(found: &Diagnostic) -> Warning {
+    warning(&found.source, found.error.clone())
+}
+
+fn warning(about: &str, error: Error) -> Warning {
+    Warning { about: about.to_owned(), error }
+}
+
+const fn code(reason: Reason) -> Code {
+    match reason {
+        Reason::Secret | Reason::Ignored | Reason::Outside => Code::Approval,
+        _ => Code::Definition,
+    }
+}

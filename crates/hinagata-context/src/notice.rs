@@ -1,0 +1,113 @@
+//! What was asked for by name and is not in the context, or not as it was asked for.
+
+use std::{collections::HashSet, path::Path};
+
+use serde::Serialize;
+
+use crate::{
+    guard::Guard,
+    order::Order,
+    report::{Entry, Reason, Report},
+    walk::{cause, outside},
+};
+
+/// Something that was asked for and is not in the context, or not as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Notice {
+    /// What it is about: a path or a pattern.
+    pub about: String,
+    /// Why it is not in the context, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// The sentence.
+    pub message: String,
+}
+
+impl Notice {
+    pub(crate) fn new(
+        about: impl Into<String>,
+        reason: impl Into<Option<Reason>>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { about: about.into(), reason: reason.into(), message: message.into() }
+    }
+
+    /// That of a file that was named and left out.
+    pub(crate) fn of_entry(entry: &Entry, reason: Reason) -> Self {
+        let path = &entry.path;
+        let why = entry.detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
+        Self::new(path, reason, format!("`{path}` is left out: {}{why}", reason.describe()))
+    }
+}
+
+/// The first few of many paths.
+pub(crate) fn listed<P: AsRef<str>>(paths: &[P]) -> String {
+    const FEW: usize = 5;
+    let shown: Vec<&str> = paths.iter().take(FEW).map(AsRef::as_ref).collect();
+    match paths.len().saturating_sub(FEW) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+impl Report {
+    /// Tells of something that is left out although it was named.
+    pub(crate) fn leave_out(&mut self, entry: Entry) {
+        self.notices.extend(entry.reason.map(|reason| Notice::of_entry(&entry, reason)));
+        self.entries.push(entry);
+    }
+
+    /// Whether there is a directory to start at; what is wrong with it is told.
+    pub(crate) fn has_directory(&mut self, directory: &Path, guard: &Guard) -> bool {
+        let shown = directory.to_string_lossy();
+        if guard.leads_astray(directory) {
+            self.leave_out(outside(format!("{}/", guard.shown(directory))));
+            return false;
+        }
+        let problem = match directory.metadata() {
+            Ok(metadata) if metadata.is_dir() => return true,
+            Ok(_) => "is no directory".to_owned(),
+            Err(error) => format!("cannot be read: {}", cause(&error)),
+        };
+        self.notices.push(Notice::new(
+            shown.clone(),
+            None,
+            format!("`{shown}` {problem}; nothing of it is packed"),
+        ));
+        false
+    }
+
+    /// Tells what became of `named` files, of those that cannot be read and of those that are not all text, among the
+    /// entries from `first` on.
+    pub(crate) fn tell_fates(&mut self, first: usize, named: &HashSet<String>) {
+        let (mut unreadable, mut replaced) = (Vec::new(), Vec::new());
+        for entry in &self.entries[first..] {
+            match entry.reason {
+                Some(reason) if named.contains(&entry.path) => {
+                    self.notices.push(Notice::of_entry(entry, reason));
+                }
+                Some(Reason::Unreadable) => unreadable.push(match &entry.detail {
+                    Some(detail) => format!("{} ({detail})", entry.path),
+                    None => entry.path.clone(),
+                }),
+                None if entry.detail.is_some() => replaced.push(entry.path.clone()),
+                _ => {}
+            }
+        }
+        let mut tell = |paths: Vec<String>, reason: Option<Reason>, what: &str| {
+            if let Some(first) = paths.first() {
+                self.notices.push(Notice::new(first, reason, format!("{what}: {}", listed(&paths))));
+            }
+        };
+        tell(unreadable, Some(Reason::Unreadable), "left out, as it cannot be read");
+        tell(replaced, None, "some bytes are no UTF-8 and became U+FFFD");
+    }
+
+    pub(crate) fn tell_focus(&mut self, order: &Order) {
+        let missed = order.missed(&self.entries);
+        // What was named and told once is not told again.
+        let told = |notice: &Notice| self.notices.iter().any(|known| known.about == notice.about);
+        let missed: Vec<Notice> = missed.into_iter().filter(|notice| !told(notice)).collect();
+        self.notices.extend(missed);
+    }
+}
