@@ -15,10 +15,7 @@ fn tempting(settings: &str) -> Home {
     home.write("t/.netrc", format!("machine x password {HIDDEN}\n"));
     home.write("t/server.key", HIDDEN);
     home.write("t/open.txt", "open-text");
-    home.write(
-        "t/notes.txt",
-        format!("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----\n{HIDDEN}\n"),
-    );
+    home.write("t/notes.txt", format!("aws_access_key_id = AKIAIOSFODNN7EXAMPLE\n{HIDDEN}\n"));
     home.write(".gitignore", "private.txt\n/local\n");
     home.write("private.txt", HIDDEN);
     home.write("local/deep/x.txt", HIDDEN);
@@ -337,4 +334,32 @@ async def pre_render(variables, context):
     );
     let ran = home.done(&["render", "h"]);
     assert!(!ran.has(HIDDEN) && ran.stdout.contains("refused") && ran.stdout.contains("withheld"), "{ran:?}");
+}
+
+#[test]
+fn a_slip_in_context_or_agents_is_told_in_the_call_and_by_the_doctor() {
+    let home = Home::new();
+    home.write(
+        "hinagata.toml",
+        "[context]\nincludes = [\"src\"]\nmax_file = 3\n[agents.manager]\npromp = \"x\"\n",
+    );
+    for arguments in [&["agent", "invoke", "hi"][..], &["agent", "list"], &["context", "pack"]] {
+        let ran = home.done(arguments);
+        for (slip, near) in [
+            ("`context.includes`", "`context.include`"),
+            ("`context.max_file`", "`context.max_files`"),
+            ("`agents.manager.promp`", "`prompt`"),
+        ] {
+            assert_eq!(ran.stderr.matches(slip).count(), 1, "{arguments:?} {slip}: {}", ran.stderr);
+            assert!(ran.stderr.contains(near), "{arguments:?} {near}: {}", ran.stderr);
+        }
+        assert!(ran.stderr.contains("hinagata.toml:2:12"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("hinagata.toml:5:9"), "{}", ran.stderr);
+    }
+    let told = home.done(&["agent", "invoke", "hi", "--json"]).json()["warnings"].to_string();
+    assert!(told.contains("context.includes") && told.contains("agents.manager.promp"), "{told}");
+    let ran = home.run(&["doctor"]);
+    assert!(ran.has("context.max_file") && ran.has("agents.manager.promp"), "{ran:?}");
+    let listed = home.done(&["config"]).stdout;
+    assert!(listed.contains("context.max_bytes") && listed.contains("agents.manager"), "{listed}");
 }

@@ -3,5 +3,6 @@
 #![cfg(unix)]
 
 mod context;
+mod profile_doors;
 mod profiles;
 mod support;

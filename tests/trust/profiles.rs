@@ -134,7 +134,10 @@ fn an_untrusted_workspace_cannot_switch_rules_off_under_any_name() {
                 tempting(name, &format!("{{\"context\": {{\"include\": [\"**/*\"], \"{key}\": true}}}}"));
             let ran = home.done(&["agent", "invoke", "hi"]);
             assert_eq!(hands_out(&ran), [""; 0], "{name} {key}: {ran:?}");
-            assert!(ran.stderr.contains("do not trust") && ran.stderr.contains("`context.include_"), "{ran:?}");
+            assert!(
+                ran.stderr.contains("do not trust") && ran.stderr.contains("`context.include_"),
+                "{ran:?}"
+            );
         }
     }
 }

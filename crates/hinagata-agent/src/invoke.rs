@@ -1,6 +1,6 @@
 //! One call to an agent: from the prompt of a user to the messages of a request.
 
-use hinagata::{Engine, RenderedBody, Request, Result, Warning};
+use hinagata::{Content, Engine, Error, Message, RenderedBody, Request, Result, Warning};
 use hinagata_context::{
     PackedContext, PackedFile, PackedResource, Packer, Progress, Report, merge, render_file, render_text,
     trimmed_both,
@@ -56,6 +56,9 @@ pub struct GivenContext {
     /// What became of files when it was packed, which is of no use here.
     #[serde(default, rename = "report")]
     _report: Option<IgnoredAny>,
+    /// What was told when it was packed.
+    #[serde(default, rename = "warnings")]
+    _warnings: Option<IgnoredAny>,
 }
 
 impl GivenContext {
@@ -252,6 +255,9 @@ impl Call<'_> {
                 let all = hinagata_context::above_defaults(variables, bag);
                 let rendered = engine.render_blocking(&Request::new(id).variable_map(&all))?;
                 warnings.extend(rendered.warnings.iter().cloned());
+                if let RenderedBody::Messages(messages) = &rendered.body {
+                    warnings.extend(flattened(id, messages));
+                }
                 Ok(match rendered.body {
                     RenderedBody::Text(text) => text,
                     RenderedBody::Messages(_) => rendered.text(),
@@ -281,6 +287,21 @@ impl Call<'_> {
         let element = if self.project.profile.has_habits() { ELEMENT.to_owned() } else { element(text) };
         format!("\n\n<{element}>\n{text}\n</{element}>")
     }
+}
+
+/// What a prompt loses that is a conversation and becomes one text.
+fn flattened(id: &str, messages: &[Message]) -> Option<Warning> {
+    let is_text = |content: &Content| matches!(content, Content::Text(_));
+    let lost = match () {
+        () if !messages.iter().flat_map(|message| &message.content).all(is_text) => {
+            "what is no text in it is left out"
+        }
+        () if messages.len() > 1 => "its messages became one text",
+        () => return None,
+    };
+    let error = Error::definition("conversation", format!("the prompt `{id}` is a conversation: {lost}"))
+        .with_hint("an agent needs a prompt that is one text");
+    Some(Warning { about: id.to_owned(), error })
 }
 
 /// A name of the element that no file can end.

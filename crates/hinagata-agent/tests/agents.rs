@@ -88,6 +88,20 @@ fn an_agent_can_use_a_prompt_of_the_catalog() {
 }
 
 #[test]
+fn a_conversation_as_the_prompt_of_an_agent_is_told() {
+    let place = tree(&[(
+        "user_data/shared/prompts/talk/prompt.yaml",
+        "messages: [{role: system, content: One.}, {role: user, content: Two.}]\n",
+    )]);
+    let project = plain(&place, &json!({"manager": {"promptTemplate": {"prompt": "talk"}}}));
+    let engine = Engine::open(place.path());
+    let invoked = project.invoke(&Invocation::new("x"), Some(&engine)).expect("invokes");
+    assert!(invoked.system.contains("One.") && invoked.system.contains("Two."), "{}", invoked.system);
+    let told: Vec<_> = invoked.warnings.iter().filter(|warning| warning.about == "talk").collect();
+    assert_eq!(told.len(), 1, "{:?}", invoked.warnings);
+}
+
+#[test]
 fn agents_of_directories_and_of_configurations_are_one_type() {
     let place = tree(&[
         (

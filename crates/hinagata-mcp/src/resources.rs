@@ -5,10 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hinagata::{Code, Error, Result, Settings, media, source::Directory};
+use hinagata::{Code, Error, Result, Settings, Warning, media, source::Directory};
 use hinagata_agent::{Profile, Project, of_context};
-use hinagata_context::{ContextOptions, Guard, Packer};
-use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
+use hinagata_context::{Guard, Packer};
+use rmcp::model::{MetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -67,7 +67,7 @@ pub(crate) enum Source {
     File(String),
     Blob(String),
     Prompt(String),
-    Context(Box<ContextOptions>),
+    Context(Box<Project>),
 }
 
 impl Resources {
@@ -141,9 +141,10 @@ impl Resources {
                     None => return Ok(None),
                 }
             }
-            Source::Context(options) => {
-                let packed = Packer::new(options).pack().map_err(of_context)?;
-                ResourceContents::text(packed.text, uri)
+            Source::Context(project) => {
+                let packed = Packer::new(&project.context).pack().map_err(of_context)?;
+                let warnings = project.warnings(&packed.report);
+                with_warnings(ResourceContents::text(packed.text, uri), &warnings)
             }
             Source::Prompt(_) => return Ok(None),
         };
@@ -164,6 +165,15 @@ impl Resources {
             .with("reason", reason.as_str())
             .with_hint("read the settings of this workspace, then run `hina trust`"))
     }
+}
+
+/// The same contents, with what is not in them as it was asked for in their `_meta`.
+fn with_warnings(contents: ResourceContents, warnings: &[Warning]) -> ResourceContents {
+    if warnings.is_empty() {
+        return contents;
+    }
+    let told: Vec<Value> = warnings.iter().map(Warning::to_json).collect();
+    contents.with_meta(MetaObject(Map::from_iter([("hinagata/warnings".to_owned(), told.into())])))
 }
 
 /// The content of a file: a text where it is one.
@@ -289,7 +299,7 @@ fn context(place: usize, written: &Value, root: &Path, profile: Profile) -> Resu
     if let Some(path) = project.outside(root) {
         return Err(wrong(place, &format!("`{path}` is outside of the workspace")));
     }
-    Ok(Source::Context(Box::new(project.context)))
+    Ok(Source::Context(Box::new(project)))
 }
 
 fn complete(

@@ -323,7 +323,14 @@ impl Inner {
                 Ok(Some(Ok(Some(contents)))) => Ok(vec![contents]),
                 Ok(Some(Err(error))) => {
                     tracing::warn!(uri, error = error.message(), "a resource cannot be read");
-                    Err(missing())
+                    // Which file it is, and which rule keeps it, is told where the daemon runs.
+                    Err(match error.code() {
+                        Code::Approval => ErrorData::invalid_params(
+                            "the resource is withheld: it holds a secret, or the workspace is not trusted",
+                            Some(json!({"uri": shown(uri), "code": error.code().as_str()})),
+                        ),
+                        _ => missing(),
+                    })
                 }
                 _ => Err(missing()),
             };

@@ -257,12 +257,12 @@ impl<C> Compiling<'_, C> {
                 Ok(false)
             }
             TextItem::Dynamic(dynamic) => {
-                let place = || format!("{}{}", name.name(), at(index));
-                let given = dynamic.call(self.context).map_err(|error| error.beneath(&place()))?;
+                let given = dynamic.call(self.context).map_err(|error| error.beneath(&at(index)))?;
                 all.extend(given.texts);
                 for what in given.left_out {
                     let message = format!("{what} was left out: only texts can stand under `{title}`");
-                    self.prompt.warnings.push(Warning { path: place(), message });
+                    let path = format!("{}{}", name.name(), at(index));
+                    self.prompt.warnings.push(Warning { path, message });
                 }
                 Ok(true)
             }

@@ -110,7 +110,7 @@ impl Functions for AsWritten {
 
 #[test]
 fn a_value_that_is_neither_text_nor_element_is_an_error_under_every_heading() {
-    for given in [json!(40), json!(true), json!(["a", 40]), json!({"no": "type"}), json!({"type": "other"})] {
+    for given in [json!(40), json!(true), json!({"no": "type"}), json!({"type": "other"})] {
         let dynamic = json!({"dynamic": given});
         let subsection = json!({"type": "subsection", "title": "Limits", "items": ["max", dynamic]});
         let section =
@@ -123,11 +123,13 @@ fn a_value_that_is_neither_text_nor_element_is_an_error_under_every_heading() {
             assert!(module.compile_flat(&json!({})).is_err(), "{document}");
         }
     }
-    // An element is told and left out: it is known what it is.
-    let text = json!({"dynamic": {"type": "text", "content": "x"}});
-    let document = json!({"terms": [{"type": "subsection", "title": "Limits", "items": ["max", text]}]});
-    let module = PromptModule::from_json_with(&document, &AsWritten).expect("is a module");
-    assert_eq!(module.compile(&json!({})).expect("compiles").warnings.len(), 1);
+    // An element, and what is no text in a list, is left out of a subsection and told.
+    for given in [json!({"type": "text", "content": "x"}), json!(["a", 40])] {
+        let items = json!(["max", {"dynamic": given}]);
+        let document = json!({"terms": [{"type": "subsection", "title": "Limits", "items": items}]});
+        let module = PromptModule::from_json_with(&document, &AsWritten).expect("is a module");
+        assert_eq!(module.compile(&json!({})).expect("compiles").warnings.len(), 1, "{document}");
+    }
 }
 
 #[test]

@@ -20,7 +20,8 @@ pub(crate) fn refuse_name(directory: &Path, name: &str) -> Result<()> {
         return Err(withheld(name, rule));
     }
     let real = directory.join(name).canonicalize().ok().zip(directory.canonicalize().ok());
-    let behind = real.and_then(|(file, directory)| Some(file.strip_prefix(directory).ok()?.to_str()?.to_owned()));
+    let behind =
+        real.and_then(|(file, directory)| Some(file.strip_prefix(directory).ok()?.to_str()?.to_owned()));
     match behind.as_deref().and_then(|behind| secrets.in_name(behind)) {
         Some(rule) => Err(withheld(name, rule)),
         None => Ok(()),

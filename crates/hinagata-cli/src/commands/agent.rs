@@ -165,7 +165,7 @@ impl InvokeArguments {
             return Ok(Some(GivenContext::default()));
         }
         let Some(path) = &self.context else { return Ok(None) };
-        let text = inputs.text(path, "--context")?;
+        let text = inputs.text(path, &format!("--context {}", path.display()))?;
         match serde_json::from_str::<Value>(&text) {
             Ok(packed) if packed.get("text").is_some() => {
                 serde_json::from_value(packed).map(Some).map_err(|error| {
@@ -184,7 +184,7 @@ fn names_catalog(agent: &Agent) -> bool {
 }
 
 fn history(path: &std::path::Path, inputs: &Inputs) -> Result<Vec<ChatMessage>, Failure> {
-    let text = inputs.text(path, "--history")?;
+    let text = inputs.text(path, &format!("--history {}", path.display()))?;
     serde_json::from_str(&text).map_err(|error| {
         Failure::usage(format!("`{}` is no list of messages: {error}", path.display()))
             .advise("write [{\"role\": \"user\", \"content\": \"…\"}, …]")

@@ -132,36 +132,39 @@ impl Yielded {
 }
 
 impl Texts {
-    /// What dynamic texts are when they are given as JSON; an element is left out and noted.
+    /// What dynamic texts are when they are given as JSON; what is no text in a list, and an element, is left out and noted.
     ///
     /// # Errors
-    /// When something is neither a text nor an element.
+    /// When it is neither a text, an element nor a list.
     pub fn from_json(value: &Value) -> Result<Self, Error> {
         let mut all = Self::default();
         match value {
-            Value::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    all.add(item, &format!("[{index}]"))?;
-                }
+            Value::Array(items) => items.iter().for_each(|item| all.add(item)),
+            Value::Null | Value::String(_) => all.add(value),
+            element if element_kind(element).is_some() => all.add(element),
+            other => {
+                let message = format!("dynamic content gave {}: a subsection holds texts", kind(other));
+                return Err(Problem::new("", message).into());
             }
-            one => all.add(one, "")?,
         }
         Ok(all)
     }
 
-    fn add(&mut self, value: &Value, path: &str) -> Result<(), Error> {
-        let element = value.get("type").and_then(Value::as_str).filter(|kind| Element::KINDS.contains(kind));
-        match (value, element) {
-            (Value::Null, _) => {}
-            (Value::String(text), _) => self.texts.push(Text::from(text)),
-            (_, Some(element)) => self.left_out.push(format!("an element of type `{element}`")),
-            (other, None) => {
-                let message = format!("dynamic content gave {}: a subsection holds texts", kind(other));
-                return Err(Problem::new(path, message).into());
-            }
+    fn add(&mut self, value: &Value) {
+        match value {
+            Value::Null => {}
+            Value::String(text) => self.texts.push(Text::from(text)),
+            other => self.left_out.push(match element_kind(other) {
+                Some(element) => format!("an element of type `{element}`"),
+                None => kind(other).to_owned(),
+            }),
         }
-        Ok(())
     }
+}
+
+/// The type of an element, where it is one.
+fn element_kind(value: &Value) -> Option<&str> {
+    value.get("type").and_then(Value::as_str).filter(|kind| Element::KINDS.contains(kind))
 }
 
 impl TryFrom<Element> for DynamicElement {

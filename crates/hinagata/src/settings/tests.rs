@@ -98,6 +98,22 @@ fn a_workspace_that_is_not_trusted_has_no_power() {
 }
 
 #[test]
+fn a_profile_that_follows_from_a_file_name_is_told_from_one_in_words() {
+    let origin = |name: &str, text: &str, trust: bool| {
+        let sources = SettingsSources { workspace: file(name, text), ..SettingsSources::default() };
+        let settings = Settings::resolve(&sources, trust).expect("is fine");
+        (settings.get("compat").expect("is a setting").origin.clone(), settings.diagnostics().len())
+    };
+    let named = Origin::FileName(".eddierc".to_owned());
+    for trust in [false, true] {
+        assert_eq!(origin(".eddierc", "a: 1", trust), (named.clone(), 0));
+    }
+    assert_eq!(origin(".eddierc", "compat: eddie", false), (named, 1), "the words need trust");
+    assert!(matches!(origin(".eddierc", "compat: eddie", true).0, Origin::Workspace(_)));
+    assert_eq!(origin("hinagata.toml", "", true).0, Origin::Default);
+}
+
+#[test]
 fn power_from_the_user_counts_everywhere() {
     let sources = SettingsSources {
         user: file("config.toml", "hooks.sandbox = 'best-effort'"),
