@@ -292,11 +292,12 @@ fn a_prompt_of_an_untrusted_workspace_names_no_file_with_a_secret() {
         ("key", "---\ninputs: {doc: {type: file, default: t/notes.txt}}\n---\n{{ doc }}\n"),
         ("linked", "---\ninputs: {doc: {type: file, default: t/inner.txt}}\n---\n{{ doc }}\n"),
         ("beside", "---\ninputs: {doc: {type: file, default: .netrc}}\n---\n{{ doc }}\n"),
-        ("included", "{% include '.env' %}\n"),
-        ("passed", "{% include '.env' ignore missing %}\n"),
-        ("renamed", "{% include 't/inner.txt' %}\n"),
+        ("included", "{% include '.netrc' %}\n"),
+        ("passed", "{% include '.netrc' ignore missing %}\n"),
+        ("renamed", "{% include 'alias.txt' %}\n"),
     ];
-    let home = tempting("catalog: {paths: ['.']}\n");
+    let home = tempting("catalog: {paths: [t]}\n");
+    symlink(".netrc", home.path("t/alias.txt")).expect("a link");
     for (id, text) in prompts {
         home.write(&format!("user_data/shared/prompts/{id}/template.md"), text);
     }

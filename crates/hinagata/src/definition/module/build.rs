@@ -102,19 +102,12 @@ pub(crate) fn build_texts(body: &BodySpec, values: &mut dyn Values, all: &mut Te
     Ok(())
 }
 
-/// The texts at a path: one, or a list of them. A value that is no text is an error, as everywhere in modules: a template
-/// says how it looks.
+/// The texts at a path: one, or a list of them.
 fn texts_at(path: &PathUse, values: &mut dyn Values) -> Result<Vec<Text>> {
-    let text = |value: &Value| match value {
-        Value::String(text) => Ok(Text::from(text)),
-        Value::Null => Ok(Text::default()),
-        other => Err(wrong(path, "a text", other)
-            .with_hint(format!("a template says how it looks: `{{{{ {} }}}}`", path.path))),
-    };
     match values.value(path)? {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(items)) => items.iter().map(text).collect(),
-        Some(one) => Ok(vec![text(one)?]),
+        Some(Value::Array(items)) => items.iter().map(|item| plain(item, path)).collect(),
+        Some(one) => Ok(vec![plain(one, path)?]),
     }
 }
 
