@@ -2,7 +2,13 @@
 //! workspaces made for it. Each test is one attack, or one variant of it, named after what must hold.
 #![cfg(unix)]
 
+mod approvals;
+mod consent;
 mod context;
+mod daemon;
+mod packs;
 mod profile_doors;
 mod profiles;
+mod python;
+mod race;
 mod support;

@@ -169,7 +169,7 @@ async def pre_render(variables, context):
     let run = |arguments: &[&str]| hina(place.path(), &provider).args(arguments).output().expect("hina runs");
     let refused = run(&["render", "h"]);
     assert!(!refused.status.success() && provider.received().is_empty(), "{refused:?}");
-    assert!(run(&["trust"]).status.success());
+    assert!(run(&["trust", "--yes"]).status.success());
     let (text, talk) = printed(&run(&["render", "h"]));
     assert_eq!(text, format!("<{ANSWER}>"), "{talk}");
     let body = &provider.received()[0].body;

@@ -75,6 +75,7 @@ pub struct Workspace {
     pub settings_text: Option<String>,
     /// Where the user's decisions are remembered, if anywhere.
     pub state: Option<StateDir>,
+    sources: SettingsSources,
     patience: Patience,
     store: OnceLock<OpenStore>,
     llm: OnceLock<Llm>,
@@ -105,11 +106,20 @@ impl Workspace {
             trust,
             settings_text,
             state,
+            sources,
             patience,
             store,
             llm,
             environment,
         })
+    }
+
+    /// Its settings as they would count if the user trusted it, from the files as they were read.
+    ///
+    /// # Errors
+    /// Those of settings that cannot be used.
+    pub fn settings_if_trusted(&self) -> Result<Settings> {
+        Settings::resolve(&self.sources, true)
     }
 
     /// Whether the settings lead to a store.

@@ -1,6 +1,7 @@
 """Runs one job in an interpreter of its own, over a socket that is the output or over both pipes."""
 
 config = json.loads(sys.argv[1])
+import_sources_only()
 sys.argv = [""]
 # The way of the supervisor to the engine is not for hooks.
 reading = os.dup(0)

@@ -16,6 +16,8 @@ import struct
 import sys
 import threading
 import types
+import zipimport
+from importlib import _bootstrap_external as importing
 
 LARGEST_FRAME = 8 << 20
 LONGEST_MESSAGE = 4096
@@ -26,6 +28,36 @@ EXCEPTIONS = (FileNotFoundError, PermissionError, ValueError, TypeError, Runtime
 EXCEPTIONS = {kind.__name__: kind for kind in EXCEPTIONS}
 
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def import_sources_only():
+    """Keeps imports to what people can read: of what is not the interpreter's own, bytecode is never looked at.
+
+    It could lie beside a source that somebody approved, say something else, and claim to be up to date.
+    """
+    sys.dont_write_bytecode = True
+    places = {*sys.path, os.path.dirname(os.__file__)}
+    own = tuple(os.path.join(place, "") for place in places if os.path.isabs(place))
+    cached, sourceless = importing.cache_from_source, importing.SourcelessFileLoader.get_code
+
+    def is_own(path):
+        return os.path.normpath(path).startswith(own)
+
+    def cache_from_source(path, *arguments, **options):
+        if is_own(os.fspath(path)):
+            return cached(path, *arguments, **options)
+        # Loaders take this for a system that keeps none.
+        raise NotImplementedError("bytecode is not used")
+
+    def get_code(loader, name):
+        path = loader.get_filename(name)
+        if is_own(path):
+            return sourceless(loader, name)
+        raise ImportError(f"bytecode is never run: {path}", name=name, path=path)
+
+    importing.cache_from_source = cache_from_source
+    importing.SourcelessFileLoader.get_code = get_code
+    zipimport._zip_searchorder = tuple(form for form in zipimport._zip_searchorder if not form[1])
 
 
 def encode(message):

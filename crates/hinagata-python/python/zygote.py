@@ -193,6 +193,7 @@ def parent_of(pid):
 
 
 config = json.loads(sys.argv[1])
+import_sources_only()
 sys.argv = [""]
 sys.stdout.reconfigure(line_buffering=True)
 control = socket.socket(fileno=os.dup(0))

@@ -84,7 +84,7 @@ fn job_frame(job: &Job<'_>, terms: &Terms<'_>) -> Result<Vec<u8>, Failure> {
         Stage::PostRender { text, variables } => (Some(variables), Some(text)),
         Stage::Provide | Stage::Load => (None, None),
     };
-    let path = job.root.join(job.file).to_string_lossy().into_owned();
+    let path = job.path.to_string_lossy();
     let message = JobMessage {
         version: VERSION,
         stage: job.stage.as_str(),

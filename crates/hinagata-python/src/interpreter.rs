@@ -21,6 +21,10 @@ pub const PYTHON_VARIABLE: &str = "HINAGATA_PYTHON";
 /// The oldest version that hooks run on.
 pub const OLDEST: (u32, u32) = (3, 9);
 
+/// What keeps a Python in a sandbox from writing bytecode, and from reading any: nobody can look at it before it runs.
+pub(crate) const NO_BYTECODE: [(&str, &str); 2] =
+    [("PYTHONDONTWRITEBYTECODE", "1"), ("PYTHONPYCACHEPREFIX", "/dev/null")];
+
 /// What an interpreter is asked, without its site packages: nothing of theirs is to run outside of the sandbox.
 const QUESTION: &str = "\
 import json, os, sys

@@ -20,7 +20,7 @@ use crate::{
     desk::Desk,
     failure::{Exit, Failure},
     frame::Frames,
-    interpreter::Interpreter,
+    interpreter::{Interpreter, NO_BYTECODE},
     options::{Options, SandboxMode},
     sandbox::{Layers, Report, Tier},
     timer::{Deadline, Timer},
@@ -218,6 +218,7 @@ fn command(interpreter: &Interpreter) -> Command {
     command
         .args(["-I", "-B", "-X", "utf8", "-c", WORKER, CONFIG])
         .env_clear()
+        .envs(NO_BYTECODE)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -347,6 +348,7 @@ mod tests {
             root: "/no/such/root".as_ref(),
             workspace: "/no/such/workspace".into(),
             own_directory: None,
+            path: "/no/such/root/prompt.py".into(),
             time,
             capabilities: &Engine,
         }))

@@ -306,7 +306,7 @@ impl Catalog {
             return Agent::parse(id, &format!("{SHARED}/{name}"), &file.text).map(Some);
         }
         // A file that is there decides whether its pack has to be looked at.
-        for pack in self.0.packs.iter().filter(|pack| pack.directory().stamp(&name).is_some()) {
+        for pack in self.0.packs.iter().filter(|pack| pack.has_file(&name)) {
             if self.is_active(&pack.id)
                 && let Some(text) = pack.read(&name, agent::LARGEST)?
             {

@@ -68,8 +68,11 @@ pub struct Job<'a> {
     pub root: &'a Path,
     /// The directory that is worked on: where it has the permission `read_file`, it may read what is beneath.
     pub workspace: PathBuf,
-    /// The directory that it may always read: that of its prompt or pack.
+    /// The directory that it may always read: that of its prompt, or the approved copy of its pack. Whoever made the job
+    /// has looked where it leads.
     pub own_directory: Option<PathBuf>,
+    /// The file in there, for `__file__`.
+    pub path: PathBuf,
     /// Wall-clock time that it may take.
     pub time: Duration,
     /// Answers what it asks the engine for.

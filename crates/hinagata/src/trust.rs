@@ -20,6 +20,14 @@ pub(crate) const FILE: &str = "trust.json";
 const LOCK: &str = ".trust.lock";
 const LARGEST: u64 = 16 << 20;
 
+/// What Python gets only in a workspace that the user trusts.
+const NEEDS_TRUST: [&str; 3] = ["http_request", "llm_call", "subprocess"];
+
+/// Those of `permissions` that Python gets only in a workspace that the user trusts.
+pub(crate) fn needing_trust<'p>(permissions: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
+    permissions.into_iter().filter(|name| NEEDS_TRUST.contains(name)).collect()
+}
+
 /// Trusted workspaces.
 #[derive(Clone, Debug)]
 pub struct Trust {

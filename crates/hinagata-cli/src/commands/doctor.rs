@@ -28,6 +28,9 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     let mut found = workspace.settings.diagnostics().to_vec();
     found.extend(of_project(&workspace));
     found.extend(catalog.check());
+    if !workspace.trust.is_trusted() {
+        found.extend(catalog.withheld_permissions());
+    }
     found.extend(workspace.engine()?.tool_diagnostics());
     let python = PythonState::find(&workspace.settings);
     let models = workspace.llm()?.models();

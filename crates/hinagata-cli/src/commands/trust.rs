@@ -3,24 +3,31 @@
 use std::time::SystemTime;
 
 use hinagata::{
-    StateDir, Trust,
-    settings::{Origin, Power},
+    Diagnostic, StateDir, Trust,
+    settings::{Origin, Power, Resolved},
 };
 use serde_json::json;
 
 use crate::{
     failure::Failure,
     output::{self, Format},
+    terminal,
     workspace::{Globals, Workspace},
 };
 
 /// Trust the settings of this workspace
 ///
-/// Settings that let something run, connect or leave count from hinagata.toml only when you trust the workspace. Your
-/// word is kept in your state directory, for the file as it is now: when it changes, you are asked to look again.
+/// Settings that let something run, connect or leave count from hinagata.toml only when you trust the workspace, and only
+/// then its Python gets `http_request`, `llm_call` and `subprocess`. On a terminal it shows what would come into force and
+/// asks; elsewhere it needs --yes. Your word is kept in your state directory, for the file as it is now: when it changes, you
+/// are asked to look again.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
+    /// Do not ask
+    #[arg(long, short, conflicts_with_all = ["revoke", "list"])]
+    yes: bool,
+
     /// Trust it no more
     #[arg(long)]
     revoke: bool,
@@ -32,6 +39,7 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "Examples:
   hina trust
+  hina trust --yes
   hina trust --revoke
   hina trust --list";
 
@@ -40,35 +48,97 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     match arguments {
         Arguments { list: true, .. } => print_list(&trust, globals),
         Arguments { revoke: true, .. } => revoke(&trust, globals),
-        _ => record(&trust, globals),
+        _ => record(&trust, arguments.yes, globals),
     }
 }
 
-fn record(trust: &Trust, globals: &Globals) -> Result<(), Failure> {
+fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open_quietly(globals)?;
-    trust.record(&workspace.root.path, workspace.settings_text.as_deref(), SystemTime::now())?;
-    let workspace = Workspace::open(globals)?;
     let path = workspace.root.path.display().to_string();
-    let counts = workspace.settings.iter().filter(|(_, found)| {
-        matches!(found.origin, Origin::Workspace(_)) && found.setting.power != Power::Harmless
-    });
+    let settings = workspace.settings_if_trusted()?;
+    let privileged: Vec<(&str, &Resolved)> =
+        settings.iter().filter(|(_, found)| is_privileged(found)).collect();
+    let python = workspace.catalog().withheld_permissions();
+    if !yes {
+        // Nothing counts before it was shown.
+        output::talk(&page(&path, &privileged, &python));
+        if globals.json || !terminal::can_ask() {
+            return Err(Failure::usage("nobody is there to ask whether you trust this workspace")
+                .advise("read what would come into force, then say `hina trust --yes`"));
+        }
+        if !terminal::ask_yes("trust this workspace?")? {
+            return output::print("nothing was trusted\n");
+        }
+    }
+    // For the settings that were shown: if the file has changed meanwhile, they are not trusted.
+    trust.record(&workspace.root.path, workspace.settings_text.as_deref(), SystemTime::now())?;
     match Format::of(globals) {
         Format::Json => {
-            let counts: Vec<&str> = counts.map(|(name, _)| name).collect();
+            let counts: Vec<&str> = privileged.iter().map(|(name, _)| *name).collect();
             output::print_json(&json!({"path": path, "trusted": true, "settings": counts}))
         }
         Format::Text => {
-            let row = |(name, found): (&str, &hinagata::settings::Resolved)| {
-                vec![name.to_owned(), output::clean(&found.setting.kind.text(&found.value))]
-            };
-            let rows: Vec<_> = counts.map(row).collect();
+            let rows: Vec<_> =
+                privileged.iter().map(|(name, found)| vec![(*name).to_owned(), value_text(found)]).collect();
             let counts = match rows.is_empty() {
-                true => "its settings ask for no power\n".to_owned(),
+                true => "no setting of it requires trust\n".to_owned(),
                 false => format!("from now on these settings of it count:\n{}", output::columns(&rows)),
             };
             output::print(&format!("you trust {path}\n{counts}"))
         }
     }
+}
+
+/// Whether a setting comes from the workspace and counts only if that is trusted.
+fn is_privileged(found: &Resolved) -> bool {
+    matches!(found.origin, Origin::Workspace(_)) && found.setting.power != Power::Harmless
+}
+
+fn value_text(found: &Resolved) -> String {
+    output::clean(&found.setting.kind.text(&found.value))
+}
+
+/// What would come into force, for somebody who has to decide about it.
+fn page(path: &str, privileged: &[(&str, &Resolved)], python: &[Diagnostic]) -> String {
+    let mut page = format!("If you trust {path}, this comes into force:\n\nSettings\n");
+    let rows: Vec<_> = privileged.iter().map(|(name, found)| setting_row(name, found)).collect();
+    match rows.is_empty() {
+        true => page.push_str("  no setting of it requires trust\n"),
+        false => page.push_str(&output::columns(&rows)),
+    }
+    page.push_str("\nPython\n");
+    let rows: Vec<_> = python.iter().map(python_row).collect();
+    match rows.is_empty() {
+        true => page.push_str("  none that is used now declares http_request, llm_call or subprocess\n"),
+        false => page.push_str(&output::columns(&rows)),
+    }
+    page.push('\n');
+    page
+}
+
+fn setting_row(name: &str, found: &Resolved) -> Vec<String> {
+    let value = value_text(found);
+    let meaning = consequence(name, &value).unwrap_or(found.setting.meaning);
+    vec![format!("  {name}"), value, meaning.to_owned()]
+}
+
+/// What a setting does to whoever trusts it, where its meaning alone does not tell.
+fn consequence(name: &str, value: &str) -> Option<&'static str> {
+    Some(match (name, value) {
+        ("hooks.sandbox", "off") => "Python runs unconfined: it can do everything that you can",
+        ("hooks.sandbox", "best-effort") => "Python runs also where the system cannot confine it",
+        ("hooks.python", _) => "this program runs for every hook and provider",
+        (name, _) if name.starts_with("mcp_servers.") => {
+            "this program is started, or this address asked, when a template calls its tools"
+        }
+        _ => return None,
+    })
+}
+
+fn python_row(withheld: &Diagnostic) -> Vec<String> {
+    let names = withheld.error.details().get("withheld").and_then(|names| names.as_array());
+    let names: Vec<&str> = names.into_iter().flatten().filter_map(|name| name.as_str()).collect();
+    vec![format!("  {}", output::clean(&withheld.source)), format!("gets {}", names.join(", "))]
 }
 
 fn revoke(trust: &Trust, globals: &Globals) -> Result<(), Failure> {

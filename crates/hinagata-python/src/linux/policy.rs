@@ -55,19 +55,15 @@ impl Policy {
     pub(crate) fn of(job: &Job<'_>, machine: &Machine) -> Self {
         let allowed = |name: &str| job.permissions.contains(&name);
         let programs = allowed("subprocess");
-        let own = job.own_directory.as_deref().filter(|own| is_inside(own, job.root));
-        let own = own.and_then(|own| absolute(own).ok());
+        let own = job.own_directory.as_deref().and_then(|own| absolute(own).ok());
         let workspace = allowed("read_file").then(|| absolute(&job.workspace).ok()).flatten();
         let mut read: Vec<PathBuf> = [&own, &workspace].into_iter().flatten().cloned().collect();
         let view = match (machine.layers.namespaces, machine.layers.landlock) {
             (false, _) => Vec::new(),
             // No other layer is exact: this one is.
             (true, false) => sorted(read.clone()),
-            // Landlock is exact; this layer can be shared by the prompts of a workspace.
-            (true, true) => match workspace {
-                Some(workspace) => sorted(absolute(job.root).into_iter().chain([workspace]).collect()),
-                None => own.as_deref().and_then(Path::parent).map(Path::to_owned).into_iter().collect(),
-            },
+            // Landlock is exact; this layer can be shared by the prompts of a workspace, and by its packs.
+            (true, true) => shared_view(job, own.as_deref(), workspace),
         };
         let interpreter = machine.interpreter.roots();
         let system = || LIBRARIES.map(PathBuf::from).into_iter().chain(interpreter.iter().cloned());
@@ -104,12 +100,13 @@ pub(crate) fn system(interpreter: &[PathBuf]) -> Vec<PathBuf> {
     fixed.chain(interpreter.iter().cloned()).collect()
 }
 
-/// Whether a directory is one of the workspace root, and no link that leads out of it.
-fn is_inside(directory: &Path, root: &Path) -> bool {
-    match (directory.canonicalize(), root.canonicalize()) {
-        (Ok(directory), Ok(root)) => directory.starts_with(root),
-        _ => false,
-    }
+/// What is around the directories of `job`: where there are several of them, it is the same for all.
+fn shared_view(job: &Job<'_>, own: Option<&Path>, workspace: Option<PathBuf>) -> Vec<PathBuf> {
+    let around = own.and_then(Path::parent).map(Path::to_owned);
+    let Some(workspace) = workspace else { return around.into_iter().collect() };
+    let root = absolute(job.root).ok();
+    let around = around.filter(|around| root.as_ref().is_none_or(|root| !around.starts_with(root)));
+    sorted(root.into_iter().chain([workspace]).chain(around).collect())
 }
 
 fn sorted(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {

@@ -166,6 +166,7 @@ impl<'a> Ask<'a> {
             root: &self.root,
             workspace: self.workspace.clone(),
             own_directory: Some(self.own_directory.clone()),
+            path: self.own_directory.join("prompt.py"),
             time: self.time,
             capabilities: &Engine,
         };

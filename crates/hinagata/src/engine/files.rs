@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{pipeline::Call, scope::Scope};
-use crate::{Code, Error, Result, secret, source::Directory};
+use crate::{
+    Approval, Code, Error, PACKS, PackId, Result, candidates::not_approved, secret, source::Directory,
+};
 
 /// Largest file that a parameter can name, in bytes.
 const LARGEST: u64 = 1 << 20;
@@ -67,11 +69,36 @@ impl Call<'_> {
 
     fn workspace_file(&self, path: &str) -> Result<Option<String>> {
         let root = self.workspace();
+        if let Some((pack, inner)) = self.in_pack(&root.join(path)) {
+            return self.pack_file(&pack, &inner);
+        }
         let Some(directory) = Directory::open(&root)? else { return Ok(None) };
         let path = relative(&root, path);
         let Some(file) = directory.read(path, LARGEST)? else { return Ok(None) };
         self.refuse_secret(&root, path, &file.text)?;
         Ok(Some(file.text.to_string()))
+    }
+
+    /// The pack that a path leads into, over links or not, and the path from there.
+    fn in_pack(&self, path: &Path) -> Option<(PackId, String)> {
+        let packs = self.snapshot.catalog.root().join(PACKS);
+        let inner = |path: &Path, packs: &Path| {
+            let mut parts = path.strip_prefix(packs).ok()?.iter();
+            let pack = PackId::new(parts.next()?.to_str()?);
+            let rest: PathBuf = parts.collect();
+            Some((pack, rest.to_str()?.to_owned()))
+        };
+        let real = || inner(&path.canonicalize().ok()?, &packs.canonicalize().ok()?);
+        inner(path, &packs).or_else(real).filter(|(_, rest)| !rest.is_empty())
+    }
+
+    /// A file of a pack, whoever asks for it: what nobody approved does not get into a render by way of the workspace.
+    fn pack_file(&self, pack: &PackId, path: &str) -> Result<Option<String>> {
+        let catalog = &self.snapshot.catalog;
+        match catalog.approval(pack) {
+            Approval::Approved => Ok(catalog.pack_file(pack, path, LARGEST)?.map(|text| text.to_string())),
+            _ => Err(not_approved(pack)),
+        }
     }
 
     /// The directory that is worked on: that of the caller, else the workspace root.

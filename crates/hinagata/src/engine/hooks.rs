@@ -1,34 +1,29 @@
 //! Python in the way of a call: providers, `pre_render`, `post_render`, and what they may ask the engine for.
 
-use std::{
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use hinagata_template::Render;
 use serde_json::{Map, Value, json};
 
 use super::{
     explain::Tracer,
+    own_files::OwnFiles,
     pipeline::{Call, PythonTime},
     places::with_places,
     plan::{PlannedProvider, seconds},
     rendered::Warning,
     scope::Scope,
     sources::PromptSources,
+    withheld::Declarer,
 };
 use crate::{
-    Code, Error, Result,
+    Code, Error, PACKS, Result,
     ports::{Capabilities, Job, ModelRequest, Stage, Waiting},
+    trust::needing_trust,
 };
 
 /// Largest Python file of a pack, in bytes.
 const LARGEST: u64 = 256 << 10;
-/// What a provider may use unless its pack says otherwise.
-const PROVIDER_PERMISSIONS: [&str; 2] = ["read_file", "subprocess"];
-
-/// What Python gets only in a workspace that the user trusts.
-pub(super) const NEEDS_TRUST: [&str; 3] = ["http_request", "llm_call", "subprocess"];
 
 impl Call<'_> {
     /// Runs a hook of the prompt.
@@ -42,8 +37,10 @@ impl Call<'_> {
         let name = stage.as_str();
         let definition = &self.plan.inherited.definition;
         let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python(name))?;
-        let (permissions, withheld) = self.granted(definition.permissions.granted());
+        let (permissions, withheld) =
+            self.granted(Declarer::Prompt, definition.permissions.granted().collect());
         let file = format!("{}/prompt.py", definition.source);
+        let own = OwnFiles::of(&self.snapshot.catalog, self.plan.choice.entry.pack(), &file)?;
         let abilities = Abilities::new(self, Some(scope));
         let job = Job {
             stage,
@@ -54,7 +51,8 @@ impl Call<'_> {
             withheld,
             root: self.snapshot.catalog.root(),
             workspace: self.workspace(),
-            own_directory: Some(self.own_directory()),
+            own_directory: own.directory,
+            path: own.file,
             time: python.left(),
             capabilities: &abilities,
         };
@@ -101,9 +99,11 @@ impl Call<'_> {
         let Some(source) = catalog.pack_file(pack, &provider.file, LARGEST)? else {
             return Err(Error::new(Code::Hook, format!("the pack `{pack}` has no file `{}`", provider.file)));
         };
-        let file = format!("user_data/packs/{pack}/{}", provider.file);
+        let file = format!("{PACKS}/{pack}/{}", provider.file);
+        let own = OwnFiles::of(catalog, Some(pack), &file)?;
         let abilities = Abilities::new(self, None);
-        let (permissions, withheld) = self.granted(provider_permissions(&provider.unknown).into_iter());
+        let declarer = Declarer::Provider(provider.namespace.clone());
+        let (permissions, withheld) = self.granted(declarer, provider.permissions());
         let job = Job {
             stage: Stage::Provide,
             file: &file,
@@ -113,7 +113,8 @@ impl Call<'_> {
             context: self.plain_context(false),
             root: catalog.root(),
             workspace: self.workspace(),
-            own_directory: Some(catalog.root().join(format!("user_data/packs/{pack}"))),
+            own_directory: own.directory,
+            path: own.file,
             time,
             capabilities: &abilities,
         };
@@ -127,19 +128,14 @@ impl Call<'_> {
         }
     }
 
-    /// Of what Python declares, what it gets and what it does not.
-    fn granted<'s>(&self, declared: impl Iterator<Item = &'s str>) -> (Vec<&'s str>, Vec<&'s str>) {
-        let trusted = self.engine.0.options.trusted;
-        declared.partition(|name| trusted || !NEEDS_TRUST.contains(name))
-    }
-
-    /// The directory of the prompt's pack, or of the prompt.
-    fn own_directory(&self) -> PathBuf {
-        let root = self.snapshot.catalog.root();
-        match self.plan.choice.entry.pack() {
-            Some(pack) => root.join(crate::PACKS).join(pack.as_str()),
-            None => root.join(&self.plan.inherited.definition.source),
+    /// Of what Python declares, what it gets and what it does not, which is noted.
+    fn granted<'s>(&self, declarer: Declarer, declared: Vec<&'s str>) -> (Vec<&'s str>, Vec<&'s str>) {
+        if self.engine.0.options.trusted {
+            return (declared, Vec::new());
         }
+        let withheld = needing_trust(declared.iter().copied());
+        self.withheld.note(declarer, &withheld);
+        (declared.into_iter().filter(|name| !withheld.contains(name)).collect(), withheld)
     }
 
     fn plain_context(&self, session_state: bool) -> Map<String, Value> {
@@ -152,18 +148,6 @@ impl Call<'_> {
         }
         all
     }
-}
-
-fn provider_permissions(declared: &Map<String, Value>) -> Vec<&str> {
-    let Some(Value::Object(permissions)) = declared.get("permissions") else {
-        return PROVIDER_PERMISSIONS.to_vec();
-    };
-    let says = |name: &str| permissions.get(name).and_then(Value::as_bool);
-    let usual = PROVIDER_PERMISSIONS.into_iter().filter(|name| says(name) != Some(false));
-    let more = permissions.iter().filter(|(name, allowed)| {
-        **allowed == Value::Bool(true) && !PROVIDER_PERMISSIONS.contains(&name.as_str())
-    });
-    usual.chain(more.map(|(name, _)| name.as_str())).collect()
 }
 
 /// The value of a provider that failed.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Engine,
+    own_files::OwnFiles,
     plan::{Plan, seconds},
     snapshot::Snapshot,
     wait::block_on,
@@ -21,7 +22,7 @@ use crate::{
 /// Most prompts of one chain that have to be run.
 const MOST: usize = 40;
 
-/// What running files told, by the hash of their path and content.
+/// What running files told, by the hash of their path, their content and the content of their pack.
 pub(super) type Loaded = super::snapshot::Recent<Digest, Arc<Computed>>;
 
 /// Why there is no plan.
@@ -43,7 +44,7 @@ pub(super) fn inherited(catalog: &Catalog, choice: &Choice, loaded: &Loaded) -> 
     let mut open = None;
     let result = catalog.inherited_with(choice, |entry, definition| {
         let Some(source) = source_to_run(&definition) else { return Ok(definition) };
-        match loaded.get(&key(&definition, source)) {
+        match loaded.get(&key(entry, source)) {
             Some(computed) => Ok(Arc::new(complete(entry, &definition, &computed)?)),
             None => {
                 let error = needs_loading(&definition);
@@ -63,9 +64,10 @@ fn source_to_run(definition: &Definition) -> Option<&Arc<str>> {
     definition.hooks.source.as_ref().filter(|_| !definition.hooks.needs_loading.is_empty())
 }
 
-/// A file can read what lies beside it, so its place belongs to what it tells.
-fn key(definition: &Definition, source: &str) -> Digest {
-    Digest::of(format!("{}\0{source}", definition.source).as_bytes())
+/// A file can read what lies beside it, so its place belongs to what it tells, and all that was approved with it.
+fn key(entry: &Entry, source: &str) -> Digest {
+    let approved = entry.approved_content().map(|content| content.to_string()).unwrap_or_default();
+    Digest::of(format!("{}\0{approved}\0{source}", entry.source()).as_bytes())
 }
 
 /// The definition with what running its file told.
@@ -120,10 +122,12 @@ impl Engine {
             ));
         };
         let source = definition.hooks.source.as_deref().unwrap_or_default();
+        let entry = catalog.entry_at(&definition.source).ok_or_else(|| needs_loading(definition))?;
         let options = &self.0.options;
         let limits =
             catalog.defaults().limits_within(&definition.limits, &options.prompt_limits, &options.caps);
         let file = format!("{}/prompt.py", definition.source);
+        let own = OwnFiles::of(catalog, entry.pack(), &file)?;
         let job = Job {
             stage: Stage::Load,
             file: &file,
@@ -133,7 +137,8 @@ impl Engine {
             context: Map::new(),
             root: catalog.root(),
             workspace: catalog.root().to_owned(),
-            own_directory: Some(catalog.root().join(&definition.source)),
+            own_directory: own.directory,
+            path: own.file,
             time: seconds(&limits.max_execution_time),
             capabilities: &Nothing,
         };
@@ -141,7 +146,7 @@ impl Engine {
         let computed = Computed::of(&told).ok_or_else(|| {
             Error::new(Code::Hook, format!("running `{file}` did not tell what it declares"))
         })?;
-        self.0.loaded.insert(key(definition, source), Arc::new(computed));
+        self.0.loaded.insert(key(&entry, source), Arc::new(computed));
         Ok(())
     }
 }

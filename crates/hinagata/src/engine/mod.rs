@@ -13,6 +13,7 @@ mod load;
 mod media;
 mod module;
 mod module_plan;
+mod own_files;
 mod pipeline;
 mod places;
 mod plan;
@@ -31,6 +32,7 @@ mod tools;
 mod trace;
 mod validate;
 mod wait;
+mod withheld;
 
 use std::{
     fmt,

@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value, json};
 use super::{
     Engine,
     explain::Tracer,
-    hooks::{NEEDS_TRUST, unavailable},
+    hooks::unavailable,
     plan::{Plan, PlannedProvider, seconds},
     provided::Provided,
     rendered::{Rendered, RenderedBody, Warning},
@@ -25,6 +25,7 @@ use super::{
     trace::Trace,
     validate::{Validation, all_fit, has_origin},
     wait::{block_on, join_all},
+    withheld::Withheld,
 };
 use crate::{Agent, Code, Error, Result, definition::UndefinedMode, ports::Stage, store::StoreSnapshot};
 
@@ -132,6 +133,7 @@ pub(super) struct Call<'c> {
     pub(super) request: &'c Request<'c>,
     /// What providers gave that hooks asked for.
     pub(super) provided: Provided,
+    pub(super) withheld: Withheld,
 }
 
 /// The time that all Python of a render shares; it starts with the first that runs.
@@ -159,7 +161,15 @@ impl<'c> Call<'c> {
         plan: &'c Plan,
         request: &'c Request<'c>,
     ) -> Self {
-        Self { engine, snapshot, store, plan, request, provided: Provided::default() }
+        Self {
+            engine,
+            snapshot,
+            store,
+            plan,
+            request,
+            provided: Provided::default(),
+            withheld: Withheld::default(),
+        }
     }
 }
 
@@ -203,7 +213,6 @@ impl Call<'_> {
         if !request.unchecked {
             self.check(own, &mut warnings)?;
         }
-        warnings.extend(self.distrust());
         let mut scope = Scope {
             agent: own,
             of_store: plan.is_of_store().then_some(&plan.inherited.parameters),
@@ -216,25 +225,10 @@ impl Call<'_> {
         lap(&mut tracer, |times| &mut times.scope);
         let result = self.body(&mut scope, &mut python, &mut warnings, &mut tracer).await;
         let made = result.map_err(|error| Secrets::of(plan, &scope).redacted(self.with_limit(error)))?;
+        warnings.extend(self.withheld.take_warnings());
         warnings.extend(self.provided.take_warnings());
         let trace = tracer.map(|tracer| Box::new(tracer.finish(self, &scope, agent.as_deref(), &made.body)));
         Ok(self.rendered(made, warnings, trace))
-    }
-
-    /// Tells that a hook does not get everything that it declares.
-    fn distrust(&self) -> Option<Warning> {
-        let definition = &self.plan.inherited.definition;
-        let declared = definition.permissions.granted().filter(|name| NEEDS_TRUST.contains(name));
-        let withheld: Vec<&str> = declared.filter(|_| !self.engine.0.options.trusted).collect();
-        if withheld.is_empty() || !definition.hooks.any() {
-            return None;
-        }
-        let message =
-            format!("the workspace is not trusted, so its hooks get no `{}`", withheld.join("`, `"));
-        let error = Error::new(Code::Approval, message)
-            .with("withheld", withheld)
-            .with_hint("read its code and settings, then run `hina trust`");
-        Some(Warning::new("trust", error))
     }
 
     fn check(&self, agent: Option<&Map<String, Value>>, warnings: &mut Vec<Warning>) -> Result<()> {

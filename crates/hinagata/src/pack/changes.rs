@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    files::{PackLimits, Refused, walk},
+    files::{PackLimits, Refused, walk, walk_everything},
     record::Record,
 };
 use crate::{
@@ -32,14 +32,27 @@ impl Changes {
     }
 }
 
+/// Which files of a directory are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Walk {
+    /// Those that are part of a pack.
+    Pack,
+    /// All of them: in a copy of ours nothing is left out.
+    Everything,
+}
+
 /// Compares the files beneath `directory` with `record`. A file whose stamp is in `known` was compared before; others
 /// are hashed. Also gives the stamps of all files that are as they were approved.
 pub(super) fn compare(
     directory: &Directory,
     record: &Record,
     known: &BTreeMap<String, Stamp>,
+    which: Walk,
 ) -> (Changes, BTreeMap<String, Stamp>) {
-    let walked = walk(directory.path(), &PackLimits::DEFAULT);
+    let walked = match which {
+        Walk::Pack => walk(directory.path(), &PackLimits::DEFAULT),
+        Walk::Everything => walk_everything(directory.path(), &PackLimits::DEFAULT),
+    };
     let mut changes = Changes { refused: walked.refused, ..Changes::default() };
     let mut same = BTreeMap::new();
     for (path, stamp) in walked.files {

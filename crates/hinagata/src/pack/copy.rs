@@ -79,6 +79,10 @@ pub(crate) fn refusal(pack: &PackId, refused: &Refused) -> Error {
     let limits = PackLimits::DEFAULT;
     let (message, hint) = match refused.reason {
         "link" => (format!("`{path}` is a link"), "replace it by what it leads to".to_owned()),
+        "bytecode" => {
+            let message = format!("`{path}` is Python's bytecode, which nobody can read");
+            (message, "remove it: Python runs the source".to_owned())
+        }
         "special" => (format!("`{path}` is no file and no directory"), "remove it".to_owned()),
         "name" => (format!("a name in `{path}/` is no plain text"), "rename it".to_owned()),
         "count" => ("it has too many files".to_owned(), format!("at most {} are allowed", limits.entries)),
@@ -124,14 +128,34 @@ fn write_copy(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file =
         write::no_link(OpenOptions::new().write(true).create_new(true), Readers::Owner).open(path)?;
     file.write_all(bytes)?;
+    protect(&file)?;
     file.sync_data()
 }
 
-/// Puts the copy `new` at `place`, whose name tells its content: one that is there already stays.
-pub(super) fn put_copy(new: &Path, place: &Path) -> io::Result<()> {
-    if place.is_dir() {
+/// Keeps programs from writing into a copy by mistake.
+#[cfg(unix)]
+fn protect(file: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(fs::Permissions::from_mode(0o400))
+}
+
+#[cfg(not(unix))]
+fn protect(_: &fs::File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Puts the copy `new` at `place`, whose name tells its content. One that is there already stays if it `is_intact`.
+pub(super) fn put_copy(new: &Path, place: &Path, is_intact: impl FnOnce() -> bool) -> io::Result<()> {
+    if place.is_dir() && is_intact() {
         return fs::remove_dir_all(new);
     }
+    let above = place.parent().unwrap_or(place);
+    write::make_directory(above, Readers::Owner)?;
+    match fs::remove_dir_all(place) {
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => fs::remove_file(place)?,
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     fs::rename(new, place)?;
-    write::sync_directory(place.parent().unwrap_or(place))
+    write::sync_directory(above)
 }

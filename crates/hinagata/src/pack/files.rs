@@ -36,12 +36,15 @@ impl Default for PackLimits {
 /// A directory whose files are not part of a pack: Python makes it by itself, and nothing in it is ever used.
 pub(crate) const LEFT_OUT: &str = "__pycache__";
 
+/// What names of Python's bytecode end with. Nobody can read it before approving it, so no pack can hold it.
+const BYTECODE: [&str; 2] = [".pyc", ".pyo"];
+
 /// Something in a pack that no pack can hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refused {
     /// Where it is, as a path from the pack.
     pub path: String,
-    /// What it is: `link`, `special`, `name`, `count`, `depth`, `size` or `unreadable`.
+    /// What it is: `link`, `special`, `name`, `bytecode`, `count`, `depth`, `size` or `unreadable`.
     pub reason: &'static str,
 }
 
@@ -55,8 +58,17 @@ pub(crate) struct Walked {
     bytes: u64,
 }
 
-/// Lists the files beneath `directory`. Links are not followed.
+/// Lists the files beneath `directory` that are part of a pack. Links are not followed.
 pub(crate) fn walk(directory: &Path, limits: &PackLimits) -> Walked {
+    walk_without(directory, limits, |name| name == LEFT_OUT)
+}
+
+/// Lists all files beneath `directory`, also those that are no part of a pack.
+pub(super) fn walk_everything(directory: &Path, limits: &PackLimits) -> Walked {
+    walk_without(directory, limits, |_| false)
+}
+
+fn walk_without(directory: &Path, limits: &PackLimits, is_left_out: impl Fn(&str) -> bool) -> Walked {
     let mut walked = Walked::default();
     // A list of what is left to do instead of recursion: depth comes from strangers.
     let mut left = vec![(String::new(), 0)];
@@ -70,7 +82,7 @@ pub(crate) fn walk(directory: &Path, limits: &PackLimits) -> Walked {
                 walked.refuse(&path, "name");
                 continue;
             };
-            if kind == Kind::Directory && name == LEFT_OUT {
+            if kind == Kind::Directory && is_left_out(&name) {
                 continue;
             }
             let inner = if path.is_empty() { name } else { format!("{path}/{name}") };
@@ -82,6 +94,7 @@ pub(crate) fn walk(directory: &Path, limits: &PackLimits) -> Walked {
             match kind {
                 Kind::Directory if depth == limits.depth => walked.refuse(&inner, "depth"),
                 Kind::Directory => left.push((inner, depth + 1)),
+                Kind::File if is_bytecode(&inner) => walked.refuse(&inner, "bytecode"),
                 Kind::File => walked.file(directory, inner, limits),
                 Kind::Refused(reason) => walked.refuse(&inner, reason),
             }
@@ -106,6 +119,11 @@ impl Walked {
         }
         self.files.insert(path, Stamp::of(&metadata));
     }
+}
+
+fn is_bytecode(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    BYTECODE.iter().any(|ending| path.ends_with(ending))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

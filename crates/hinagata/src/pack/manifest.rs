@@ -73,7 +73,9 @@ pub struct Provider {
     pub namespace: String,
     /// What it provides.
     pub description: Option<String>,
-    /// Other keys, such as permissions.
+    /// What it declares to use or not to use; [`Provider::permissions`] tells what follows.
+    pub permissions: BTreeMap<String, bool>,
+    /// Keys that nobody knows.
     pub unknown: Map<String, Value>,
 }
 
@@ -81,15 +83,13 @@ impl Provider {
     /// What providers may use unless `pack.json` says otherwise: the usual one asks a program about the workspace.
     const USUAL: [&'static str; 2] = ["read_file", "subprocess"];
 
-    /// What it may use: the usual, without what its `permissions` deny, and with what they grant.
+    /// What it may use: the usual, without what it declares not to use, and with what else it declares. Everybody who shows
+    /// or grants permissions of a provider asks here.
     #[must_use]
     pub fn permissions(&self) -> Vec<&str> {
-        let declared = self.unknown.get("permissions").and_then(Value::as_object);
-        let says = |name: &str| declared.and_then(|declared| declared.get(name)?.as_bool());
-        let usual = Self::USUAL.into_iter().filter(|name| says(name) != Some(false));
-        let granted = |name: &&str| says(name) == Some(true) && !Self::USUAL.contains(name);
-        let more = declared.into_iter().flat_map(Map::keys).map(String::as_str).filter(granted);
-        usual.chain(more).collect()
+        let usual = Self::USUAL.into_iter().filter(|name| self.permissions.get(*name) != Some(&false));
+        let declared = self.permissions.iter().filter(|(_, used)| **used).map(|(name, _)| name.as_str());
+        usual.chain(declared.filter(|name| !Self::USUAL.contains(name))).collect()
     }
 }
 
@@ -183,10 +183,26 @@ fn provider(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<Provid
     };
     let (file, namespace) = (text("file"), text("namespace"));
     let description = node.get("description").and_then(|value| fields.optional_string(&path, value));
-    let known = ["file", "namespace", "description"];
+    let permissions = node.get("permissions").map(|value| declared_permissions(fields, &path, value));
+    let known = ["file", "namespace", "description", "permissions"];
     let others = node.as_map().unwrap_or_default().iter().filter(|(key, _)| !known.contains(&key.as_str()));
     let unknown = others.map(|(key, value)| (key.clone(), value.to_value())).collect();
-    Some(Provider { file: file?, namespace: namespace?, description, unknown })
+    Some(Provider {
+        file: file?,
+        namespace: namespace?,
+        description,
+        permissions: permissions.unwrap_or_default(),
+        unknown,
+    })
+}
+
+fn declared_permissions(fields: &mut Fields<'_>, path: &str, node: &Node) -> BTreeMap<String, bool> {
+    let path = format!("{path}.permissions");
+    let entries = fields.map(&path, node);
+    let used = |(name, value): &(String, Node)| {
+        Some((name.clone(), fields.boolean(&format!("{path}.{name}"), value)?))
+    };
+    entries.iter().filter_map(used).collect()
 }
 
 #[cfg(test)]
@@ -198,7 +214,7 @@ mod tests {
         let manifest = Manifest::parse(
             "pack.json",
             r#"{"pack_id": "p", "version": "2.0.0", "type": "prompt_pack", "prompts": ["a"], "license": "MIT",
-                "variable_providers": [{"file": "v/x.py", "namespace": "x", "permissions": {"subprocess": false, "http_request": true, "llm_call": 1}}],
+                "variable_providers": [{"file": "v/x.py", "namespace": "x", "permissions": {"subprocess": false, "http_request": true}, "since": 3}],
                 "replaces": {"prompts": {"old": "a"}, "tools": {"t": "u"}, "flows": {"f": "g"}}}"#,
         )
         .expect("reads");
@@ -211,8 +227,7 @@ mod tests {
         assert_eq!(manifest.providers[0].namespace, "x");
         assert_eq!(manifest.providers[0].permissions(), ["read_file", "http_request"]);
         assert!(
-            manifest.providers[0].unknown.contains_key("permissions")
-                && manifest.unknown.contains_key("license")
+            manifest.providers[0].unknown.contains_key("since") && manifest.unknown.contains_key("license")
         );
     }
 
@@ -220,10 +235,10 @@ mod tests {
     fn every_wrong_field_is_told() {
         let error = Manifest::parse(
             "pack.json",
-            r#"{"version": 2, "variable_providers": [{"file": 1}], "replaces": []}"#,
+            r#"{"version": 2, "variable_providers": [{"file": 1, "permissions": {"llm_call": 1}}], "replaces": []}"#,
         )
         .expect_err("is wrong");
-        assert_eq!(error.details()["problems"].as_array().map(Vec::len), Some(4));
+        assert_eq!(error.details()["problems"].as_array().map(Vec::len), Some(5));
         assert!(Manifest::parse("pack.json", "[]").is_err() && Manifest::parse("pack.json", "{").is_err());
     }
 }

@@ -1,9 +1,11 @@
 //! Packs: directories with a `pack.json`, which bring prompts and more once the user approved them.
 //!
-//! An approval is a SHA-256 for every file of the pack. What is used of an approved pack is compared with it as it is
-//! read ([`Seal`]), so that nothing is used that the user did not approve, whatever happens between two looks.
+//! An approval is a SHA-256 for every file of the pack, and a copy of the pack as it was. What is used of an approved pack
+//! comes from the copy and is compared with the hashes as it is read ([`Seal`]), so that nothing is used that the user
+//! did not approve, whatever happens to the directory of the pack.
 
 mod approval;
+mod approved;
 mod changes;
 mod copy;
 mod files;
@@ -25,7 +27,7 @@ pub(crate) use changes::Changes;
 pub(crate) use copy::{content_of, refusal};
 pub(crate) use files::{LEFT_OUT, Walked, walk};
 pub(crate) use manifest::LARGEST;
-pub(crate) use opened::{Pack, open_packs};
+pub(crate) use opened::{AGENTS, Pack, open_packs};
 #[cfg(feature = "watch")]
 pub(crate) use record::STAMPS;
 pub(crate) use record::{Decisions, PackState, Record};

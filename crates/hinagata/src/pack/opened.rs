@@ -2,14 +2,18 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{Arc, OnceLock},
 };
 
 use super::{Approval, Approvals, LARGEST, Manifest, PackId, PackKind, Seal};
 use crate::{
     Catalog, Code, Diagnostic, Error, PACKS, Result,
-    source::{Directory, Entry, Index, PROMPTS, RootKind, Tree},
+    source::{Directory, Entry, Index, PROMPTS, RootKind, Tree, text_of},
 };
+
+/// The directory of a pack that holds its agents.
+pub(crate) const AGENTS: &str = "agents";
 
 /// A pack directory.
 #[derive(Debug)]
@@ -45,9 +49,27 @@ impl Pack {
 
     /// The text of a file, a path from the pack, compared with what was approved; `None` when there is none.
     pub(crate) fn read(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
-        let found = self.directory.read(name, largest)?.map(|file| file.text);
-        self.seal.check(name, found.as_ref().map(|text| text.as_bytes()))?;
-        Ok(found)
+        let found = self.seal.read(&self.directory, "", name, largest)?;
+        found.map(|(bytes, _)| text_of(name, bytes)).transpose()
+    }
+
+    /// Whether there is a file, a path from the pack.
+    pub(crate) fn has_file(&self, name: &str) -> bool {
+        self.seal.stamp(&self.directory, "", name).is_some()
+    }
+
+    /// Whether it has anything in the directory called `name`.
+    pub(crate) fn has_directory(&self, name: &str) -> bool {
+        self.seal.has_directory(&self.directory, name)
+    }
+
+    /// The names of the files in the directory called `name`, in order.
+    pub(crate) fn names_in(&self, name: &str) -> Result<Vec<String>> {
+        if self.seal.is_sealed() {
+            return Ok(self.seal.approved_names(name));
+        }
+        let Some(directory) = self.directory.directory(name)? else { return Ok(Vec::new()) };
+        Ok(directory.list()?.into_iter().map(|listed| listed.name).collect())
     }
 
     /// What its `pack.json` says, read once.
@@ -149,6 +171,14 @@ impl Catalog {
         self.pack(id).map_or(Ok(None), |pack| pack.read(path, largest))
     }
 
+    /// The directory that the Python of a pack may read: the approved copy of its files; `None` when there is no such pack.
+    ///
+    /// # Errors
+    /// Code `approval` when the copy is not what was approved.
+    pub(crate) fn python_directory(&self, id: &PackId) -> Result<Option<PathBuf>> {
+        self.pack(id).map(|pack| pack.seal.python_directory(&pack.directory)).transpose()
+    }
+
     /// Whether what a pack brings is used: it is approved, unchanged, and its `pack.json` can be read.
     #[must_use]
     pub fn is_active(&self, id: &PackId) -> bool {
@@ -167,7 +197,7 @@ impl Catalog {
             return Some(kind);
         }
         let index = self.roots().iter().find(|index| index.root.kind == RootKind::Pack(id.clone()));
-        Some(PackKind::derived(pack.directory(), index))
+        Some(PackKind::derived(pack.has_directory(AGENTS), index))
     }
 
     /// Namespaces of variables that more than one provider of active packs claims.
@@ -186,11 +216,11 @@ impl Catalog {
 
 impl PackKind {
     /// The kind of a pack that does not say it, by what it holds.
-    pub(crate) fn derived(directory: &Directory, prompts: Option<&Index>) -> Self {
+    pub(crate) fn derived(has_agents: bool, prompts: Option<&Index>) -> Self {
         let is_system =
             |entry: &Arc<Entry>| entry.definition().is_ok_and(|found| found.metadata.kind == "system");
         let mut entries = prompts.into_iter().flat_map(Index::iter).peekable();
-        match (directory.path().join("agents").is_dir(), entries.peek().is_some()) {
+        match (has_agents, entries.peek().is_some()) {
             (true, _) => Self::Agent,
             (false, false) => Self::Partial,
             (false, true) if entries.any(is_system) => Self::System,

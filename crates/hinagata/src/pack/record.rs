@@ -4,8 +4,10 @@
 //! packs/<SHA-256 of its name>/approval.json      a SHA-256 for every file
 //!                             stamps.json        states of files that were compared with it
 //!                             decisions.json     a rejection; replacements that were declined
-//!                             copy-<SHA-256>/    the files as they were approved
+//! copies/<SHA-256 of its name>-<SHA-256>/        the files as they were approved
 //! ```
+//!
+//! Copies are apart from the rest because Python sees its own, and nothing else of all this.
 //!
 //! `approval.json` is written once and never changed, so that nothing but the user's word makes an approval. A rejection
 //! beats it: a crash between two files leaves a pack out rather than in.
@@ -21,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     PackId,
+    changes::{Walk, compare},
     copy::{Copy, put_copy},
 };
 use crate::{
@@ -37,6 +40,7 @@ pub(crate) const STAMPS: &str = "stamps.json";
 const DECISIONS: &str = "decisions.json";
 const LOCK: &str = ".lock";
 const NEW_COPY: &str = ".copy.new";
+const COPIES: &str = "copies";
 
 /// Largest of these files, in bytes: a line for every file that a pack can have.
 const LARGEST: u64 = 64 << 20;
@@ -177,7 +181,9 @@ impl PackState {
             files: copy.files,
         };
         let place = self.copy_of(&record);
-        put_copy(&self.directory.join(NEW_COPY), &place).map_err(|error| failed("written", &place, error))?;
+        let is_intact = || self.copy(&record).is_some_and(|copy| is_copy(&copy, &record));
+        put_copy(&self.directory.join(NEW_COPY), &place, is_intact)
+            .map_err(|error| failed("written", &place, error))?;
         writer.replace_json(APPROVAL, &record)?;
         self.change_decisions(&writer, |decisions| decisions.rejected = None)?;
         self.remove_copies(Some(&place));
@@ -242,8 +248,17 @@ impl PackState {
         writer.replace_json(DECISIONS, &decisions)
     }
 
+    fn copies(&self) -> PathBuf {
+        self.workspace.directory.join(COPIES)
+    }
+
+    /// How the names of its copies start.
+    fn copy_prefix(&self) -> String {
+        format!("{}-", state::key(self.pack.as_str().as_bytes()))
+    }
+
     fn copy_of(&self, record: &Record) -> PathBuf {
-        self.directory.join(format!("copy-{}", record.content))
+        self.copies().join(format!("{}{}", self.copy_prefix(), record.content))
     }
 
     /// The files as they were approved; `None` when they are gone.
@@ -253,14 +268,20 @@ impl PackState {
 
     /// Removes copies that no approval needs. What cannot be removed is tried again at the next approval.
     fn remove_copies(&self, but: Option<&Path>) {
-        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let is_copy = name.to_str().is_some_and(|name| name.starts_with("copy-") || name == NEW_COPY);
-            if is_copy && Some(entry.path().as_path()) != but {
+        let prefix = self.copy_prefix();
+        for entry in fs::read_dir(self.copies()).into_iter().flatten().flatten() {
+            let is_own = entry.file_name().to_str().is_some_and(|name| name.starts_with(&prefix));
+            if is_own && Some(entry.path().as_path()) != but {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
+        let _ = fs::remove_dir_all(self.directory.join(NEW_COPY));
     }
+}
+
+/// Whether a copy holds exactly the files of `record`.
+fn is_copy(copy: &Directory, record: &Record) -> bool {
+    compare(copy, record, &BTreeMap::new(), Walk::Everything).0.is_empty()
 }
 
 fn nanoseconds(time: SystemTime) -> i64 {
@@ -271,7 +292,7 @@ fn nanoseconds(time: SystemTime) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{StateDir, pack::changes::compare};
+    use crate::StateDir;
 
     /// A pack of two files, and where decisions about it are kept.
     fn pack() -> (tempfile::TempDir, Directory, PackState) {
@@ -290,15 +311,15 @@ mod tests {
     fn a_file_is_hashed_only_where_its_state_differs() {
         let (_place, directory, state) = pack();
         let mut record = state.approve(&directory, None, UNIX_EPOCH).expect("approves");
-        let (changes, stamps) = compare(&directory, &record, &BTreeMap::new());
+        let (changes, stamps) = compare(&directory, &record, &BTreeMap::new(), Walk::Pack);
         assert!(changes.is_empty() && stamps.len() == 2);
         // Were it hashed, it would be found to be something else.
         record.files.insert("a.md".into(), Digest::of(b"b"));
-        assert!(compare(&directory, &record, &stamps).0.is_empty());
+        assert!(compare(&directory, &record, &stamps, Walk::Pack).0.is_empty());
         fs::write(directory.path().join("a.md"), "c").expect("written");
-        assert_eq!(compare(&directory, &record, &stamps).0.changed, ["a.md"]);
+        assert_eq!(compare(&directory, &record, &stamps, Walk::Pack).0.changed, ["a.md"]);
         record.files.insert("a.md".into(), Digest::of(b"c"));
-        let (changes, fresh) = compare(&directory, &record, &stamps);
+        let (changes, fresh) = compare(&directory, &record, &stamps, Walk::Pack);
         assert!(changes.is_empty());
         assert_ne!(fresh["a.md"], stamps["a.md"]);
         assert_eq!(fresh["pack.json"], stamps["pack.json"]);
@@ -308,7 +329,7 @@ mod tests {
     fn only_states_of_files_that_settled_are_kept_and_only_for_their_approval() {
         let (_place, directory, state) = pack();
         let record = state.approve(&directory, None, UNIX_EPOCH).expect("approves");
-        let (_, stamps) = compare(&directory, &record, &BTreeMap::new());
+        let (_, stamps) = compare(&directory, &record, &BTreeMap::new(), Walk::Pack);
         let later = SystemTime::now() + Duration::from_secs(60);
         state.keep_stamps(&record, &BTreeMap::new(), stamps.clone(), SystemTime::now());
         assert!(state.stamps(&record).is_empty(), "they were written just now");

@@ -30,8 +30,7 @@ pub(crate) struct PackTools {
 pub(crate) fn pack_tools(catalog: &Catalog) -> PackTools {
     let (mut all, mut found) = (Vec::new(), Vec::new());
     // A directory that is there decides whether its pack has to be looked at.
-    let with_tools =
-        catalog.opened_packs().iter().filter(|pack| pack.directory().path().join(TOOLS).is_dir());
+    let with_tools = catalog.opened_packs().iter().filter(|pack| pack.has_directory(TOOLS));
     for pack in with_tools.filter(|pack| catalog.is_active(&pack.id)) {
         let names = names(pack).unwrap_or_else(|error| {
             found.push(Diagnostic::error(format!("{}/{TOOLS}", pack.path()), error));
@@ -59,9 +58,8 @@ pub(crate) fn pack_tools(catalog: &Catalog) -> PackTools {
 
 /// The names of a pack's tools, in order.
 fn names(pack: &Pack) -> Result<Vec<String>> {
-    let Some(directory) = pack.directory().directory(TOOLS)? else { return Ok(Vec::new()) };
-    let files = directory.list()?.into_iter().filter(|listed| !listed.name.starts_with('.'));
-    Ok(files.filter_map(|listed| listed.name.strip_suffix(".json").map(str::to_owned)).collect())
+    let files = pack.names_in(TOOLS)?.into_iter().filter(|name| !name.starts_with('.'));
+    Ok(files.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect())
 }
 
 fn document(pack: &Pack, name: &str, origin: &str) -> Result<Option<Value>> {

@@ -8,6 +8,7 @@ use crate::{
     definition::{Definition, Hooks},
     pack::{Walked, content_of},
     source::{Entry, Index, PROMPTS, RootKind},
+    trust::needing_trust,
 };
 
 /// Everything that a pack brings, as its files say now.
@@ -68,6 +69,8 @@ pub struct PackProvider {
     pub description: Option<String>,
     /// What it may use.
     pub permissions: Vec<String>,
+    /// What of that it gets only in a workspace that the user trusts.
+    pub needs_trust: Vec<String>,
 }
 
 /// A file with Python.
@@ -79,6 +82,8 @@ pub struct PythonFile {
     pub role: PythonRole,
     /// What it declares to use; `None` when only running it can tell.
     pub permissions: Option<Vec<String>>,
+    /// What of that it gets only in a workspace that the user trusts.
+    pub needs_trust: Vec<String>,
     /// The hooks in it.
     pub hooks: Vec<&'static str>,
 }
@@ -93,6 +98,8 @@ pub enum PythonRole {
     Provider,
     /// Others may import it.
     Other,
+    /// Others may import it, and nobody can read it: a library of the machine.
+    Native,
 }
 
 /// Something that the pack and others have, so that somebody has to decide once the pack is approved.
@@ -234,7 +241,8 @@ impl PackProvider {
             namespace: provider.namespace.clone(),
             file: provider.file.clone(),
             description: provider.description.clone(),
-            permissions: provider.permissions().into_iter().map(str::to_owned).collect(),
+            permissions: owned(provider.permissions()),
+            needs_trust: owned(needing_trust(provider.permissions())),
         }
     }
 }
@@ -252,7 +260,7 @@ fn prompt(entry: &Entry) -> PackPrompt {
 }
 
 fn python(view: &View<'_>, walked: &Walked) -> Vec<PythonFile> {
-    let files = walked.files.keys().filter(|file| file.ends_with(".py"));
+    let files = walked.files.keys().filter(|file| file.ends_with(".py") || is_native(file));
     files.map(|file| python_file(view, file)).collect()
 }
 
@@ -261,12 +269,23 @@ fn python_file(view: &View<'_>, file: &str) -> PythonFile {
     if let Some(entry) = entries(view).find(of_file) {
         return hooks_of(file, entry);
     }
+    if is_native(file) {
+        let file = file.to_owned();
+        return PythonFile {
+            file,
+            role: PythonRole::Native,
+            permissions: None,
+            needs_trust: Vec::new(),
+            hooks: Vec::new(),
+        };
+    }
     let provider = providers(view).iter().find(|provider| provider.file == file);
-    let permissions = |provider: &Provider| provider.permissions().into_iter().map(str::to_owned).collect();
+    let permissions = provider.map(Provider::permissions).unwrap_or_default();
     PythonFile {
         file: file.to_owned(),
         role: if provider.is_some() { PythonRole::Provider } else { PythonRole::Other },
-        permissions: Some(provider.map(permissions).unwrap_or_default()),
+        needs_trust: owned(needing_trust(permissions.iter().copied())),
+        permissions: Some(owned(permissions)),
         hooks: Vec::new(),
     }
 }
@@ -275,7 +294,18 @@ fn hooks_of(file: &str, entry: &Entry) -> PythonFile {
     let definition = entry.definition().ok();
     let hooks = definition.as_ref().map(|definition| hook_names(&definition.hooks)).unwrap_or_default();
     let permissions = definition.as_deref().and_then(declared_permissions);
-    PythonFile { file: file.to_owned(), role: PythonRole::Prompt, permissions, hooks }
+    let names = permissions.iter().flatten().map(String::as_str);
+    let needs_trust = owned(needing_trust(names));
+    PythonFile { file: file.to_owned(), role: PythonRole::Prompt, needs_trust, permissions, hooks }
+}
+
+/// Whether Python would load the file as a library of the machine.
+fn is_native(file: &str) -> bool {
+    [".so", ".pyd", ".dll", ".dylib"].iter().any(|ending| file.ends_with(ending))
+}
+
+fn owned(names: Vec<&str>) -> Vec<String> {
+    names.into_iter().map(str::to_owned).collect()
 }
 
 fn hook_names(hooks: &Hooks) -> Vec<&'static str> {

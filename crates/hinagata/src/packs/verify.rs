@@ -5,7 +5,7 @@ use similar::TextDiff;
 
 use super::view::View;
 use crate::{
-    Approval, PackId, Result,
+    Approval, Digest, PackId, Result,
     pack::{Changes, Pack, PackState, Record, Refused},
     source::Directory,
 };
@@ -90,7 +90,7 @@ fn files(pack: &Pack, state: &PackState, record: &Record, changes: &Changes) -> 
     all.extend(changes.changed.iter().map(|path| (path, FileChange::Changed)));
     all.sort_by_key(|(path, _)| *path);
     let diff = |(path, change): (&String, FileChange)| {
-        let shown = shown(path, change, copy.as_ref(), pack.directory(), &mut room);
+        let shown = shown(path, change, (copy.as_ref(), record), pack.directory(), &mut room);
         FileDiff { path: path.clone(), change, note: shown.as_ref().err().copied(), diff: shown.ok() }
     };
     all.into_iter().map(diff).collect()
@@ -99,14 +99,14 @@ fn files(pack: &Pack, state: &PackState, record: &Record, changes: &Changes) -> 
 fn shown(
     path: &str,
     change: FileChange,
-    copy: Option<&Directory>,
+    approved: (Option<&Directory>, &Record),
     now: &Directory,
     room: &mut usize,
 ) -> Result<String, &'static str> {
     let (old, new) = match change {
-        FileChange::Added => (String::new(), text(Some(now), path)?),
-        FileChange::Removed => (text(copy, path)?, String::new()),
-        FileChange::Changed => (text(copy, path)?, text(Some(now), path)?),
+        FileChange::Added => (String::new(), text(now, path)?),
+        FileChange::Removed => (approved_text(approved, path)?, String::new()),
+        FileChange::Changed => (approved_text(approved, path)?, text(now, path)?),
     };
     let diff = TextDiff::from_lines(&old, &new)
         .unified_diff()
@@ -117,9 +117,17 @@ fn shown(
     Ok(diff)
 }
 
-fn text(directory: Option<&Directory>, path: &str) -> Result<String, &'static str> {
-    let read = directory.ok_or("the approved copy is gone")?.read(path, LARGEST);
-    match read {
+/// A file as it was approved: the copy is compared with the hash, as everywhere.
+fn approved_text((copy, record): (Option<&Directory>, &Record), path: &str) -> Result<String, &'static str> {
+    let text = text(copy.ok_or("the approved copy is gone")?, path)?;
+    match record.files.get(path) {
+        Some(approved) if *approved == Digest::of(text.as_bytes()) => Ok(text),
+        _ => Err("the approved copy has changed"),
+    }
+}
+
+fn text(directory: &Directory, path: &str) -> Result<String, &'static str> {
+    match directory.read(path, LARGEST) {
         Ok(Some(file)) if file.text.lines().count() > LINES => Err("it has too many lines to show"),
         Ok(Some(file)) if file.text.contains('\0') => Err("it is no text"),
         Ok(Some(file)) => Ok(file.text.to_string()),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::{
     Error, Manifest, PackId, PackKind, Result,
-    pack::{self, Pack, PackLimits, Walked, walk},
+    pack::{self, AGENTS, Pack, PackLimits, Walked, walk},
     source::{Directory, Index, PROMPTS, Root, RootKind, Tree},
 };
 
@@ -38,7 +38,9 @@ impl<'a> View<'a> {
 
     pub(super) fn kind(&self) -> PackKind {
         let said = self.manifest.as_ref().ok().and_then(|manifest| manifest.kind);
-        said.unwrap_or_else(|| PackKind::derived(self.directory(), self.prompts.as_ref()))
+        said.unwrap_or_else(|| {
+            PackKind::derived(self.directory().path().join(AGENTS).is_dir(), self.prompts.as_ref())
+        })
     }
 
     pub(super) fn files(&self) -> Walked {

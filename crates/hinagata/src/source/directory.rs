@@ -172,12 +172,7 @@ impl Directory {
     /// bytes, is no UTF-8 or cannot be read.
     pub fn read(&self, name: &str, largest: u64) -> Result<Option<ReadFile>> {
         let Some((bytes, stamp)) = self.bytes(name, largest)? else { return Ok(None) };
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let offset = error.utf8_error().valid_up_to();
-            let message = format!("`{name}` is no UTF-8 text: byte {offset} is not part of a character");
-            wrong(name, "encoding", message).with_hint("save it as UTF-8")
-        })?;
-        Ok(Some(ReadFile { text: text.into(), stamp }))
+        Ok(Some(ReadFile { text: text_of(name, bytes)?, stamp }))
     }
 
     /// The bytes of the regular file called `name`, a relative path; `None` when there is none.
@@ -273,6 +268,19 @@ impl Directory {
     fn open_inside(&self, name: &Path) -> Result<File, Refused> {
         open_checked(&self.path, name)
     }
+}
+
+/// The bytes of the file called `name` as text.
+///
+/// # Errors
+/// Code `definition` when they are no UTF-8.
+pub(crate) fn text_of(name: &str, bytes: Vec<u8>) -> Result<Arc<str>> {
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        let message = format!("`{name}` is no UTF-8 text: byte {offset} is not part of a character");
+        wrong(name, "encoding", message).with_hint("save it as UTF-8")
+    })?;
+    Ok(text.into())
 }
 
 fn wrong(name: &str, reason: &str, message: String) -> Error {

@@ -7,7 +7,7 @@ use std::{
 
 use super::{Root, RootKind, Stamp};
 use crate::{
-    Code, PackId, PromptId, Result,
+    Code, Digest, PackId, PromptId, Result,
     definition::{self, Definition, PromptFiles, TEMPLATE_NAMES, module::MODULE_NAMES},
     store::StorePrompt,
 };
@@ -106,6 +106,14 @@ impl Entry {
     pub fn pack(&self) -> Option<&PackId> {
         match &self.root.kind {
             RootKind::Pack(pack) => Some(pack),
+            _ => None,
+        }
+    }
+
+    /// The SHA-256 of all that was approved of its pack; `None` where nothing was, or it has none.
+    pub(crate) fn approved_content(&self) -> Option<Digest> {
+        match &self.root.tree {
+            super::Tree::Pack(_, seal) => seal.content(),
             _ => None,
         }
     }

@@ -6,6 +6,7 @@ mod entry;
 
 use std::sync::Arc;
 
+pub(crate) use directory::text_of;
 pub use directory::{Directory, ReadFile, Refused, Stamp};
 pub use entry::Entry;
 
@@ -37,7 +38,7 @@ pub enum RootKind {
 #[derive(Debug)]
 pub(crate) enum Tree {
     Directory(Directory),
-    /// The prompts of a pack, with what guards them.
+    /// The prompts of a pack, with what guards them: what is read comes from what was approved.
     Pack(Directory, Arc<Seal>),
     Compiled,
     /// No files: a directory that does not exist, or the store.
@@ -51,12 +52,10 @@ impl Tree {
             Self::Directory(directory) => {
                 directory.read(path, largest)?.map(|file| (file.text, Some(file.stamp)))
             }
-            Self::Pack(directory, seal) => {
-                let file = directory.read(path, largest)?;
-                let bytes = file.as_ref().map(|file| file.text.as_bytes());
-                seal.check(&format!("{PROMPTS}/{path}"), bytes)?;
-                file.map(|file| (file.text, Some(file.stamp)))
-            }
+            Self::Pack(directory, seal) => match seal.read(directory, PROMPTS, path, largest)? {
+                Some((bytes, stamp)) => Some((text_of(path, bytes)?, Some(stamp))),
+                None => None,
+            },
             Self::Compiled => builtin::file(path).map(|text| (Arc::from(text), None)),
             Self::Missing => None,
         })
@@ -77,9 +76,7 @@ impl Tree {
         Ok(match self {
             Self::Directory(directory) => directory.read_bytes(path, largest)?,
             Self::Pack(directory, seal) => {
-                let bytes = directory.read_bytes(path, largest)?;
-                seal.check(&format!("{PROMPTS}/{path}"), bytes.as_deref())?;
-                bytes
+                seal.read(directory, PROMPTS, path, largest)?.map(|(bytes, _)| bytes)
             }
             Self::Compiled => builtin::file(path).map(|text| text.as_bytes().to_vec()),
             Self::Missing => None,
@@ -89,7 +86,8 @@ impl Tree {
     /// Whether there is a regular file at `path`, and its state where it can change.
     pub(crate) fn stamp(&self, path: &str) -> Option<Option<Stamp>> {
         match self {
-            Self::Directory(directory) | Self::Pack(directory, _) => directory.stamp(path).map(Some),
+            Self::Directory(directory) => directory.stamp(path).map(Some),
+            Self::Pack(directory, seal) => seal.stamp(directory, PROMPTS, path).map(Some),
             Self::Compiled => builtin::file(path).map(|_| None),
             Self::Missing => None,
         }
@@ -98,7 +96,13 @@ impl Tree {
     /// Which of `files` are regular files of the directory called `name`.
     fn present<const N: usize>(&self, name: &str, files: [&str; N]) -> [bool; N] {
         match self {
-            Self::Directory(directory) | Self::Pack(directory, _) => directory.present(name, files),
+            Self::Directory(directory) => directory.present(name, files),
+            Self::Pack(directory, seal) => {
+                // What was approved is there, whatever was done to the directory since.
+                let approved = files.map(|file| seal.has_approved(&format!("{PROMPTS}/{name}/{file}")));
+                let found = directory.present(name, files);
+                std::array::from_fn(|index| approved[index] || found[index])
+            }
             Self::Compiled => files.map(|file| builtin::file(&format!("{name}/{file}")).is_some()),
             Self::Missing => [false; N],
         }
@@ -121,6 +125,10 @@ impl Tree {
     pub(crate) fn partials(&self) -> Vec<String> {
         let named = |name: String| format!("{}/{name}", crate::PARTIALS);
         match self {
+            Self::Pack(_, seal) if seal.is_sealed() => {
+                let files = seal.approved_names(&format!("{PROMPTS}/{}", crate::PARTIALS));
+                files.into_iter().map(named).collect()
+            }
             Self::Directory(directory) | Self::Pack(directory, _) => {
                 let listed =
                     directory.directory(crate::PARTIALS).ok().flatten().and_then(|found| found.list().ok());

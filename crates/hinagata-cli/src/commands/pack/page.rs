@@ -33,7 +33,8 @@ pub(super) fn details(workspace: &Workspace, pack: &PackDetails) -> String {
     let providers =
         pack.providers.iter().map(|provider| vec![provider.namespace.clone(), provider.file.clone()]);
     section(&mut page, "Variables", providers.collect());
-    section(&mut page, "Python", pack.python.iter().map(python).collect());
+    let trusted = workspace.trust.is_trusted();
+    section(&mut page, "Python", pack.python.iter().map(|file| python(file, trusted)).collect());
     section(&mut page, "Proposes to replace", pack.replaces.iter().map(replacement).collect());
     let conflicts = pack.conflicts.iter().map(|conflict| {
         vec![format!("{} {}", word(&conflict.kind), conflict.name), conflict.others.join(", ")]
@@ -60,10 +61,15 @@ fn section(page: &mut String, title: &str, rows: Vec<Vec<String>>) {
     page.push_str(&format!("\n{title}\n{}", output::columns(&rows)));
 }
 
-fn python(file: &PythonFile) -> Vec<String> {
+fn python(file: &PythonFile, trusted: bool) -> Vec<String> {
+    // What is withheld in a workspace without trust is not what consent is given to yet.
+    let named = |name: &String| match trusted || !file.needs_trust.contains(name) {
+        true => name.clone(),
+        false => format!("{name} (after `hina trust`)"),
+    };
     let may = match file.permissions.as_deref() {
         Some([]) => "uses nothing".to_owned(),
-        Some(permissions) => format!("uses {}", permissions.join(", ")),
+        Some(names) => format!("uses {}", names.iter().map(named).collect::<Vec<_>>().join(", ")),
         None => "only running it can tell what it uses".to_owned(),
     };
     let hooks = if file.hooks.is_empty() { String::new() } else { file.hooks.join(", ") };

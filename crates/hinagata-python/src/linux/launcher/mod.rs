@@ -29,6 +29,7 @@ use super::{
         seccomp::{self, Purpose},
     },
 };
+use crate::interpreter::NO_BYTECODE;
 
 /// What a zygote runs.
 const ZYGOTE: &str = concat!(
@@ -44,10 +45,13 @@ const WORKER: &str = concat!(
 );
 
 /// Everything that Python finds in its environment.
-const ENVIRONMENT: [(&str, &str); 8] = [
+const ENVIRONMENT: [(&str, &str); 10] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/"),
     ("LANG", "C.UTF-8"),
+    // Bytecode is never used, also not by a Python that is started as a program.
+    NO_BYTECODE[0],
+    NO_BYTECODE[1],
     // Each arena reserves address space, which is limited.
     ("MALLOC_ARENA_MAX", "2"),
     // Nothing can be written, and a repository of somebody else can do no more harm in here than our own.

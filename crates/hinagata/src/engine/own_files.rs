@@ -1,0 +1,38 @@
+//! What Python sees of the files around its source.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Catalog, PACKS, PackId, Result};
+
+/// The files that Python may always read.
+pub(super) struct OwnFiles {
+    /// The directory of the prompt, or the approved copy of the pack; `None` where there is none, or where a link leads out of
+    /// the workspace.
+    pub(super) directory: Option<PathBuf>,
+    /// The source in there.
+    pub(super) file: PathBuf,
+}
+
+impl OwnFiles {
+    /// Those of `file`, a path from the workspace root, which belongs to `pack` or to the user.
+    pub(super) fn of(catalog: &Catalog, pack: Option<&PackId>, file: &str) -> Result<Self> {
+        let root = catalog.root();
+        if let Some(pack) = pack
+            && let Some(inner) = file.strip_prefix(&format!("{PACKS}/{pack}/"))
+            && let Some(directory) = catalog.python_directory(pack)?
+        {
+            return Ok(Self { file: directory.join(inner), directory: Some(directory) });
+        }
+        let file = root.join(file);
+        let directory = file.parent().filter(|directory| is_inside(directory, root)).map(Path::to_owned);
+        Ok(Self { directory, file })
+    }
+}
+
+/// Whether a directory is one of the workspace root, and no link that leads out of it.
+fn is_inside(directory: &Path, root: &Path) -> bool {
+    match (directory.canonicalize(), root.canonicalize()) {
+        (Ok(directory), Ok(root)) => directory.starts_with(root),
+        _ => false,
+    }
+}
