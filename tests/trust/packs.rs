@@ -97,7 +97,7 @@ pub(crate) fn assert_refused(ran: &Ran, told: &str) {
 /// The state that `hina pack verify` tells.
 pub(crate) fn state(home: &Home, pack: &str) -> String {
     let told: Value = home.run(&["pack", "verify", pack, "--json"]).json();
-    told["state"].as_str().expect("is told").to_owned()
+    told[0]["state"].as_str().expect("is told").to_owned()
 }
 
 /// The only approved copy of a workspace.

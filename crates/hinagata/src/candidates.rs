@@ -61,6 +61,9 @@ impl Catalog {
     }
 
     fn not_found(&self, id: &PromptId) -> Error {
+        if let Some(error) = self.entries(id).find_map(|entry| self.pack(entry.pack()?)?.broken_copy()) {
+            return error.with("prompt_id", id.as_str());
+        }
         let usable = |index: &&crate::source::Index| match &index.root.kind {
             RootKind::Pack(pack) => self.is_active(pack),
             _ => true,

@@ -90,6 +90,12 @@ impl Pack {
             .map_err(|error| error.with_default("pack_id", self.id.as_str()))
     }
 
+    /// Why nothing of it can be used although it is approved and unchanged: its approved copy cannot be read.
+    pub(crate) fn broken_copy(&self) -> Option<Error> {
+        let error = self.manifest().err().filter(|error| error.code() == Code::Approval)?;
+        (self.approval() == Approval::Approved).then_some(error)
+    }
+
     /// What the user has to do or to know about it.
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.unused().into_iter().collect();
