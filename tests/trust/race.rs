@@ -20,7 +20,7 @@ use crate::{
     support::Home,
 };
 
-/// Renders of the short form, which every run of the tests makes, and of the long one.
+/// Answers of the short form, which every run of the tests makes, and of the long one.
 const FEW: usize = 300;
 const MANY: usize = 10_000;
 
@@ -183,25 +183,31 @@ fn engine(home: &Home, isolation: Isolation) -> Engine {
     Engine::builder(home.root()).state(state).trusted(true).hooks(Arc::new(hooks)).open()
 }
 
-/// Renders `count` times with `threads` threads, looking at the workspace again all the time; what they told.
+/// Renders with `threads` threads until `count` answers were given, looking at the workspace again all the time; what came
+/// of it, and how often all files were changed.
 fn render_under_attack(home: &Home, engine: &Engine, count: usize, threads: usize) -> (Tally, usize) {
-    let (tally, next) = (Tally::default(), AtomicUsize::new(0));
+    let (tally, calls) = (Tally::default(), AtomicUsize::new(0));
     let attacker = Attacker::start(home);
+    let is_enough = || tally.good.load(Ordering::Relaxed) >= count;
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while next.fetch_add(1, Ordering::Relaxed) < count {
-                    // Only a state that was approved when somebody looked renders anything.
+                let mut call = calls.fetch_add(1, Ordering::Relaxed);
+                // Far more calls than it takes: only a pack that is refused all the time reaches their end.
+                while !is_enough() && call < 1_000 * count {
+                    // A state that was approved when somebody looked renders for as long as it lives.
                     let is_refused = engine.catalog().approval(&PackId::new("hp")) != Approval::Approved;
-                    if is_refused || next.load(Ordering::Relaxed) % 8 == 0 {
+                    if is_refused || call % 8 == 0 {
                         engine.reload();
                     }
                     render_once(engine, &tally);
+                    call = calls.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
     });
     let rounds = attacker.stop();
+    assert!(rounds > 0 && is_enough(), "{rounds} rounds, {tally:?}");
     (tally, rounds)
 }
 
@@ -219,8 +225,7 @@ fn no_unapproved_byte_gets_into_a_render_while_all_files_of_a_pack_change() {
     for isolation in [Isolation::Call, Isolation::Prompt] {
         let home = approved();
         let engine = engine(&home, isolation);
-        let (tally, rounds) = render_under_attack(&home, &engine, FEW, 4);
-        assert!(rounds > 0 && tally.good.load(Ordering::Relaxed) > 0, "{rounds} rounds, {tally:?}");
+        let (tally, _) = render_under_attack(&home, &engine, FEW, 4);
         // Afterwards everything is as it was.
         engine.reload();
         render_once(&engine, &tally);
@@ -235,7 +240,6 @@ fn no_unapproved_byte_gets_into_ten_thousand_renders_while_all_files_of_a_pack_c
     let engine = engine(&home, Isolation::Call);
     let (tally, rounds) = render_under_attack(&home, &engine, MANY, 4);
     println!("{rounds} rounds of changes, {tally:?}");
-    assert!(tally.good.load(Ordering::Relaxed) > MANY / 10, "{tally:?}");
 }
 
 #[test]
