@@ -75,11 +75,11 @@ fn an_inline_prompt_includes_no_secret_under_any_name() {
 #[test]
 fn with_trust_ignored_files_can_be_included_and_secrets_cannot() {
     let home = tempting(&prompting("{% include 'private.txt' %}"));
-    home.done(&["trust"]);
+    home.done(&["trust", "--yes"]);
     assert!(home.done(&["agent", "invoke", "hi"]).has(HIDDEN));
     for prompt in ["{% include '.env' %}", "{% include 't/inner.txt' %}", "{% include 'out.txt' %}"] {
         let home = tempting(&prompting(prompt));
-        home.done(&["trust"]);
+        home.done(&["trust", "--yes"]);
         refused(&home, prompt);
     }
     let home = tempting(&prompting("{% include '.env' %}"));
@@ -193,7 +193,7 @@ fn a_named_file_that_is_ignored_needs_trust_or_the_word_of_the_user() {
     assert!(!ran.has(HIDDEN) && ran.stdout.contains("open-text"), "{ran:?}");
     assert!(ran.stderr.contains("`private.txt` is left out: an ignore file names it"), "{}", ran.stderr);
     assert!(home.done(&["context", "pack", "private.txt"]).has(HIDDEN), "the user names it");
-    home.done(&["trust"]);
+    home.done(&["trust", "--yes"]);
     assert_eq!(home.done(&["context", "pack"]).stdout.matches(HIDDEN).count(), 3);
 }
 
@@ -312,7 +312,7 @@ fn a_prompt_of_an_untrusted_workspace_names_no_file_with_a_secret() {
         assert_eq!(ran.code, 6, "{id}: {ran:?}");
         assert!(ran.stderr.contains("withheld"), "{id}: {}", ran.stderr);
     }
-    home.done(&["trust"]);
+    home.done(&["trust", "--yes"]);
     assert!(home.done(&["render", "parameter"]).has(HIDDEN), "the user trusts the prompts");
     assert_eq!(home.run(&["render", "included"]).code, 6, "no template is called so");
 }

@@ -109,7 +109,7 @@ fn scripts_are_told_what_a_profile_did_not_get() {
 fn trust_alone_packs_ignored_files_and_neither_secrets_nor_what_links_lead_to() {
     for name in [".eddierc", "eddie.config.json"] {
         let home = tempting(name, &greedy(""));
-        home.done(&["trust"]);
+        home.done(&["trust", "--yes"]);
         let ran = home.done(&["agent", "invoke", "hi"]);
         assert_eq!(hands_out(&ran), ["hidden-ignored"], "{name}: {ran:?}");
         assert!(ran.stderr.contains("write `compat: eddie`"), "{}", ran.stderr);
@@ -122,7 +122,7 @@ fn the_profile_in_words_counts_with_trust_and_not_without() {
     let ran = home.done(&["agent", "invoke", "hi"]);
     assert_eq!(hands_out(&ran), [""; 0], "{ran:?}");
     assert!(ran.stderr.contains("`compat`"), "{}", ran.stderr);
-    home.done(&["trust"]);
+    home.done(&["trust", "--yes"]);
     assert_eq!(hands_out(&home.done(&["agent", "invoke", "hi"])), HIDDEN);
 }
 
