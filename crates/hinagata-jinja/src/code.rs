@@ -5,6 +5,11 @@
 //! context. One frame belongs to each root, block, macro and call block; loops and other scopes
 //! inside have slots of their own in it.
 
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
 use hinagata_value::Key;
 
 use crate::{
@@ -116,6 +121,8 @@ pub(crate) struct Function {
 pub(crate) struct MacroCode {
     pub(crate) name: String,
     pub(crate) params: Vec<Param>,
+    /// Which parameter has a name.
+    pub(crate) places: HashMap<Box<str>, usize>,
     pub(crate) function: Function,
     /// Where `caller`, `varargs` and `kwargs` go, when the body uses them.
     pub(crate) caller: Option<Slot>,
@@ -148,14 +155,19 @@ pub(crate) struct BlockCall {
     pub(crate) scoped: bool,
     pub(crate) required: bool,
     /// What a scoped block sees of the scopes around it.
-    pub(crate) visible: Vec<Visible>,
+    pub(crate) visible: Option<Arc<Visible>>,
 }
 
-/// A name that an include or a scoped block sees, and where its value is.
-#[derive(Debug)]
+/// The names that an include or a scoped block sees of the scopes around it.
+///
+/// Scopes point at those around them: what a scope sets is held once, however many look at it.
+#[derive(Debug, Default)]
 pub(crate) struct Visible {
-    pub(crate) name: String,
-    pub(crate) var: Var,
+    /// The names that the innermost scope sets, as its function sees them.
+    pub(crate) names: BTreeMap<Box<str>, Arc<Var>>,
+    pub(crate) outer: Option<Arc<Visible>>,
+    /// How many functions further out that one is.
+    pub(crate) up: u32,
 }
 
 #[derive(Debug)]
@@ -163,7 +175,7 @@ pub(crate) struct Include {
     pub(crate) template: Expr,
     pub(crate) ignore_missing: bool,
     pub(crate) with_context: bool,
-    pub(crate) visible: Vec<Visible>,
+    pub(crate) visible: Option<Arc<Visible>>,
 }
 
 #[derive(Debug)]
@@ -171,7 +183,7 @@ pub(crate) struct Import {
     pub(crate) template: Expr,
     pub(crate) target: Target,
     pub(crate) with_context: bool,
-    pub(crate) visible: Vec<Visible>,
+    pub(crate) visible: Option<Arc<Visible>>,
 }
 
 #[derive(Debug)]
@@ -179,7 +191,7 @@ pub(crate) struct FromImport {
     pub(crate) template: Expr,
     pub(crate) names: Vec<(String, Target)>,
     pub(crate) with_context: bool,
-    pub(crate) visible: Vec<Visible>,
+    pub(crate) visible: Option<Arc<Visible>>,
 }
 
 /// What a value is assigned to.
@@ -225,7 +237,8 @@ pub(crate) enum Expr {
     Big(i128),
     Float(f64),
     Str(String),
-    Var(Box<Var>),
+    /// Shared by all uses in one scope.
+    Var(Arc<Var>),
     /// A name that the template does not set.
     Context(Key),
     /// `base.a.b.c`.
@@ -247,6 +260,10 @@ pub(crate) enum Expr {
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Conditional(Box<Conditional>),
+    /// An operand and the operations behind it, all but the last: see [`Links`].
+    Links(Box<Links>),
+    /// The value that a link goes on from.
+    Subject,
     /// `loop.name` of the innermost loop of this function.
     Loop(LoopField),
 }
@@ -289,6 +306,18 @@ impl LoopField {
     }
 }
 
+/// A chain of operations such as `x[0](1)|f`, side by side: what an author writes one behind the other
+/// must not become depth, here as in [`crate::ast`].
+///
+/// The last operation is no link but a node of its own that stands on this one, so that whoever prints or
+/// tests it sees what it is. An operation on an operand needs no links at all.
+#[derive(Debug)]
+pub(crate) struct Links {
+    pub(crate) base: Expr,
+    /// [`Expr::Path`], `Item`, `Slice`, `Call`, `Filter` or `Test`, each on [`Expr::Subject`].
+    pub(crate) links: Vec<Expr>,
+}
+
 /// `base.a.b.c`: the names are walked in one go while the values are maps of the caller.
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -296,6 +325,18 @@ pub(crate) struct Path {
     pub(crate) steps: Vec<PathStep>,
     /// What walking it costs: one for each name, more for long ones.
     pub(crate) cost: u64,
+}
+
+impl Path {
+    pub(crate) fn new(base: Expr, step: PathStep) -> Self {
+        let cost = 1 + step.key.steps();
+        Self { base, steps: vec![step], cost }
+    }
+
+    pub(crate) fn push(&mut self, step: PathStep) {
+        self.cost += 1 + step.key.steps();
+        self.steps.push(step);
+    }
 }
 
 #[derive(Debug)]
@@ -399,13 +440,32 @@ pub(crate) struct TemplateCode {
     pub(crate) root: Function,
     pub(crate) self_slot: Option<Slot>,
     pub(crate) blocks: Vec<BlockCode>,
-    /// The names that the root sets, with their slots and whether an import sees them.
-    pub(crate) top_level: Vec<TopLevel>,
+    /// The names that the root sets.
+    pub(crate) top_level: TopLevel,
+}
+
+/// The names that a root sets, in source order.
+#[derive(Debug, Default)]
+pub(crate) struct TopLevel {
+    pub(crate) names: Vec<TopLevelName>,
+    places: HashMap<Box<str>, usize>,
+}
+
+impl TopLevel {
+    pub(crate) fn push(&mut self, name: TopLevelName) {
+        self.places.insert(name.name.as_str().into(), self.names.len());
+        self.names.push(name);
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&TopLevelName> {
+        self.places.get(name).and_then(|place| self.names.get(*place))
+    }
 }
 
 #[derive(Debug)]
-pub(crate) struct TopLevel {
+pub(crate) struct TopLevelName {
     pub(crate) name: String,
     pub(crate) slot: Slot,
+    /// Whether those who import the template see it.
     pub(crate) exported: bool,
 }

@@ -13,7 +13,12 @@ pub struct Source {
     text: Box<str>,
     /// The offset of the first byte of every line; the first is 0.
     starts: Vec<u32>,
+    /// How many characters start before every block of bytes; none where all text is ASCII.
+    blocks: Vec<u32>,
 }
+
+/// Bytes between two counts of characters: a line may be all of the source, and asked for again and again.
+const BLOCK: usize = 1024;
 
 impl Source {
     /// Indexes the lines of `text`. Takes one pass over it.
@@ -29,7 +34,15 @@ impl Source {
                 starts.extend(u32::try_from(at + 1));
             }
         }
-        Self { name: name.into(), text, starts }
+        let mut blocks = Vec::new();
+        if !text.is_ascii() {
+            let mut before = 0;
+            for block in bytes.chunks(BLOCK) {
+                blocks.push(before);
+                before += starting_characters(block);
+            }
+        }
+        Self { name: name.into(), text, starts, blocks }
     }
 
     /// The name of the template.
@@ -59,7 +72,17 @@ impl Source {
         let offset = self.text.floor_char_boundary(offset as usize);
         let line = self.line(offset as u32);
         let start = self.starts[line as usize - 1] as usize;
-        (line, char_count(&self.text[start..offset]) + 1)
+        (line, self.characters_before(offset) - self.characters_before(start) + 1)
+    }
+
+    fn characters_before(&self, offset: usize) -> u32 {
+        let block = offset / BLOCK;
+        match self.blocks.get(block) {
+            Some(before) => before + starting_characters(&self.text.as_bytes()[block * BLOCK..offset]),
+            None if self.blocks.is_empty() => offset as u32,
+            // The end of the text, where a block would start.
+            None => char_count(&self.text),
+        }
     }
 
     /// The text of `line` (from 1) without its line end; `None` behind the last line.
@@ -114,6 +137,12 @@ impl Origin<'_> {
     }
 }
 
+/// How many characters start in these bytes of a text.
+fn starting_characters(bytes: &[u8]) -> u32 {
+    let starts = bytes.iter().filter(|byte| !matches!(byte, 0x80..0xc0)).count();
+    u32::try_from(starts).unwrap_or(u32::MAX)
+}
+
 fn char_count(text: &str) -> u32 {
     u32::try_from(text.chars().count()).unwrap_or(u32::MAX)
 }
@@ -136,6 +165,21 @@ mod tests {
         assert_eq!(source.line_column(7), (1, 4));
         assert_eq!(source.line_column(1), (1, 1), "inside a character");
         assert_eq!(source.line_column(1000), (2, 8), "behind the end");
+        for (text, width) in [("é", 2), ("a", 1), ("日", 3)] {
+            for times in [1, 511, 512, 1023, 1024, 1025, 5_000] {
+                let source = Source::new("t", format!("\n{}", text.repeat(times)));
+                assert_eq!(
+                    source.line_column(1 + width * (times as u32 - 1)),
+                    (2, times as u32),
+                    "{text} {times}"
+                );
+                assert_eq!(
+                    source.line_column(1 + width * times as u32),
+                    (2, times as u32 + 1),
+                    "{text} {times}"
+                );
+            }
+        }
     }
 
     #[test]

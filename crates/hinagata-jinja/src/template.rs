@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     collections::HashMap,
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -24,7 +25,6 @@ use crate::{
 const LARGEST_HINT: usize = 1 << 20;
 
 /// A compiled template. Compile once, render often, from any thread.
-#[derive(Debug)]
 pub struct Template {
     pub(crate) source: Source,
     pub(crate) code: TemplateCode,
@@ -68,6 +68,13 @@ impl Template {
         if self.expected_size() != size {
             self.size.store(size, Ordering::Relaxed);
         }
+    }
+}
+
+/// The name only: scopes of the code point at each other, so all of it would be many times its source.
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Template").field("name", &self.name()).finish_non_exhaustive()
     }
 }
 

@@ -53,17 +53,19 @@ impl SourceMap {
         Self(Arc::new(all))
     }
 
-    /// The place of a site.
+    /// The place of a site, without its line: there are as many sites as pieces of output, and all of them
+    /// may be on one long line.
     #[must_use]
     pub fn place(&self, site: Site) -> Option<Place> {
         let mapped = self.mapped(site)?;
         match mapped.template.body() {
             Body::Jinja(template) => {
                 let (source, start) = (template.source(), site.node);
-                let (line, _) = source.line_column(start);
-                Some(source.place(hinagata_jinja::ast::Span { start, end: start, line }))
+                let (line, column) = source.line_column(start);
+                let template = source.name().to_owned();
+                Some(Place { template, line, column, span: Some((start, start)), excerpt: None })
             }
-            Body::Go(set) => set.place(site, mapped.first),
+            Body::Go(set) => set.place(site, mapped.first).map(|place| Place { excerpt: None, ..place }),
         }
     }
 
@@ -99,7 +101,13 @@ impl SourceMap {
 
 impl Mapped {
     fn analysis(&self) -> Option<&Analysis> {
-        self.analysis.get_or_init(|| self.template.analyze(&Limits::default()).ok()).as_ref()
+        let analyze = || {
+            let mut analysis = self.template.analyze(&Limits::default()).ok()?;
+            // Those of a place are looked for again and again.
+            analysis.variables.sort_by_key(|item| item.position.start);
+            Some(analysis)
+        };
+        self.analysis.get_or_init(analyze).as_ref()
     }
 
     /// The byte of the source that a site points at.
@@ -115,13 +123,9 @@ impl Mapped {
         let of_data = |item: &&VariableUse| item.usage != Usage::Condition;
         let (analysis, start) = (self.analysis()?, self.offset(site)?);
         let end = *analysis.nodes.prints.get(&start)?;
-        let inside = |start_of: u32| (start..end).contains(&start_of);
-        let mut paths = analysis
-            .variables
-            .iter()
-            .filter(|item| inside(item.position.start))
-            .filter(of_data)
-            .map(|item| &item.path);
+        let first = analysis.variables.partition_point(|item| item.position.start < start);
+        let inside = analysis.variables[first..].iter().take_while(|item| item.position.start < end);
+        let mut paths = inside.filter(of_data).map(|item| &item.path);
         let first = paths.next()?;
         paths.all(|path| path == first).then_some(first)
     }

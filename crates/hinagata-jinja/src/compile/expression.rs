@@ -6,7 +6,8 @@ use super::{Compiler, uses};
 use crate::{
     ast::{self, Const, ExprKind, PostfixOp, Span, UnaryOp},
     code::{
-        Args, Call, Callee, Conditional, Expr, FilterCall, LoopField, Path, PathStep, SliceExpr, TestCall,
+        Args, Call, Callee, Conditional, Expr, FilterCall, Links, LoopField, Path, PathStep, SliceExpr,
+        TestCall,
     },
     library::{filters, methods, tests},
     run::Quick,
@@ -18,7 +19,7 @@ impl Compiler<'_> {
         let _level = self.budget.nest()?;
         Ok(match &expr.kind {
             ExprKind::Const(constant) => self.constant(constant, expr.span)?,
-            ExprKind::Name(name) => self.name(name),
+            ExprKind::Name(name) => self.name(name)?,
             ExprKind::List(items) => Expr::List(self.exprs(items)?),
             ExprKind::Tuple(items) => Expr::Tuple(self.exprs(items)?),
             ExprKind::Dict(entries) => {
@@ -85,52 +86,64 @@ impl Compiler<'_> {
         })
     }
 
-    /// An operand and what follows it, folded from left to right.
+    /// An operand and what follows it.
     fn postfix(&mut self, node: &ast::Postfix) -> Result<Expr> {
-        let mut ops = node.ops.iter().peekable();
-        let mut expr = match self.direct_loop(node, &mut ops)? {
+        self.operations(&node.base, &node.ops)
+    }
+
+    fn operations(&mut self, base: &ast::Expr, steps: &[ast::PostfixStep]) -> Result<Expr> {
+        let mut ops = steps.iter().peekable();
+        let base = match self.direct_loop(base, steps, &mut ops)? {
             Some(expr) => expr,
-            None => self.expr(&node.base)?,
+            None => self.expr(base)?,
         };
+        let mut links: Vec<Expr> = Vec::new();
         while let Some(step) = ops.next() {
             self.budget.step(1)?;
-            expr = match &step.op {
+            let link = match &step.op {
                 PostfixOp::Attr(name) => {
+                    let name = path_step(name, step.span);
                     if let Some(ast::PostfixStep { op: PostfixOp::Call(args), span }) =
                         ops.next_if(|next| matches!(next.op, PostfixOp::Call(_)))
                     {
-                        let callee = Callee::Method(expr, path_step(name, step.span));
+                        let callee = Callee::Method(Expr::Subject, name);
                         Expr::Call(Box::new(Call { callee, args: self.args(args)?, span: *span }))
+                    } else if let Some(Expr::Path(path)) = links.last_mut() {
+                        path.push(name);
+                        continue;
                     } else {
-                        attribute(expr, path_step(name, step.span))
+                        Expr::Path(Box::new(Path::new(Expr::Subject, name)))
                     }
                 }
-                PostfixOp::Item(key) => Expr::Item(Box::new((expr, self.expr(key)?)), step.span),
+                PostfixOp::Item(key) => Expr::Item(Box::new((Expr::Subject, self.expr(key)?)), step.span),
                 PostfixOp::Slice(slice) => {
                     let mut part =
                         |part: &Option<ast::Expr>| part.as_ref().map(|part| self.expr(part)).transpose();
                     let (start, stop, by) = (part(&slice.start)?, part(&slice.stop)?, part(&slice.step)?);
-                    Expr::Slice(Box::new(SliceExpr { base: expr, start, stop, step: by }), step.span)
+                    let slice = SliceExpr { base: Expr::Subject, start, stop, step: by };
+                    Expr::Slice(Box::new(slice), step.span)
                 }
                 PostfixOp::Call(args) => Expr::Call(Box::new(Call {
-                    callee: Callee::Value(expr),
+                    callee: Callee::Value(Expr::Subject),
                     args: self.args(args)?,
                     span: step.span,
                 })),
-                PostfixOp::Filter(filter) => Expr::Filter(Box::new((expr, self.filter(filter)?))),
-                PostfixOp::Test(test) => Expr::Test(Box::new((expr, self.test(test)?))),
+                PostfixOp::Filter(filter) => Expr::Filter(Box::new((Expr::Subject, self.filter(filter)?))),
+                PostfixOp::Test(test) => Expr::Test(Box::new((Expr::Subject, self.test(test)?))),
             };
+            links.push(link);
         }
-        Ok(expr)
+        Ok(linked(base, links))
     }
 
     /// `loop.index` and the like of the innermost loop, which need no loop object.
     fn direct_loop<'n>(
         &mut self,
-        node: &'n ast::Postfix,
+        base: &ast::Expr,
+        steps: &'n [ast::PostfixStep],
         ops: &mut std::iter::Peekable<std::slice::Iter<'n, ast::PostfixStep>>,
     ) -> Result<Option<Expr>> {
-        if !uses::is_direct_use("loop", node) || !self.is_direct_loop() {
+        if !uses::is_direct_use("loop", base, steps) || !self.is_direct_loop() {
             return Ok(None);
         }
         let Some(step) = ops.next() else { return Ok(None) };
@@ -158,7 +171,7 @@ impl Compiler<'_> {
         {
             let receiver = match before {
                 [] => self.expr(&node.base)?,
-                _ => self.postfix(&ast::Postfix { base: node.base.clone(), ops: before.to_vec() })?,
+                _ => self.operations(&node.base, before)?,
             };
             return Ok(Callee::Method(receiver, path_step(name, last.span)));
         }
@@ -222,16 +235,34 @@ fn path_step(name: &str, span: Span) -> PathStep {
     PathStep { key: Key::new(name), special: methods::is_map_method(name) || name.starts_with('_'), span }
 }
 
-fn attribute(base: Expr, step: PathStep) -> Expr {
-    match base {
-        Expr::Path(mut path) => {
-            path.cost += 1 + step.key.steps();
-            path.steps.push(step);
-            Expr::Path(path)
-        }
-        base => {
-            let cost = 1 + step.key.steps();
-            Expr::Path(Box::new(Path { base, steps: vec![step], cost }))
-        }
-    }
+/// The operations on their operand.
+fn linked(base: Expr, mut links: Vec<Expr>) -> Expr {
+    let Some(mut last) = links.pop() else { return base };
+    let operand = if links.len() > 1 {
+        Expr::Links(Box::new(Links { base, links }))
+    } else if let Some(mut first) = links.pop() {
+        set_operand(&mut first, base);
+        first
+    } else {
+        base
+    };
+    set_operand(&mut last, operand);
+    last
+}
+
+/// Replaces [`Expr::Subject`] in an operation.
+fn set_operand(operation: &mut Expr, operand: Expr) {
+    let subject = match operation {
+        Expr::Path(path) => &mut path.base,
+        Expr::Item(node, _) => &mut node.0,
+        Expr::Slice(slice, _) => &mut slice.base,
+        Expr::Filter(node) => &mut node.0,
+        Expr::Test(node) => &mut node.0,
+        Expr::Call(call) => match &mut call.callee {
+            Callee::Value(subject) | Callee::Method(subject, _) => subject,
+            Callee::Loop | Callee::LoopCycle | Callee::LoopChanged => return,
+        },
+        _ => return,
+    };
+    *subject = operand;
 }

@@ -4,7 +4,10 @@ mod expression;
 mod symbols;
 mod uses;
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use hinagata_value::{Budget, Key, Result};
 
@@ -15,7 +18,7 @@ use crate::{
     code::{
         Arm, BlockCall, BlockCode, Call, CallBlock, Code, Expr, For, FromImport, Function, Import, Include,
         LoopFilter, MacroCode, Node, Op, Otherwise, Param, Scope, SetBlock, Slot, Target, TemplateCode,
-        TopLevel, Var, VarPlace, Visible,
+        TopLevel, TopLevelName, Var, VarPlace, Visible,
     },
 };
 
@@ -80,6 +83,10 @@ struct OpenLoop {
 struct NameScope {
     symbols: Symbols,
     slots: HashMap<Box<str>, Slot>,
+    /// The variables that were looked up from here.
+    vars: HashMap<Box<str>, Arc<Var>>,
+    /// Its names with those around it, once somebody asked.
+    visible: Option<Arc<Visible>>,
     /// Whether it is the root itself, and not a scope inside.
     top_level: bool,
 }
@@ -113,17 +120,17 @@ impl Compiler<'_> {
     }
 
     /// The names that the root sets: imports are seen by blocks, but not by those who import us.
-    fn top_level(&self, body: &[Stmt], scope: &NameScope) -> Vec<TopLevel> {
-        let mut imported = Vec::new();
+    fn top_level(&self, body: &[Stmt], scope: &NameScope) -> TopLevel {
+        let mut imported = HashSet::new();
         uses::imported_names(body, &mut imported);
-        let exported = |name: &str| !name.starts_with('_') && !imported.contains(&name);
-        let names = scope.symbols.stores().iter().filter(|name| &***name != "self");
-        names
-            .filter_map(|name| {
-                let slot = *scope.slots.get(name)?;
-                Some(TopLevel { name: name.to_string(), slot, exported: exported(name) })
-            })
-            .collect()
+        let mut top_level = TopLevel::default();
+        for name in scope.symbols.stores().iter().filter(|name| &***name != "self") {
+            if let Some(&slot) = scope.slots.get(name) {
+                let exported = !name.starts_with('_') && !imported.contains(&**name);
+                top_level.push(TopLevelName { name: name.to_string(), slot, exported });
+            }
+        }
+        top_level
     }
 
     fn function(&mut self) -> &mut FunctionScope {
@@ -149,7 +156,7 @@ impl Compiler<'_> {
         for name in symbols.stores() {
             slots.insert(name.clone(), function.new_slot());
         }
-        function.scopes.push(NameScope { symbols, slots, top_level });
+        function.scopes.push(NameScope { symbols, slots, vars: HashMap::new(), visible: None, top_level });
     }
 
     fn close_scope(&mut self) -> NameScope {
@@ -211,38 +218,84 @@ impl Compiler<'_> {
         false
     }
 
-    fn var(&self, name: &str) -> Option<Var> {
-        let (places, initial) = self.find(name)?;
+    /// A variable that a scope around this place sets.
+    fn var(&mut self, name: &str) -> Result<Option<Arc<Var>>> {
+        if let Some(var) = self.scope().and_then(|scope| scope.vars.get(name)) {
+            return Ok(Some(Arc::clone(var)));
+        }
+        let Some((places, initial)) = self.find(name) else { return Ok(None) };
+        self.budget.step(places.len() as u64)?;
         let mut otherwise = match initial {
             Initial::Context => Otherwise::Context,
             _ => Otherwise::Undefined,
         };
         let mut places = places.into_iter();
-        let place = places.next()?;
+        let Some(place) = places.next() else { return Ok(None) };
         for outer in places.rev() {
             otherwise = Otherwise::Outer(Box::new((outer, otherwise)));
         }
-        Some(Var { place, otherwise, key: Key::new(name) })
+        let var = Arc::new(Var { place, otherwise, key: Key::new(name) });
+        if let Some(scope) = self.function().scopes.last_mut() {
+            scope.vars.insert(name.into(), Arc::clone(&var));
+        }
+        Ok(Some(var))
+    }
+
+    /// The innermost scope.
+    fn scope(&self) -> Option<&NameScope> {
+        self.functions.last()?.scopes.last()
     }
 
     /// The names that an include or a scoped block sees here.
-    fn visible(&self) -> Vec<Visible> {
-        let mut visible: Vec<Visible> = Vec::new();
-        for function in self.functions.iter().rev() {
-            for scope in function.scopes.iter().rev() {
-                for name in scope.symbols.stores() {
-                    if !visible.iter().any(|known| *known.name == **name)
-                        && let Some(var) = self.var(name)
-                    {
-                        visible.push(Visible { name: name.to_string(), var });
-                    }
+    fn visible(&mut self) -> Result<Option<Arc<Visible>>> {
+        let mut outer = None;
+        // How many functions the scope that was looked at last is further out.
+        let mut up = 0;
+        let first = self.functions.iter().rposition(|function| !function.nested).unwrap_or_default();
+        for function in first..self.functions.len() {
+            for scope in 0..self.functions[function].scopes.len() {
+                let visible = match &self.functions[function].scopes[scope].visible {
+                    Some(known) => Arc::clone(known),
+                    None => self.visible_scope(function, scope, outer, up)?,
+                };
+                outer = Some(visible);
+                up = 0;
+            }
+            up += 1;
+        }
+        Ok(outer)
+    }
+
+    /// The names of one scope, with those around it.
+    fn visible_scope(
+        &mut self,
+        function: usize,
+        scope: usize,
+        outer: Option<Arc<Visible>>,
+        up: u32,
+    ) -> Result<Arc<Visible>> {
+        // As the scope sees them: those further in are put aside.
+        let functions = self.functions.split_off(function + 1);
+        let scopes = self.functions[function].scopes.split_off(scope + 1);
+        let stores = self.functions[function].scopes[scope].symbols.stores().to_vec();
+        let mut names = BTreeMap::new();
+        let mut result = Ok(());
+        for name in stores {
+            match self.var(&name) {
+                Ok(Some(var)) => drop(names.insert(name, var)),
+                Ok(None) => {}
+                Err(error) => {
+                    result = Err(error);
+                    break;
                 }
             }
-            if !function.nested {
-                break;
-            }
         }
-        visible
+        self.functions[function].scopes.extend(scopes);
+        self.functions.extend(functions);
+        result?;
+        let visible = Arc::new(Visible { names, outer, up });
+        self.functions[function].scopes[scope].visible = Some(Arc::clone(&visible));
+        Ok(visible)
     }
 
     /// A slot for `self`, `super` or the like, when the body uses the name without setting it.
@@ -288,13 +341,13 @@ impl Compiler<'_> {
                 template: self.expr(&node.template)?,
                 ignore_missing: node.ignore_missing,
                 with_context: node.with_context,
-                visible: if node.with_context { self.visible() } else { Vec::new() },
+                visible: if node.with_context { self.visible()? } else { None },
             })),
             StmtKind::Import(node) => Op::Import(Box::new(Import {
                 template: self.expr(&node.template)?,
                 target: self.name_target(&node.name.name),
                 with_context: node.with_context,
-                visible: if node.with_context { self.visible() } else { Vec::new() },
+                visible: if node.with_context { self.visible()? } else { None },
             })),
             StmtKind::FromImport(node) => {
                 let template = self.expr(&node.template)?;
@@ -303,7 +356,7 @@ impl Compiler<'_> {
                     let bound = name.alias.as_ref().unwrap_or(&name.name);
                     names.push((name.name.name.to_string(), self.name_target(&bound.name)));
                 }
-                let visible = if node.with_context { self.visible() } else { Vec::new() };
+                let visible = if node.with_context { self.visible()? } else { None };
                 Op::FromImport(Box::new(FromImport {
                     template,
                     names,
@@ -460,8 +513,10 @@ impl Compiler<'_> {
         let code = self.body(body)?;
         self.close_scope();
         let function = self.pop_function(code);
+        let places = compiled.iter().map(|param| &param.name).zip(0..);
         Ok(MacroCode {
             name: name.to_owned(),
+            places: places.map(|(name, place)| (name.as_str().into(), place)).collect(),
             params: compiled,
             function,
             caller,
@@ -484,7 +539,7 @@ impl Compiler<'_> {
     }
 
     fn block(&mut self, node: &ast::Block) -> Result<Op> {
-        let visible = if node.scoped { self.visible() } else { Vec::new() };
+        let visible = if node.scoped { self.visible()? } else { None };
         self.functions.push(FunctionScope::new(false, false));
         let super_slot = self.special_slot(&node.body, "super");
         let self_slot = self.special_slot(&node.body, "self");
@@ -517,7 +572,7 @@ impl Compiler<'_> {
         Ok(match &target.kind {
             TargetKind::Name(name) => self.name_target(name),
             TargetKind::Attr { namespace, attr } => {
-                let namespace = self.name(&namespace.name);
+                let namespace = self.name(&namespace.name)?;
                 Target::Attr(Box::new((namespace, attr.name.to_string())))
             }
             TargetKind::Tuple(targets) => {
@@ -526,11 +581,11 @@ impl Compiler<'_> {
         })
     }
 
-    fn name(&mut self, name: &str) -> Expr {
-        match self.var(name) {
-            Some(var) => Expr::Var(Box::new(var)),
+    fn name(&mut self, name: &str) -> Result<Expr> {
+        Ok(match self.var(name)? {
+            Some(var) => Expr::Var(var),
             None => Expr::Context(Key::new(name)),
-        }
+        })
     }
 
     /// Whether `loop` here is the innermost loop of this function, and not a name of another scope.

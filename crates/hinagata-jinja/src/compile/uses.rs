@@ -1,7 +1,9 @@
 //! Questions about what a body uses, asked before it is compiled.
 
+use std::collections::HashSet;
+
 use crate::ast::{
-    CallArgs, Expr, ExprKind, FilterCall, Postfix, PostfixOp, Stmt, StmtKind, Target, TargetKind,
+    CallArgs, Expr, ExprKind, FilterCall, Postfix, PostfixOp, PostfixStep, Stmt, StmtKind, Target, TargetKind,
 };
 
 /// Calls `name` with every name that a target sets.
@@ -14,10 +16,10 @@ pub(super) fn target_names(target: &Target, name: &mut impl FnMut(&str)) {
 }
 
 /// The names that imports of the root bind: those who import this template do not see them.
-pub(super) fn imported_names<'t>(body: &'t [Stmt], names: &mut Vec<&'t str>) {
+pub(super) fn imported_names<'t>(body: &'t [Stmt], names: &mut HashSet<&'t str>) {
     for stmt in body {
         match &stmt.kind {
-            StmtKind::Import(node) => names.push(&node.name.name),
+            StmtKind::Import(node) => drop(names.insert(&node.name.name)),
             StmtKind::FromImport(node) => {
                 names.extend(node.names.iter().map(|name| &*name.alias.as_ref().unwrap_or(&name.name).name));
             }
@@ -240,7 +242,7 @@ impl Finder<'_> {
     }
 
     fn postfix(&mut self, node: &Postfix) {
-        let direct = self.only_escapes && is_direct_use(self.name, node);
+        let direct = self.only_escapes && is_direct_use(self.name, &node.base, &node.ops);
         if !direct {
             self.expr(&node.base);
         }
@@ -263,11 +265,12 @@ impl Finder<'_> {
 }
 
 /// Whether an expression starts with `loop.field`, `loop(…)`, `loop.cycle(…)` or `loop.changed(…)`.
-pub(super) fn is_direct_use(name: &str, node: &Postfix) -> bool {
-    if name != "loop" || !matches!(&node.base.kind, ExprKind::Name(base) if &**base == "loop") {
+pub(super) fn is_direct_use(name: &str, base: &Expr, ops: &[PostfixStep]) -> bool {
+    if name != "loop" || !matches!(&base.kind, ExprKind::Name(base) if &**base == "loop") {
         return false;
     }
-    match (&node.ops[0].op, node.ops.get(1).map(|step| &step.op)) {
+    let [first, rest @ ..] = ops else { return false };
+    match (&first.op, rest.first().map(|step| &step.op)) {
         (PostfixOp::Call(_), _) => true,
         (PostfixOp::Attr(attr), Some(PostfixOp::Call(_))) => matches!(&**attr, "cycle" | "changed"),
         (PostfixOp::Attr(attr), _) => crate::code::LoopField::of(attr).is_some(),

@@ -181,7 +181,7 @@ impl<'a> Vm<'_, 'a> {
         let has = self.objects.with(*handle, |object| match object {
             Object::Cycler { .. } => matches!(name, "next" | "reset"),
             Object::Loop(_) => matches!(name, "cycle" | "changed"),
-            Object::Template { blocks, .. } => blocks.borrow().contains(&name),
+            Object::Template { blocks, .. } => blocks.borrow().contains(name),
             Object::Block { .. } => name == "super",
             _ => false,
         });
@@ -246,7 +246,7 @@ impl<'a> Vm<'_, 'a> {
             (Object::Loop(object), "changed") => Some(Action::LoopChanged(object.state.running())),
             (Object::Template { context, blocks }, name) => {
                 let blocks = blocks.borrow();
-                let name = blocks.iter().find(|block| **block == name)?;
+                let name = blocks.get(name)?;
                 Some(Action::Block { context: *context, name, depth: 0 })
             }
             (Object::Block { context, name: block, depth }, "super") => {

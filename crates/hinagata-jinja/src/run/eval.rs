@@ -41,6 +41,7 @@ impl<'a> Vm<'_, 'a> {
             }
             Expr::Binary(node) => self.binary(&node.0, &node.1),
             Expr::Conditional(node) => self.conditional(node),
+            Expr::Subject => Ok(std::mem::take(&mut self.subject)),
             _ => self.eval_rare(expr),
         }
     }
@@ -82,6 +83,15 @@ impl<'a> Vm<'_, 'a> {
             Expr::Pos(operand, span) => {
                 let value = self.eval(operand)?;
                 ops::positive(&self.cx(), &value).map_err(|error| self.locate(error, *span))
+            }
+            Expr::Links(node) => {
+                let mut value = self.eval(&node.base)?;
+                for link in &node.links {
+                    // The first thing that a link does is to take it.
+                    self.subject = value;
+                    value = self.eval(link)?;
+                }
+                Ok(value)
             }
             Expr::Concat(items) => self.concat(items),
             Expr::And(items) => self.shortcut(items, false),

@@ -1,13 +1,22 @@
 //! Blocks and inheritance, includes and imports.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, btree_map::Entry},
+    rc::Rc,
+};
 
 use hinagata_value::{Error, ErrorKind, Off, Output, Provenance, Result, Value};
 
-use super::{Vm, load::Found, names::BlockList, objects::Object};
+use super::{
+    Vm,
+    load::Found,
+    names::{BLOCK_BYTES, DEFINITION_BYTES},
+    objects::Object,
+};
 use crate::{
     ast::Span,
-    code::{BlockCall, Expr, FromImport, Import, Include},
+    code::{BlockCall, Expr, FromImport, Import, Include, Visible},
 };
 
 impl<'a> Vm<'_, 'a> {
@@ -76,7 +85,7 @@ impl<'a> Vm<'_, 'a> {
         self.enter(code.root.slots)?;
         let base = self.base;
         self.contexts[context].roots.push((template, base));
-        self.plain &= context != 0 || code.top_level.is_empty();
+        self.plain &= context != 0 || code.top_level.names.is_empty();
         if let Some(slot) = code.self_slot {
             let value = self.self_object(context)?;
             self.set_slot(slot, value);
@@ -88,7 +97,7 @@ impl<'a> Vm<'_, 'a> {
     fn self_object(&mut self, context: usize) -> Result<Value<'a>> {
         let owner = self.contexts[context].owner;
         let owner = &mut self.contexts[owner];
-        let list = || Rc::new(RefCell::new(owner.blocks.iter().map(|block| block.name).collect()));
+        let list = || Rc::new(RefCell::new(owner.blocks.keys().copied().collect()));
         let blocks = owner.block_names.get_or_insert_with(list).clone();
         self.objects.add(Object::Template { context, blocks })
     }
@@ -98,18 +107,16 @@ impl<'a> Vm<'_, 'a> {
         for block in &self.templates[template as usize].code.blocks {
             self.budget.step(1)?;
             let context = &mut self.contexts[context];
-            match context.blocks.iter_mut().find(|known| known.name == block.name) {
-                Some(known) => {
-                    self.kept.charge(BlockList::DEFINITION)?;
-                    known.definitions.push((template, block));
+            match context.blocks.entry(&block.name) {
+                Entry::Occupied(mut known) => {
+                    self.kept.charge(DEFINITION_BYTES)?;
+                    known.get_mut().push((template, block));
                 }
-                None => {
-                    self.kept.charge(BlockList::BYTES)?;
-                    context
-                        .blocks
-                        .push(BlockList { name: &block.name, definitions: vec![(template, block)] });
+                Entry::Vacant(place) => {
+                    self.kept.charge(BLOCK_BYTES)?;
+                    place.insert(vec![(template, block)]);
                     if let Some(names) = &context.block_names {
-                        names.borrow_mut().push(&block.name);
+                        names.borrow_mut().insert(&block.name);
                     }
                 }
             }
@@ -136,14 +143,16 @@ impl<'a> Vm<'_, 'a> {
     ) -> Result<()> {
         let owner = self.contexts[self.context].owner;
         let context = match block.scoped {
-            true => self.add_context(Some(self.context), Some((&block.visible, self.base)), Some(owner))?,
+            true => {
+                let visible = block.visible.as_deref().map(|visible| (visible, self.base));
+                self.add_context(Some(self.context), visible, Some(owner))?
+            }
             // The names that a scoped block around this one sees are seen here too.
             false => self.context,
         };
         if block.required {
             let blocks = &self.contexts[owner].blocks;
-            let provided = blocks.iter().find(|known| known.name == block.name);
-            if provided.is_none_or(|list| list.definitions.len() <= 1) {
+            if blocks.get(&*block.name).is_none_or(|definitions| definitions.len() <= 1) {
                 return Err(Error::runtime(format!("required block '{}' is not defined", block.name))
                     .with_hint("the template that extends this one must define it"));
             }
@@ -163,11 +172,11 @@ impl<'a> Vm<'_, 'a> {
         let budget = self.budget;
         let _level = budget.call()?;
         let owner = self.contexts[context].owner;
-        let list = self.contexts[owner].blocks.iter().find(|known| known.name == name);
-        let Some(&(template, block)) = list.and_then(|list| list.definitions.get(depth)) else {
+        let definitions = self.contexts[owner].blocks.get(name);
+        let Some(&(template, block)) = definitions.and_then(|definitions| definitions.get(depth)) else {
             return Err(Error::undefined(format!("there is no parent block called '{name}'")));
         };
-        let has_parent = list.is_some_and(|list| list.definitions.len() > depth + 1);
+        let has_parent = definitions.is_some_and(|definitions| definitions.len() > depth + 1);
         let before = self.enter(block.function.slots)?;
         let outer = (self.template, self.context, self.autoescape);
         (self.template, self.context, self.autoescape) = (template, context, self.inputs.settings.autoescape);
@@ -220,7 +229,7 @@ impl<'a> Vm<'_, 'a> {
             Err(error) if error.kind() == ErrorKind::NotFound && include.ignore_missing => return Ok(()),
             Err(error) => return Err(error),
         };
-        let context = self.context_of(include.with_context, &include.visible)?;
+        let context = self.context_of(include.with_context, include.visible.as_deref())?;
         self.run_root(template, context, out).map_err(|error| self.via(error, span))
     }
 
@@ -233,7 +242,7 @@ impl<'a> Vm<'_, 'a> {
         out: &mut Output<'a, P>,
     ) -> Result<()> {
         let scope = match include.with_context {
-            true => self.scope(&include.visible)?,
+            true => self.scope(include.visible.as_deref())?,
             false => self.heap.map()?.finish(),
         };
         let budget = self.budget;
@@ -252,9 +261,12 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    fn context_of(&mut self, with_context: bool, visible: &'a [crate::code::Visible]) -> Result<usize> {
+    fn context_of(&mut self, with_context: bool, visible: Option<&'a Visible>) -> Result<usize> {
         match with_context {
-            true => self.add_context(Some(self.context), Some((visible, self.base)), None),
+            true => {
+                let visible = visible.map(|visible| (visible, self.base));
+                self.add_context(Some(self.context), visible, None)
+            }
             false => self.add_context(None, None, None),
         }
     }
@@ -262,7 +274,7 @@ impl<'a> Vm<'_, 'a> {
     pub(super) fn exec_import(&mut self, import: &'a Import, span: Span) -> Result<()> {
         let name = self.eval(&import.template)?;
         let template = self.load_at(&name, span, Self::load_named)?;
-        let context = self.context_of(import.with_context, &import.visible)?;
+        let context = self.context_of(import.with_context, import.visible.as_deref())?;
         let module = self.module(template, context, span)?;
         self.assign(&import.target, module)
     }
@@ -270,7 +282,7 @@ impl<'a> Vm<'_, 'a> {
     pub(super) fn exec_from_import(&mut self, import: &'a FromImport, span: Span) -> Result<()> {
         let name = self.eval(&import.template)?;
         let template = self.load_at(&name, span, Self::load_named)?;
-        let context = self.context_of(import.with_context, &import.visible)?;
+        let context = self.context_of(import.with_context, import.visible.as_deref())?;
         let module = self.module(template, context, span)?;
         for (name, target) in &import.names {
             let value = match &module {
@@ -290,17 +302,18 @@ impl<'a> Vm<'_, 'a> {
     fn module(&mut self, template: u32, context: usize, span: Span) -> Result<Value<'a>> {
         let mut out = Output::<Off>::capture(self.budget);
         self.run_chain(template, context, &mut out).map_err(|error| self.via(error, span))?;
-        let mut exports: Vec<(&'a str, Value<'a>)> = Vec::new();
+        let mut exports: BTreeMap<&'a str, Value<'a>> = BTreeMap::new();
         for &(template, base) in self.contexts[context].roots.iter() {
-            for name in &self.templates[template as usize].code.top_level {
+            for name in &self.templates[template as usize].code.top_level.names {
+                self.budget.step(1)?;
                 let value = &self.slots[base + name.slot as usize];
                 if name.exported && !super::is_unset(value) {
-                    exports.retain(|(known, _)| *known != name.name);
-                    exports.push((&name.name, value.clone()));
+                    exports.insert(&name.name, value.clone());
                 }
             }
         }
-        self.objects.charge(exports.capacity() * size_of::<(&str, Value<'_>)>())?;
+        // The nodes of a tree are half empty at the worst.
+        self.objects.charge(2 * exports.len() * size_of::<(&str, Value<'_>)>())?;
         self.floor = self.slots.len();
         let body = out.into_value(self.autoescape)?;
         self.objects.add(Object::Module { exports, body })

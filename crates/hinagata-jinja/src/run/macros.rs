@@ -56,7 +56,8 @@ impl<'a> Vm<'_, 'a> {
             self.set_slot(param.slot, value.clone());
         }
         // Names of parameters that were given by place are not parameters any more.
-        let by_name = |name: &str| params[given..].iter().find(|param| param.name == name);
+        let by_name =
+            |name: &str| code.places.get(name).filter(|place| **place >= given).map(|place| &params[*place]);
         let mut rest = Vec::new();
         let mut caller = None;
         for (name, value) in arguments.named {

@@ -172,6 +172,8 @@ struct Vm<'r, 'a> {
     autoescape: bool,
     /// The template that the running root extends.
     parent: Option<u32>,
+    /// What the next link of a chain goes on from.
+    subject: Value<'a>,
     /// What is charged for tables that stay until the run ends.
     kept: Charged<'a>,
 }
@@ -226,6 +228,7 @@ impl<'r, 'a> Vm<'r, 'a> {
             template: 0,
             autoescape,
             parent: None,
+            subject: Value::None,
             kept: Charged::new(budget),
         }
     }
@@ -336,7 +339,8 @@ impl<'r, 'a> Vm<'r, 'a> {
             Data::Variables(variables) => variables.names(),
             Data::Value(_) => entries.iter().filter_map(Value::as_str).collect(),
         };
-        let own = template.code.top_level.iter().map(|name| &*name.name).chain(self.inputs.functions.names());
+        let own =
+            template.code.top_level.names.iter().map(|name| &*name.name).chain(self.inputs.functions.names());
         let near = near_names(subject, given.into_iter().chain(own));
         error.with_near(near)
     }

@@ -1,16 +1,20 @@
 //! Where names are found that no slot holds.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use hinagata_value::{Key, MapBuilder, Owner, Result, Undefined, Value};
 
 use super::{Data, Vm, few::Few, is_unset, objects};
-use crate::code::{Otherwise, Var, Visible};
+use crate::code::{BlockCode, Otherwise, Var, Visible};
 
 /// What a template or block sees beside its own slots.
 pub(super) struct Context<'a> {
     /// Names of the place that includes, or that a scoped block stands in.
-    pub(super) locals: Option<(&'a [Visible], usize)>,
+    pub(super) locals: Option<(&'a Visible, usize)>,
     /// The context around; `None` for the variables of the render.
     pub(super) parent: Option<usize>,
     /// Whether there are no variables at all: an import without context.
@@ -19,30 +23,22 @@ pub(super) struct Context<'a> {
     pub(super) owner: usize,
     /// The roots that run in this context, in the order they started: template and frame.
     pub(super) roots: Few<(u32, usize)>,
-    pub(super) blocks: Vec<BlockList<'a>>,
+    /// All definitions of each block, that of the most derived template first: template and code.
+    pub(super) blocks: BTreeMap<&'a str, Vec<(u32, &'a BlockCode)>>,
     /// The names of the blocks, once `self` was used.
     pub(super) block_names: Option<BlockNames<'a>>,
 }
 
 /// The names of the blocks of a context: `self` knows those too that a parent adds later.
-pub(super) type BlockNames<'a> = Rc<RefCell<Vec<&'a str>>>;
+pub(super) type BlockNames<'a> = Rc<RefCell<BTreeSet<&'a str>>>;
 
-/// All definitions of one block, that of the most derived template first.
-pub(super) struct BlockList<'a> {
-    pub(super) name: &'a str,
-    /// The template and the index of the block in it.
-    pub(super) definitions: Vec<(u32, &'a crate::code::BlockCode)>,
-}
+/// Bytes that a block costs: its name in two trees whose nodes may be half empty, and the first list of
+/// definitions with the room that it grows by.
+pub(super) const BLOCK_BYTES: usize =
+    2 * (2 * size_of::<&str>() + size_of::<Vec<(u32, &str)>>()) + 4 * size_of::<(u32, &str)>();
 
-impl BlockList<'_> {
-    /// Bytes that a block costs: itself, the first list of definitions, its name in two lists, each with the
-    /// room that a list grows by.
-    pub(super) const BYTES: usize =
-        2 * (size_of::<Self>() + size_of::<&str>()) + 4 * size_of::<(u32, &str)>();
-
-    /// Bytes that one more definition costs.
-    pub(super) const DEFINITION: usize = 2 * size_of::<(u32, &str)>();
-}
+/// Bytes that one more definition of a block costs.
+pub(super) const DEFINITION_BYTES: usize = 2 * size_of::<(u32, &str)>();
 
 /// Bytes that a context costs: itself and the room that its list grows by.
 pub(super) const CONTEXT: usize = 2 * size_of::<Context<'_>>();
@@ -52,7 +48,7 @@ impl<'a> Vm<'_, 'a> {
     pub(super) fn add_context(
         &mut self,
         parent: Option<usize>,
-        locals: Option<(&'a [Visible], usize)>,
+        locals: Option<(&'a Visible, usize)>,
         owner: Option<usize>,
     ) -> Result<usize> {
         self.budget.step(1)?;
@@ -68,7 +64,7 @@ impl<'a> Vm<'_, 'a> {
             sealed,
             owner: owner.unwrap_or(number),
             roots: Few::new(),
-            blocks: Vec::new(),
+            blocks: BTreeMap::new(),
             block_names: None,
         });
         Ok(number)
@@ -142,15 +138,15 @@ impl<'a> Vm<'_, 'a> {
         let mut next = Some(context);
         while let Some(number) = next {
             let context = &self.contexts[number];
+            self.budget.owe(1);
             if let Some((visible, base)) = context.locals
-                && let Some(found) = visible.iter().find(|visible| visible.name == *name)
-                && let Some(value) = self.var_at(&found.var, base)
+                && let Some(value) = self.visible_value(visible, base, name)
             {
                 return Some(value);
             }
             for &(template, base) in context.roots.iter().rev() {
                 let top_level = &self.templates[template as usize].code.top_level;
-                if let Some(found) = top_level.iter().find(|top_level| top_level.name == *name) {
+                if let Some(found) = top_level.find(name) {
                     let value = &self.slots[base + found.slot as usize];
                     if !is_unset(value) {
                         return Some(value.clone());
@@ -168,10 +164,45 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
+    /// The value of a name of the scopes around an include or a scoped block, if it is set.
+    fn visible_value(&self, visible: &'a Visible, base: usize, name: &str) -> Option<Value<'a>> {
+        let mut scope = (visible, base);
+        loop {
+            if let Some(var) = scope.0.names.get(name) {
+                return self.var_at(var, scope.1);
+            }
+            self.budget.owe(1);
+            scope = self.outer_scope(scope)?;
+        }
+    }
+
+    /// The names around those of `scope`, and the frame they are read from.
+    fn outer_scope(&self, (visible, base): (&'a Visible, usize)) -> Option<(&'a Visible, usize)> {
+        Some((visible.outer.as_deref()?, self.frame(base, visible.up)))
+    }
+
+    /// The names that are seen from here with their values, where they are set; each once.
+    fn visible_names(
+        &self,
+        visible: Option<&'a Visible>,
+        base: usize,
+    ) -> Result<BTreeMap<&'a str, Option<Value<'a>>>> {
+        let mut found = BTreeMap::new();
+        let mut next = visible.map(|visible| (visible, base));
+        while let Some(scope) = next {
+            for (name, var) in &scope.0.names {
+                self.budget.step(1)?;
+                found.entry(&**name).or_insert_with(|| self.var_at(var, scope.1));
+            }
+            next = self.outer_scope(scope);
+        }
+        Ok(found)
+    }
+
     /// All names that are seen from here, as a map: what a template of the other language gets.
-    pub(super) fn scope(&self, visible: &'a [Visible]) -> Result<Value<'a>> {
-        let unset = |visible: &&'a Visible| self.var_at(&visible.var, self.base).is_none();
-        if self.plain && self.context == 0 && visible.iter().all(|visible| unset(&visible)) {
+    pub(super) fn scope(&self, visible: Option<&'a Visible>) -> Result<Value<'a>> {
+        let visible = self.visible_names(visible, self.base)?;
+        if self.plain && self.context == 0 && visible.values().all(Option::is_none) {
             // Nothing was set: the data itself says it all.
             match &self.data {
                 Data::Value(value) => return Ok(value.clone()),
@@ -194,7 +225,7 @@ impl<'a> Vm<'_, 'a> {
         for number in chain.into_iter().rev() {
             let context = &self.contexts[number];
             for &(template, base) in context.roots.iter() {
-                for name in &self.templates[template as usize].code.top_level {
+                for name in &self.templates[template as usize].code.top_level.names {
                     let value = &self.slots[base + name.slot as usize];
                     if can_leave(value) {
                         map.insert(Value::Lit(&name.name), value.clone())?;
@@ -202,10 +233,10 @@ impl<'a> Vm<'_, 'a> {
                 }
             }
             if let Some((visible, base)) = context.locals {
-                self.add_visible(visible, base, &mut map)?;
+                self.add_visible(self.visible_names(Some(visible), base)?, &mut map)?;
             }
         }
-        self.add_visible(visible, self.base, &mut map)?;
+        self.add_visible(visible, &mut map)?;
         Ok(map.finish())
     }
 
@@ -228,10 +259,14 @@ impl<'a> Vm<'_, 'a> {
         Ok(())
     }
 
-    fn add_visible(&self, visible: &'a [Visible], base: usize, map: &mut MapBuilder<'a>) -> Result<()> {
-        for visible in visible {
-            if let Some(value) = self.var_at(&visible.var, base).filter(can_leave) {
-                map.insert(Value::Lit(&visible.name), value)?;
+    fn add_visible(
+        &self,
+        visible: BTreeMap<&'a str, Option<Value<'a>>>,
+        map: &mut MapBuilder<'a>,
+    ) -> Result<()> {
+        for (name, value) in visible {
+            if let Some(value) = value.filter(can_leave) {
+                map.insert(self.heap.string(name)?, value)?;
             }
         }
         Ok(())

@@ -1,6 +1,9 @@
 //! What only the engine knows: macros, loops, blocks, modules, bound methods.
 
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+};
 
 use hinagata_value::{Budget, EngineRef, Error, Functions, Result, Value};
 
@@ -15,7 +18,7 @@ pub(super) enum Object<'a> {
     Macro(Macro<'a>),
     /// An imported template: its exported names, and what it printed.
     Module {
-        exports: Vec<(&'a str, Value<'a>)>,
+        exports: BTreeMap<&'a str, Value<'a>>,
         body: Value<'a>,
     },
     Loop(LoopObject<'a>),
@@ -281,13 +284,10 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
                 "caller" => Some(Found::Value(Value::Bool(object.code.caller.is_some()))),
                 _ => None,
             },
-            Object::Module { exports, .. } => {
-                exports.iter().find(|(known, _)| *known == name).map(|(_, value)| Found::Value(value.clone()))
-            }
+            Object::Module { exports, .. } => exports.get(name).cloned().map(Found::Value),
             Object::Template { context, blocks } => blocks
                 .borrow()
-                .iter()
-                .find(|block| **block == name)
+                .get(name)
                 .map(|name| Found::New(Object::Block { context: *context, name, depth: 0 })),
             Object::Block { context, name: block, depth } if name == "super" => {
                 Some(Found::New(Object::Block { context: *context, name: block, depth: *depth + 1 }))

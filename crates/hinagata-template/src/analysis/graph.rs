@@ -238,7 +238,7 @@ impl Walk<'_> {
                 continue;
             };
             if let Some(variables) = done.get(&*name) {
-                self.add(&mut open, &used, variables)?;
+                self.add(&mut open, used, variables)?;
             } else if let Some(place) = stack.iter().chain([&open]).position(|outer| *outer.name == *name) {
                 let circle = stack.iter().chain([&open]).skip(place).map(|open| open.name.to_string());
                 self.graph.cycles.push(circle.collect());
@@ -275,23 +275,23 @@ impl Walk<'_> {
         Some(open)
     }
 
-    /// The next use of a template by name, and the joined name.
-    fn next_use(&self, open: &mut Open) -> Option<(TemplateUse, Arc<str>)> {
+    /// The number of the next use of a template by name, and the joined name.
+    fn next_use(&self, open: &mut Open) -> Option<(usize, Arc<str>)> {
         loop {
-            let used = self.graph.templates[open.number].1.templates.get(open.next.0)?;
-            let Some(link) = self.links[open.number][open.next.0].get(open.next.1) else {
+            let Some(link) = self.links[open.number].get(open.next.0)?.get(open.next.1) else {
                 open.next = (open.next.0 + 1, 0);
                 continue;
             };
             open.next.1 += 1;
             if let Some(name) = link {
-                return Some((used.clone(), name.clone()));
+                return Some((open.next.0, name.clone()));
             }
         }
     }
 
     /// Adds the variables of a used template, as they are called in the one that uses it.
-    fn add(&self, open: &mut Open, used: &TemplateUse, variables: &[GraphVariable]) -> Result<()> {
+    fn add(&self, open: &mut Open, used: usize, variables: &[GraphVariable]) -> Result<()> {
+        let used = &self.graph.templates[open.number].1.templates[used];
         for item in variables {
             self.budget.step(1)?;
             for path in self.seen_from(open, used, &item.variable.path)? {

@@ -81,8 +81,10 @@ fn collect(body: &[Stmt], found: &jinja::Analysis, nodes: &mut Nodes) {
             StmtKind::For(node) => {
                 let iterated = (node.iter.span.start, node.iter.span.end);
                 // Only where all of the expression is a path, the turn is the place in the data.
-                let plain = found.variables.iter().find(|item| (item.span.start, item.span.end) == iterated);
-                if let Some(item) = plain {
+                let first = found.variables.partition_point(|item| item.span.start < iterated.0);
+                let mut from_here =
+                    found.variables[first..].iter().take_while(|item| item.span.start == iterated.0);
+                if let Some(item) = from_here.find(|item| item.span.end == iterated.1) {
                     nodes.loops.insert(stmt.span.start, item.path.clone());
                 }
                 collect(&node.body, found, nodes);
