@@ -353,6 +353,8 @@ pub(crate) struct SliceExpr {
     pub(crate) start: Option<Expr>,
     pub(crate) stop: Option<Expr>,
     pub(crate) step: Option<Expr>,
+    /// Whether all of it is written in the template.
+    pub(crate) literal: bool,
 }
 
 #[derive(Debug)]

@@ -92,6 +92,9 @@ pub(crate) trait Objects<'a> {
     /// The word for its type in messages.
     fn type_name(&self, object: EngineRef) -> &'static str;
 
+    /// Whether it is an imported template.
+    fn is_module(&self, object: EngineRef) -> bool;
+
     /// Whether it can be called.
     fn is_callable(&self, object: EngineRef) -> bool;
 

@@ -221,6 +221,8 @@ impl fmt::Debug for Map<'_> {
 #[derive(PartialEq, Hash)]
 enum Scalar<'v> {
     None,
+    /// All undefined values are one key.
+    Undefined,
     Int(i128),
     Float(u64),
     Text(&'v str),
@@ -254,6 +256,7 @@ fn scalar<'v>(value: &'v Value<'_>) -> Option<Scalar<'v>> {
             None => Scalar::Float(float.to_bits()),
         },
         (Kind::None, _) => Scalar::None,
+        (Kind::Undefined, _) => Scalar::Undefined,
         (Kind::Bytes, _) => Scalar::Bytes(value.as_bytes()?),
         (Kind::Engine, _) => match value {
             Value::Engine(handle) => Scalar::Identity(handle.index as usize * 256 + handle.kind as usize),
@@ -304,7 +307,6 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::List => "a list",
         Kind::Map => "a map",
         Kind::Namespace => "a namespace",
-        Kind::Undefined => "an undefined value",
         _ => "a value of this kind",
     }
 }

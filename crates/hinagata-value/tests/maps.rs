@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use hinagata_value::{Budget, EngineRef, Heap, Key, Limits, Map, Result, Value, equal};
+use hinagata_value::{Budget, EngineRef, Heap, Key, Limits, Map, Owner, Result, Undefined, Value, equal};
 use proptest::{prelude::*, sample::Index};
 
 /// Every key of the test, many of them equal to another one of a different type.
@@ -170,7 +170,6 @@ fn what_can_change_cannot_be_a_key() {
         ),
         (list, "a list cannot be a key"),
         (heap.map().expect("fits").finish_namespace(), "a namespace cannot be a key"),
-        (Value::UNDEFINED, "an undefined value cannot be a key"),
     ];
     for (key, message) in refused {
         let insert = heap.insert(&map, key.clone(), Value::None).expect_err("no key");
@@ -178,6 +177,19 @@ fn what_can_change_cannot_be_a_key() {
         assert!(map.get(&key).is_err() && heap.remove(&map, &key).is_err());
         assert!(map.is_empty());
     }
+}
+
+#[test]
+fn all_undefined_values_are_one_key() {
+    let budget = Budget::new(Limits::default());
+    let heap = Heap::new(&budget);
+    let Value::Map(map) = heap.map().expect("fits").finish() else { unreachable!("a map was built") };
+    let of_a_list = Value::Undefined(Undefined { owner: Owner::List, name: None });
+    heap.insert(&map, Value::UNDEFINED, Value::Int(1)).expect("is a key");
+    heap.insert(&map, of_a_list.clone(), Value::Int(2)).expect("is a key");
+    assert_eq!(map.len(), 1);
+    assert_eq!(map.get(&Value::UNDEFINED).expect("is a key").and_then(|value| value.as_i64()), Some(2));
+    assert!(map.get(&Value::None).expect("is a key").is_none(), "none is another");
 }
 
 #[test]

@@ -91,11 +91,11 @@ impl Compiler<'_> {
         self.operations(&node.base, &node.ops)
     }
 
-    fn operations(&mut self, base: &ast::Expr, steps: &[ast::PostfixStep]) -> Result<Expr> {
+    fn operations(&mut self, operand: &ast::Expr, steps: &[ast::PostfixStep]) -> Result<Expr> {
         let mut ops = steps.iter().peekable();
-        let base = match self.direct_loop(base, steps, &mut ops)? {
+        let base = match self.direct_loop(operand, steps, &mut ops)? {
             Some(expr) => expr,
-            None => self.expr(base)?,
+            None => self.expr(operand)?,
         };
         let mut links: Vec<Expr> = Vec::new();
         while let Some(step) = ops.next() {
@@ -120,7 +120,9 @@ impl Compiler<'_> {
                     let mut part =
                         |part: &Option<ast::Expr>| part.as_ref().map(|part| self.expr(part)).transpose();
                     let (start, stop, by) = (part(&slice.start)?, part(&slice.stop)?, part(&slice.step)?);
-                    let slice = SliceExpr { base: Expr::Subject, start, stop, step: by };
+                    let mut bounds = [&slice.start, &slice.stop, &slice.step].into_iter().flatten();
+                    let literal = links.is_empty() && is_literal(operand) && bounds.all(is_literal);
+                    let slice = SliceExpr { base: Expr::Subject, start, stop, step: by, literal };
                     Expr::Slice(Box::new(slice), step.span)
                 }
                 PostfixOp::Call(args) => Expr::Call(Box::new(Call {
@@ -183,9 +185,9 @@ impl Compiler<'_> {
         for keyword in &args.keywords {
             named.push((keyword.name.name.to_string(), self.expr(&keyword.value)?));
         }
-        let is_literal = |expr: &ast::Expr| matches!(expr.kind, ExprKind::Const(_));
-        let literal = args.positional.iter().all(is_literal)
-            && args.keywords.iter().all(|keyword| is_literal(&keyword.value))
+        let is_constant = |expr: &ast::Expr| matches!(expr.kind, ExprKind::Const(_));
+        let literal = args.positional.iter().all(is_constant)
+            && args.keywords.iter().all(|keyword| is_constant(&keyword.value))
             && args.args.is_none()
             && args.kwargs.is_none();
         Ok(Args {
@@ -233,6 +235,17 @@ impl Compiler<'_> {
 
 fn path_step(name: &str, span: Span) -> PathStep {
     PathStep { key: Key::new(name), special: methods::is_map_method(name) || name.starts_with('_'), span }
+}
+
+/// Whether an expression consists of literals alone.
+fn is_literal(expr: &ast::Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Const(_) => true,
+        ExprKind::List(items) | ExprKind::Tuple(items) => items.iter().all(is_literal),
+        ExprKind::Dict(entries) => entries.iter().all(|(key, value)| is_literal(key) && is_literal(value)),
+        ExprKind::Unary(UnaryOp::Neg | UnaryOp::Pos, operand) => is_literal(operand),
+        _ => false,
+    }
 }
 
 /// The operations on their operand.

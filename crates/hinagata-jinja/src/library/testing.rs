@@ -29,6 +29,10 @@ impl<'a> Objects<'a> for NoObjects {
         false
     }
 
+    fn is_module(&self, _: EngineRef) -> bool {
+        false
+    }
+
     fn attribute(&self, _: EngineRef, _: &str) -> Option<Value<'a>> {
         None
     }

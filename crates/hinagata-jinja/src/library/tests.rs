@@ -238,11 +238,14 @@ fn is_name<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, known: impl FnOnce(&str)
     }
 }
 
-fn same_as<'a>(_: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
+fn same_as<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
     let [other] = bind(arguments, "sameas", ["other"], 1)?;
     let other = other.unwrap_or(&Value::None);
     settled(value)?;
     settled(other)?;
+    if let (Some(text), Some(other)) = (value.as_str(), other.as_str()) {
+        cx.heap.budget().step_bytes(text.len().min(other.len()))?;
+    }
     Ok(is_same(value, other))
 }
 

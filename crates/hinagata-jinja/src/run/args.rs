@@ -63,14 +63,16 @@ impl<'a> Vm<'_, 'a> {
                 }
                 rest_names.push((key, value));
             }
-        }
-        for (key, value) in &rest_names {
-            let name = key.as_str().unwrap_or_default();
-            if named.iter().any(|(given, _)| *given == name) {
-                return Err(Error::runtime(format!("got multiple values for keyword argument '{name}'")));
+            // The keys of a map are distinct, so only the written names can be there twice.
+            for (name, _) in &args.named {
+                self.budget.step(1)?;
+                if self.heap.entry(&rest, name).is_some() {
+                    let message = format!("got multiple values for keyword argument '{name}'");
+                    return Err(Error::runtime(message));
+                }
             }
-            named.push((name, value.clone()));
         }
+        named.extend(rest_names.iter().map(|(key, value)| (key.as_str().unwrap_or_default(), value.clone())));
         call(self, &Arguments { positional: &positional, named: &named })
     }
 }

@@ -71,6 +71,7 @@ impl<'a> Vm<'_, 'a> {
                 for (key, value) in entries {
                     let key = self.eval(key)?;
                     let value = self.eval(value)?;
+                    self.cx().check_use(&key).map_err(|error| self.locate(error, *span))?;
                     map.insert(key, value).map_err(|error| self.locate(error, *span))?;
                 }
                 Ok(map.finish())
@@ -207,7 +208,8 @@ impl<'a> Vm<'_, 'a> {
         let base = self.eval(&slice.base)?;
         let mut part = |part: &'a Option<Expr>| part.as_ref().map(|part| self.eval(part)).transpose();
         let (start, stop, step) = (part(&slice.start)?, part(&slice.stop)?, part(&slice.step)?);
-        ops::slice(&self.cx(), &base, start.as_ref(), stop.as_ref(), step.as_ref())
+        let cut = if slice.literal { ops::slice_literal } else { ops::slice };
+        cut(&self.cx(), &base, start.as_ref(), stop.as_ref(), step.as_ref())
             .map_err(|error| self.locate(error, span))
     }
 
@@ -236,9 +238,11 @@ impl<'a> Vm<'_, 'a> {
             self.budget.step(1)?;
             let holds = match (op, &left, &right) {
                 (CompareOp::Eq, left, Value::Lit(right)) if let Some(left) = left.as_str() => {
+                    self.budget.step(right.len() as u64 >> 6)?;
                     *left == ***right
                 }
                 (CompareOp::Ne, left, Value::Lit(right)) if let Some(left) = left.as_str() => {
+                    self.budget.step(right.len() as u64 >> 6)?;
                     *left != ***right
                 }
                 (op, left, right) if let Some(holds) = compare_ints(*op, left, right) => holds,

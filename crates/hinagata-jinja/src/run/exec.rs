@@ -266,6 +266,7 @@ impl<'a> Vm<'_, 'a> {
     }
 
     fn unpack(&mut self, targets: &'a [Target], value: &Value<'a>) -> Result<()> {
+        self.budget.step(targets.len() as u64)?;
         let mut items = ops::iterate(&self.cx(), value)?;
         for (index, target) in targets.iter().enumerate() {
             let Some(item) = items.next() else {

@@ -129,7 +129,7 @@ impl<'a> Vm<'_, 'a> {
         if self.parent.is_some() {
             return Err(Error::runtime("a template can extend one other template only"));
         }
-        let parent = self.load_at(&name, span, Self::load_named)?;
+        let parent = self.load_one(&name, span)?;
         self.add_blocks(self.context, parent)?;
         self.parent = Some(parent);
         Ok(())
@@ -222,9 +222,10 @@ impl<'a> Vm<'_, 'a> {
         out: &mut Output<'a, P>,
     ) -> Result<()> {
         let name = self.eval(&include.template)?;
-        let template = match self.load_at(&name, span, Self::find_named) {
-            Ok(Found::Ours(template)) => template,
-            Ok(Found::Outside(name)) => return self.include_outside(&name, include, span, out),
+        let template = match self.find_first(&name, include.ignore_missing, span) {
+            Ok(Some(Found::Ours(template))) => template,
+            Ok(None) => return Ok(()),
+            Ok(Some(Found::Outside(name))) => return self.include_outside(&name, include, span, out),
             // A template that cannot be read is an error all the same; only a missing one is ignored.
             Err(error) if error.kind() == ErrorKind::NotFound && include.ignore_missing => return Ok(()),
             Err(error) => return Err(error),
@@ -273,7 +274,7 @@ impl<'a> Vm<'_, 'a> {
 
     pub(super) fn exec_import(&mut self, import: &'a Import, span: Span) -> Result<()> {
         let name = self.eval(&import.template)?;
-        let template = self.load_at(&name, span, Self::load_named)?;
+        let template = self.load_one(&name, span)?;
         let context = self.context_of(import.with_context, import.visible.as_deref())?;
         let module = self.module(template, context, span)?;
         self.assign(&import.target, module)
@@ -281,7 +282,7 @@ impl<'a> Vm<'_, 'a> {
 
     pub(super) fn exec_from_import(&mut self, import: &'a FromImport, span: Span) -> Result<()> {
         let name = self.eval(&import.template)?;
-        let template = self.load_at(&name, span, Self::load_named)?;
+        let template = self.load_one(&name, span)?;
         let context = self.context_of(import.with_context, import.visible.as_deref())?;
         let module = self.module(template, context, span)?;
         for (name, target) in &import.names {

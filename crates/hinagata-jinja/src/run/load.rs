@@ -5,10 +5,18 @@
 
 use std::borrow::Cow;
 
-use hinagata_value::{Error, ErrorKind, LimitKind, Result, Value, near_names};
+use hinagata_value::{Error, ErrorKind, Kind, LimitKind, Result, Value, near_names};
 
 use super::Vm;
-use crate::{Template, ast::Span, library::ops};
+use crate::{
+    Template,
+    ast::Span,
+    library::{
+        ops,
+        textual::textual,
+        types::{settled, type_name},
+    },
+};
 
 /// What the name in an include leads to.
 pub(super) enum Found {
@@ -19,45 +27,85 @@ pub(super) enum Found {
 }
 
 impl<'a> Vm<'_, 'a> {
-    /// What `find` gives for the template with this name, or for the first of these names that exists.
-    ///
-    /// A template that does not compile has its own place, and `span` is on the way to it.
-    pub(super) fn load_at<T>(
-        &mut self,
-        name: &Value<'a>,
-        span: Span,
-        find: impl Fn(&mut Self, &str) -> Result<Option<T>>,
-    ) -> Result<T> {
-        self.first(name, find).map_err(|error| if error.is_settled() { self.via(error, span) } else { error })
+    /// The template that an `extends` or an `import` names: as in Jinja2 that is one, and no list.
+    pub(super) fn load_one(&mut self, name: &Value<'a>, span: Span) -> Result<u32> {
+        self.one(name).map_err(|error| self.on_the_way(error, span))
     }
 
-    fn first<T>(
+    /// What an `include` names: a template, or the first of several that exists; `None` where none does and
+    /// that may be.
+    pub(super) fn find_first(
         &mut self,
         name: &Value<'a>,
-        find: impl Fn(&mut Self, &str) -> Result<Option<T>>,
-    ) -> Result<T> {
+        may_miss: bool,
+        span: Span,
+    ) -> Result<Option<Found>> {
+        self.first(name, may_miss).map_err(|error| self.on_the_way(error, span))
+    }
+
+    /// A template that does not compile has its own place, and `span` is on the way to it.
+    fn on_the_way(&self, error: Error, span: Span) -> Error {
+        if error.is_settled() { self.via(error, span) } else { error }
+    }
+
+    fn one(&mut self, name: &Value<'a>) -> Result<u32> {
         if let Some(name) = name.as_str() {
             let joined = self.join(name)?;
-            return find(self, &joined)?.ok_or_else(|| self.not_found(&[name]));
+            return self.load_named(&joined)?.ok_or_else(|| self.not_found(&[name]));
         }
+        settled(name)?;
         self.cx().require_defined(name)?;
-        if name.is_none() {
-            return Err(Error::new(ErrorKind::NotFound, "the name of the template is none"));
-        }
-        let mut tried = Vec::new();
-        for item in ops::iterate(&self.cx(), name)? {
-            self.budget.step(1)?;
-            self.cx().require_defined(&item)?;
-            let Some(candidate) = item.as_str() else {
-                return Err(Error::runtime("the name of a template must be a string"));
+        self.check_name(name)?;
+        Err(self.not_found(&[&*textual(&self.cx(), name)?]))
+    }
+
+    fn first(&mut self, name: &Value<'a>, may_miss: bool) -> Result<Option<Found>> {
+        if let Some(name) = name.as_str() {
+            let joined = self.join(name)?;
+            return match self.find_named(&joined)? {
+                None if !may_miss => Err(self.not_found(&[name])),
+                found => Ok(found),
             };
-            let joined = self.join(candidate)?;
-            if let Some(found) = find(self, &joined)? {
-                return Ok(found);
-            }
-            tried.push(candidate.to_owned());
         }
-        Err(self.not_found(&tried.iter().map(String::as_str).collect::<Vec<_>>()))
+        settled(name)?;
+        self.cx().require_defined(name)?;
+        let mut tried = Vec::new();
+        if ops::is_true(&self.cx(), name)? {
+            for item in ops::iterate(&self.cx(), name)? {
+                self.budget.step(1)?;
+                settled(&item)?;
+                self.check_name(&item)?;
+                // What is no text is the name of no template.
+                let Some(candidate) = item.as_str() else { continue };
+                let joined = self.join(candidate)?;
+                if let Some(found) = self.find_named(&joined)? {
+                    return Ok(Some(found));
+                }
+                tried.push(candidate.to_owned());
+            }
+            // Jinja2 can say which names it tried only where they are a list.
+            if !matches!(name.kind(), Kind::List | Kind::Tuple | Kind::Range) {
+                return Err(self.not_found_of(&tried).with_kind(ErrorKind::Runtime));
+            }
+        }
+        if may_miss { Ok(None) } else { Err(self.not_found_of(&tried)) }
+    }
+
+    #[cold]
+    fn not_found_of(&self, names: &[String]) -> Error {
+        self.not_found(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Refuses lists and maps as the name of a template, as everywhere where Jinja2 needs a key.
+    fn check_name(&self, name: &Value<'a>) -> Result<()> {
+        match name.kind() {
+            Kind::List | Kind::Map | Kind::View => {
+                let kind = type_name(&self.cx(), name);
+                Err(Error::runtime(format!("a {kind} cannot be the name of a template"))
+                    .with_hint("only `include` takes several names"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The name of the template that the running one calls `name`.

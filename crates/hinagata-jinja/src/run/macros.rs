@@ -52,6 +52,8 @@ impl<'a> Vm<'_, 'a> {
         let code = object.code;
         let params = &code.params;
         let given = arguments.positional.len().min(params.len());
+        // Every parameter is looked at once more for its default.
+        self.budget.step(params.len() as u64 >> 1)?;
         for (param, value) in params.iter().zip(arguments.positional) {
             self.set_slot(param.slot, value.clone());
         }

@@ -258,6 +258,7 @@ impl<'r, 'a> Vm<'r, 'a> {
     /// Pushes a frame and makes it the running one; gives what [`Vm::leave`] needs.
     #[inline]
     fn enter(&mut self, slots: Slot) -> Result<usize> {
+        self.budget.step(u64::from(slots) >> 3)?;
         let base = self.slots.len();
         let needed = base + slots as usize;
         if needed > self.slots.capacity() {

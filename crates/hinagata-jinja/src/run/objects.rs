@@ -253,6 +253,11 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
         .unwrap_or("object")
     }
 
+    fn is_module(&self, object: EngineRef) -> bool {
+        object.kind != GLOBAL
+            && self.with(object, |object| matches!(object, Object::Module { .. })).unwrap_or(false)
+    }
+
     fn is_callable(&self, object: EngineRef) -> bool {
         object.kind == GLOBAL
             || self

@@ -9,7 +9,7 @@ use crate::{
         arguments::{bind, index, integer_too_large, none},
         format::fixed,
         number::{
-            NotInt, as_int, as_number, divide, multiply, negate, parse_float, parse_int, power, round_float,
+            NotInt, as_int, as_number, division_by_zero, negate, parse_float, parse_int, round_float,
             round_int, truncate,
         },
         textual::made,
@@ -43,7 +43,7 @@ pub(super) fn int<'a>(
     cx.require_defined(&value)?;
     let found = match value.as_str() {
         Some(text) => {
-            cx.heap.budget().step_bytes(text.len())?;
+            charge_digits(cx, text)?;
             text_to_int(text, base)?
         }
         None => match as_number(&value) {
@@ -58,6 +58,11 @@ pub(super) fn int<'a>(
         (None, Some(default)) => Ok(default.clone()),
         (None, None) => Ok(Value::Int(0)),
     }
+}
+
+/// Charges for reading a number: each character is looked up among the digits of all scripts.
+fn charge_digits(cx: &Context<'_, '_>, text: &str) -> Result<()> {
+    cx.heap.budget().step(1 + (text.len() as u64 >> 2))
 }
 
 /// The integer that a text is, or the whole part of the float that it is.
@@ -98,7 +103,7 @@ fn to_float<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Option<f64>> 
     cx.require_defined(value)?;
     match value.as_str() {
         Some(text) => {
-            cx.heap.budget().step_bytes(text.len())?;
+            charge_digits(cx, text)?;
             Ok(parse_float(text))
         }
         None => Ok(as_number(value).map(Number::as_f64)),
@@ -133,20 +138,43 @@ pub(super) fn round<'a>(
         Some(precision) if !whole => index(cx, precision)?,
         _ => 0,
     };
+    if let Number::Float(float) = number {
+        // Rounded in decimal: the digits before the point and behind it are made.
+        let before = if float.abs() < 1e18 { 0 } else { 38 };
+        cx.heap.budget().step(before + (places.unsigned_abs().min(324) >> 3))?;
+    }
     match (method, number) {
         ("common", Number::Int(int)) => cx.heap.int(round_int(int, places)?),
         ("common", Number::Float(float)) if whole => cx.heap.int(truncate(round_float(float, 0))?),
         ("common", Number::Float(float)) => Ok(Value::Float(round_float(float, places))),
-        (_, number) => {
-            let unit = power(Number::Int(10), Number::Int(i128::from(places)))?;
-            let scaled = match multiply(number, unit)? {
-                Number::Int(int) => int,
-                Number::Float(float) if method == "ceil" => truncate(float.ceil())?,
-                Number::Float(float) => truncate(float.floor())?,
-            };
-            cx.heap.number(divide(Number::Int(scaled), unit)?)
-        }
+        (_, number) => directed(number, places, if method == "ceil" { f64::ceil } else { f64::floor }),
     }
+}
+
+/// Rounds up or down as `function(number * 10 ** places) / 10 ** places` of Python does.
+fn directed<'a>(number: Number, places: i64, function: fn(f64) -> f64) -> Result<Value<'a>> {
+    let float = match number {
+        // Integers stay what they are on the way there and back.
+        Number::Int(int) if places >= 0 => return Ok(Value::Float(int as f64)),
+        Number::Int(int) => int as f64,
+        Number::Float(float) => float,
+    };
+    // The nearest float to the power, and what an integer has to be divided by: the power itself.
+    let unit: f64 = format!("1e{places}").parse().unwrap_or(f64::INFINITY);
+    let scaled = float * unit;
+    if unit.is_infinite() || !scaled.is_finite() {
+        return Err(Error::runtime("the number is too large to be rounded to so many places"));
+    }
+    let whole = function(scaled);
+    if unit == 0.0 {
+        return Err(division_by_zero());
+    }
+    Ok(Value::Float(match (whole == 0.0, places >= 0) {
+        (true, _) => 0.0,
+        // Read as a decimal number, it is rounded once.
+        (false, true) => format!("{whole:.0}e-{places}").parse().unwrap_or(whole / unit),
+        (false, false) => whole / unit,
+    }))
 }
 
 const DECIMAL: [&str; 8] = ["kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"];

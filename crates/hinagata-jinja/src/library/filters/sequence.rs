@@ -218,22 +218,14 @@ pub(super) fn unique<'a>(
     let [case_sensitive, attribute] = bind(arguments, "unique", ["case_sensitive", "attribute"], 0)?;
     let getter = Getter::new(cx, attribute)?.ignoring_case(!flag(cx, case_sensitive, false)?);
     let mut seen = cx.heap.map()?;
-    let mut seen_undefined = false;
     let mut unique = cx.heap.list()?;
     for item in iterate(cx, &value)? {
         let key = getter.get(cx, &item)?;
         settled(&key)?;
         cx.check_use(&key)?;
         cx.heap.budget().step_bytes(key.as_str().map_or(0, str::len))?;
-        let known = match &key {
-            // All undefined values are one key, but none of a map.
-            Value::Undefined(_) => std::mem::replace(&mut seen_undefined, true),
-            _ => seen.get(&key)?.is_some(),
-        };
-        if !known {
-            if !key.is_undefined() {
-                seen.insert(key, Value::None)?;
-            }
+        if seen.get(&key)?.is_none() {
+            seen.insert(key, Value::None)?;
             unique.push(item)?;
         }
     }

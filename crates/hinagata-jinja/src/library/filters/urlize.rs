@@ -154,6 +154,7 @@ fn push_middle(style: &Style<'_>, middle: &str, result: &mut Text<'_>) -> Result
     if !middle.starts_with("www.") && !middle.starts_with('@') && !middle.contains(':') && is_mail(middle) {
         return result.push_fmt(format_args!("<a href=\"mailto:{middle}\">{middle}</a>"));
     }
+    result.budget().step(style.schemes.len() as u64)?;
     let linked = |scheme: &&String| middle != scheme.as_str() && middle.starts_with(scheme.as_str());
     match style.schemes.iter().find(linked) {
         Some(_) => result.push_fmt(format_args!("<a href=\"{middle}\"{attributes}>{middle}</a>")),

@@ -38,6 +38,7 @@ pub(super) fn attr<'a>(
         Value::Lit(name) => Some(*name),
         _ => None,
     };
+    cx.check_use(name)?;
     let text = string(cx, "attr", name)?;
     match own_attribute(cx, &value, text, constant)? {
         Some(found) => Ok(found),

@@ -159,10 +159,13 @@ fn is_word_or_punctuation(character: char) -> bool {
 
 /// The length of a dash of two or more hyphens at a place, if it stands between words.
 fn dashes(line: &str, at: usize) -> Option<usize> {
-    let before = line[..at].chars().next_back().is_some_and(is_word_or_punctuation);
+    // Asked first: inside of a long run of hyphens there is nothing to count.
+    if !line[..at].chars().next_back().is_some_and(is_word_or_punctuation) {
+        return None;
+    }
     let len = line[at..].len() - line[at..].trim_start_matches('-').len();
     let after = line[at + len..].chars().next().is_some_and(is_word);
-    (before && len >= 2 && after).then_some(len)
+    (len >= 2 && after).then_some(len)
 }
 
 /// The length of the word at a place, up to its end, a hyphen that may break it, or a dash.

@@ -32,6 +32,8 @@ pub(super) fn digits(
     alternate: bool,
 ) -> Result<String> {
     budget.fill(precision)?;
+    // Digits of a float are computed one by one.
+    budget.step(precision.min(MOST) as u64 >> 3)?;
     let float = float.abs();
     if float.is_nan() {
         return Ok("nan".to_owned());

@@ -2,6 +2,8 @@
 //!
 //! Attributes and items in field names go through the rules of the sandbox, as `.` and `[]` do.
 
+use std::collections::HashMap;
+
 use hinagata_value::{Arguments, Error, Kind, Result, Text, Value};
 
 use super::{
@@ -38,7 +40,7 @@ pub(crate) fn format<'a>(
     safe: bool,
 ) -> Result<Value<'a>> {
     let mut text = cx.heap.text();
-    let mut formatter = Formatter { cx, fields, safe, numbering: Numbering::Open };
+    let mut formatter = Formatter { cx, fields, safe, numbering: Numbering::Open, places: None };
     formatter.push(template, DEPTH, &mut text)?;
     finish(text, safe)
 }
@@ -59,6 +61,8 @@ struct Formatter<'x, 'c, 'a> {
     fields: Fields<'x, 'a>,
     safe: bool,
     numbering: Numbering,
+    /// Where the arguments with a name are, once one was asked for.
+    places: Option<HashMap<&'x str, usize>>,
 }
 
 /// A replacement field as it is written.
@@ -192,7 +196,9 @@ impl<'a> Formatter<'_, '_, 'a> {
         match (self.fields, number) {
             (Fields::Arguments(arguments), Some(number)) => arguments.positional.get(number).cloned(),
             (Fields::Arguments(arguments), None) => {
-                arguments.named.iter().find(|(name, _)| *name == first).map(|(_, value)| value.clone())
+                let names = || arguments.named.iter().map(|(name, _)| *name).zip(0..).collect();
+                let place = self.places.get_or_insert_with(names).get(first);
+                place.map(|place: &usize| arguments.named[*place].1.clone())
             }
             (Fields::Map(_), Some(_)) => None,
             (Fields::Map(map), None) if map.kind() == Kind::Map => self.cx.heap.entry(map, first),

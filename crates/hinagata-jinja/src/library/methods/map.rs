@@ -37,11 +37,11 @@ fn own<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<Map<'a>>> {
     }
 }
 
-/// The value under a key; an undefined key is under none.
+/// The value under a key.
 fn lookup<'a>(cx: &Context<'_, 'a>, map: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
     cx.heap.budget().step_bytes(key.as_str().map_or(0, str::len))?;
+    cx.check_use(key)?;
     match key.kind() {
-        Kind::Undefined => cx.check_use(key).map(|()| None),
         Kind::List | Kind::Map => Err(type_error(cx, key, |name| format!("a {name} cannot be a key"))),
         Kind::Pending => Err(Error::suspended()),
         _ => cx.heap.lookup(map, key),
@@ -67,6 +67,7 @@ fn from_keys<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_, 
     let [keys, value] = places(arguments, "fromkeys", 1)?;
     let mut map = cx.heap.map()?;
     for key in iterate(cx, keys.unwrap_or(&Value::None))? {
+        cx.check_use(&key)?;
         map.insert(key, value.cloned().unwrap_or_default())?;
     }
     Ok(map.finish())
@@ -193,6 +194,7 @@ pub(crate) fn update<'a>(
             cx.require_defined(other)?;
             for pair in iterate(cx, other)? {
                 let (key, value) = pair_of(cx, &pair)?;
+                cx.check_use(&key)?;
                 cx.heap.insert(map, key, value)?;
             }
         }

@@ -77,7 +77,7 @@ fn first_place<'a>(
     if window.outside {
         return Ok(None);
     }
-    cx.heap.budget().step_bytes(window.text.len())?;
+    charge_characters(cx, window.text)?;
     Ok(search(window.text, part).map(|at| window.place(at)))
 }
 
@@ -255,6 +255,7 @@ pub(super) fn remove_prefix<'a>(
 ) -> Result<Value<'a>> {
     let [prefix] = places(arguments, "removeprefix", 1)?;
     let prefix = string(cx, "removeprefix", prefix.unwrap_or(&Value::None))?;
+    cx.heap.budget().step_bytes(prefix.len())?;
     part_of(cx, receiver, text(receiver).strip_prefix(prefix).unwrap_or(text(receiver)))
 }
 
@@ -265,6 +266,7 @@ pub(super) fn remove_suffix<'a>(
 ) -> Result<Value<'a>> {
     let [suffix] = places(arguments, "removesuffix", 1)?;
     let suffix = string(cx, "removesuffix", suffix.unwrap_or(&Value::None))?;
+    cx.heap.budget().step_bytes(suffix.len())?;
     part_of(cx, receiver, text(receiver).strip_suffix(suffix).unwrap_or(text(receiver)))
 }
 
@@ -274,6 +276,7 @@ pub(super) fn partition<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let separator = separator(cx, arguments, "partition")?;
+    charge_characters(cx, text(receiver))?;
     match text(receiver).split_once(separator) {
         Some((before, after)) => three(cx, receiver, [before, separator, after]),
         None => three(cx, receiver, [text(receiver), "", ""]),
@@ -286,6 +289,7 @@ pub(super) fn partition_last<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let separator = separator(cx, arguments, "rpartition")?;
+    charge_characters(cx, text(receiver))?;
     match text(receiver).rsplit_once(separator) {
         Some((before, after)) => three(cx, receiver, [before, separator, after]),
         None => three(cx, receiver, ["", "", text(receiver)]),

@@ -1,5 +1,7 @@
 //! Splitting, stripping and joining.
 
+use std::collections::HashSet;
+
 use hinagata_value::{Arguments, Result, Text, Value};
 
 use super::string::{parts, separator, text, written};
@@ -124,6 +126,9 @@ pub(crate) fn whole_lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Sets up to this many bytes are searched one character after the other.
+const SMALL_SET: usize = 32;
+
 /// What to strip: a set of characters, or white space.
 pub(crate) fn strip_set<'r, 'a>(
     cx: &Context<'_, 'a>,
@@ -134,9 +139,17 @@ pub(crate) fn strip_set<'r, 'a>(
         Some(characters) => Some(string(cx, method, characters)?),
         None => None,
     };
-    Ok(move |character: char| match set {
-        Some(set) => set.contains(character),
-        None => is_space(character),
+    let large: Option<HashSet<char>> = match set.filter(|set| set.len() > SMALL_SET) {
+        Some(set) => {
+            cx.heap.budget().step(set.len() as u64)?;
+            Some(set.chars().collect())
+        }
+        None => None,
+    };
+    Ok(move |character: char| match (&large, set) {
+        (Some(large), _) => large.contains(&character),
+        (None, Some(set)) => set.contains(character),
+        (None, None) => is_space(character),
     })
 }
 

@@ -12,7 +12,7 @@ use super::{
         textual::copied,
         types::{no_text, settled},
     },
-    attributes::is_kept,
+    attributes::{is_kept, is_kept_of_module},
 };
 use crate::context::{Context, UndefinedMode};
 
@@ -58,6 +58,11 @@ pub(crate) fn own_attribute<'a>(
         return Err(no_text());
     }
     if name.starts_with('_') || matches!(value, Value::Once(_) | Value::Function(_)) {
+        // What a template sets under such a name is not there for those who import it.
+        let own = matches!(value, Value::Engine(object) if cx.objects.is_module(*object));
+        if own && !is_kept_of_module(name) {
+            return Ok(None);
+        }
         if is_kept(value, name) {
             return Ok(Some(kept(constant)));
         }

@@ -64,3 +64,13 @@ pub(super) fn is_kept(value: &Value<'_>, name: &str) -> bool {
         Kind::Namespace | Kind::Pending => false,
     }
 }
+
+/// Whether the sandbox keeps the attribute `name` of an imported template from templates: what it sets itself
+/// under a private name is not there at all.
+pub(super) fn is_kept_of_module(name: &str) -> bool {
+    OBJECT.contains(&name)
+        || matches!(
+            name,
+            "_body_stream" | "__dict__" | "__html__" | "__module__" | "__name__" | "__weakref__"
+        )
+}

@@ -198,8 +198,8 @@ pub(crate) fn contains<'a>(cx: &Context<'_, 'a>, needle: &Value<'a>, haystack: &
 
 fn contains_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>, map: &Value<'a>) -> Result<bool> {
     cx.heap.budget().step_bytes(key.as_str().map_or(0, str::len))?;
+    cx.check_use(key)?;
     match key.kind() {
-        Kind::Undefined => cx.check_use(key).map(|()| false),
         Kind::List | Kind::Map => {
             Err(type_error(cx, key, |name| format!("a {name} cannot be a key, so it is in no map")))
         }

@@ -16,4 +16,4 @@ pub(crate) use arithmetic::{
 };
 pub(crate) use compare::{Order, compare, contains, equals, sort_order};
 pub(crate) use sequence::{characters, collect, is_true, iterate, length};
-pub(crate) use slice::slice;
+pub(crate) use slice::{slice, slice_literal};

@@ -63,6 +63,27 @@ pub(crate) fn slice<'a>(
     }
 }
 
+/// `value[start:stop:step]` where all of it is written in the template.
+///
+/// Jinja2 computes that when it compiles, and there what cannot be sliced is undefined, not an error.
+///
+/// # Errors
+/// When the step is 0, or a limit is reached.
+pub(crate) fn slice_literal<'a>(
+    cx: &Context<'_, 'a>,
+    value: &Value<'a>,
+    start: Option<&Value<'a>>,
+    stop: Option<&Value<'a>>,
+    step: Option<&Value<'a>>,
+) -> Result<Value<'a>> {
+    let sliceable = matches!(value.kind(), Kind::Str | Kind::List | Kind::Tuple);
+    let is_bound = |bound: &Value<'a>| bound.is_none() || as_int(bound).is_some();
+    if sliceable && [start, stop, step].into_iter().flatten().all(is_bound) {
+        return slice(cx, value, start, stop, step);
+    }
+    Ok(cx.heap.missing(value, None))
+}
+
 /// The places that the bounds mean in a sequence of `len` items.
 fn cut<'a>(
     cx: &Context<'_, 'a>,
