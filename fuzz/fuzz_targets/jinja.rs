@@ -5,7 +5,9 @@ mod input;
 
 use std::collections::HashMap;
 
-use hinagata_jinja::{Data, Loader, ParseOptions, Run, Settings, Sources, UndefinedMode};
+use hinagata_jinja::{
+    Data, Loader, ParseOptions, Run, Settings, Sources, UndefinedMode, analysis::analyze, parse,
+};
 use hinagata_value::{Budget, Calls, Functions, Heap, Keep, Output, Segments};
 use libfuzzer_sys::fuzz_target;
 
@@ -16,6 +18,11 @@ fuzz_target!(|bytes: &[u8]| {
     let sources: HashMap<_, _> =
         named.map(|(number, source)| (format!("t{number}"), source.clone())).collect();
     let options = ParseOptions { generation: true, ..ParseOptions::default() };
+    for source in &input.sources {
+        if let Ok(tree) = parse("t", source, &options, &Budget::new(limits.clone())) {
+            let _ = analyze(&tree);
+        }
+    }
     let loader = Sources::new(sources, options, limits.clone());
     let Ok(Some(template)) = loader.load("t0") else { return };
     // Which settings are used depends on the input, and is the same for the same input.
@@ -43,5 +50,9 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let mut out = Output::<Segments>::new(&budget);
     let _ = run.render(&template, Data::Variables(&input.data), &mut out);
+    let written = out.finish();
+    if let Some(last) = written.provenance.segments().last() {
+        let _ = template.source().line_column(last.site.node);
+    }
     assert!(budget.bytes_peak() <= budget.limits().bytes + (256 << 10), "{} bytes", budget.bytes_peak());
 });

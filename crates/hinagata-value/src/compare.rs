@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::{Budget, Error, Heap, Kind, Number, Result, Value, walk::check_depth};
+use crate::{Budget, Entries, Error, Heap, Kind, Number, Result, Value, walk::check_depth};
 
 /// Whether two values are equal: numbers by value whatever their type (true is 1), strings by text,
 /// lists item by item, maps entry by entry whatever their order, everything else by identity.
@@ -20,7 +20,7 @@ pub fn equal<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> 
             Compared::Different => return Ok(false),
             Compared::Inside => {
                 check_depth(heap, open.len())?;
-                open.push(Pair { a: pair.0, b: pair.1, next: 0 });
+                open.push(Pair::new(heap, pair.0, pair.1));
             }
         }
         pair = loop {
@@ -47,7 +47,7 @@ pub fn order<'a>(
     b: &Value<'a>,
     scalars: &mut impl FnMut(&Value<'a>, &Value<'a>) -> Result<Ordering>,
 ) -> Result<Ordering> {
-    let mut open: Vec<Pair<'a>> = Vec::new();
+    let mut open: Vec<Pair<'_, 'a>> = Vec::new();
     let mut pair = (a.clone(), b.clone());
     // The first pair that is not equal decides, and what lies before it was found equal on the way.
     loop {
@@ -56,7 +56,7 @@ pub fn order<'a>(
         if is_sequence(a) && a.kind() == b.kind() {
             if !a.is_same_container(b) {
                 check_depth(heap, open.len())?;
-                open.push(Pair { a: pair.0, b: pair.1, next: 0 });
+                open.push(Pair::new(heap, pair.0, pair.1));
             }
         } else if open.is_empty() || !equal(heap, a, b)? {
             return scalars(a, b);
@@ -173,10 +173,12 @@ fn is_sequence(value: &Value<'_>) -> bool {
 }
 
 /// Two containers whose contents are being compared.
-struct Pair<'a> {
+struct Pair<'h, 'a> {
     a: Value<'a>,
     b: Value<'a>,
     next: usize,
+    /// The entries of `a`, where it is a map.
+    entries: Option<Entries<'h, 'a>>,
 }
 
 enum Advance<'a> {
@@ -185,12 +187,17 @@ enum Advance<'a> {
     End,
 }
 
-impl<'a> Pair<'a> {
+impl<'h, 'a> Pair<'h, 'a> {
+    fn new(heap: &'h Heap<'a>, a: Value<'a>, b: Value<'a>) -> Self {
+        let entries = if a.kind() == Kind::Map { heap.entries(&a) } else { None };
+        Self { a, b, next: 0, entries }
+    }
+
     fn advance(&mut self, heap: &Heap<'a>) -> Result<Advance<'a>> {
         let index = self.next;
         self.next += 1;
-        if self.a.kind() == Kind::Map {
-            let Some((key, left)) = heap.entry_at(&self.a, index) else { return Ok(Advance::End) };
+        if let Some(entries) = &mut self.entries {
+            let Some((key, left)) = entries.next() else { return Ok(Advance::End) };
             return Ok(match heap.lookup(&self.b, &key)? {
                 Some(right) => Advance::Pair(left, right),
                 None => Advance::Missing,

@@ -297,10 +297,20 @@ impl<'a> Heap<'a> {
     #[must_use]
     pub fn entries(&self, value: &Value<'a>) -> Option<Entries<'_, 'a>> {
         let value = self.current(value.clone());
-        matches!(value.kind(), Kind::Map | Kind::Namespace).then_some(Entries { heap: self, value, next: 0 })
+        let borrowed = match &value {
+            Value::Json(Json::Object(map)) => Some(map.iter()),
+            _ => None,
+        };
+        matches!(value.kind(), Kind::Map | Kind::Namespace).then_some(Entries {
+            heap: self,
+            value,
+            borrowed,
+            next: 0,
+        })
     }
 
-    /// The key and value at `index` of a map, in order.
+    /// The key and value at `index` of a map, in order. To go over all of them use [`Heap::entries`]: a map of the
+    /// caller is counted off from its begin.
     #[must_use]
     pub fn entry_at(&self, value: &Value<'a>, index: usize) -> Option<(Value<'a>, Value<'a>)> {
         match self.resolved(value, &mut Value::None) {
@@ -702,6 +712,8 @@ impl<'a> MapBuilder<'a> {
 pub struct Entries<'h, 'a> {
     heap: &'h Heap<'a>,
     value: Value<'a>,
+    /// The entries of a map of the caller, which has none by number.
+    borrowed: Option<serde_json::map::Iter<'a>>,
     next: usize,
 }
 
@@ -709,6 +721,10 @@ impl<'a> Iterator for Entries<'_, 'a> {
     type Item = (Value<'a>, Value<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(entries) = &mut self.borrowed {
+            let (key, value) = entries.next()?;
+            return Some((Value::Lit(key), self.heap.current(Value::Json(value))));
+        }
         self.next += 1;
         self.heap.entry_at(&self.value, self.next - 1)
     }
