@@ -33,7 +33,7 @@ pub(super) fn digits(
 ) -> Result<String> {
     budget.fill(precision)?;
     // Digits of a float are computed one by one.
-    budget.step(precision.min(MOST) as u64 >> 3)?;
+    budget.step(precision.min(MOST) as u64 >> 2)?;
     let float = float.abs();
     if float.is_nan() {
         return Ok("nan".to_owned());
