@@ -11,4 +11,6 @@ mod profile_doors;
 mod profiles;
 mod python;
 mod race;
+mod slips;
 mod support;
+mod unreadable;

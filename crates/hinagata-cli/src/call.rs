@@ -1,6 +1,10 @@
 //! A call of a prompt as the command line writes it: which prompt, with which variables, for whom.
 
-use std::{error::Error as _, path::PathBuf};
+use std::{
+    env,
+    error::Error as _,
+    path::{Path, PathBuf},
+};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use hinagata::{Context, Engine, Rendered, Request, Validation, definition::UndefinedMode, from_text};
@@ -19,6 +23,9 @@ use crate::{
 /// What a context can tell.
 const CONTEXT: [&str; 7] =
     ["agent_id", "language", "model", "session", "session_id", "session_state", "workspace_path"];
+
+/// What of a context is an object; everything else is text.
+const OBJECTS: [&str; 2] = ["session", "session_state"];
 
 /// Options of every command that calls a prompt.
 #[derive(Clone, Debug, clap::Args)]
@@ -56,6 +63,8 @@ fn undefined_parser() -> impl clap::builder::TypedValueParser<Value = UndefinedM
 pub(crate) struct Call {
     id: String,
     variables: Variables,
+    /// The agent that `--agent` names.
+    agent: Option<String>,
     context: Context,
     undefined: Option<UndefinedMode>,
 }
@@ -81,12 +90,45 @@ impl CallArguments {
                 .near(near_names(unknown, CONTEXT))
                 .advise(format!("it has {}", CONTEXT.join(", "))));
         }
+        check_context(&context)?;
         if let Some(agent) = &self.agent {
             context.insert("agent_id".to_owned(), agent.as_str().into());
         }
+        let mut context = Context::from_map(&context);
+        context.workspace_path =
+            context.workspace_path.filter(|path| !path.is_empty()).map(|path| full_path(&path));
         let undefined = if self.strict { Some(UndefinedMode::Error) } else { self.undefined };
-        Ok(Call { id: self.id.clone(), variables, context: Context::from_map(&context), undefined })
+        Ok(Call { id: self.id.clone(), variables, agent: self.agent.clone(), context, undefined })
     }
+}
+
+/// Refuses a value that the context has no use for.
+fn check_context(context: &Map<String, Json>) -> Result<(), Failure> {
+    for (name, value) in context {
+        let (fits, wanted) = match OBJECTS.contains(&name.as_str()) {
+            true => (value.is_object(), "an object"),
+            // An id may be a number as well.
+            false => (value.is_string() || name == "session_id" && value.is_number(), "a text"),
+        };
+        if !fits {
+            return Err(Failure::usage(format!("`{name}` of a context is {wanted}"))
+                .advise(format!("`--context {name}…` gives {}", variables::described(value))));
+        }
+    }
+    Ok(())
+}
+
+/// A path of the call from the current directory, with `~` for the home directory: hooks run elsewhere.
+fn full_path(written: &str) -> String {
+    let inner = written.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let home = inner.and_then(|inner| Some(env::home_dir()?.join(inner.trim_start_matches('/'))));
+    let path = home.unwrap_or_else(|| PathBuf::from(written));
+    let full = match path.is_absolute() {
+        true => path,
+        false => path.canonicalize().or_else(|_| std::path::absolute(&path)).unwrap_or(path),
+    };
+    // What is no text cannot have been written.
+    full.to_str().map_or_else(|| written.to_owned(), str::to_owned)
 }
 
 impl Call {
@@ -103,6 +145,7 @@ impl Call {
         engine: &Engine,
         explain: bool,
     ) -> Result<Rendered, Failure> {
+        self.check_caller(workspace, engine)?;
         let variables = self.typed(engine)?;
         let request = self.request(&variables);
         stack::with(&workspace.settings.limits(), || {
@@ -114,8 +157,26 @@ impl Call {
         })
     }
 
+    /// Refuses an agent that is not there, and warns of a workspace path that leads nowhere.
+    fn check_caller(&self, workspace: &Workspace, engine: &Engine) -> Result<(), Failure> {
+        if let Some(path) = self.context.workspace_path.as_ref().filter(|path| !Path::new(path).is_dir()) {
+            workspace.remark(
+                format!("the workspace path `{path}` is no directory"),
+                "hooks, providers and variables of the type file find nothing beneath it",
+            );
+        }
+        let Some(agent) = &self.agent else { return Ok(()) };
+        let catalog = engine.catalog();
+        match catalog.agent(agent)? {
+            Some(_) => Ok(()),
+            None => Err(Failure::from(catalog.unknown_agent(agent))
+                .advise("`--context agent_id=…` names an agent that has no file")),
+        }
+    }
+
     /// What is wrong with the variables.
-    pub(crate) fn validate(&self, engine: &Engine) -> Result<Validation, Failure> {
+    pub(crate) fn validate(&self, workspace: &Workspace, engine: &Engine) -> Result<Validation, Failure> {
+        self.check_caller(workspace, engine)?;
         engine.load_blocking(&self.id)?;
         let parameters = engine.definition(&self.id)?.parameters;
         let mut variables = self.variables.values.clone();
@@ -134,18 +195,6 @@ impl Call {
         found.type_errors.extend(wrong);
         found.valid &= found.type_errors.is_empty();
         Ok(found)
-    }
-
-    /// Variables that the prompt does not declare and that look like a slip: each with names that may have been meant.
-    ///
-    /// A variable that nobody declares is none by itself: templates may read it.
-    pub(crate) fn slips(&self, engine: &Engine) -> Vec<(&str, Vec<String>)> {
-        let Ok(found) = engine.definition(&self.id) else { return Vec::new() };
-        let declared = || found.parameters.iter().map(|parameter| parameter.name.as_str());
-        let given = |name: &&str| !self.variables.values.contains_key(*name);
-        let unknown = self.variables.values.keys().filter(|name| found.parameters.get(name).is_none());
-        let slip = |name: &String| near_names(name, declared().filter(given));
-        unknown.map(|name| (name.as_str(), slip(name))).filter(|(_, near)| !near.is_empty()).collect()
     }
 
     fn request<'a>(&'a self, variables: &'a Map<String, Json>) -> Request<'a> {

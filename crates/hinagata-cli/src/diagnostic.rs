@@ -191,11 +191,32 @@ fn covered(line: &str, place: &Place) -> Range<usize> {
 fn word(text: &str) -> usize {
     let end = match text.chars().next() {
         Some(quote @ ('"' | '\'')) => text[1..].find(quote).map(|at| at + 2),
-        Some('[') => text.rfind(']').map(|at| at + 1),
-        Some('{') => text.rfind('}').map(|at| at + 1),
+        Some('[' | '{') => closing(text),
         _ => text.find(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ')' | ']' | '}')),
     };
     end.unwrap_or(text.len())
+}
+
+/// Where the bracket ends that `text` starts with; brackets in quotes are text.
+fn closing(text: &str) -> Option<usize> {
+    let (mut depth, mut quote) = (0_usize, None);
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match (quote, character) {
+            (Some(_), '\\') => drop(characters.next()),
+            (Some(open), _) if open == character => quote = None,
+            (None, '"' | '\'') => quote = Some(character),
+            (None, '[' | '{' | '(') => depth += 1,
+            (None, ']' | '}' | ')') => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// What follows `NAME:LINE: ` or `NAME:LINE:COLUMN: `.
@@ -261,6 +282,8 @@ mod tests {
             ("a = \"b", 5, None, "\"b"),
             ("[é, x]", 2, None, "é"),
             ("x: {a: [1]}, # end", 4, None, "{a: [1]}"),
+            ("[{\"name\": \"a}\"}, {\"name\": \"b\"}]", 2, None, "{\"name\": \"a}\"}"),
+            ("a: ['x]', 1], [2]", 4, None, "['x]', 1]"),
             ("[limits]", 1, None, "[limits]"),
             ("{a: 1,", 1, None, "{a: 1,"),
             ("  {{ a }} ", 0, Some((0, 2)), "{{ a }}"),

@@ -262,7 +262,7 @@ fn is_inside(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
 }
 
-fn described(value: &Json) -> &'static str {
+pub(crate) fn described(value: &Json) -> &'static str {
     match value {
         Json::Null => "null",
         Json::Bool(_) => "a truth value",

@@ -10,6 +10,7 @@ use std::{
 
 use hinagata::{Catalog, Engine, ROOT_VARIABLE, WorkspaceRoot, settings::Origin};
 use hinagata_host::{Opening, Patience};
+use serde_json::json;
 
 use crate::{
     diagnostic::{Diagnostic, Level},
@@ -125,6 +126,9 @@ impl Workspace {
         let (untrusted, others): (Vec<_>, Vec<_>) =
             found.iter().partition(|found| found.error.reason() == Some("untrusted"));
         others.into_iter().for_each(|found| workspace.warn(found));
+        if let Some(problem) = &workspace.trust_problem {
+            workspace.warn(problem);
+        }
         workspace.warn_of_distrust(&untrusted);
         Ok(workspace)
     }
@@ -207,20 +211,44 @@ impl Workspace {
         Diagnostic::from(found).shown(|name| self.shown(name))
     }
 
-    /// Tells people of a finding; scripts are told by what they ask for.
+    /// Tells of a finding on standard error.
     pub(crate) fn warn(&self, found: &hinagata::Diagnostic) {
-        if !self.json {
-            output::talk(&self.finding(found).text());
+        self.talk(&self.finding(found));
+    }
+
+    /// Tells of what went wrong in a call and did not stop it, where the result has no room for it.
+    pub(crate) fn warn_of_call(&self, warning: &hinagata::Warning) {
+        let mut diagnostic = Diagnostic::from(&warning.error).shown(|name| self.shown(name));
+        diagnostic.level = Level::Warning;
+        // Several providers may fail alike.
+        if warning.about.starts_with("provider ") && !diagnostic.message.contains(&warning.about) {
+            diagnostic.message = format!("{}: {}", output::clean(&warning.about), diagnostic.message);
+        }
+        self.talk(&diagnostic);
+    }
+
+    /// Tells of what could not be read and may be missing in a list of prompts.
+    pub(crate) fn tell_unread(&self, catalog: &Catalog) {
+        for found in catalog.unread() {
+            let mut diagnostic = self.finding(&found);
+            diagnostic.level = Level::Warning;
+            self.talk(&diagnostic);
         }
     }
 
-    /// Tells people of something that is no failure.
+    /// Tells of something that is no failure.
     pub(crate) fn remark(&self, message: impl Into<String>, advice: impl Into<String>) {
-        if !self.json {
-            let mut diagnostic = Diagnostic::new("", crate::exit::Code::Fine, message);
-            diagnostic.level = Level::Warning;
-            diagnostic.advice.push(advice.into());
-            output::talk(&diagnostic.text());
+        let mut diagnostic = Diagnostic::new("", crate::exit::Code::Fine, message);
+        diagnostic.level = Level::Warning;
+        diagnostic.advice.push(advice.into());
+        self.talk(&diagnostic);
+    }
+
+    /// Scripts read a line of JSON.
+    fn talk(&self, diagnostic: &Diagnostic) {
+        match self.json {
+            false => output::talk(&diagnostic.text()),
+            true => output::talk(&format!("{}\n", json!({diagnostic.level.as_str(): diagnostic.json()}))),
         }
     }
 }

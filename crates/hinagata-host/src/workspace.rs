@@ -71,6 +71,8 @@ pub struct Workspace {
     pub user_config: UserConfig,
     /// Whether the user trusts it.
     pub trust: TrustState,
+    /// Why it is not known whether the user does; then it is not trusted.
+    pub trust_problem: Option<Diagnostic>,
     /// The content of its settings, with what they extend.
     pub settings_text: Option<String>,
     /// Where the user's decisions are remembered, if anywhere.
@@ -95,7 +97,7 @@ impl Workspace {
         sources.flags.clone_from(&opening.settings);
         let settings_text = sources.workspace_text();
         let state = StateDir::of_user().ok();
-        let trust = trust(state.as_ref(), &root, settings_text.as_deref());
+        let (trust, trust_problem) = trust(state.as_ref(), &root, settings_text.as_deref());
         let settings = Settings::resolve(&sources, trust.is_trusted())?;
         let (patience, store, llm) = (opening.patience, OnceLock::new(), OnceLock::new());
         let environment = opening.environment.clone();
@@ -104,6 +106,7 @@ impl Workspace {
             settings,
             user_config,
             trust,
+            trust_problem,
             settings_text,
             state,
             sources,
@@ -213,8 +216,16 @@ impl Workspace {
     }
 }
 
-/// Whether the user trusts the workspace; records that cannot be read trust nothing.
-fn trust(state: Option<&StateDir>, root: &WorkspaceRoot, settings: Option<&str>) -> TrustState {
-    let known = state.and_then(|state| Trust::new(state).state(&root.path, settings).ok());
-    known.unwrap_or(TrustState::Untrusted { reason: Distrust::Never })
+/// Whether the user trusts the workspace; records that cannot be read trust nothing, and are told.
+fn trust(
+    state: Option<&StateDir>,
+    root: &WorkspaceRoot,
+    settings: Option<&str>,
+) -> (TrustState, Option<Diagnostic>) {
+    let never = TrustState::Untrusted { reason: Distrust::Never };
+    match state.map(|state| Trust::new(state).state(&root.path, settings)) {
+        None => (never, None),
+        Some(Ok(known)) => (known, None),
+        Some(Err(error)) => (never, Some(Diagnostic::warning("trust.json", error))),
+    }
 }

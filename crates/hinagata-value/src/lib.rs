@@ -77,7 +77,7 @@ pub use limits::Limits;
 pub use list::{List, Role};
 pub use map::Map;
 pub use metered::{Extent, Metered};
-pub use near::near_names;
+pub use near::{close_names, near_names};
 pub use number::{Digits, write_float_repr};
 pub use output::{Mark, MarkKind, Output, Part, PartCheck, Pieces, Written};
 pub use provenance::{Off, Provenance, Segment, Segments, Site, Turn, TurnId};

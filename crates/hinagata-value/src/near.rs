@@ -2,13 +2,26 @@
 
 /// The names of `known` that are close to `wanted`: at most three, the closest first.
 pub fn near_names<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<String> {
-    let start: Vec<char> = wanted.chars().take(64).collect();
-    let allowed = start.len() / 3 + usize::from(start.len() > 1);
+    let length = wanted.chars().take(LONGEST).count();
+    nearest(wanted, known, (length / 3 + usize::from(length > 1)).min(3))
+}
+
+/// The names that `wanted` is hardly anything but a slip of, the nearest first: for names that may as well be meant.
+pub fn close_names<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    let length = wanted.chars().take(LONGEST).count();
+    nearest(wanted, known, (length / 4).min(3))
+}
+
+/// Characters of a name that are compared.
+const LONGEST: usize = 64;
+
+fn nearest<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>, allowed: usize) -> Vec<String> {
+    let start: Vec<char> = wanted.chars().take(LONGEST).collect();
     let mut near: Vec<(usize, &str)> = known
         .into_iter()
         .filter(|name| !name.is_empty() && name.len() <= 256 && *name != wanted)
         .map(|name| (distance(&start, name), name))
-        .filter(|(distance, _)| (1..=allowed.min(3)).contains(distance))
+        .filter(|(distance, _)| (1..=allowed).contains(distance))
         .collect();
     near.sort_unstable();
     near.dedup();
@@ -54,5 +67,16 @@ mod tests {
         assert_eq!(near_names("y", known), [] as [&str; 0]);
         assert_eq!(near_names("zzzzzz", known), [] as [&str; 0]);
         assert_eq!(near_names("upper", ["upper"]), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn only_slips_are_close() {
+        let known = ["name", "id", "type", "version", "description"];
+        assert_eq!(close_names("verison", known), ["version"]);
+        assert_eq!(close_names("descripion", known), ["description"]);
+        assert_eq!(close_names("Name", known), ["name"]);
+        for other in ["date", "kind", "ids", "permission", "n"] {
+            assert_eq!(close_names(other, known), [] as [&str; 0], "{other}");
+        }
     }
 }

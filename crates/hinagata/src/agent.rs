@@ -11,7 +11,7 @@ use crate::{
 pub(crate) const LARGEST: u64 = 1 << 20;
 
 /// What `agent.json` says.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Agent {
     /// The name of its directory.
     pub id: String,
@@ -29,7 +29,12 @@ pub struct Agent {
     pub prompt_variables: Map<String, Value>,
     /// Keys that nobody knows.
     pub unknown: Map<String, Value>,
+    /// What is hardly meant as it is written.
+    pub warnings: Vec<Error>,
 }
+
+/// The keys that count.
+const KEYS: [&str; 5] = ["agent_id", "name", "model", "prompt_id", "prompt_variables"];
 
 impl Agent {
     /// Reads `text`, the content of `source`, of the agent in the directory `id`.
@@ -52,6 +57,7 @@ impl Agent {
             prompt_id: None,
             prompt_variables: Map::new(),
             unknown: Map::new(),
+            warnings: Vec::new(),
         };
         for (key, value) in entries {
             match key.as_str() {
@@ -66,9 +72,11 @@ impl Agent {
                 }
                 _ => {
                     agent.unknown.insert(key.clone(), value.to_value());
+                    fields.warn_of_slip(key, value, key, &KEYS);
                 }
             }
         }
+        agent.warnings = fields.take_warnings();
         fields.finish()?;
         Ok(agent)
     }
@@ -94,5 +102,13 @@ mod tests {
         assert_eq!(agent.variables_for(&id("other")), None);
         assert_eq!(agent.unknown.get("z"), Some(&Value::from(2)));
         assert!(Agent::parse("a", "f", r#"{"prompt_variables": []}"#).is_err());
+    }
+
+    #[test]
+    fn a_slip_of_a_key_is_told_and_other_keys_are_kept() {
+        let agent = Agent::parse("a", "f", r#"{"prompt_varibles": {"x": 1}, "tools": []}"#).expect("reads");
+        let told: Vec<_> = agent.warnings.iter().map(|warning| warning.near().to_vec()).collect();
+        assert_eq!(told, [["prompt_variables"]]);
+        assert_eq!(agent.unknown.len(), 2);
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     Catalog, Code, Error, PackId, PromptId, Resolution, Result, SHARED_PROMPTS,
     definition::{Definition, Inherited, inherit},
     resolution,
-    source::{Entry, RootKind},
+    source::{Entry, Index, RootKind},
     write,
 };
 
@@ -60,25 +60,28 @@ impl Catalog {
         }
     }
 
+    /// The error for an id that nothing has, with everything that may be why.
     fn not_found(&self, id: &PromptId) -> Error {
         if let Some(error) = self.entries(id).find_map(|entry| self.pack(entry.pack()?)?.broken_copy()) {
             return error.with("prompt_id", id.as_str());
         }
-        let usable = |index: &&crate::source::Index| match &index.root.kind {
-            RootKind::Pack(pack) => self.is_active(pack),
-            _ => true,
+        let exists = |id: &PromptId| self.entries(id).any(|entry| self.is_usable(entry));
+        let ids = self.roots().iter().flat_map(Index::iter).filter(|entry| self.is_usable(entry));
+        let leads = |word: &&str| {
+            let known = |word: &str| PromptId::new(word).is_ok_and(|id| exists(&id));
+            self.vocabulary().follow("prompt", word, known).is_some()
         };
-        let ids =
-            self.roots().iter().filter(usable).flat_map(crate::source::Index::ids).map(PromptId::as_str);
-        let near = hinagata_value::near_names(id.as_str(), ids.chain(self.vocabulary().words("prompt")));
+        let words = self.vocabulary().words("prompt").into_iter().filter(leads);
+        let near = hinagata_value::near_names(id.as_str(), ids.map(|entry| entry.id().as_str()).chain(words));
         let hint = match self.entries(id).find_map(|entry| entry.pack()) {
             Some(pack) => format!("the pack `{pack}` has one, but is not approved: `hina pack show {pack}`"),
             None => "`hina list` shows the prompts there are".to_owned(),
         };
-        Error::new(Code::NotFound, format!("there is no prompt `{id}`"))
+        let error = Error::new(Code::NotFound, format!("there is no prompt `{id}`"))
             .with("prompt_id", id.as_str())
             .with_near(near)
-            .with_hint(hint)
+            .with_hint(hint);
+        self.with_unread(error, id)
     }
 
     /// All directories with this id in search order, whether they may be used or not. A built-in directory stands
@@ -186,22 +189,39 @@ impl Catalog {
     fn conflict(&self, id: &PromptId, several: &[&Arc<Entry>], recorded: Option<&Resolution>) -> Error {
         let sources: Vec<&str> = several.iter().map(|entry| entry.source()).collect();
         let candidates: Vec<_> = several.iter().map(|entry| self.candidate(entry)).collect();
-        let (reason, message) = match recorded {
-            None => (
+        let problem = self.resolutions().problem_of(id);
+        let (reason, message) = match (recorded, problem) {
+            (None, Some(problem)) => (
+                "unresolved",
+                format!(
+                    "`{id}` is in {} places, and {SHARED_PROMPTS}/{}, which may decide, cannot be used: {}",
+                    several.len(),
+                    resolution::FILE,
+                    problem.message()
+                ),
+            ),
+            (None, None) => (
                 "unresolved",
                 format!("`{id}` is in {} places, and nothing decides between them", several.len()),
             ),
-            Some(recorded) => (
+            (Some(recorded), _) => (
                 "stale_resolution",
                 format!("the decision on `{id}` names `{}`, which is not there any more", recorded.source),
             ),
         };
-        Error::new(Code::Conflict, message)
+        let error = Error::new(Code::Conflict, message)
             .with("prompt_id", id.as_str())
             .with("reason", reason)
             .with("candidates", sources.clone())
-            .with("candidate_details", serde_json::to_value(candidates).unwrap_or_default())
-            .with_hint(format!("choose one with `hina resolve {id} {}`", sources[0]))
+            .with("candidate_details", serde_json::to_value(candidates).unwrap_or_default());
+        let choose = format!("choose one with `hina resolve {id} {}`", sources[0]);
+        match problem {
+            Some(problem) => {
+                let error = error.with_hint(format!("correct or remove the file, then {choose}"));
+                problem.place().cloned().into_iter().fold(error, Error::at)
+            }
+            None => error.with_hint(choose),
+        }
     }
 
     /// Records that `source` answers for `name` from now on, and returns the new snapshot.
@@ -296,7 +316,7 @@ impl Catalog {
     ) -> Result<Inherited> {
         let mut completed = |entry: &Entry| complete(entry, entry.definition()?);
         let definition = completed(&choice.entry)?;
-        inherit(definition, &self.defaults().parameters, |parent| completed(&self.choose(parent)?.entry))
+        inherit(definition, &self.defaults()?.parameters, |parent| completed(&self.choose(parent)?.entry))
     }
 
     /// The candidates for machines, as every door prints them: each says whether it is the one that answers.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    Agent, Approvals, Defaults, Diagnostic, Error, PromptId, Resolutions, Result, Vocabulary, agent,
+    Agent, Approvals, Code, Defaults, Diagnostic, Error, PromptId, Resolutions, Result, Vocabulary, agent,
     defaults,
     diagnostic::sorted,
     pack::{Pack, PackTools, open_packs, pack_tools},
@@ -23,7 +23,9 @@ use crate::{
 
 /// Path of the user's prompts from the workspace root.
 pub const SHARED_PROMPTS: &str = "user_data/shared/prompts";
-const SHARED: &str = "user_data/shared";
+pub(crate) const SHARED: &str = "user_data/shared";
+/// The directory of agents, beneath [`SHARED`] and in packs.
+pub(crate) const AGENTS: &str = "agents";
 /// Path of the packs from the workspace root.
 pub const PACKS: &str = "user_data/packs";
 
@@ -59,11 +61,11 @@ struct Inner {
     /// In search order; the packs by name.
     roots: Vec<Index>,
     packs: Vec<Arc<Pack>>,
-    shared: Option<Arc<Directory>>,
+    shared: Result<Option<Arc<Directory>>>,
     opening: Vec<Diagnostic>,
     vocabulary: OnceLock<(Vocabulary, Vec<Diagnostic>)>,
     resolutions: OnceLock<(Resolutions, Vec<Diagnostic>)>,
-    defaults: OnceLock<(Defaults, Vec<Diagnostic>)>,
+    defaults: OnceLock<Result<Defaults>>,
     tools: OnceLock<PackTools>,
     /// What is wrong with documents of the store.
     stored: Vec<Diagnostic>,
@@ -138,7 +140,7 @@ impl Catalog {
                 Err(error) => opening.push(Diagnostic::error(prefix, error)),
             }
         };
-        let (mut problems, mut found) = (Vec::new(), Vec::new());
+        let (mut problems, mut found, mut missing_paths) = (Vec::new(), Vec::new(), Vec::new());
         let mut open = |prefix: &str| {
             let opened = match (&workspace, Path::new(prefix).is_absolute()) {
                 (_, true) => Directory::open(Path::new(prefix)),
@@ -147,7 +149,7 @@ impl Catalog {
             };
             opened.map_or_else(
                 |error| {
-                    problems.push(Diagnostic::error(prefix, error));
+                    problems.push(Diagnostic::error(prefix, error.in_file(prefix)));
                     Tree::Missing
                 },
                 |directory| directory.map_or(Tree::Missing, Tree::Directory),
@@ -157,6 +159,9 @@ impl Catalog {
         for (place, path) in options.paths.iter().enumerate() {
             let prefix = path.trim_end_matches('/').to_owned();
             let tree = open(&prefix);
+            if let (Tree::Missing, Some(workspace)) = (&tree, &workspace) {
+                missing_paths.extend(missing_path(workspace, &prefix));
+            }
             add(RootKind::Path(place), prefix, tree);
         }
         for pack in &packs {
@@ -176,9 +181,9 @@ impl Catalog {
             roots.insert(place, index);
             stored = found;
         }
-        opening.extend(problems.into_iter().chain(found));
-        let shared =
-            workspace.as_ref().and_then(|workspace| workspace.directory(SHARED).ok().flatten()).map(Arc::new);
+        opening.extend(problems.into_iter().chain(missing_paths).chain(found));
+        let shared = workspace.as_ref().map_or(Ok(None), |workspace| workspace.directory(SHARED));
+        let shared = shared.map(|directory| directory.map(Arc::new)).map_err(|error| error.in_file(SHARED));
         Self(Arc::new(Inner {
             options,
             roots,
@@ -207,6 +212,22 @@ impl Catalog {
         &self.0.packs
     }
 
+    /// What was found when directories were opened and listed.
+    pub(crate) fn opening(&self) -> &[Diagnostic] {
+        &self.0.opening
+    }
+
+    /// The directory with what is the user's own and no prompt.
+    pub(crate) fn shared(&self) -> Result<Option<&Arc<Directory>>> {
+        self.0.shared.as_ref().map(Option::as_ref).map_err(Clone::clone)
+    }
+
+    /// What is wrong with vocabulary files.
+    #[must_use]
+    pub fn vocabulary_problems(&self) -> &[Diagnostic] {
+        &self.0.vocabulary.get_or_init(|| self.read_vocabulary()).1
+    }
+
     pub(crate) fn roots(&self) -> &[Index] {
         &self.0.roots
     }
@@ -227,13 +248,15 @@ impl Catalog {
                     Ok(Some(text)) if name == "vocab.json" => found.extend(vocabulary.add_json(&file, &text)),
                     Ok(Some(text)) => found.extend(vocabulary.add_text(&file, &text)),
                     Ok(None) => {}
-                    Err(error) => found.push(Diagnostic::error(file, error)),
+                    Err(error) => found.push(Diagnostic::error(&*file, error.in_file(&file))),
                 }
             }
         };
-        if let Some(directory) = &self.0.shared {
-            add(SHARED, &|name| Ok(directory.read(name, vocab::LARGEST)?.map(|file| file.text)));
-        }
+        add(SHARED, &|name| match &self.0.shared {
+            Ok(Some(directory)) => Ok(directory.read(name, vocab::LARGEST)?.map(|file| file.text)),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error.clone()),
+        });
         for pack in self.active_packs() {
             add(&pack.path(), &|name| pack.read(name, vocab::LARGEST));
         }
@@ -241,27 +264,41 @@ impl Catalog {
         (vocabulary, found)
     }
 
-    /// The preferred word for `word` in `namespace`, such as `tool`.
+    /// The preferred word for `word` in `namespace`, such as `tool`. A word for a prompt means the prompt that a call of it
+    /// takes; where there is none, the last word that it leads to.
     #[must_use]
-    pub fn vocab(&self, namespace: &str, word: &str) -> Option<&str> {
-        self.vocabulary().preferred(namespace, word)
+    pub fn vocab(&self, namespace: &str, word: &str) -> Option<String> {
+        let prompt = || self.resolve_id(word).ok().map(|id| id.as_str().to_owned());
+        let prompt = if namespace == "prompt" { prompt() } else { None };
+        prompt.or_else(|| self.vocabulary().preferred(namespace, word).map(str::to_owned))
     }
 
-    /// The recorded choices.
+    /// The recorded choices; none where they cannot be read, which [`Resolutions::problem`] tells.
     #[must_use]
     pub fn resolutions(&self) -> &Resolutions {
-        let read = |file: &str, text: &str| Resolutions::parse(file, text);
-        &self.0.resolutions.get_or_init(|| self.shared_file(resolution::FILE, resolution::LARGEST, read)).0
+        let read = || match self.shared_file(resolution::FILE, resolution::LARGEST) {
+            Ok(Some((file, text))) => Resolutions::parse(&file, &text),
+            Ok(None) => (Resolutions::default(), Vec::new()),
+            Err(error) => {
+                let found =
+                    Diagnostic::error(format!("{SHARED_PROMPTS}/{}", resolution::FILE), error.clone());
+                (Resolutions::unreadable(error), vec![found])
+            }
+        };
+        &self.0.resolutions.get_or_init(read).0
     }
 
     /// What holds for every prompt of the workspace.
-    #[must_use]
-    pub fn defaults(&self) -> &Defaults {
-        let read = |file: &str, text: &str| match Defaults::parse(file, text) {
-            Ok(defaults) => (defaults, Vec::new()),
-            Err(error) => (Defaults::default(), vec![Diagnostic::error(file, error)]),
+    ///
+    /// # Errors
+    /// Code `definition` or `store` when `defaults.json` is there and cannot be used. It may hold caps, so nothing is rendered
+    /// without it.
+    pub fn defaults(&self) -> Result<&Defaults> {
+        let read = || match self.shared_file(defaults::FILE, defaults::LARGEST)? {
+            Some((file, text)) => Defaults::parse(&file, &text),
+            None => Ok(Defaults::default()),
         };
-        &self.0.defaults.get_or_init(|| self.shared_file("defaults.json", defaults::LARGEST, read)).0
+        self.0.defaults.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
     /// The definitions of the tools of active packs, by pack and name.
@@ -274,36 +311,38 @@ impl Catalog {
         self.0.tools.get_or_init(|| pack_tools(self))
     }
 
-    /// A file of the user's prompts directory, as `read` understands it.
-    fn shared_file<T: Default>(
-        &self,
-        name: &str,
-        largest: u64,
-        read: impl FnOnce(&str, &str) -> (T, Vec<Diagnostic>),
-    ) -> (T, Vec<Diagnostic>) {
+    /// A file of the user's prompts directory: its path from the workspace root, and its text; `None` when there is none.
+    ///
+    /// # Errors
+    /// Also when the directory itself is there and cannot be read.
+    fn shared_file(&self, name: &str, largest: u64) -> Result<Option<(String, Arc<str>)>> {
         let file = format!("{SHARED_PROMPTS}/{name}");
-        let index = self.0.roots.iter().find(|index| index.root.kind == RootKind::Shared);
-        match index.map(|index| index.root.tree.read(name, largest)) {
-            Some(Ok(Some((text, _)))) => read(&file, &text),
-            Some(Err(error)) => (T::default(), vec![Diagnostic::error(file, error)]),
-            _ => (T::default(), Vec::new()),
+        let unread = self.0.opening.iter().find(|found| matches!(&*found.source, "." | SHARED_PROMPTS));
+        if let Some(unread) = unread {
+            return Err(unread.error.clone());
         }
+        let index = self.0.roots.iter().find(|index| index.root.kind == RootKind::Shared);
+        let read = index.map_or(Ok(None), |index| index.root.tree.read(name, largest));
+        let found = read.map_err(|error| error.in_file(&file))?;
+        Ok(found.map(|(text, _)| (file, text)))
     }
 
     /// The agent called `id`: of the user, else of an active pack; `None` when there is none.
     ///
     /// # Errors
-    /// Code `definition` when its `agent.json` is broken.
+    /// Code `definition` when its `agent.json` is broken, code `store` when it cannot be looked for.
     pub fn agent(&self, id: &str) -> Result<Option<Agent>> {
         // A name is no path.
         if id.is_empty() || id.starts_with('.') || id.contains(['/', '\\', '\0']) {
             return Ok(None);
         }
-        let name = format!("agents/{id}/agent.json");
-        if let Some(directory) = &self.0.shared
-            && let Some(file) = directory.read(&name, agent::LARGEST)?
-        {
-            return Agent::parse(id, &format!("{SHARED}/{name}"), &file.text).map(Some);
+        let name = format!("{AGENTS}/{id}/agent.json");
+        if let Some(directory) = self.shared()? {
+            let path = format!("{SHARED}/{name}");
+            let file = directory.read(&name, agent::LARGEST).map_err(|error| error.in_file(&path))?;
+            if let Some(file) = file {
+                return Agent::parse(id, &path, &file.text).map(Some);
+            }
         }
         // A file that is there decides whether its pack has to be looked at.
         for pack in self.0.packs.iter().filter(|pack| pack.has_file(&name)) {
@@ -319,11 +358,18 @@ impl Catalog {
     /// What opening found, and what is wrong with the files of settings that were read.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        let (_, _, _) = (self.vocabulary(), self.resolutions(), self.defaults());
+        let _ = self.resolutions();
         let mut all = self.0.opening.clone();
-        all.extend(self.0.vocabulary.get().map(|(_, found)| found.clone()).unwrap_or_default());
+        all.extend(self.vocabulary_problems().iter().cloned());
         all.extend(self.0.resolutions.get().map(|(_, found)| found.clone()).unwrap_or_default());
-        all.extend(self.0.defaults.get().map(|(_, found)| found.clone()).unwrap_or_default());
+        let defaults = format!("{SHARED_PROMPTS}/{}", defaults::FILE);
+        match self.defaults() {
+            Ok(found) => {
+                all.extend(found.warnings.iter().map(|one| Diagnostic::warning(&*defaults, one.clone())))
+            }
+            Err(error) => all.push(Diagnostic::error(defaults, error)),
+        }
+        all.extend(self.0.roots.iter().flat_map(|index| index.left_out.clone()));
         all.extend(self.pack_tools().found.clone());
         for pack in &self.0.packs {
             all.extend(pack.diagnostics());
@@ -338,26 +384,43 @@ impl Catalog {
     #[must_use]
     pub fn check(&self) -> Vec<Diagnostic> {
         let mut all = self.diagnostics();
+        all.extend(self.check_agents());
         for index in &self.0.roots {
             for name in &index.unnamed {
                 let error = PromptId::new(name).err().unwrap_or_else(|| {
                     Error::new(
-                        crate::Code::Id,
+                        Code::Id,
                         format!("the directory `{name}` cannot be a prompt: its name has a `.` in it"),
                     )
                 });
                 all.push(Diagnostic::warning(format!("{}/{name}", index.root.prefix), error));
             }
             for entry in index.iter() {
-                if let Err(error) = entry.definition()
-                    && !is_approval(&error)
-                {
-                    all.push(Diagnostic::error(entry.source(), error));
+                match entry.definition() {
+                    Err(error) if is_approval(&error) => {}
+                    Err(error) => all.push(Diagnostic::error(entry.source(), error)),
+                    Ok(found) => {
+                        all.extend(
+                            found.warnings.iter().map(|one| Diagnostic::warning(entry.source(), one.clone())),
+                        );
+                    }
                 }
             }
         }
         sorted(all)
     }
+}
+
+/// Tells that the settings name a directory that is not there; one that cannot be read is told already.
+fn missing_path(workspace: &Directory, prefix: &str) -> Option<Diagnostic> {
+    let nothing = match Path::new(prefix).is_absolute() {
+        true => matches!(Directory::open(Path::new(prefix)), Ok(None)),
+        false => matches!(workspace.directory(prefix), Ok(None)),
+    };
+    let error =
+        Error::new(Code::NotFound, format!("there is no directory `{prefix}`, which `catalog.paths` names"))
+            .with_hint("make it, or correct the setting");
+    nothing.then(|| Diagnostic::warning(prefix, error.in_file(prefix)))
 }
 
 /// The prompts of a store as a search place, and what is wrong with its documents.
@@ -377,5 +440,5 @@ fn index_of_store(
 
 /// Whether somebody told already that the pack has changed.
 fn is_approval(error: &Error) -> bool {
-    error.code() == crate::Code::Approval
+    error.code() == Code::Approval
 }

@@ -7,6 +7,9 @@ use crate::{
     definition::{Fields, Inherited, OwnLimits, Parameters, json, limits, variables},
 };
 
+/// The name of the file.
+pub(crate) const FILE: &str = "defaults.json";
+
 /// Largest `defaults.json`, in bytes.
 pub(crate) const LARGEST: u64 = 1 << 20;
 
@@ -24,7 +27,12 @@ pub struct Defaults {
     pub caps: OwnLimits,
     /// Keys that nobody knows.
     pub unknown: Map<String, Value>,
+    /// What is hardly meant as it is written.
+    pub warnings: Vec<Error>,
 }
+
+/// What the file can say.
+const KEYS: [&str; 3] = ["variables", "limits", "caps"];
 
 /// The limits of a render.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +47,7 @@ impl Defaults {
     /// Reads `text`, the content of `file`.
     ///
     /// # Errors
-    /// Code `definition`, with every wrong field at once.
+    /// Code `definition`, with every wrong field at once. A cap that nobody knows is one of them: it would protect nothing.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
         let node = json::parse(file, text)?;
         let mut fields = Fields::new(file, text);
@@ -52,12 +60,20 @@ impl Defaults {
             match key.as_str() {
                 "variables" => defaults.parameters = variables(&mut fields, key, value),
                 "limits" => defaults.limits = limits(&mut fields, key, value),
-                "caps" => defaults.caps = limits(&mut fields, key, value),
+                "caps" => {
+                    defaults.caps = limits(&mut fields, key, value);
+                    fields.refuse_warnings();
+                }
                 _ => {
                     defaults.unknown.insert(key.clone(), value.to_value());
+                    fields.warn_of_slip(key, value, key, &KEYS);
+                    if hinagata_value::close_names(key, ["caps"]).len() == 1 {
+                        fields.refuse_warnings();
+                    }
                 }
             }
         }
+        defaults.warnings = fields.take_warnings();
         fields.finish()?;
         Ok(defaults)
     }
@@ -127,6 +143,20 @@ mod tests {
         };
         assert_eq!(within(own(Some(9), Some(100)), own(Some(1), None)), ("1".into(), 100));
         assert_eq!(within(own(None, Some(100)), own(None, Some(50))), ("2.5".into(), 50));
+    }
+
+    #[test]
+    fn a_cap_that_nobody_knows_is_an_error_and_other_slips_are_told() {
+        for text in
+            [r#"{"caps": {"max_outputsize": 5}}"#, r#"{"cap": {"max_output_size": 5}}"#, r#"{"Caps": {}}"#]
+        {
+            let error = Defaults::parse("defaults.json", text).expect_err(text);
+            assert!(!error.near().is_empty() && error.place().is_some(), "{error:?}");
+        }
+        let told = |text: &str| Defaults::parse("defaults.json", text).expect(text).warnings.len();
+        assert_eq!(told(r#"{"limits": {"max_outputsize": 5}, "caps": {"max_output_size": 5}}"#), 1);
+        assert_eq!(told(r#"{"varables": {}}"#), 1);
+        assert_eq!(told(r#"{"$schema": "x", "comment": "y"}"#), 0);
     }
 
     #[test]

@@ -232,6 +232,13 @@ impl Error {
         self
     }
 
+    /// The same error, in the file that it is about unless its place is known better.
+    #[must_use]
+    pub fn in_file(mut self, file: &str) -> Self {
+        self.0.place.get_or_insert_with(|| Place::of_file(file));
+        self
+    }
+
     /// The same error with names that may have been meant.
     #[must_use]
     pub fn with_near(mut self, near: Vec<String>) -> Self {
@@ -368,6 +375,8 @@ impl From<hinagata_value::Error> for Error {
             Kind::Undefined => (Code::RenderUndefined, "undefined"),
             Kind::NotFound => (Code::RenderTemplateNotFound, "template_not_found"),
             Kind::Security => (Code::RenderSecurity, "security"),
+            // Endless recursion is a runtime error as in Jinja2, and names its limit: the limit decides.
+            Kind::Runtime if error.limit().is_some() => (Code::RenderLimit, "sandbox_limit"),
             Kind::Limit => (Code::RenderLimit, "sandbox_limit"),
             Kind::Deadline | Kind::Cancelled => (Code::Deadline, "deadline"),
             _ => (Code::RenderRuntime, "runtime"),

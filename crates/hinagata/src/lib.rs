@@ -18,6 +18,7 @@
 //! depths are bounded, nothing is run, and one broken prompt never stops another.
 
 mod agent;
+mod agents;
 mod candidates;
 mod catalog;
 mod defaults;
@@ -41,6 +42,7 @@ pub mod source;
 mod state;
 pub mod store;
 mod trust;
+mod unread;
 mod vocab;
 #[cfg(feature = "watch")]
 pub mod watch;
@@ -56,7 +58,7 @@ pub use digest::{Digest, NoDigest};
 pub use engine::{
     Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, HIDDEN, Layer, Lost, Message, ReadAt,
     Rendered, RenderedBody, Request, SchemaProblem, Size, Times, Trace, TracedCall, TracedTemplate,
-    TracedUse, TracedVariable, TypeProblem, Validation, Warning, WeakEngine, from_text,
+    TracedUse, TracedVariable, TypeProblem, UnknownVariable, Validation, Warning, WeakEngine, from_text,
 };
 pub use error::{Code, Error, Result};
 pub use hinagata_module as module;

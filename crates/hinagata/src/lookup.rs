@@ -138,19 +138,11 @@ fn is_plain(name: &str) -> bool {
     !name.contains(['\\', '\0']) && name.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
 }
 
-/// A name that leads to a directory or a device leads to no template.
-fn file_or_nothing<T>(read: Result<Option<T>>) -> Result<Option<T>> {
-    match read {
-        Err(error) if error.reason() == Some("no_file") => Ok(None),
-        other => other,
-    }
-}
-
 /// A file of a prompt. The prompt's own template has the language that the prompt says.
 fn template_of(entry: &Entry, file: &str) -> Result<Option<FoundTemplate>> {
     entry.refuse_secret(file)?;
-    let Some(text) = file_or_nothing(entry.file(file, LARGEST_TEMPLATE))? else { return Ok(None) };
     let path = format!("{}/{file}", entry.source());
+    let Some(text) = entry.file(file, LARGEST_TEMPLATE).map_err(|error| error.in_file(&path))? else { return Ok(None) };
     let own = entry.definition().ok().and_then(|definition| match &definition.body {
         Body::Text(text) if text.file == path => Some(text.clone()),
         _ => None,
@@ -161,10 +153,10 @@ fn template_of(entry: &Entry, file: &str) -> Result<Option<FoundTemplate>> {
 
 fn template_in(index: &Index, name: &str) -> Result<Option<FoundTemplate>> {
     index.root.tree.refuse_secret(name)?;
-    let Some((text, _)) = file_or_nothing(index.root.tree.read(name, LARGEST_TEMPLATE))? else {
-        return Ok(None);
-    };
-    let text = plain(format!("{}/{name}", index.root.prefix), name, &text)?;
+    let path = format!("{}/{name}", index.root.prefix);
+    let read = index.root.tree.read(name, LARGEST_TEMPLATE).map_err(|error| error.in_file(&path));
+    let Some((text, _)) = read? else { return Ok(None) };
+    let text = plain(path, name, &text)?;
     Ok(Some(FoundTemplate { text, root: index.root.kind.clone() }))
 }
 

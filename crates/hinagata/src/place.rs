@@ -26,6 +26,12 @@ impl Place {
         Self { file: file.to_owned(), line, column, excerpt: excerpt(text, line) }
     }
 
+    /// A file as a whole.
+    #[must_use]
+    pub fn of_file(file: &str) -> Self {
+        Self { file: file.to_owned(), line: 1, column: 0, excerpt: None }
+    }
+
     /// The place with a known line and column.
     #[must_use]
     pub fn at_line(file: &str, text: &str, line: u32, column: u32) -> Self {

@@ -47,16 +47,43 @@ const TOOL: &str = "tool:";
 pub struct Resolutions {
     prompts: BTreeMap<PromptId, Resolution>,
     tools: BTreeMap<String, Resolution>,
+    /// Why the file decides nothing at all.
+    problem: Option<Error>,
+    /// Why it decides nothing about one prompt.
+    broken: BTreeMap<PromptId, Error>,
 }
 
 impl Resolutions {
+    /// Those of a file that cannot be read: they decide nothing.
+    pub(crate) fn unreadable(problem: Error) -> Self {
+        Self { problem: Some(problem), ..Self::default() }
+    }
+
+    /// Why nothing of the file counts.
+    #[must_use]
+    pub fn problem(&self) -> Option<&Error> {
+        self.problem.as_ref()
+    }
+
+    /// Why what may be decided about `id` does not count.
+    #[must_use]
+    pub fn problem_of(&self, id: &PromptId) -> Option<&Error> {
+        self.problem.as_ref().or_else(|| self.broken.get(id))
+    }
+
     /// Reads `text`, the content of `file`. An entry that makes no sense decides nothing and is told.
     pub fn parse(file: &str, text: &str) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
+        let whole = |error: Error| (Self::unreadable(error.clone()), vec![Diagnostic::error(file, error)]);
         let node = match json::parse(file, text) {
             Ok(node) => node,
-            Err(error) => return (Self::default(), vec![Diagnostic::error(file, error)]),
+            Err(error) => return whole(error),
         };
+        let at = |node: &Node| Place::at_line(file, text, node.at.line, node.at.column);
+        if node.as_map().is_none() {
+            let message = format!("resolutions are a map by prompt id, not {}", node.kind());
+            return whole(Error::definition("type", message).at(at(&node)));
+        }
         let mut all = Self::default();
         for (name, value) in node.as_map().unwrap_or_default() {
             if let (Some(tool), Some(resolution)) = (name.strip_prefix(TOOL), resolution(value)) {
@@ -67,23 +94,14 @@ impl Resolutions {
                 (Ok(id), Some(resolution)) => {
                     all.prompts.insert(id, resolution);
                 }
-                (Err(error), _) => found.push(Diagnostic::warning(file, error)),
-                (_, None) => {
-                    let error = Error::definition(
-                        "resolution",
-                        format!("the decision on `{name}` names no `source`"),
-                    );
-                    found.push(Diagnostic::warning(
-                        file,
-                        error.at(Place::at_line(file, text, value.at.line, value.at.column)),
-                    ));
+                (Err(error), _) => found.push(Diagnostic::warning(file, error.at(at(value)))),
+                (Ok(id), None) => {
+                    let message = format!("the decision on `{name}` names no `source`");
+                    let error = Error::definition("resolution", message).at(at(value));
+                    found.push(Diagnostic::warning(file, error.clone()));
+                    all.broken.insert(id, error);
                 }
             }
-        }
-        if node.as_map().is_none() {
-            let error =
-                Error::definition("type", format!("resolutions are a map by prompt id, not {}", node.kind()));
-            found.push(Diagnostic::error(file, error));
         }
         (all, found)
     }

@@ -107,14 +107,18 @@ impl WorkspaceRoot {
 }
 
 /// What makes `path` a workspace root.
+///
+/// A name that is there counts whatever stands behind it: settings that cannot be read are an error, and no reason to look
+/// for others further up.
 fn mark(path: &Path) -> Option<RootFound> {
-    if path.join(SETTINGS_FILE).is_file() {
+    if path.join(SETTINGS_FILE).symlink_metadata().is_ok() {
         return Some(RootFound::Settings);
     }
     if formats::marks(path) {
         return Some(RootFound::Config);
     }
-    path.join(USER_DATA).is_dir().then_some(RootFound::UserData)
+    let data = path.join(USER_DATA);
+    (data.is_dir() || data.is_symlink()).then_some(RootFound::UserData)
 }
 
 #[cfg(test)]

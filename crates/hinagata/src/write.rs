@@ -151,7 +151,8 @@ pub(crate) fn read_text(path: &Path, largest: u64) -> Result<Option<String>> {
     };
     match read() {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        // A link that leads nowhere is there.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => Ok(None),
         Err(error) => Err(failed("read", path, error)),
     }
 }

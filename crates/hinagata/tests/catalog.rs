@@ -244,7 +244,7 @@ fn declarations_are_inherited_and_replaced_by_name() {
     assert_eq!(found.with_body().expect("has one").id.as_str(), "base");
     assert_eq!(found.definition.permissions.granted().count(), 0);
     assert!(!found.definition.hooks.any());
-    assert_eq!(catalog.defaults().limits(&found.definition.limits).max_output_size, 50_000);
+    assert_eq!(catalog.defaults().expect("reads").limits(&found.definition.limits).max_output_size, 50_000);
 }
 
 #[test]
@@ -448,7 +448,7 @@ fn words_that_come_with_the_product_change_nothing_that_others_say() {
     let id = |catalog: &Catalog, name: &str| catalog.resolve_id(name).map(|id| id.to_string()).ok();
     let empty = Workspace::new(&[]).catalog(&[]);
     assert_eq!(id(&empty, "System-Prompt").as_deref(), Some("general_system"));
-    assert_eq!(empty.vocab("prompt", "update_memory"), Some("memory_update"));
+    assert_eq!(empty.vocab("prompt", "update_memory").as_deref(), Some("memory_update"));
     for word in empty.vocabulary().words("prompt") {
         assert!(empty.choose(word).is_ok(), "{word}");
     }
@@ -466,7 +466,7 @@ fn words_that_come_with_the_product_change_nothing_that_others_say() {
     assert_eq!(id(&catalog, "system").as_deref(), Some("coding_system"), "then the user");
     assert_eq!(id(&catalog, "compress_history").as_deref(), Some("memory_update"), "then packs");
     assert_eq!(
-        catalog.vocab("prompt", "plan"),
+        catalog.vocab("prompt", "plan").as_deref(),
         Some("task_planning"),
         "a word of the user leads nowhere else"
     );

@@ -118,7 +118,7 @@ fn definition(catalog: &Catalog, name: &str) -> Result<Value> {
     let choice = catalog.choose(name)?;
     let found = catalog.inherited(&choice)?;
     let Inherited { definition, parameters, .. } = &found;
-    let limits = catalog.defaults().limits(&definition.limits);
+    let limits = catalog.defaults()?.limits(&definition.limits);
     let names = |class: Class| parameters.names(class);
     Ok(json!({"definition": {
         "prompt_id": choice.id,

@@ -32,5 +32,5 @@ LIMITS = {"max_execution_time": 5, "max_output_size": 50000}
 #     variables["topic"] = variables["topic"].strip()
 #     return variables
 #
-# async def post_render(text, context):
+# async def post_render(text, variables, context):
 #     return text

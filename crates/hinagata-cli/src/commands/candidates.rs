@@ -34,6 +34,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let workspace = Workspace::open(globals)?;
     let catalog = workspace.catalog();
     let candidates = catalog.candidates(&arguments.id)?;
+    workspace.tell_unread(&catalog);
     let chosen = chosen(&catalog, &arguments.id);
     match Format::of(globals) {
         Format::Json => output::print_json(&catalog.candidates_json(&arguments.id)?),

@@ -5,7 +5,7 @@ use hinagata::{Code, Error, Rendered};
 use hinagata_llm::{Llm, ProviderRequest};
 use serde_json::{Map, Value};
 
-use super::render::{warn, warn_of_slips};
+use super::render::warn;
 use crate::{
     call::CallArguments,
     failure::Failure,
@@ -51,10 +51,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let call = arguments.call.read()?.for_model(arguments.request.model());
     let engine = workspace.engine()?;
     let rendered = call.render(&workspace, &engine, false)?;
-    if Format::of(globals) == Format::Text {
-        warn_of_slips(&workspace, &call, &engine);
-        warn(&workspace, &rendered.warnings);
-    }
+    warn(&workspace, &rendered.warnings);
     let llm = workspace.llm()?;
     let request = arguments.request_of(&llm, &rendered, &options)?;
     let runtime = runtime()?;

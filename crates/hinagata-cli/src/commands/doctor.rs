@@ -27,6 +27,7 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     let catalog = workspace.catalog();
     let mut found = workspace.settings.diagnostics().to_vec();
     found.extend(of_project(&workspace));
+    found.extend(workspace.trust_problem.clone());
     found.extend(catalog.check());
     if !workspace.trust.is_trusted() {
         found.extend(catalog.withheld_permissions());

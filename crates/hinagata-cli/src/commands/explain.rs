@@ -3,7 +3,7 @@
 use hinagata::{Rendered, Trace, TracedTemplate, TracedUse, TracedVariable, settings::grouped};
 use serde_json::Value;
 
-use super::render::{warn, warn_of_slips};
+use super::render::warn;
 use crate::{
     call::CallArguments,
     diagnostic::shortened,
@@ -34,7 +34,6 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let workspace = Workspace::open(globals)?;
     let (call, engine) = (arguments.call.read()?, workspace.engine()?);
     let rendered = call.render(&workspace, &engine, true)?;
-    warn_of_slips(&workspace, &call, &engine);
     match Format::of(globals) {
         Format::Json => output::print_json(&rendered.to_json()),
         Format::Text => {

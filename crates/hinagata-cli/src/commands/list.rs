@@ -58,14 +58,29 @@ Away from a terminal each prompt is one line: id, type, version and source betwe
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
     let catalog = workspace.catalog();
+    workspace.tell_unread(&catalog);
     let lines: Vec<Line> = catalog.list().into_iter().map(|listing| Line::new(&catalog, listing)).collect();
-    let lines: Vec<Line> = lines.into_iter().filter(|line| line.is_wanted(arguments)).collect();
+    let (lines, others): (Vec<Line>, Vec<Line>) =
+        lines.into_iter().partition(|line| line.is_wanted(arguments));
+    tell_undecided(&workspace, arguments, &others);
     match Format::of(globals) {
         Format::Json => output::print_json(&lines.iter().map(Line::json).collect::<Vec<_>>()),
         Format::Text => {
             let rows: Vec<_> = lines.iter().map(Line::row).collect();
             output::print(&output::table(&["ID", "TYPE", "VERSION", "FROM", "DESCRIPTION"], &rows))
         }
+    }
+}
+
+/// Tells of prompts that are left out although only running them tells whether they are wanted.
+fn tell_undecided(workspace: &Workspace, arguments: &Arguments, left_out: &[Line]) {
+    let asked = arguments.kind.is_some() || !arguments.tag.is_empty();
+    let computed = left_out.iter().filter(|line| asked && line.has_computed_metadata());
+    for line in computed.filter(|line| line.is_of_pack(arguments) && !arguments.conflicts) {
+        workspace.remark(
+            format!("`{}` is left out: only running its prompt.py tells what its METADATA says", line.listing.id),
+            "write METADATA as plain literals",
+        );
     }
 }
 
@@ -102,10 +117,19 @@ impl Line {
         }
     }
 
+    fn is_of_pack(&self, arguments: &Arguments) -> bool {
+        arguments.pack.is_none() || self.pack().map(PackId::as_str) == arguments.pack.as_deref()
+    }
+
+    /// Whether only running its file tells its type, version and tags.
+    fn has_computed_metadata(&self) -> bool {
+        let definition = self.listing.definition.as_ref();
+        definition.is_ok_and(|definition| definition.hooks.is_computed("METADATA"))
+    }
+
     fn is_wanted(&self, arguments: &Arguments) -> bool {
         let conflict = matches!(&self.listing.definition, Err(error) if error.code() == Code::Conflict);
-        let pack = self.pack().map(PackId::as_str);
-        if arguments.conflicts && !conflict || arguments.pack.is_some() && pack != arguments.pack.as_deref() {
+        if arguments.conflicts && !conflict || !self.is_of_pack(arguments) {
             return false;
         }
         let Arguments { kind, tag, supports, language, .. } = arguments.clone();
@@ -116,6 +140,13 @@ impl Line {
         let id = self.listing.id.as_str().to_owned();
         let place = self.place();
         match &self.listing.definition {
+            Ok(_) if self.has_computed_metadata() => {
+                let mut row = vec![id, "computed".to_owned(), "-".to_owned(), place];
+                if output::is_terminal() {
+                    row.push("only running its prompt.py tells what its METADATA says".to_owned());
+                }
+                row
+            }
             Ok(definition) => {
                 let metadata = &definition.metadata;
                 let mut row = vec![id, metadata.kind.clone(), metadata.version.clone(), place];
@@ -135,7 +166,8 @@ impl Line {
 
     fn json(&self) -> Value {
         let definition = self.listing.definition.as_ref();
-        let metadata = definition.ok().map(|definition| &definition.metadata);
+        let computed = self.has_computed_metadata();
+        let metadata = definition.ok().filter(|_| !computed).map(|definition| &definition.metadata);
         let error = definition.err().map(|error| crate::diagnostic::Diagnostic::from(error).json());
         json!({
             "prompt_id": self.listing.id.as_str(),
@@ -146,6 +178,7 @@ impl Line {
             "tags": metadata.map(|metadata| &metadata.tags),
             "source": self.source(),
             "pack_id": self.pack(),
+            "computed": computed,
             "error": error,
         })
     }

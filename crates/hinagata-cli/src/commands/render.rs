@@ -2,11 +2,10 @@
 
 mod watch;
 
-use hinagata::{Content, Engine, Message, Rendered, RenderedBody, Warning, module::driver::Formatted};
+use hinagata::{Content, Message, Rendered, RenderedBody, Warning, module::driver::Formatted};
 
 use crate::{
-    call::{Call, CallArguments},
-    diagnostic::{Diagnostic, Level, did_you_mean},
+    call::CallArguments,
     failure::Failure,
     output::{self, Format, clean},
     request::{self, RequestArguments, Shape},
@@ -55,7 +54,6 @@ fn once(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let call = arguments.call.read()?;
     let engine = workspace.engine()?;
     let rendered = call.render(&workspace, &engine, false)?;
-    warn_of_slips(&workspace, &call, &engine);
     let made = arguments.made(&rendered)?;
     print(&workspace, &rendered, (arguments.format, made.as_ref()), globals)
 }
@@ -105,21 +103,9 @@ fn shaped_json(rendered: &Rendered, shape: Option<Shape>, made: Option<&Formatte
     all
 }
 
-/// Tells people what did not work as it should.
+/// Tells what did not work as it should.
 pub(super) fn warn(workspace: &Workspace, warnings: &[Warning]) {
-    for warning in warnings {
-        let mut diagnostic = Diagnostic::from(&warning.error).shown(|name| workspace.shown(name));
-        diagnostic.level = Level::Warning;
-        output::talk(&diagnostic.text());
-    }
-}
-
-/// Tells people of variables that are hardly meant as they are written.
-pub(super) fn warn_of_slips(workspace: &Workspace, call: &Call, engine: &Engine) {
-    for (name, near) in call.slips(engine) {
-        let advice = did_you_mean(&near).unwrap_or_default();
-        workspace.remark(format!("the prompt declares no variable `{name}`"), advice);
-    }
+    warnings.iter().for_each(|warning| workspace.warn_of_call(warning));
 }
 
 /// Messages for somebody who reads them: each below a line with its role.

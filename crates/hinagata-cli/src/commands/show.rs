@@ -1,7 +1,7 @@
 //! `hina show`: what one prompt declares.
 
 use hinagata::{
-    RenderLimits,
+    Diagnostic, RenderLimits,
     definition::{Body, Definition, Hook, Inherited, Message, ModuleBody, Origin, Parameter},
     settings::grouped,
 };
@@ -28,18 +28,28 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
     let catalog = workspace.catalog();
-    let found = catalog.definition(&arguments.id)?;
-    let limits = catalog.defaults().limits_of(&found, &workspace.settings);
-    match Format::of(globals) {
-        Format::Json => output::print_json(&found.to_json(&limits)),
-        Format::Text => output::print(&page(&workspace, &found, &limits)),
+    let choice = catalog.choose(&arguments.id)?;
+    let found = catalog.inherited(&choice)?;
+    let limits = catalog.defaults()?.limits_of(&found, &workspace.settings);
+    for unread in catalog.unread_for(&arguments.id, &choice) {
+        workspace.warn(&unread);
     }
+    if Format::of(globals) == Format::Json {
+        return output::print_json(&found.to_json(&limits));
+    }
+    for error in &found.definition.warnings {
+        workspace.warn(&Diagnostic::warning(&*found.definition.source, error.clone()));
+    }
+    output::print(&page(&workspace, &found, &limits))
 }
 
 fn page(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> String {
     let definition = &*found.definition;
     let metadata = &definition.metadata;
-    let mut text = format!("{} {} ({})\n", definition.id, clean(&metadata.version), clean(&metadata.kind));
+    let mut text = match definition.hooks.is_computed("METADATA") {
+        true => format!("{} (computed)\n", definition.id),
+        false => format!("{} {} ({})\n", definition.id, clean(&metadata.version), clean(&metadata.kind)),
+    };
     for line in [metadata.title.as_ref(), metadata.description.as_ref()].into_iter().flatten() {
         text.push_str(&format!("{}\n", clean(line)));
     }
@@ -62,6 +72,11 @@ fn facts(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> Vec
     let metadata = &definition.metadata;
     let own = |name: &str| name.strip_prefix(&format!("{}/", definition.source)).unwrap_or(name).to_owned();
     let files: Vec<String> = definition.files.iter().map(|read| own(&read.file)).collect();
+    let computed: Vec<&str> = definition.hooks.needs_loading.iter().map(|(name, _)| *name).collect();
+    let computed = match computed.as_slice() {
+        [] => String::new(),
+        names => format!("{}: only running prompt.py tells, which a render does", names.join(", ")),
+    };
     let permissions: Vec<&str> = definition.permissions.granted().collect();
     let mut facts: Vec<(&str, String)> = vec![
         ("source", workspace.shown(&definition.source)),
@@ -77,6 +92,7 @@ fn facts(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> Vec
         ("hooks", hooks(definition)),
         ("permissions", permissions.join(", ")),
         ("limits", limits_text(limits)),
+        ("computed", computed),
     ];
     facts.extend(definition.unknown.iter().map(|(name, value)| (name.as_str(), value.to_string())));
     let said = facts.into_iter().filter(|(_, value)| !value.is_empty());

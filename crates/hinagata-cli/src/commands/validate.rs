@@ -2,9 +2,9 @@
 
 use hinagata::{TypeProblem, Validation};
 
-use super::render::warn_of_slips;
 use crate::{
     call::CallArguments,
+    diagnostic::did_you_mean,
     exit,
     failure::Failure,
     output::{self, Format, clean},
@@ -28,8 +28,8 @@ const EXAMPLES: &str = "Examples:
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
     let (call, engine) = (arguments.call.read()?, workspace.engine()?);
-    let found = call.validate(&engine)?;
-    warn_of_slips(&workspace, &call, &engine);
+    let found = call.validate(&workspace, &engine)?;
+    workspace.tell_unread(&engine.catalog());
     match Format::of(globals) {
         Format::Json => output::print_json(&found)?,
         Format::Text => output::print(&text(&found))?,
@@ -50,6 +50,10 @@ fn text(found: &Validation) -> String {
             .map(|problem| format!("wrong value: `{}{}`: {}", problem.name, problem.path, problem.message)),
     );
     lines.extend(found.reserved.iter().map(|name| format!("reserved: `{name}` cannot be given")));
+    lines.extend(found.unknown.iter().map(|unknown| {
+        let near = did_you_mean(&unknown.near).map(|near| format!("; {near}")).unwrap_or_default();
+        format!("warning: nothing declares `{}`{near}", unknown.name)
+    }));
     lines.extend(found.type_warnings.iter().map(|problem| typed("warning", problem)));
     if found.valid {
         lines.insert(0, "valid".to_owned());

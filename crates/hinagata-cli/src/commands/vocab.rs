@@ -1,6 +1,6 @@
 //! `hina vocab`: words that mean other words.
 
-use hinagata::Vocabulary;
+use hinagata::Catalog;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -11,7 +11,8 @@ use crate::{
 
 /// Show the vocabulary, or what one word means
 ///
-/// Words come from vocab.json and vocab.txt: yours, then those of approved packs, then the built-in ones.
+/// Words come from vocab.json and vocab.txt: yours, then those of approved packs, then the built-in ones. A word for a
+/// prompt means what a render of it takes: the first prompt that its aliases lead to.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -30,21 +31,18 @@ const EXAMPLES: &str = "Examples:
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
     let catalog = workspace.catalog();
-    let vocabulary = catalog.vocabulary();
+    for found in catalog.vocabulary_problems() {
+        workspace.warn(found);
+    }
     match (&arguments.namespace, &arguments.word) {
-        (Some(namespace), Some(word)) => print_word(vocabulary, namespace, word, globals),
-        _ => print_all(vocabulary, globals),
+        (Some(namespace), Some(word)) => print_word(&catalog, namespace, word, globals),
+        _ => print_all(&catalog, globals),
     }
 }
 
-fn print_word(
-    vocabulary: &Vocabulary,
-    namespace: &str,
-    word: &str,
-    globals: &Globals,
-) -> Result<(), Failure> {
-    let Some(preferred) = vocabulary.preferred(namespace, word) else {
-        let near = hinagata_value::near_names(word, vocabulary.words(namespace));
+fn print_word(catalog: &Catalog, namespace: &str, word: &str, globals: &Globals) -> Result<(), Failure> {
+    let Some(preferred) = catalog.vocab(namespace, word) else {
+        let near = hinagata_value::near_names(word, catalog.vocabulary().words(namespace));
         return Err(Failure::not_found(format!("nobody knows the word `{word}` in `{namespace}`"))
             .near(near)
             .advise("`hina vocab` lists the words there are"));
@@ -53,25 +51,26 @@ fn print_word(
         Format::Json => {
             output::print_json(&json!({"namespace": namespace, "word": word, "preferred": preferred}))
         }
-        Format::Text => output::print(&format!("{}\n", output::clean(preferred))),
+        Format::Text => output::print(&format!("{}\n", output::clean(&preferred))),
     }
 }
 
-fn print_all(vocabulary: &Vocabulary, globals: &Globals) -> Result<(), Failure> {
+fn print_all(catalog: &Catalog, globals: &Globals) -> Result<(), Failure> {
+    let vocabulary = catalog.vocabulary();
     let mut all = Map::new();
     let mut rows = Vec::new();
     for namespace in vocabulary.namespaces() {
         let mut words = Map::new();
         for word in vocabulary.words(namespace) {
-            let preferred = vocabulary.preferred(namespace, word);
+            let preferred = catalog.vocab(namespace, word);
             // That a word means itself is nothing to tell.
-            if preferred == Some(word) {
+            if preferred.as_deref() == Some(word) {
                 continue;
             }
             rows.push(vec![
                 namespace.to_owned(),
                 word.to_owned(),
-                preferred.unwrap_or("(a circle)").to_owned(),
+                preferred.clone().unwrap_or_else(|| "(a circle)".to_owned()),
             ]);
             words.insert(word.to_owned(), json!(preferred));
         }

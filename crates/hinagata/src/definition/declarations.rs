@@ -9,9 +9,25 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fields::Fields;
+use super::fields::{Fields, shortened};
 use super::node::{Data, Node};
 use super::parameter::{Class, Origin, Parameter, Parameters, Proposals, Type};
+use crate::place::At;
+
+/// What a declaration of a variable can say.
+const FIELDS: [&str; 11] = [
+    "name",
+    "type",
+    "default",
+    "description",
+    "required",
+    "source",
+    "from",
+    "secret",
+    "schema",
+    "enum",
+    "complete",
+];
 
 /// Names that templates have for something else.
 const RESERVED: [&str; 4] = ["variables", "args", "system", "environs"];
@@ -21,8 +37,8 @@ pub(crate) fn variables(fields: &mut Fields<'_>, field: &str, node: &Node) -> Pa
     let declared: Vec<Parameter> = match &node.data {
         Data::Null => Vec::new(),
         Data::List(items) => list(fields, field, items, None),
-        Data::Map(entries) if is_classes(entries) => classes(fields, field, entries),
         Data::Map(entries) if is_schema(node) => schema(fields, field, node, entries),
+        Data::Map(entries) if is_classes(entries) => classes(fields, field, entries),
         Data::Map(entries) => {
             entries.iter().filter_map(|(name, value)| short(fields, field, name, value)).collect()
         }
@@ -35,14 +51,14 @@ pub(crate) fn variables(fields: &mut Fields<'_>, field: &str, node: &Node) -> Pa
             Vec::new()
         }
     };
-    refuse_repeated(fields, field, node, &declared);
-    declared.into_iter().collect()
+    joined(fields, field, declared)
 }
 
+/// Whether a map has classes of variables: the short forms have no lists, so a list says what is meant.
 fn is_classes(entries: &[(String, Node)]) -> bool {
-    let class = |name: &str| Class::ALL.iter().any(|class| class.as_str() == name);
-    !entries.is_empty()
-        && entries.iter().all(|(name, value)| class(name) && (value.is_null() || value.as_list().is_some()))
+    let empty = |(name, value): &(String, Node)| value.is_null() && Class::named(name).is_some();
+    entries.iter().any(|(_, value)| value.as_list().is_some())
+        || !entries.is_empty() && entries.iter().all(empty)
 }
 
 fn is_schema(node: &Node) -> bool {
@@ -50,20 +66,44 @@ fn is_schema(node: &Node) -> bool {
         && node.get("type").is_none_or(|kind| kind.as_str() == Some("object"))
 }
 
-fn refuse_repeated(fields: &mut Fields<'_>, field: &str, node: &Node, declared: &[Parameter]) {
-    let mut seen = std::collections::HashSet::new();
+/// The declarations by name. Only an optional variable may be a custom one as well.
+fn joined(fields: &mut Fields<'_>, field: &str, declared: Vec<Parameter>) -> Parameters {
+    let mut all: Vec<Parameter> = Vec::new();
+    let mut places: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
     for parameter in declared {
-        if !seen.insert(parameter.name.as_str()) {
-            fields.problem(field, node, format!("`{}` is declared twice in `{field}`", parameter.name));
-        }
+        let Some(&place) = places.get(&parameter.name) else {
+            places.insert(parameter.name.clone(), all.len());
+            all.push(parameter);
+            continue;
+        };
+        let first = all[place].clone();
+        all[place] = match (first.class, parameter.class) {
+            (Class::Optional, Class::Custom) if first.custom.is_none() => first.over_custom(parameter),
+            (Class::Custom, Class::Optional) => parameter.over_custom(first),
+            _ => {
+                let message = format!("`{}` is declared twice in `{field}`", parameter.name);
+                match parameter.place {
+                    Some(place) => fields.problem_at(field, place, message),
+                    None => fields.problem(field, &Node::new(At::default(), Data::Null), message),
+                }
+                first
+            }
+        };
     }
+    all.into_iter().collect()
 }
 
 fn classes(fields: &mut Fields<'_>, field: &str, entries: &[(String, Node)]) -> Vec<Parameter> {
     let mut declared = Vec::new();
     for (name, value) in entries {
-        let class = Class::ALL.into_iter().find(|class| class.as_str() == name);
-        declared.extend(list(fields, &format!("{field}.{name}"), value.as_list().unwrap_or_default(), class));
+        let path = format!("{field}.{name}");
+        let Some(class) = Class::named(name) else {
+            let known: Vec<&str> = Class::ALL.iter().map(|class| class.as_str()).collect();
+            fields.unknown_class(&path, value, name, &known);
+            continue;
+        };
+        let items = fields.list(&path, value);
+        declared.extend(list(fields, &path, items, Some(class)));
     }
     declared
 }
@@ -83,9 +123,20 @@ fn list(fields: &mut Fields<'_>, field: &str, items: &[Node], class: Option<Clas
             continue;
         };
         let Some(name) = fields.string(&format!("{path}.name"), name) else { continue };
+        warn_of_unknown_fields(fields, &path, item);
         declared.push(parameter(fields, &path, name, item, class));
     }
     declared
+}
+
+/// A field that nobody knows does nothing. In a JSON Schema it may be a rule that the schema follows.
+fn warn_of_unknown_fields(fields: &mut Fields<'_>, path: &str, node: &Node) {
+    for (key, value) in node.as_map().unwrap_or_default() {
+        if !FIELDS.contains(&key.as_str()) {
+            let message = format!("a variable has no `{}`, so it does nothing", shortened(key));
+            fields.warn_of_unknown(&format!("{path}.{key}"), value, (key, &message), &FIELDS);
+        }
+    }
 }
 
 fn describe(node: &Node) -> &'static str {
@@ -118,6 +169,7 @@ fn short(fields: &mut Fields<'_>, field: &str, name: &str, node: &Node) -> Optio
     let path = format!("{field}.{bare}");
     if node.as_map().is_some() {
         let class = optional.then_some(Class::Optional);
+        warn_of_unknown_fields(fields, &path, node);
         return Some(parameter(fields, &path, bare.to_owned(), node, class));
     }
     let class = if optional { Class::Optional } else { Class::Required };
@@ -159,6 +211,7 @@ fn parameter(
         proposals: None,
         unknown: Map::new(),
         place: Some(fields.place(node)),
+        custom: None,
     };
     let (mut required, mut choices) = (None, None);
     for (key, value) in node.as_map().unwrap_or_default() {

@@ -4,12 +4,12 @@ use hinagata_template::Engine;
 use serde_json::{Map, Number, Value};
 
 use super::declarations;
-use super::fields::Fields;
+use super::fields::{Fields, shortened};
 use super::messages::{self, DraftMessage};
 use super::model::{OwnLimits, Permissions, Settings, UndefinedMode};
 use super::node::{Data, Node};
 use super::parameter::Parameters;
-use crate::{Place, ports::OnError};
+use crate::{Error, Place, ports::OnError};
 
 /// What one document says; `None` is what it does not speak about.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +36,8 @@ pub(super) struct Draft {
     pub(super) settings: Settings,
     pub(super) more: Map<String, Value>,
     pub(super) unknown: Map<String, Value>,
+    /// What is hardly meant as it is written.
+    pub(super) warnings: Vec<Error>,
 }
 
 /// A body that stands in a document.
@@ -44,6 +46,39 @@ pub(super) enum DraftBody {
     Text { text: String, file: String, line: u32 },
     Messages(Vec<DraftMessage>),
 }
+
+/// The keys of a document, those of [`Draft::read_key`].
+const KEYS: [&str; 29] = [
+    "prompt_id",
+    "id",
+    "name",
+    "title",
+    "description",
+    "version",
+    "type",
+    "tags",
+    "author",
+    "extends",
+    "template",
+    "engine",
+    "undefined",
+    "on_error",
+    "inputs",
+    "variables",
+    "parameters",
+    "messages",
+    "userPrompt",
+    "prompt",
+    "permissions",
+    "limits",
+    "output",
+    "model",
+    "config",
+    "returns",
+    "supports",
+    "languages",
+    "metadata",
+];
 
 /// Reads the keys of a document. `METADATA` of a `prompt.py` has the same.
 pub(super) fn read(fields: &mut Fields<'_>, node: &Node) -> Draft {
@@ -108,6 +143,7 @@ impl Draft {
             "metadata" => self.read_metadata(fields, node),
             _ => {
                 self.unknown.insert(key.to_owned(), node.to_value());
+                fields.warn_of_slip(key, node, key, &KEYS);
             }
         }
     }
@@ -144,6 +180,7 @@ impl Draft {
     pub(super) fn overlaid(mut self, above: Self) -> Self {
         self.more.extend(above.more);
         self.unknown.extend(above.unknown);
+        self.warnings.extend(above.warnings);
         Self {
             name: above.name.or(self.name),
             label: above.label.or(self.label),
@@ -178,6 +215,7 @@ impl Draft {
             },
             more: self.more,
             unknown: self.unknown,
+            warnings: self.warnings,
         }
     }
 }
@@ -193,18 +231,35 @@ fn engine(fields: &mut Fields<'_>, node: &Node) -> Option<Engine> {
 /// A map of names to true or false, or a list of names.
 pub(super) fn permissions(fields: &mut Fields<'_>, node: &Node) -> Permissions {
     let mut permissions = Permissions::default();
-    if node.as_list().is_some() {
-        for name in fields.strings("permissions", node) {
-            permissions.set(&name, true);
+    if let Some(items) = node.as_list() {
+        let names = fields.strings("permissions", node);
+        for (name, item) in names.iter().zip(items) {
+            set_permission(fields, &mut permissions, name, item, true);
         }
         return permissions;
     }
     for (name, value) in fields.map("permissions", node) {
         if let Some(allowed) = fields.boolean(&format!("permissions.{name}"), value) {
-            permissions.set(name, allowed);
+            set_permission(fields, &mut permissions, name, value, allowed);
         }
     }
     permissions
+}
+
+/// A permission that nobody knows grants nothing, which is told.
+fn set_permission(
+    fields: &mut Fields<'_>,
+    permissions: &mut Permissions,
+    name: &str,
+    node: &Node,
+    allowed: bool,
+) {
+    if Permissions::NAMES.contains(&name) {
+        permissions.set(name, allowed);
+        return;
+    }
+    let message = format!("there is no permission `{}`, so it grants nothing", shortened(name));
+    fields.warn_of_unknown("permissions", node, (name, &message), &Permissions::NAMES);
 }
 
 /// The limits of a prompt, or of `defaults.json`.
@@ -217,6 +272,8 @@ pub(crate) fn limits(fields: &mut Fields<'_>, field: &str, node: &Node) -> OwnLi
             "max_output_size" => limits.max_output_size = whole_number(fields, &path, value),
             _ => {
                 limits.other.insert(name.clone(), value.to_value());
+                let message = format!("there is no limit `{}`, so it bounds nothing", shortened(name));
+                fields.warn_of_unknown(&path, value, (name, &message), &OwnLimits::NAMES);
             }
         }
     }

@@ -14,6 +14,8 @@ pub(crate) struct Fields<'a> {
     file: &'a str,
     text: &'a str,
     problems: Vec<Problem>,
+    /// What is read and hardly meant as it is written.
+    warnings: Vec<Problem>,
 }
 
 #[derive(Debug)]
@@ -25,10 +27,29 @@ struct Problem {
     place: Place,
 }
 
+impl Problem {
+    fn into_error(self, file: &str) -> Error {
+        let error = Error::definition("unknown_name", self.message)
+            .with("file", file)
+            .with("field", self.field)
+            .with_near(self.near)
+            .at(self.place);
+        match self.hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        }
+    }
+}
+
+/// A name of a stranger, as long as a message can show it.
+pub(crate) fn shortened(name: &str) -> String {
+    name.chars().take(60).collect()
+}
+
 impl<'a> Fields<'a> {
     /// Fields of `file`, whose content is `text`.
     pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
-        Self { file, text, problems: Vec::new() }
+        Self { file, text, problems: Vec::new(), warnings: Vec::new() }
     }
 
     pub(crate) fn file(&self) -> &'a str {
@@ -59,7 +80,7 @@ impl<'a> Fields<'a> {
     /// Notes a key that means nothing where it stands.
     pub(crate) fn unknown_key(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::near_names(key, known.iter().copied());
-        let shown: String = key.chars().take(60).collect();
+        let shown = shortened(key);
         let hint = near.is_empty().then(|| format!("use {}", known.join(", ")));
         let message = match field {
             "(document)" => format!("there is no key `{shown}`"),
@@ -69,10 +90,66 @@ impl<'a> Fields<'a> {
         self.push_at(&format!("{field}.{key}"), place, message, hint, near);
     }
 
+    /// Notes a class of variables that nobody knows.
+    pub(crate) fn unknown_class(&mut self, field: &str, node: &Node, name: &str, known: &[&str]) {
+        let near = hinagata_value::near_names(name, known.iter().copied());
+        let hint = format!("use {}", known.join(", "));
+        let message = format!("there is no class of variables `{}`", shortened(name));
+        self.push_at(field, self.place_of_key(name, node), message, Some(hint), near);
+    }
+
+    /// Warns of a name that does nothing where it stands: `message` says what it is not.
+    pub(crate) fn warn_of_unknown(
+        &mut self,
+        field: &str,
+        node: &Node,
+        (name, message): (&str, &str),
+        known: &[&str],
+    ) {
+        let near = hinagata_value::near_names(name, known.iter().copied());
+        let hint = format!("use {}", known.join(", "));
+        self.warn(field, node, name, message, Some(hint), near);
+    }
+
+    /// Warns of a key that is kept, if it is hardly anything but a slip of one that counts.
+    pub(crate) fn warn_of_slip(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
+        let near = hinagata_value::close_names(key, known.iter().copied());
+        if !near.is_empty() {
+            let message = format!("there is no key `{}`", shortened(key));
+            self.warn(field, node, key, &message, None, near);
+        }
+    }
+
+    fn warn(
+        &mut self,
+        field: &str,
+        node: &Node,
+        name: &str,
+        message: &str,
+        hint: Option<String>,
+        near: Vec<String>,
+    ) {
+        if self.warnings.len() < MOST {
+            let place = self.place_of_key(name, node);
+            let (field, message) = (field.to_owned(), message.to_owned());
+            self.warnings.push(Problem { field, message, hint, near, place });
+        }
+    }
+
+    /// Makes problems of all warnings so far: what they are about protects somebody.
+    pub(crate) fn refuse_warnings(&mut self) {
+        self.problems.append(&mut self.warnings);
+    }
+
+    /// The warnings so far.
+    pub(crate) fn take_warnings(&mut self) -> Vec<Error> {
+        std::mem::take(&mut self.warnings).into_iter().map(|warning| warning.into_error(self.file)).collect()
+    }
+
     /// Notes a section that nobody knows.
     pub(crate) fn unknown_section(&mut self, node: &Node, name: &str, known: &[&str]) {
         let near = hinagata_value::near_names(name, known.iter().copied());
-        let shown: String = name.chars().take(60).collect();
+        let shown = shortened(name);
         let hint = match near.first() {
             Some(near) => format!("write `{near}`, or declare `{shown}` under `custom_sections`"),
             None => format!("use one of {}, or declare it under `custom_sections`", known.join(", ")),
@@ -118,6 +195,11 @@ impl<'a> Fields<'a> {
             [b'|' | b'>', rest @ ..] if rest.iter().all(|byte| b"+-0123456789".contains(byte)) => line + 1,
             _ => line,
         }
+    }
+
+    /// Notes that the field is wrong at a place that is known.
+    pub(crate) fn problem_at(&mut self, field: &str, place: Place, message: String) {
+        self.push_at(field, place, message, None, Vec::new());
     }
 
     fn push(&mut self, field: &str, node: &Node, message: String, hint: Option<String>, near: Vec<String>) {
@@ -215,7 +297,7 @@ impl<'a> Fields<'a> {
         let found = named(&word);
         if found.is_none() {
             let near = hinagata_value::near_names(&word, names.iter().copied());
-            let shown: String = word.chars().take(60).collect();
+            let shown = shortened(&word);
             let hint = format!("use one of {}", names.join(", "));
             self.push(field, node, format!("`{field}` cannot be `{shown}`"), Some(hint), near);
         }

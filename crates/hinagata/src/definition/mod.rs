@@ -36,7 +36,7 @@ pub use yaml::yaml_value;
 
 pub(crate) use declarations::variables;
 pub(crate) use draft::limits;
-pub(crate) use fields::Fields;
+pub(crate) use fields::{Fields, shortened};
 pub(crate) use front_matter::split as split_front_matter;
 pub(crate) use inherit::inherit;
 pub(crate) use read::{LARGEST_TEMPLATE, TEMPLATE_NAMES, read_again};

@@ -6,7 +6,7 @@ use hinagata_template::Engine;
 use serde_json::{Map, Number, Value};
 
 use super::{module::ModuleBody, parameter::Parameters};
-use crate::{Place, PromptId, ports::OnError};
+use crate::{Error, Place, PromptId, ports::OnError};
 
 /// A prompt as it is declared: metadata, parameters, a body, permissions, limits.
 ///
@@ -37,6 +37,8 @@ pub struct Definition {
     pub settings: Settings,
     /// Keys that nobody knows, kept and shown.
     pub unknown: Map<String, Value>,
+    /// What is hardly meant as it is written: names that nobody knows.
+    pub warnings: Vec<Error>,
     /// The files that were read, in the order they were read.
     pub files: Vec<FileRead>,
 }
@@ -208,6 +210,11 @@ pub struct OwnLimits {
     pub other: Map<String, Value>,
 }
 
+impl OwnLimits {
+    /// The limits that the engine knows.
+    pub const NAMES: [&'static str; 2] = ["max_execution_time", "max_output_size"];
+}
+
 /// The Python of a prompt.
 #[derive(Clone, Debug, Default)]
 pub struct Hooks {
@@ -222,6 +229,12 @@ pub struct Hooks {
 }
 
 impl Hooks {
+    /// Whether only running the file can tell what `constant` is.
+    #[must_use]
+    pub fn is_computed(&self, constant: &str) -> bool {
+        self.needs_loading.iter().any(|(name, _)| *name == constant)
+    }
+
     /// Whether there is Python to run in a render.
     #[must_use]
     pub fn any(&self) -> bool {

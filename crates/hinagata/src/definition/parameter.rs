@@ -19,6 +19,12 @@ impl Class {
     /// All of them, in the order of a definition.
     pub const ALL: [Self; 3] = [Self::Required, Self::Optional, Self::Custom];
 
+    /// The class called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.as_str() == name)
+    }
+
     /// The name in `VARIABLES`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -143,6 +149,36 @@ pub struct Parameter {
     pub unknown: Map<String, Value>,
     /// Where it is declared.
     pub place: Option<Place>,
+    /// The custom declaration of the same name whose default lies below this one's.
+    pub custom: Option<Box<Self>>,
+}
+
+impl Parameter {
+    /// One variable that is declared as optional and as custom: the layer of optional defaults lies above that of custom
+    /// ones, and what it does not say is said by the other.
+    pub(super) fn over_custom(self, custom: Self) -> Self {
+        let own = self.default.is_some() || self.origin != Origin::Default;
+        let merged = Self {
+            kind: if self.kind == Type::Any { custom.kind } else { self.kind },
+            default: self.default.or_else(|| custom.default.clone()),
+            description: self.description.or_else(|| custom.description.clone()),
+            secret: self.secret || custom.secret,
+            schema: self.schema.or_else(|| custom.schema.clone()),
+            proposals: self.proposals.or_else(|| custom.proposals.clone()),
+            ..self
+        };
+        match own {
+            true => Self { custom: Some(Box::new(custom)), ..merged },
+            // The default is that of the custom declaration, and so are its layer and place.
+            false => Self {
+                class: Class::Custom,
+                origin: custom.origin,
+                from: custom.from,
+                place: custom.place,
+                ..merged
+            },
+        }
+    }
 }
 
 /// The parameters of a prompt, in the order of their declaration; a name comes once.

@@ -96,7 +96,8 @@ pub fn document(id: &PromptId, source: &str, document: &Value, engine: Engine) -
     let files = &Nothing;
     let mut reader = Reader { id, name: id.as_str(), source, files, computed: None, read: Vec::new() };
     let mut fields = Fields::new(source, "");
-    let draft = draft::read(&mut fields, &Node::from_value(document));
+    let mut draft = draft::read(&mut fields, &Node::from_value(document));
+    draft.warnings = fields.take_warnings();
     fields
         .finish()
         .and_then(|()| reader.assemble(draft, Hooks::default(), engine))
@@ -146,7 +147,7 @@ impl Reader<'_> {
     }
 
     fn text(&mut self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
-        let text = self.files.text(name, largest)?;
+        let text = self.files.text(name, largest).map_err(|error| error.in_file(&self.path(name)))?;
         if let Some(text) = &text {
             self.read.push(FileRead { file: self.path(name), text: Arc::clone(text) });
         }
@@ -169,7 +170,8 @@ impl Reader<'_> {
                 _ => yaml::parse(&file, &text, &text, 1)?,
             };
             let mut fields = Fields::new(&file, &text);
-            let draft = draft::read(&mut fields, &node);
+            let mut draft = draft::read(&mut fields, &node);
+            draft.warnings = fields.take_warnings();
             fields.finish()?;
             found = Some((name, draft));
         }
@@ -207,6 +209,7 @@ impl Reader<'_> {
             });
             draft.body = body.or(draft.body);
         }
+        draft.warnings = fields.take_warnings();
         fields.finish()?;
         let place = |at: crate::place::At| Place::at_line(&file, &text, at.line, at.column);
         let needs_loading = module.computed.iter().map(|(name, at)| (*name, place(*at))).collect();
@@ -229,7 +232,7 @@ impl Reader<'_> {
                 let engine = draft.engine.unwrap_or(default_engine);
                 Body::Messages(messages.into_iter().map(|message| message.finish(engine)).collect())
             }
-            None if needs_loading(&hooks, "TEMPLATE") => Body::NeedsLoading,
+            None if hooks.is_computed("TEMPLATE") => Body::NeedsLoading,
             None => self.body_of_file(&mut draft, &hooks)?,
         };
         Ok(self.definition(draft, body, hooks))
@@ -260,7 +263,7 @@ impl Reader<'_> {
                 return Ok(body);
             }
         }
-        match (extends, needs_loading(hooks, "METADATA")) {
+        match (extends, hooks.is_computed("METADATA")) {
             (_, true) => Ok(Body::NeedsLoading),
             (true, _) => Ok(Body::Inherited),
             _ => Err(Error::definition("no_body", format!("the prompt `{}` has nothing to render", self.id))
@@ -298,11 +301,12 @@ impl Reader<'_> {
         let split = front_matter::split(&file, text)?;
         if let Some(matter) = &split.matter {
             let mut fields = Fields::new(&file, text);
-            let below = draft::read(&mut fields, matter);
+            let mut below = draft::read(&mut fields, matter);
             if below.body.is_some() && !split.template.trim().is_empty() {
                 let message = "the front matter has a body, and there is a text below it";
                 fields.problem_with_hint("messages", matter, message, "keep one of them");
             }
+            below.warnings = fields.take_warnings();
             fields.finish()?;
             *draft = below.overlaid(std::mem::take(draft));
         }
@@ -349,11 +353,8 @@ impl Reader<'_> {
             on_error: draft.on_error,
             settings: draft.settings,
             unknown: draft.unknown,
+            warnings: draft.warnings,
             files: std::mem::take(&mut self.read),
         }
     }
-}
-
-fn needs_loading(hooks: &Hooks, constant: &str) -> bool {
-    hooks.needs_loading.iter().any(|(name, _)| *name == constant)
 }

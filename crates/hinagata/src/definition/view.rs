@@ -7,7 +7,7 @@ use super::{
     model::{Body, Definition, Hook, Message, Role, UndefinedMode},
     parameter::{Class, Origin, Parameter},
 };
-use crate::{RenderLimits, ports::OnError};
+use crate::{Error, RenderLimits, ports::OnError};
 
 impl Inherited {
     /// What the prompt declares and inherits, as data; `limits` are those that hold for it.
@@ -49,9 +49,22 @@ impl Inherited {
             "settings": settings(definition),
             "metadata": metadata.more,
             "unknown": definition.unknown,
+            "warnings": definition.warnings.iter().map(warning).collect::<Vec<_>>(),
             "files": definition.files.iter().map(|read| &read.file).collect::<Vec<_>>(),
         })
     }
+}
+
+/// What is hardly meant as it is written.
+fn warning(error: &Error) -> Value {
+    let place = error.place();
+    json!({
+        "message": error.message(),
+        "near": error.near(),
+        "file": place.map(|place| &place.file),
+        "line": place.map(|place| place.line),
+        "column": place.map(|place| place.column),
+    })
 }
 
 fn parameter(parameter: &Parameter) -> Value {

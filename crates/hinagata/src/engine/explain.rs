@@ -294,11 +294,15 @@ fn declared(call: &Call<'_>, name: &str) -> Vec<(Layer, String, Value)> {
         let default = parameter.default.clone().filter(|_| parameter.class != Class::Required)?;
         Some((layer_of(parameter, workspace), origin_of(parameter), default))
     };
+    let custom = |parameters: &Parameters| {
+        let custom = parameters.get(name)?.custom.as_deref()?;
+        Some((Layer::Custom, origin_of(custom), custom.default.clone()?))
+    };
     let definitions = std::iter::once(&inherited.definition).chain(&inherited.parents);
-    definitions
-        .filter_map(|definition| of(&definition.parameters, false))
-        .chain(of(&call.snapshot.catalog.defaults().parameters, true))
-        .collect()
+    let own = definitions
+        .flat_map(|definition| [of(&definition.parameters, false), custom(&definition.parameters)]);
+    let workspace = call.snapshot.catalog.defaults().ok().and_then(|defaults| of(&defaults.parameters, true));
+    own.flatten().chain(workspace).collect()
 }
 
 fn layer_of(parameter: &Parameter, workspace: bool) -> Layer {

@@ -125,7 +125,7 @@ impl Engine {
         let entry = catalog.entry_at(&definition.source).ok_or_else(|| needs_loading(definition))?;
         let options = &self.0.options;
         let limits =
-            catalog.defaults().limits_within(&definition.limits, &options.prompt_limits, &options.caps);
+            catalog.defaults()?.limits_within(&definition.limits, &options.prompt_limits, &options.caps);
         let file = format!("{}/prompt.py", definition.source);
         let own = OwnFiles::of(catalog, entry.pack(), &file)?;
         let job = Job {

@@ -23,21 +23,12 @@ pub(super) struct PartFiles<'f> {
 
 impl PartFiles<'_> {
     fn read(&self, name: &str) -> Result<Vec<u8>> {
-        let beside = match self.home {
-            Some(home) => home.bytes(name, LARGEST),
-            None => Ok(None),
-        };
-        match beside {
-            Ok(Some(bytes)) => {
-                if let Some(home) = self.home.filter(|home| !self.trusted && home.pack().is_none()) {
-                    secret::refuse_file(&self.root.join(home.source()), name, &bytes)?;
-                }
-                return Ok(bytes);
+        // One beside the prompt that cannot be read is not replaced by another of its name.
+        if let Some(bytes) = self.home.map_or(Ok(None), |home| home.bytes(name, LARGEST))? {
+            if let Some(home) = self.home.filter(|home| !self.trusted && home.pack().is_none()) {
+                secret::refuse_file(&self.root.join(home.source()), name, &bytes)?;
             }
-            Err(error) if error.code() == Code::Approval || error.reason() == Some("size") => {
-                return Err(error);
-            }
-            Ok(None) | Err(_) => {}
+            return Ok(bytes);
         }
         let found = Directory::open(self.root)?.map_or(Ok(None), |root| root.read_bytes(name, LARGEST))?;
         if let Some(bytes) = found.as_ref().filter(|_| !self.trusted) {

@@ -13,6 +13,7 @@ mod load;
 mod media;
 mod module;
 mod module_plan;
+mod notices;
 mod own_files;
 mod pipeline;
 mod places;
@@ -30,6 +31,7 @@ mod system;
 mod tool_calls;
 mod tools;
 mod trace;
+mod unknown;
 mod validate;
 mod wait;
 mod withheld;
@@ -52,7 +54,7 @@ pub use scope::Layer;
 pub use trace::{
     Chosen, HIDDEN, Lost, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse, TracedVariable,
 };
-pub use validate::{SchemaProblem, TypeProblem, Validation, from_text};
+pub use validate::{SchemaProblem, TypeProblem, UnknownVariable, Validation, from_text};
 
 use self::{
     load::Unplanned,
@@ -319,7 +321,7 @@ impl Engine {
     /// The preferred word for `word` in `namespace`, such as `tool`.
     #[must_use]
     pub fn vocab(&self, namespace: &str, word: &str) -> Option<String> {
-        self.current().0.catalog.vocab(namespace, word).map(str::to_owned)
+        self.current().0.catalog.vocab(namespace, word)
     }
 
     /// Variables of a door that only carries text, converted by the declared types.
@@ -374,6 +376,7 @@ impl Engine {
         }
         let choice = snapshot.catalog.choose(name)?;
         let planning = Planning {
+            asked: name,
             catalog: &snapshot.catalog,
             cache: &self.0.cache,
             options: &self.0.options,

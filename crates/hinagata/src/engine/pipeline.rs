@@ -23,7 +23,7 @@ use super::{
     system::System,
     tool_calls::ToolCalls,
     trace::Trace,
-    validate::{Validation, all_fit, has_origin},
+    validate::{Validation, count_fitting, has_origin},
     wait::{block_on, join_all},
     withheld::Withheld,
 };
@@ -116,6 +116,7 @@ fn variables_of<'a>(snapshot: &Snapshot, plan: &Plan, agent: &'a Agent) -> Optio
 fn validation(plan: &Plan, request: &Request<'_>, agent: Option<&Map<String, Value>>) -> Validation {
     let parameters = plan.inherited.parameters.iter().zip(&plan.keys);
     let mut found = Validation::of(parameters, request.variables, agent, &plan.schemas, has_origin);
+    found.unknown = plan.unknown_variables(request.variables);
     // What a prompt of the store does not declare is under `variables` alone: no name is in the way.
     if plan.is_of_store() {
         found.allow_reserved();
@@ -179,7 +180,12 @@ impl Call<'_> {
         let Self { plan, request, .. } = *self;
         request.undefined.is_none()
             && request.context.agent().is_none()
-            && all_fit(plan.inherited.parameters.iter().zip(&plan.keys), request.variables)
+            && count_fitting(plan.inherited.parameters.iter().zip(&plan.keys), request.variables).is_some_and(
+                |declared| {
+                    declared == request.variables.len()
+                        || request.variables.keys().all(|name| plan.knows(name))
+                },
+            )
     }
 
     /// The way of a plain call: the same steps, as far as it has them, without a future around each.
@@ -206,8 +212,11 @@ impl Call<'_> {
         let mut warnings = plan.warnings.clone();
         let agent = agent(snapshot, request)?;
         if let (Some(id), None) = (request.context.agent(), &agent) {
-            let error = Error::new(Code::NotFound, format!("there is no agent `{id}`"));
-            warnings.push(Warning::new(format!("agent {id}"), error));
+            warnings.push(Warning::new(format!("agent {id}"), snapshot.catalog.unknown_agent(id)));
+        }
+        if let Some(agent) = &agent {
+            let of_agent = |error: &Error| Warning::new(agent.source.as_str(), error.clone());
+            warnings.extend(agent.warnings.iter().map(of_agent));
         }
         let own = agent.as_deref().and_then(|agent| variables_of(snapshot, plan, agent));
         if !request.unchecked {
@@ -239,6 +248,7 @@ impl Call<'_> {
                 format!("`{}` should be {}, not {}", problem.name, problem.expected, problem.actual);
             warnings.push(Warning::new(problem.name.clone(), Error::new(Code::Validation, message)));
         }
+        warnings.extend(self.plan.warn_of_unknown(&found.unknown));
         found.into_error(&self.plan.choice.id, parameters).map_or(Ok(()), Err)
     }
 

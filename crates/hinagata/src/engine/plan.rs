@@ -14,6 +14,7 @@ use super::{
     EngineOptions,
     load::{self, Loaded, Unplanned},
     module::PlannedModule,
+    notices::notices,
     places::with_places,
     rendered::{About, Warning},
     schema::Schemas,
@@ -34,6 +35,8 @@ pub(super) const WHOLE: &str = ".";
 
 /// What a plan is made with.
 pub(super) struct Planning<'p> {
+    /// The name that was asked for.
+    pub(super) asked: &'p str,
     pub(super) catalog: &'p Catalog,
     pub(super) cache: &'p Cache,
     pub(super) options: &'p EngineOptions,
@@ -176,6 +179,16 @@ impl Reads {
         self.anything || self.roots.contains(name)
     }
 
+    /// Whether a template names the variable called `name`.
+    pub(super) fn roots_contain(&self, name: &str) -> bool {
+        self.roots.contains(name)
+    }
+
+    /// The names of the variables that templates read.
+    pub(super) fn roots(&self) -> impl Iterator<Item = &str> {
+        self.roots.iter().map(|name| &**name)
+    }
+
     /// Leaves a variable out of the graphs from number `from` on.
     pub(super) fn forget(&mut self, from: usize, name: Option<&str>) {
         let Some(name) = name else { return };
@@ -228,7 +241,10 @@ impl Plan {
         let body = builder.body(&owner)?;
         let Builder { options, known, reads, .. } = builder;
         let below = owner.body.limits(&with.options.prompt_limits);
-        let limits = with.catalog.defaults().limits_within(&definition.limits, &below, &with.options.caps);
+        let workspace = with.catalog.defaults()?;
+        let limits = workspace.limits_within(&definition.limits, &below, &with.options.caps);
+        let mut warnings: Vec<Warning> = passed_over(with.catalog, &choice).into_iter().collect();
+        warnings.extend(notices(with.catalog, with.asked, &choice, (&inherited, workspace), &reads));
         let providers = providers(with.catalog, &reads, &inherited);
         let named = |origin: Origin| {
             let of = move |parameter: &&Parameter| parameter.origin == origin;
@@ -257,7 +273,7 @@ impl Plan {
             limits: Limits { output: Some(room(limits.max_output_size)), ..with.options.limits.clone() },
             is_plain: false,
             max_execution_time: limits.max_execution_time,
-            warnings: passed_over(with.catalog, &choice).into_iter().collect(),
+            warnings,
             tools: with.tools.clone(),
             options,
             about: Arc::new(About {

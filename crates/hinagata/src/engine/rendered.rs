@@ -106,10 +106,25 @@ impl Warning {
         Self { about: about.into(), error }
     }
 
-    /// The warning for machines, as every door prints it.
+    /// The warning for machines, as every door prints it: with its place, near names and advice where they are known.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        json!({"about": self.about, "code": self.error.code().as_str(), "message": self.error.message()})
+        let mut all =
+            json!({"about": self.about, "code": self.error.code().as_str(), "message": self.error.message()});
+        if let Some(place) = self.error.place() {
+            all["file"] = place.file.as_str().into();
+            all["line"] = place.line.into();
+            if place.column > 0 {
+                all["column"] = place.column.into();
+            }
+        }
+        if !self.error.near().is_empty() {
+            all["near"] = self.error.near().into();
+        }
+        if let Some(hint) = self.error.hint() {
+            all["hint"] = hint.into();
+        }
+        all
     }
 }
 

@@ -28,6 +28,18 @@ pub struct Validation {
     pub schema_errors: Vec<SchemaProblem>,
     /// Variables that have a reserved name.
     pub reserved: Vec<String>,
+    /// Variables that were passed and do nothing: the prompt neither declares nor reads them. Where only a run can tell,
+    /// those that look like a slip of a declared one.
+    pub unknown: Vec<UnknownVariable>,
+}
+
+/// A variable that was passed and does nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnknownVariable {
+    /// The variable.
+    pub name: String,
+    /// Names that may have been meant, of variables that were not passed.
+    pub near: Vec<String>,
 }
 
 /// A variable of the wrong type.
@@ -124,6 +136,11 @@ impl Validation {
         for SchemaProblem { name, path, message } in &self.schema_errors {
             sentences.push(format!("`{name}{path}`: {message}"));
         }
+        if !self.unknown.is_empty() {
+            let names: Vec<String> = self.unknown.iter().map(|unknown| unknown.name.clone()).collect();
+            let (is, it) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
+            sentences.push(format!("{} {is} passed, and nothing declares {it}", quoted(&names)));
+        }
         if !self.reserved.is_empty() {
             sentences.push(format!("{} cannot be given: the name is reserved", quoted(&self.reserved)));
         }
@@ -133,6 +150,10 @@ impl Validation {
             .with("prompt_id", id.as_str())
             .with("missing", self.missing.clone())
             .with("type_errors", to_value(&self.type_errors));
+        if !self.unknown.is_empty() {
+            let near = self.unknown.iter().flat_map(|unknown| unknown.near.clone()).collect();
+            error = error.with("unknown", to_value(&self.unknown)).with_near(near);
+        }
         if !self.schema_errors.is_empty() {
             error = error.with("schema_errors", to_value(&self.schema_errors));
         }
@@ -150,17 +171,21 @@ impl Validation {
     }
 }
 
-/// Whether every value has its declared type, nothing is missing, and no name is reserved.
-pub(super) fn all_fit<'p>(
+/// How many of the values are declared; `None` unless every one has its declared type, nothing is missing, and no name is
+/// reserved.
+pub(super) fn count_fitting<'p>(
     parameters: impl Iterator<Item = (&'p Parameter, &'p Key)>,
     call: &Map<String, Value>,
-) -> bool {
-    let fine = |(parameter, key): (&Parameter, &Key)| match key.find(call) {
-        Some(value) => fits(parameter.kind, value),
-        None => parameter.class != Class::Required,
-    };
-    let mut parameters = parameters;
-    parameters.all(fine) && reserved(call).is_empty()
+) -> Option<usize> {
+    let mut declared = 0;
+    for (parameter, key) in parameters {
+        match key.find(call) {
+            Some(value) if fits(parameter.kind, value) => declared += 1,
+            None if parameter.class != Class::Required => {}
+            _ => return None,
+        }
+    }
+    reserved(call).is_empty().then_some(declared)
 }
 
 fn reserved(call: &Map<String, Value>) -> Vec<String> {

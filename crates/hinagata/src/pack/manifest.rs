@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Error, Result,
-    definition::{Fields, json, node::Node},
+    definition::{Fields, json, node::Node, shortened},
 };
 
 /// Largest `pack.json`, in bytes.
@@ -62,7 +62,25 @@ pub struct Manifest {
     pub replaces: Replaces,
     /// Keys that nobody knows.
     pub unknown: Map<String, Value>,
+    /// What is hardly meant as it is written.
+    pub warnings: Vec<Error>,
 }
+
+/// What a pack can say.
+const KEYS: [&str; 9] = [
+    "pack_id",
+    "name",
+    "version",
+    "description",
+    "kind",
+    "type",
+    "prompts",
+    "variable_providers",
+    "replaces",
+];
+
+/// What a pack can propose to replace.
+const REPLACEABLE: [&str; 3] = ["prompts", "tools", "flows"];
 
 /// Python of a pack that provides variables.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +138,7 @@ impl Manifest {
         for (key, value) in entries {
             manifest.read_key(&mut fields, key, value);
         }
+        manifest.warnings = fields.take_warnings();
         fields.finish()?;
         Ok(manifest)
     }
@@ -148,12 +167,16 @@ impl Manifest {
                         "prompts" => self.replaces.prompts = names,
                         "tools" => self.replaces.tools = names,
                         "flows" => self.replaces.flows = names,
-                        _ => {}
+                        _ => {
+                            let message = format!("nobody can replace `{}`", shortened(what));
+                            fields.warn_of_unknown("replaces", value, (what, &message), &REPLACEABLE);
+                        }
                     }
                 }
             }
             _ => {
                 self.unknown.insert(key.to_owned(), node.to_value());
+                fields.warn_of_slip(key, node, key, &KEYS);
             }
         }
     }
@@ -186,6 +209,13 @@ fn provider(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<Provid
     let permissions = node.get("permissions").map(|value| declared_permissions(fields, &path, value));
     let known = ["file", "namespace", "description", "permissions"];
     let others = node.as_map().unwrap_or_default().iter().filter(|(key, _)| !known.contains(&key.as_str()));
+    let others = others.inspect(|(key, value)| {
+        fields.warn_of_slip(&path, value, key, &["file", "namespace", "description", "permissions"]);
+        // Permissions may deny what a provider has otherwise.
+        if !hinagata_value::close_names(key, ["permissions"]).is_empty() {
+            fields.refuse_warnings();
+        }
+    });
     let unknown = others.map(|(key, value)| (key.clone(), value.to_value())).collect();
     Some(Provider {
         file: file?,
@@ -229,6 +259,17 @@ mod tests {
         assert!(
             manifest.providers[0].unknown.contains_key("since") && manifest.unknown.contains_key("license")
         );
+    }
+
+    #[test]
+    fn slips_are_told_and_one_that_would_widen_what_a_provider_may_do_is_an_error() {
+        let text = r#"{"verison": "1", "license": "MIT", "replaces": {"prompt": {"a": "b"}},
+            "variable_providers": [{"file": "a.py", "namespace": "a", "descripton": "x"}]}"#;
+        let told = Manifest::parse("pack.json", text).expect("reads").warnings;
+        let near: Vec<&str> = told.iter().map(|warning| warning.near()[0].as_str()).collect();
+        assert_eq!(near, ["version", "prompts", "description"]);
+        let text = r#"{"variable_providers": [{"file": "a.py", "namespace": "a", "permisions": {"subprocess": false}}]}"#;
+        assert_eq!(Manifest::parse("pack.json", text).expect_err("is wrong").near(), ["permissions"]);
     }
 
     #[test]

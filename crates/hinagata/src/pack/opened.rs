@@ -99,13 +99,19 @@ impl Pack {
     /// What the user has to do or to know about it.
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.unused().into_iter().collect();
-        all.extend(self.seal.problem().map(|error| Diagnostic::error(self.path(), error)));
-        match self.manifest() {
-            Err(error) if error.code() == Code::Approval => {}
-            Err(error) => all.push(Diagnostic::error(self.path(), error)),
-            Ok(manifest) => all.extend(self.label_differs(&manifest)),
+        all.extend(self.problems());
+        if let Ok(manifest) = self.manifest() {
+            all.extend(self.label_differs(&manifest));
+            all.extend(manifest.warnings.iter().map(|one| Diagnostic::warning(self.path(), one.clone())));
         }
         all
+    }
+
+    /// What of it, or of what was decided about it, cannot be read.
+    pub(crate) fn problems(&self) -> Vec<Diagnostic> {
+        let manifest = self.manifest().err().filter(|error| error.code() != Code::Approval);
+        let errors = self.seal.problem().into_iter().chain(manifest);
+        errors.map(|error| Diagnostic::error(self.path(), error)).collect()
     }
 
     /// Why nothing of it is used.

@@ -94,7 +94,8 @@ impl UserConfig {
         let name = path.display().to_string();
         match read_text(path) {
             Ok(text) => Ok(Some(SettingsFile { name, text })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.named => Ok(None),
+            // A link that leads nowhere is there.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.named && !path.is_symlink() => Ok(None),
             Err(error) => {
                 let failure = unreadable(&name, &error.to_string());
                 Err(if self.named {

@@ -54,7 +54,7 @@ pub(crate) fn marks(path: &Path) -> bool {
     RANKS[1..]
         .iter()
         .flat_map(|names| names.iter())
-        .any(|name| !name.starts_with('.') && path.join(name).is_file())
+        .any(|name| !name.starts_with('.') && path.join(name).symlink_metadata().is_ok())
 }
 
 /// Whether settings called `name` are those of the program whose habits `compat` follows.

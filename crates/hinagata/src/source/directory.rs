@@ -85,6 +85,19 @@ pub(crate) struct Listed {
     pub(crate) name: String,
     /// Whether it is a directory, or a link that may lead to one.
     pub(crate) directory: bool,
+    /// Whether it is a link.
+    pub(crate) link: bool,
+}
+
+/// Where a link leads that cannot be followed.
+#[derive(Debug)]
+pub(crate) enum LinkLeads {
+    /// Out of its directory.
+    Out,
+    /// To nothing.
+    Nowhere,
+    /// Around in a circle, or through what may not be read.
+    Astray(io::Error),
 }
 
 /// Why a file was not opened.
@@ -101,10 +114,10 @@ pub enum Refused {
 }
 
 impl Directory {
-    /// The directory at `path`; `None` when there is none.
+    /// The directory at `path`; `None` when nothing is there.
     ///
     /// # Errors
-    /// Code `store` when it is there but cannot be opened.
+    /// Code `store` when something is there that cannot be opened as a directory.
     pub fn open(path: &Path) -> Result<Option<Self>> {
         let opened = fs::metadata(path).and_then(|metadata| match metadata.is_dir() {
             true => Ok(Self {
@@ -113,36 +126,49 @@ impl Directory {
                 #[cfg(target_os = "linux")]
                 handle: linux::directory(path)?,
             }),
-            false => Err(io::ErrorKind::NotFound.into()),
+            false => Err(io::ErrorKind::NotADirectory.into()),
         });
-        match opened {
-            Ok(directory) => Ok(Some(directory)),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                Ok(None)
-            }
-            Err(error) => {
-                Err(Error::new(Code::Store, format!("the directory {} cannot be read", path.display()))
-                    .with_hint("check its permissions")
-                    .with_source(error))
-            }
+        let error = match opened {
+            Ok(directory) => return Ok(Some(directory)),
+            Err(error) => error,
+        };
+        let cannot = || unreadable_directory(&path.display().to_string());
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => match obstacle(path, path) {
+                Some(obstacle) => Err(cannot().with_source(obstacle)),
+                None => Ok(None),
+            },
+            _ => Err(cannot().with_hint("check its permissions").with_source(error)),
         }
     }
 
-    /// The directory called `name` beneath this one; `None` when there is none.
+    /// The directory called `name` beneath this one; `None` when nothing is there.
     ///
     /// # Errors
-    /// Code `definition` when it leads out of this directory; code `store` when it cannot be opened.
+    /// Code `definition` when it leads out of this directory; code `store` when something is there that cannot be
+    /// opened as a directory.
     pub fn directory(&self, name: &str) -> Result<Option<Self>> {
         let outside =
             || Error::definition("outside", format!("`{name}` leads out of {}", self.path.display()));
         match stays_inside(name).and_then(|()| self.check_directory(Path::new(name))) {
             Ok(()) => Self::open(&self.path.join(name)),
             Err(Refused::Outside) => Err(outside().with_hint("replace the link by what it leads to")),
-            Err(Refused::Missing | Refused::NoFile) => Ok(None),
-            Err(Refused::Unreadable(error)) => {
-                Err(Error::new(Code::Store, format!("the directory `{name}` cannot be read"))
-                    .with_source(error))
-            }
+            Err(Refused::Missing | Refused::NoFile) => match obstacle(&self.path, &self.path.join(name)) {
+                Some(obstacle) => Err(unreadable_directory(name).with_source(obstacle)),
+                None => Ok(None),
+            },
+            Err(Refused::Unreadable(error)) => Err(unreadable_directory(name).with_source(error)),
+        }
+    }
+
+    /// Whether the link called `name` leads to a directory beneath this one; where it leads otherwise when it cannot
+    /// be followed.
+    pub(crate) fn look_behind(&self, name: &str) -> Result<bool, LinkLeads> {
+        match self.check_directory(Path::new(name)) {
+            Ok(()) => Ok(self.path.join(name).is_dir()),
+            Err(Refused::Outside) => Err(LinkLeads::Out),
+            Err(Refused::Missing | Refused::NoFile) => Err(LinkLeads::Nowhere),
+            Err(Refused::Unreadable(error)) => Err(LinkLeads::Astray(error)),
         }
     }
 
@@ -217,32 +243,39 @@ impl Directory {
         self.file(name).ok().map(|(_, metadata)| Stamp::of(&metadata))
     }
 
-    /// Which of `files` are regular files of the directory called `name`, or links to such.
+    /// Which of `files` are names in the directory called `name`, whatever stands behind them: what is there and
+    /// cannot be read is told by whoever reads it.
     ///
     /// Cheaper than a [`Directory::stamp`] of each: the directory is looked up once and nothing is opened.
     pub(crate) fn present<const N: usize>(&self, name: &str, files: [&str; N]) -> [bool; N] {
-        let by_path = |file: &str| self.stamp(&format!("{name}/{file}")).is_some();
-        #[cfg(target_os = "linux")]
-        if stays_inside(name).is_ok()
-            && let Some(directory) = linux::open_directory(&self.handle, Path::new(name))
-        {
-            return files.map(|file| linux::is_file(&directory, file).unwrap_or_else(|| by_path(file)));
+        if stays_inside(name).is_err() {
+            return [false; N];
         }
-        files.map(by_path)
+        #[cfg(target_os = "linux")]
+        if let Some(directory) = linux::open_directory(&self.handle, Path::new(name)) {
+            return match directory {
+                Ok(directory) => files.map(|file| linux::is_there(&directory, file)),
+                Err(is_there) => [is_there; N],
+            };
+        }
+        if self.check_directory(Path::new(name)).is_err() {
+            return [false; N];
+        }
+        files.map(|file| self.path.join(name).join(file).symlink_metadata().is_ok())
     }
 
-    /// What the directory holds, in the order of names. Names that are no text are left out.
+    /// What the directory holds, in the order of names. A name that is no text has `\u{fffd}` in it, and nothing can
+    /// be opened by it.
     pub(crate) fn list(&self) -> Result<Vec<Listed>> {
-        let unreadable = |error: io::Error| {
-            Error::new(Code::Store, format!("the directory {} cannot be read", self.path.display()))
-                .with_source(error)
-        };
+        let unreadable =
+            |error: io::Error| unreadable_directory(&self.path.display().to_string()).with_source(error);
         let mut listed = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let directory = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink());
-            listed.push(Listed { name, directory });
+            let kind = entry.file_type();
+            let link = kind.as_ref().is_ok_and(fs::FileType::is_symlink);
+            let directory = link || kind.is_ok_and(|kind| kind.is_dir());
+            listed.push(Listed { name: entry.file_name().to_string_lossy().into_owned(), directory, link });
         }
         listed.sort_unstable();
         Ok(listed)
@@ -254,9 +287,17 @@ impl Directory {
     /// Why it was not opened.
     pub fn file(&self, name: &str) -> Result<(File, fs::Metadata), Refused> {
         stays_inside(name)?;
-        let file = self.open_inside(Path::new(name))?;
+        let file = self.open_inside(Path::new(name)).map_err(|refused| match refused {
+            Refused::Missing => self.dangling(name).map_or(Refused::Missing, Refused::Unreadable),
+            other => other,
+        })?;
         let metadata = file.metadata().map_err(Refused::Unreadable)?;
         if metadata.is_file() { Ok((file, metadata)) } else { Err(Refused::NoFile) }
+    }
+
+    /// The link that a name leads over and that leads nowhere: such a file is there, and cannot be read.
+    fn dangling(&self, name: &str) -> Option<io::Error> {
+        steps(&self.path, &self.path.join(name)).find_map(|step| link_to_nowhere(&step)?.err())
     }
 
     #[cfg(target_os = "linux")]
@@ -285,6 +326,52 @@ pub(crate) fn text_of(name: &str, bytes: Vec<u8>) -> Result<Arc<str>> {
 
 fn wrong(name: &str, reason: &str, message: String) -> Error {
     Error::definition(reason, message).with("file", name)
+}
+
+fn unreadable_directory(name: &str) -> Error {
+    Error::new(Code::Store, format!("the directory `{name}` cannot be read")).with("file", name)
+}
+
+/// The paths from below `from` to `to`; `to` alone where they are the same.
+fn steps<'p>(from: &'p Path, to: &'p Path) -> impl Iterator<Item = PathBuf> {
+    let inner = to.strip_prefix(from).unwrap_or(to);
+    let mut path = from.to_owned();
+    let last = inner.as_os_str().is_empty().then(|| to.to_owned());
+    inner
+        .components()
+        .map(move |part| {
+            path.push(part);
+            path.clone()
+        })
+        .chain(last)
+}
+
+/// Nothing where there is no such name; an error for a link that leads nowhere.
+fn link_to_nowhere(path: &Path) -> Option<io::Result<fs::Metadata>> {
+    let own = path.symlink_metadata().ok()?;
+    Some(match own.is_symlink() {
+        false => Ok(own),
+        true => fs::metadata(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                io::Error::other(format!("{} is a link that leads nowhere", path.display()))
+            }
+            _ => error,
+        }),
+    })
+}
+
+/// What stands in the place of the directory `to` or of one on the way to it; `None` when nothing does.
+fn obstacle(from: &Path, to: &Path) -> Option<io::Error> {
+    for step in steps(from, to) {
+        match link_to_nowhere(&step)? {
+            Err(error) => return Some(error),
+            Ok(found) if !found.is_dir() => {
+                return Some(io::Error::other(format!("{} is no directory", step.display())));
+            }
+            Ok(_) => {}
+        }
+    }
+    None
 }
 
 /// Refuses a name that leaves the directory already as it is written.
@@ -333,7 +420,7 @@ mod linux {
     use std::{fs::File, os::fd::OwnedFd, path::Path};
 
     use rustix::{
-        fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags},
+        fs::{AtFlags, Mode, OFlags, ResolveFlags},
         io::Errno,
     };
 
@@ -354,27 +441,27 @@ mod linux {
         Some(match beneath(directory, name, flags) {
             Ok(file) => Ok(File::from(file)),
             Err(Errno::NOSYS | Errno::PERM) => return None,
-            Err(Errno::XDEV | Errno::LOOP) => Err(Refused::Outside),
+            Err(Errno::XDEV) => Err(Refused::Outside),
             Err(Errno::NXIO) => Err(Refused::NoFile),
             Err(error) => Err(refusal(error.into())),
         })
     }
 
-    /// The directory called `name` beneath another one, to look up names in; `None` where that fails.
-    pub(super) fn open_directory(directory: &OwnedFd, name: &Path) -> Option<OwnedFd> {
-        beneath(directory, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC).ok()
+    /// The directory called `name` beneath another one, to look up names in, or whether there is one that cannot
+    /// be opened; `None` where the kernel cannot keep a lookup inside.
+    pub(super) fn open_directory(directory: &OwnedFd, name: &Path) -> Option<Result<OwnedFd, bool>> {
+        Some(match beneath(directory, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC) {
+            Ok(directory) => Ok(directory),
+            Err(Errno::NOSYS | Errno::PERM) => return None,
+            // What leads out, nowhere or around is told apart, where links are looked at.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NAMETOOLONG) => Err(false),
+            Err(_) => Err(true),
+        })
     }
 
-    /// Whether `name` is a regular file of `directory`; `None` where it is a link, which may lead anywhere.
-    pub(super) fn is_file(directory: &OwnedFd, name: &str) -> Option<bool> {
-        let Ok(found) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
-            return Some(false);
-        };
-        match FileType::from_raw_mode(found.st_mode) {
-            FileType::RegularFile => Some(true),
-            FileType::Symlink => None,
-            _ => Some(false),
-        }
+    /// Whether there is anything called `name` in `directory`; what cannot be asked about is there.
+    pub(super) fn is_there(directory: &OwnedFd, name: &str) -> bool {
+        !matches!(rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
     }
 
     fn beneath(directory: &OwnedFd, name: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
@@ -458,7 +545,7 @@ mod tests {
         let directory = Directory::open(&root).expect("opens").expect("is there");
         let files = ["b.md", "none", "link-beside", "link-out", "directory"];
         for name in ["sub", "link-to-sub"] {
-            assert_eq!(directory.present(name, files), [true, false, true, false, false], "{name}");
+            assert_eq!(directory.present(name, files), [true, false, true, true, true], "{name}");
         }
         for name in ["none", "a.md", "sub/up-out", "..", "circle", ""] {
             assert_eq!(directory.present(name, ["secret", "b.md"]), [false, false], "{name}");
@@ -476,8 +563,27 @@ mod tests {
         assert_ne!(before, directory.stamp("a.md"));
         assert!(directory.directory("sub").expect("opens").is_some());
         assert!(directory.directory("sub/up-out").is_err() && directory.directory("..").is_err());
-        assert!(directory.directory("a.md").expect("no error").is_none());
-        assert!(Directory::open(&root.join("none")).expect("opens").is_none());
-        assert!(Directory::open(&root.join("a.md")).expect("opens").is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_apart_from_what_is_not_there() {
+        let place = trapped();
+        let root = place.path().join("root");
+        symlink("nowhere", root.join("dangling")).expect("linked");
+        symlink("nowhere", root.join("sub/dangling")).expect("linked");
+        let directory = Directory::open(&root).expect("opens").expect("is there");
+        for name in ["dangling", "circle", "dangling/x", "sub/dangling"] {
+            let error = directory.read(name, 100).expect_err(name);
+            assert_eq!(error.reason(), Some("unreadable"), "{name}");
+        }
+        for name in ["dangling", "circle", "a.md", "a.md/x", "dangling/x", "sub/dangling"] {
+            assert!(directory.directory(name).is_err(), "{name}");
+            assert!(Directory::open(&root.join(name)).is_err() || name.ends_with("/x"), "{name}");
+        }
+        for name in ["none", "none/x", "sub/none"] {
+            assert!(directory.directory(name).expect("no error").is_none(), "{name}");
+            assert!(directory.read(name, 100).expect("no error").is_none(), "{name}");
+            assert!(Directory::open(&root.join(name)).expect("opens").is_none(), "{name}");
+        }
     }
 }

@@ -10,8 +10,9 @@ pub(crate) use directory::text_of;
 pub use directory::{Directory, ReadFile, Refused, Stamp};
 pub use entry::Entry;
 
+use self::directory::{LinkLeads, Listed};
 use crate::{
-    PackId, PromptId, Result,
+    Diagnostic, Error, PackId, PromptId, Result,
     pack::Seal,
     store::{StorePrompt, StorePrompts},
 };
@@ -93,7 +94,7 @@ impl Tree {
         }
     }
 
-    /// Which of `files` are regular files of the directory called `name`.
+    /// Which of `files` are names in the directory called `name`.
     fn present<const N: usize>(&self, name: &str, files: [&str; N]) -> [bool; N] {
         match self {
             Self::Directory(directory) => directory.present(name, files),
@@ -108,17 +109,24 @@ impl Tree {
         }
     }
 
-    fn directories(&self) -> Result<Vec<String>> {
-        Ok(match self {
-            Self::Directory(directory) | Self::Pack(directory, _) => directory
-                .list()?
-                .into_iter()
-                .filter(|listed| listed.directory)
-                .map(|listed| listed.name)
-                .collect(),
-            Self::Compiled => builtin::directories().into_iter().map(str::to_owned).collect(),
-            Self::Missing => Vec::new(),
-        })
+    /// The names of the directories, and those of links that cannot be followed.
+    fn directories(&self) -> Result<(Vec<String>, Vec<(String, LinkLeads)>)> {
+        let directory = match self {
+            Self::Directory(directory) | Self::Pack(directory, _) => directory,
+            Self::Compiled => {
+                return Ok((builtin::directories().into_iter().map(str::to_owned).collect(), Vec::new()));
+            }
+            Self::Missing => return Ok((Vec::new(), Vec::new())),
+        };
+        let (mut names, mut left_out) = (Vec::new(), Vec::new());
+        for Listed { name, link, .. } in directory.list()?.into_iter().filter(|listed| listed.directory) {
+            match if link { directory.look_behind(&name) } else { Ok(true) } {
+                Ok(true) => names.push(name),
+                Ok(false) => {}
+                Err(leads) => left_out.push((name, leads)),
+            }
+        }
+        Ok((names, left_out))
     }
 
     /// The names of the files in the directory of shared parts, with its name.
@@ -169,6 +177,8 @@ pub(crate) struct Index {
     entries: Vec<Arc<Entry>>,
     /// Directories whose names are no ids.
     pub(crate) unnamed: Vec<String>,
+    /// Links that cannot be followed, as paths from the workspace root, each with why.
+    pub(crate) left_out: Vec<Diagnostic>,
 }
 
 impl Index {
@@ -177,8 +187,11 @@ impl Index {
         let same =
             before.filter(|before| before.root.tree.is_same(&root.tree) && before.root.prefix == root.prefix);
         let root = same.map_or_else(|| Arc::new(root), |before| Arc::clone(&before.root));
-        let mut index = Self { root, entries: Vec::new(), unnamed: Vec::new() };
-        for name in index.root.tree.directories()? {
+        let (names, links) = root.tree.directories()?;
+        let links = links.into_iter().filter(|(name, _)| !name.starts_with('.'));
+        let left_out = links.map(|(name, leads)| left_out(&root.prefix, &name, leads)).collect();
+        let mut index = Self { root, entries: Vec::new(), unnamed: Vec::new(), left_out };
+        for name in names {
             if name.starts_with('.') || name == crate::PARTIALS || name == "__pycache__" {
                 continue;
             }
@@ -209,7 +222,7 @@ impl Index {
             known.cloned().unwrap_or_else(|| Arc::new(Entry::of_store(prompt.clone(), Arc::clone(&root))))
         };
         let entries = prompts.prompts.values().flatten().map(entry).collect();
-        Self { root: Arc::clone(&root), entries, unnamed: Vec::new() }
+        Self { root: Arc::clone(&root), entries, unnamed: Vec::new(), left_out: Vec::new() }
     }
 
     /// The directories with this id, in the order of their names.
@@ -242,8 +255,30 @@ impl Index {
         self.entry_of(&PromptId::of_directory(name)?, name).filter(|entry| entry.is_prompt())
     }
 
-    /// The ids of this place, also of directories that turn out to hold no prompt.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = &PromptId> {
-        self.entries.chunk_by(|one, other| one.id() == other.id()).map(|entries| entries[0].id())
+    /// The links with this id that cannot be followed.
+    pub(crate) fn left_out_of<'a>(&'a self, id: &PromptId) -> impl Iterator<Item = &'a Diagnostic> {
+        self.left_out.iter().filter(move |found| {
+            let name = found.source.rsplit('/').next().unwrap_or_default();
+            PromptId::of_directory(name).is_some_and(|found| found == *id)
+        })
     }
+}
+
+/// Tells that a directory is not looked at, because it is a link that cannot be followed.
+fn left_out(prefix: &str, name: &str, leads: LinkLeads) -> Diagnostic {
+    let source = format!("{prefix}/{name}");
+    let leads_to = match &leads {
+        LinkLeads::Out => format!("leads out of `{prefix}`"),
+        LinkLeads::Nowhere => "leads nowhere".to_owned(),
+        LinkLeads::Astray(_) => "cannot be followed".to_owned(),
+    };
+    let message = format!("`{source}` is left out, because it is a link that {leads_to}");
+    let error = Error::definition("link", message)
+        .with("file", source.as_str())
+        .with_hint("replace the link by what it leads to, or name the place of it in `catalog.paths`");
+    let error = match leads {
+        LinkLeads::Astray(cause) => error.with_source(cause),
+        _ => error,
+    };
+    Diagnostic::warning(source, error)
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hinagata::packs::InstallOptions;
+use hinagata::{Approval, packs::InstallOptions};
 
 use super::{packs, page};
 use crate::{
@@ -38,7 +38,11 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         Format::Text => {
             let id = output::clean(installed.pack.summary.pack_id.as_str());
             output::print(&page::details(&workspace, &installed.pack))?;
-            output::talk(&format!("\nInstalled. Nothing of it is used before `hina pack approve {id}`.\n"));
+            // The same bytes as before are still what was approved.
+            output::talk(&match installed.pack.summary.state {
+                Approval::Approved => "\nInstalled. It is what you approved, and is used.\n".to_owned(),
+                _ => format!("\nInstalled. Nothing of it is used before `hina pack approve {id}`.\n"),
+            });
             Ok(())
         }
     }

@@ -17,7 +17,10 @@ use super::{
         MaterialSpec, MessageSpec, PathUse, RoleSpec, TextSpec, ValueSpec,
     },
 };
-use crate::definition::node::{Data, Node};
+use crate::{
+    Error,
+    definition::node::{Data, Node},
+};
 
 /// What an entry can be.
 const KINDS: [&str; 7] = ["text", "message", "material", "chunk", "json", "section", "subsection"];
@@ -31,6 +34,8 @@ pub(super) struct Collected {
     pub(super) texts: Vec<DynamicSpec>,
     pub(super) templates: Vec<ModuleTemplate>,
     pub(super) paths: Vec<PathUse>,
+    /// What is hardly meant as it is written.
+    pub(super) warnings: Vec<Error>,
 }
 
 impl Reader<'_, '_> {

@@ -132,6 +132,7 @@ pub(super) fn read(
         let hint = "add `sections`, or `uses` for a module of others alone";
         fields.problem_with_hint("sections", node, "the module has no `sections`", hint);
     }
+    all.warnings.extend(fields.take_warnings());
     fields.finish()?;
     Ok(found)
 }

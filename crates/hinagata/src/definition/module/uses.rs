@@ -41,7 +41,8 @@ pub(in crate::definition) fn read(
         custom: Vec::new(),
         shared: Collected::default(),
     };
-    let (draft, uses, order) = loading.load(name, text, None)?;
+    let (mut draft, uses, order) = loading.load(name, text, None)?;
+    draft.warnings = std::mem::take(&mut loading.shared.warnings);
     let body = loading.finish(uses, order)?;
     Ok((draft, body))
 }

@@ -20,5 +20,5 @@ async def pre_render(variables, context):
     return variables
 
 
-def post_render(text, context):
+def post_render(text, variables, context):
     return text

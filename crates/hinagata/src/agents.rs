@@ -1,0 +1,67 @@
+//! The agents of a workspace together: their names, and what is wrong with them.
+
+use crate::{
+    Catalog, Code, Diagnostic, Error, Result,
+    catalog::{AGENTS, SHARED},
+    source::Directory,
+};
+
+impl Catalog {
+    /// The places of agents as paths from the workspace root, each with its directory.
+    fn agent_places(&self) -> Vec<(String, Result<Option<Directory>>)> {
+        let place =
+            |place: String, directory: &Directory| (format!("{place}/{AGENTS}"), directory.directory(AGENTS));
+        let own = match self.shared() {
+            Ok(directory) => directory.map(|directory| place(SHARED.to_owned(), directory)),
+            Err(error) => Some((format!("{SHARED}/{AGENTS}"), Err(error))),
+        };
+        own.into_iter().chain(self.active_packs().map(|pack| place(pack.path(), pack.directory()))).collect()
+    }
+
+    /// The error for an agent that is not there.
+    #[must_use]
+    pub fn unknown_agent(&self, id: &str) -> Error {
+        let places = self.agent_places();
+        let listed = places.iter().filter_map(|(_, opened)| opened.as_ref().ok()?.as_ref()?.list().ok());
+        let names: Vec<String> =
+            listed.flatten().filter(|listed| listed.directory).map(|listed| listed.name).collect();
+        let near = hinagata_value::near_names(id, names.iter().map(String::as_str));
+        Error::new(Code::NotFound, format!("there is no agent `{id}`"))
+            .with("agent_id", id)
+            .with_near(near)
+            .with_hint(format!("its file would be {SHARED}/{AGENTS}/{id}/agent.json"))
+    }
+
+    /// What is wrong with agents.
+    pub(crate) fn check_agents(&self) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        for (place, opened) in self.agent_places() {
+            match opened.and_then(|directory| directory.map_or_else(|| Ok(Vec::new()), |found| found.list()))
+            {
+                Ok(listed) => {
+                    for listed in listed.into_iter().filter(|listed| listed.directory) {
+                        found.extend(self.check_agent(&place, &listed.name));
+                    }
+                }
+                Err(error) => found.push(Diagnostic::error(&*place, error.in_file(&place))),
+            }
+        }
+        found
+    }
+
+    fn check_agent(&self, place: &str, name: &str) -> Vec<Diagnostic> {
+        let source = format!("{place}/{name}");
+        match self.agent(name) {
+            // The user's own stands before that of a pack, which is then not used.
+            Ok(Some(agent)) if !agent.source.starts_with(place) => Vec::new(),
+            Ok(Some(agent)) => {
+                agent.warnings.into_iter().map(|error| Diagnostic::warning(&*source, error)).collect()
+            }
+            Ok(None) => {
+                let message = format!("the agent `{name}` has no agent.json");
+                vec![Diagnostic::warning(&*source, Error::definition("no_agent", message).in_file(&source))]
+            }
+            Err(error) => vec![Diagnostic::error(source, error)],
+        }
+    }
+}

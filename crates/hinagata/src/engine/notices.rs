@@ -1,0 +1,63 @@
+//! What every call of a prompt is told before it starts: files that could not be read and may have changed it, names that
+//! do nothing, providers that are held back.
+
+use super::{plan::Reads, rendered::Warning};
+use crate::{
+    Approval, Catalog, Choice, Code, Defaults, Error,
+    definition::{Definition, Inherited},
+};
+
+/// What calls of the prompt `choice` are told that asked for `asked`.
+pub(super) fn notices(
+    catalog: &Catalog,
+    asked: &str,
+    choice: &Choice,
+    (inherited, defaults): (&Inherited, &Defaults),
+    reads: &Reads,
+) -> Vec<Warning> {
+    let unread = catalog.unread_for(asked, choice).into_iter();
+    let mut all: Vec<Warning> = unread.map(|found| Warning::new(found.source, found.error)).collect();
+    let of = |definition: &Definition| {
+        let warning = |error: &Error| Warning::new(definition.source.as_str(), error.clone());
+        definition.warnings.iter().map(warning).collect::<Vec<_>>()
+    };
+    all.extend(std::iter::once(&inherited.definition).chain(&inherited.parents).flat_map(|one| of(one)));
+    let file = format!("{}/defaults.json", crate::SHARED_PROMPTS);
+    all.extend(defaults.warnings.iter().map(|error| Warning::new(file.as_str(), error.clone())));
+    if let Some(manifest) = choice.entry.pack().and_then(|pack| catalog.manifest(pack).ok()?) {
+        let about = |error: &Error| Warning::new(format!("pack {}", manifest_name(choice)), error.clone());
+        all.extend(manifest.warnings.iter().map(about));
+    }
+    all.extend(held_back(catalog, reads, inherited));
+    all
+}
+
+fn manifest_name(choice: &Choice) -> &str {
+    choice.entry.pack().map_or("", |pack| pack.as_str())
+}
+
+/// Providers that a template reaches and that no active pack has, but one that the user did not approve as it is.
+fn held_back(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Vec<Warning> {
+    let mut all = Vec::new();
+    for pack in catalog.packs() {
+        let state = catalog.approval(pack);
+        // What was rejected is left out as the user wants it.
+        if state == Approval::Rejected || catalog.is_active(pack) {
+            continue;
+        }
+        let Ok(Some(manifest)) = catalog.manifest(pack) else { continue };
+        let reached =
+            |namespace: &str| reads.roots_contain(namespace) && inherited.parameters.get(namespace).is_none();
+        for provider in manifest.providers.iter().filter(|provider| reached(&provider.namespace)) {
+            let namespace = &provider.namespace;
+            let message = format!(
+                "the pack `{pack}` would provide `{namespace}`, but it is {state}, so nothing of it is used"
+            );
+            let error = Error::new(Code::Approval, message).with("pack_id", pack.as_str()).with_hint(
+                format!("look at it with `hina pack show {pack}`, then `hina pack approve {pack}`"),
+            );
+            all.push(Warning::new(format!("provider {namespace}"), error));
+        }
+    }
+    all
+}

@@ -1,0 +1,75 @@
+//! Variables that were passed and do nothing.
+
+use serde_json::{Map, Value};
+
+use super::{
+    plan::Plan,
+    rendered::Warning,
+    validate::{RESERVED, UnknownVariable},
+};
+use crate::{Code, Error};
+
+/// Names that one warning lists.
+const LISTED: usize = 10;
+
+impl Plan {
+    /// Whether a variable called `name` is declared, or named by a template.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.reads.can_reach(name) || self.inherited.parameters.get(name).is_some()
+    }
+
+    /// Whether everything that a call passes can be told to be read or not. Hooks, and templates that take all variables
+    /// together, read what nobody can foresee.
+    fn reads_are_known(&self) -> bool {
+        !self.reads.anything && !self.inherited.definition.hooks.any() && !self.fetches.call
+    }
+
+    /// The variables of a call that do nothing, as far as that is known without a run; others where they look like a slip
+    /// of a declared one that was not passed.
+    pub(super) fn unknown_variables(&self, call: &Map<String, Value>) -> Vec<UnknownVariable> {
+        let known = self.reads_are_known();
+        let declared = self.inherited.parameters.iter().map(|parameter| parameter.name.as_str());
+        let read = self.reads.roots().filter(|_| known);
+        let open: Vec<&str> = declared
+            .chain(read)
+            .filter(|name| !call.contains_key(*name) && !RESERVED.contains(name))
+            .collect();
+        let is_unknown =
+            |name: &str| !self.reads.roots_contain(name) && self.inherited.parameters.get(name).is_none();
+        let names = call.keys().filter(|name| is_unknown(name) && !RESERVED.contains(&name.as_str()));
+        let unknown = names.map(|name| UnknownVariable {
+            name: name.clone(),
+            near: hinagata_value::near_names(name, open.iter().copied()),
+        });
+        unknown.filter(|unknown| known || !unknown.near.is_empty()).collect()
+    }
+
+    /// What a call is told about them: each that looks like a slip by itself, the others together.
+    pub(super) fn warn_of_unknown(&self, unknown: &[UnknownVariable]) -> Vec<Warning> {
+        let verb = if self.reads_are_known() { "neither declares nor reads" } else { "does not declare" };
+        let warning = |about: &str, what: String| {
+            Warning::new(about, Error::new(Code::Validation, format!("the prompt {verb} {what}")))
+        };
+        let (slips, others): (Vec<_>, Vec<_>) = unknown.iter().partition(|unknown| !unknown.near.is_empty());
+        let mut all: Vec<Warning> = Vec::new();
+        for UnknownVariable { name, near } in slips {
+            let mut slip = warning(name, format!("the variable `{name}`"));
+            slip.error = slip.error.with_near(near.clone());
+            all.push(slip);
+        }
+        let names: Vec<String> =
+            others.iter().take(LISTED).map(|unknown| format!("`{}`", unknown.name)).collect();
+        let more = match others.len().saturating_sub(LISTED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        match others.as_slice() {
+            [] => {}
+            [one] => all.push(warning(&one.name, format!("the variable `{}`", one.name))),
+            [first, ..] => {
+                all.push(warning(&first.name, format!("the variables {}{more}", names.join(", "))))
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,84 @@
+//! What could not be read and may have changed an answer: a file that cannot be read is never the same as one that is
+//! not there.
+
+use serde_json::Value;
+
+use crate::{
+    Catalog, Choice, Diagnostic, Error, PACKS, PromptId, SHARED_PROMPTS, Severity, resolution, source::Index,
+};
+
+impl Catalog {
+    /// Search places that cannot be read, or that the settings name and nobody made. Packs tell of themselves.
+    fn unread_places(&self) -> impl Iterator<Item = &Diagnostic> {
+        let of_pack = |source: &str| source.strip_prefix(PACKS).is_some_and(|rest| rest.starts_with('/'));
+        self.opening().iter().filter(move |found| !of_pack(&found.source))
+    }
+
+    fn unread_vocabulary(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.vocabulary_problems().iter().filter(|found| found.severity == Severity::Error)
+    }
+
+    /// What could not be read and may have changed a list of prompts: search places, links, recorded choices, packs.
+    #[must_use]
+    pub fn unread(&self) -> Vec<Diagnostic> {
+        let mut all: Vec<Diagnostic> = self.opening().to_vec();
+        all.extend(self.roots().iter().flat_map(|index| index.left_out.clone()));
+        all.extend(self.resolutions().problem().map(resolution_problem));
+        all.extend(self.opened_packs().iter().flat_map(|pack| pack.problems()));
+        all
+    }
+
+    /// What could not be read and may have changed what a call gives that asked for `name` and was answered by `choice`.
+    #[must_use]
+    pub fn unread_for(&self, name: &str, choice: &Choice) -> Vec<Diagnostic> {
+        let mut all: Vec<Diagnostic> = self.unread_places().cloned().collect();
+        all.extend(self.roots().iter().flat_map(|index| index.left_out_of(&choice.id)).cloned());
+        all.extend(self.resolutions().problem_of(&choice.id).map(resolution_problem));
+        // The vocabulary is asked only about names that are no prompt.
+        if PromptId::new(name).is_ok_and(|id| id != choice.id) {
+            all.extend(self.unread_vocabulary().cloned());
+        }
+        all
+    }
+
+    /// `error`, that there is no prompt `id`, with what could not be read and may have held it.
+    pub(crate) fn with_unread(&self, error: Error, id: &PromptId) -> Error {
+        let left_out: Vec<&Diagnostic> =
+            self.roots().iter().flat_map(|index: &Index| index.left_out_of(id)).collect();
+        let others = self.unread_places().chain(self.unread_vocabulary());
+        let unread: Vec<&Diagnostic> = left_out.iter().copied().chain(others).collect();
+        let Some(first) = unread.first() else { return error };
+        let listed: Vec<Value> = unread.iter().map(|found| told(found).into()).collect();
+        let error = error.with("unread", listed);
+        match left_out.first() {
+            Some(link) => {
+                let error = error.reworded(|message| format!("{message}: {}", link.error.message()));
+                link.error.hint().into_iter().fold(error, Error::with_hint)
+            }
+            None => {
+                let error = error.reworded(|message| {
+                    format!("{message}, but `{}` cannot be read and may hold it", first.source)
+                });
+                error.with_hint("`hina doctor` tells what is wrong with it")
+            }
+        }
+    }
+}
+
+fn resolution_problem(error: &Error) -> Diagnostic {
+    let error = error.clone().reworded(|message| {
+        format!(
+            "{SHARED_PROMPTS}/{} cannot be used, so what it decides does not count: {message}",
+            resolution::FILE
+        )
+    });
+    Diagnostic::warning(format!("{SHARED_PROMPTS}/{}", resolution::FILE), error)
+}
+
+/// A finding in one line, with its file.
+fn told(found: &Diagnostic) -> String {
+    match found.error.message() {
+        message if message.contains(&found.source) => message.to_owned(),
+        message => format!("{}: {message}", found.source),
+    }
+}
