@@ -51,7 +51,7 @@ fn a_relative_workspace_path_starts_at_the_working_directory() {
 
 #[test]
 fn a_hook_sees_the_project_that_a_relative_path_names() {
-    let hook = "import os\nTEMPLATE = '{{ found }}'\ndef pre_render(variables, context):\n    variables['found'] = ' '.join(sorted(os.listdir(context['workspace_path'])))\n    return variables\n";
+    let hook = "import os\nPERMISSIONS = {'read_file': True}\nTEMPLATE = '{{ found }}'\ndef pre_render(variables, context):\n    variables['found'] = ' '.join(sorted(os.listdir(context['workspace_path'])))\n    return variables\n";
     let home = with_prompt(&[("tree/prompt.py", hook)]);
     home.write("project/a.txt", "");
     home.write("project/b.txt", "");
@@ -179,7 +179,7 @@ fn a_variable_may_be_optional_and_custom_and_nothing_else_twice() {
     assert_eq!((&level["layer"], &level["lost"][0]["layer"], &level["lost"][0]["value"]), (&json!("optional"), &json!("custom"), &json!("low")));
     assert_eq!(trace[1]["layer"], "custom");
     let ran = home.run(&["render", "twice", "a=1"]);
-    assert!(ran.code == 1 && ran.stderr.contains("prompt.py:3:34"), "the second declaration: {ran:?}");
+    assert!(ran.code == 1 && ran.stderr.contains("prompt.py:3:33"), "the second declaration: {ran:?}");
     // The caret ends with the declaration.
     assert!(ran.stderr.contains(&format!(" {}\n", "^".repeat(r#"{"name": "a"}"#.len()))), "{ran:?}");
 }

@@ -86,7 +86,7 @@ fn furnished() -> Home {
         ("json/prompt.json", r#"{"userPrompt": "Hi"}"#),
         ("named/prompt.json", r#"{"template": "body.md"}"#),
         ("named/body.md", "Hi"),
-        ("module/module.yaml", "uses: [other.yaml]\nsections: {objective: [Answer.]}\n"),
+        ("module/module.yaml", "uses: [./other.yaml]\nsections: {objective: [Answer.]}\n"),
         ("module/other.yaml", "sections: {guidelines: [Be kind.]}\n"),
         ("child/prompt.json", r#"{"extends": "json", "template": null}"#),
         ("file/prompt.json", r#"{"userPrompt": "{{ note }}", "parameters": [{"name": "note", "type": "file"}]}"#),

@@ -9,7 +9,7 @@ pub fn near_names<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>) ->
 /// The names that `wanted` is hardly anything but a slip of, the nearest first: for names that may as well be meant.
 pub fn close_names<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<String> {
     let length = wanted.chars().take(LONGEST).count();
-    nearest(wanted, known, (length / 4).min(3))
+    nearest(wanted, known, (length / 4).clamp(usize::from(length > 2), 3))
 }
 
 /// Characters of a name that are compared.
@@ -74,8 +74,8 @@ mod tests {
         let known = ["name", "id", "type", "version", "description"];
         assert_eq!(close_names("verison", known), ["version"]);
         assert_eq!(close_names("descripion", known), ["description"]);
-        assert_eq!(close_names("Name", known), ["name"]);
-        for other in ["date", "kind", "ids", "permission", "n"] {
+        assert_eq!((close_names("Name", known), close_names("typ", known)), (vec!["name".to_owned()], vec!["type".to_owned()]));
+        for other in ["date", "kind", "is", "permission", "n"] {
             assert_eq!(close_names(other, known), [] as [&str; 0], "{other}");
         }
     }

@@ -254,8 +254,8 @@ impl Catalog {
         };
         add(SHARED, &|name| match &self.0.shared {
             Ok(Some(directory)) => Ok(directory.read(name, vocab::LARGEST)?.map(|file| file.text)),
-            Ok(None) => Ok(None),
-            Err(error) => Err(error.clone()),
+            // That it cannot be read is told of the prompts beneath it.
+            Ok(None) | Err(_) => Ok(None),
         });
         for pack in self.active_packs() {
             add(&pack.path(), &|name| pack.read(name, vocab::LARGEST));
@@ -311,14 +311,18 @@ impl Catalog {
         self.0.tools.get_or_init(|| pack_tools(self))
     }
 
+    /// Why the user's prompts directory cannot be read.
+    pub(crate) fn unread_prompts(&self) -> Option<&Diagnostic> {
+        self.0.opening.iter().find(|found| matches!(&*found.source, "." | SHARED_PROMPTS))
+    }
+
     /// A file of the user's prompts directory: its path from the workspace root, and its text; `None` when there is none.
     ///
     /// # Errors
     /// Also when the directory itself is there and cannot be read.
     fn shared_file(&self, name: &str, largest: u64) -> Result<Option<(String, Arc<str>)>> {
         let file = format!("{SHARED_PROMPTS}/{name}");
-        let unread = self.0.opening.iter().find(|found| matches!(&*found.source, "." | SHARED_PROMPTS));
-        if let Some(unread) = unread {
+        if let Some(unread) = self.unread_prompts() {
             return Err(unread.error.clone());
         }
         let index = self.0.roots.iter().find(|index| index.root.kind == RootKind::Shared);

@@ -18,12 +18,21 @@ impl Catalog {
         self.vocabulary_problems().iter().filter(|found| found.severity == Severity::Error)
     }
 
+    /// That recorded choices do not count; told already where the directory that they are in cannot be read.
+    fn resolution_problem(&self, problem: Option<&Error>) -> Option<Diagnostic> {
+        let file = format!("{SHARED_PROMPTS}/{}", resolution::FILE);
+        let error = problem.filter(|_| self.unread_prompts().is_none())?.clone().reworded(|message| {
+            format!("{file} cannot be used, so what it decides does not count: {message}")
+        });
+        Some(Diagnostic::warning(file, error))
+    }
+
     /// What could not be read and may have changed a list of prompts: search places, links, recorded choices, packs.
     #[must_use]
     pub fn unread(&self) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.opening().to_vec();
         all.extend(self.roots().iter().flat_map(|index| index.left_out.clone()));
-        all.extend(self.resolutions().problem().map(resolution_problem));
+        all.extend(self.resolution_problem(self.resolutions().problem()));
         all.extend(self.opened_packs().iter().flat_map(|pack| pack.problems()));
         all
     }
@@ -33,7 +42,7 @@ impl Catalog {
     pub fn unread_for(&self, name: &str, choice: &Choice) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.unread_places().cloned().collect();
         all.extend(self.roots().iter().flat_map(|index| index.left_out_of(&choice.id)).cloned());
-        all.extend(self.resolutions().problem_of(&choice.id).map(resolution_problem));
+        all.extend(self.resolution_problem(self.resolutions().problem_of(&choice.id)));
         // The vocabulary is asked only about names that are no prompt.
         if PromptId::new(name).is_ok_and(|id| id != choice.id) {
             all.extend(self.unread_vocabulary().cloned());

@@ -173,10 +173,17 @@ mod tests {
     #[test]
     fn without_a_mark_the_current_directory_is_the_root() {
         let place = place();
-        // A file that is called as the directory, and a directory that is called as the file, mark nothing.
+        // A file that is called as the directory marks nothing.
         fs::write(place.path().join("plain/user_data"), "").expect("written");
-        fs::create_dir(place.path().join("plain/hinagata.toml")).expect("made");
         assert_eq!(found(place.path(), None, None, "plain"), ("plain".into(), RootFound::Current));
+    }
+
+    #[test]
+    fn settings_that_cannot_be_read_mark_the_root_and_are_not_passed_over() {
+        let place = place();
+        fs::create_dir(place.path().join("settings/deep/hinagata.toml")).expect("made");
+        let at = found(place.path(), None, None, "settings/deep/er");
+        assert_eq!(at, ("settings/deep".into(), RootFound::Settings));
     }
 
     #[test]

@@ -118,7 +118,9 @@ fn one_broken_prompt_never_stops_another() {
         ("user_data/packs/broken/prompts/theirs/template.md", "x"),
     ]);
     let catalog = workspace.catalog(&["broken"]);
-    assert!(catalog.definition("good").is_ok());
+    assert!(catalog.choose("good").and_then(|choice| choice.entry.definition()).is_ok());
+    let error = catalog.definition("good").expect_err("it may have caps that nobody can read");
+    assert_eq!(error.place().map(|place| &*place.file), Some("user_data/shared/prompts/defaults.json"));
     assert_eq!(catalog.definition("bad").expect_err("is broken").code(), Code::Definition);
     assert_eq!(catalog.choose("theirs").expect_err("the pack is broken").code(), Code::NotFound);
     let found: Vec<String> = catalog.check().into_iter().map(|found| found.source).collect();
@@ -311,12 +313,13 @@ fn templates_are_looked_up_by_prompt_then_by_place() {
         "a//b",
         "partials/",
         "mail_out/none.md",
-        "partials",
         "./partials/own.md",
         "mail_out/../plain/part.md",
     ] {
         assert_eq!(template(&catalog, shared, name), None, "{name}");
     }
+    let error = catalog.template(shared, "partials").expect_err("a directory is no file that is not there");
+    assert_eq!(error.reason(), Some("no_file"));
 }
 
 #[cfg(unix)]

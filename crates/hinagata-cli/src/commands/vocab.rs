@@ -31,6 +31,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
     let catalog = workspace.catalog();
+    workspace.tell_unread(&catalog);
     for found in catalog.vocabulary_problems() {
         workspace.warn(found);
     }

@@ -360,13 +360,20 @@ fn link_to_nowhere(path: &Path) -> Option<io::Result<fs::Metadata>> {
     })
 }
 
-/// What stands in the place of the directory `to` or of one on the way to it; `None` when nothing does.
+/// What stands in the place of the directory `to` or of one on the way to it from `from`; `None` when nothing does.
 fn obstacle(from: &Path, to: &Path) -> Option<io::Error> {
+    let inside = from.canonicalize().ok();
+    let leads_out = |step: &Path| {
+        inside.as_ref().is_some_and(|root| step.canonicalize().is_ok_and(|real| !real.starts_with(root)))
+    };
     for step in steps(from, to) {
         match link_to_nowhere(&step)? {
             Err(error) => return Some(error),
             Ok(found) if !found.is_dir() => {
                 return Some(io::Error::other(format!("{} is no directory", step.display())));
+            }
+            Ok(_) if leads_out(&step) => {
+                return Some(io::Error::other(format!("{} is a link that leads out", step.display())));
             }
             Ok(_) => {}
         }
@@ -576,7 +583,7 @@ mod tests {
             let error = directory.read(name, 100).expect_err(name);
             assert_eq!(error.reason(), Some("unreadable"), "{name}");
         }
-        for name in ["dangling", "circle", "a.md", "a.md/x", "dangling/x", "sub/dangling"] {
+        for name in ["dangling", "circle", "a.md", "a.md/x", "dangling/x", "sub/dangling", "sub/up-out/none/x"] {
             assert!(directory.directory(name).is_err(), "{name}");
             assert!(Directory::open(&root.join(name)).is_err() || name.ends_with("/x"), "{name}");
         }
