@@ -24,7 +24,12 @@ fn warnings(ran: &Ran) -> Vec<String> {
 }
 
 fn near(ran: &Ran) -> Vec<Value> {
-    ran.json()["warnings"].as_array().into_iter().flatten().map(|warning| warning["near"][0].clone()).collect()
+    ran.json()["warnings"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|warning| warning["near"][0].clone())
+        .collect()
 }
 
 #[test]
@@ -35,7 +40,12 @@ fn a_relative_workspace_path_starts_at_the_working_directory() {
     home.write("project/path.json", r#""../project""#);
     home.write("project/path.txt", "./");
     let real = project.canonicalize().expect("is there").display().to_string();
-    for written in ["workspace_path=.", "workspace_path=../project", "workspace_path:=@path.json", "workspace_path=@path.txt"] {
+    for written in [
+        "workspace_path=.",
+        "workspace_path=../project",
+        "workspace_path:=@path.json",
+        "workspace_path=@path.txt",
+    ] {
         let output = home
             .command(&["render", "where", "--context", written])
             .current_dir(&project)
@@ -67,7 +77,10 @@ fn a_hook_sees_the_project_that_a_relative_path_names() {
 #[test]
 fn a_workspace_path_that_leads_nowhere_is_told() {
     let home = with_prompt(&[("where/template.md", "x")]);
-    for call in [&["render", "where", "--context", "workspace_path=nope"][..], &["render", "where", "--json", "--context", "workspace_path=nope"]] {
+    for call in [
+        &["render", "where", "--context", "workspace_path=nope"][..],
+        &["render", "where", "--json", "--context", "workspace_path=nope"],
+    ] {
         let ran = home.done(call);
         assert!(ran.stderr.contains("/nope` is no directory"), "{ran:?}");
     }
@@ -82,7 +95,10 @@ fn an_agent_that_is_not_there_ends_the_call() {
     let ran = home.run(&["render", "hello", "--agent", "rumy"]);
     assert!(ran.code == 3 && ran.stderr.contains("did you mean `rumi`?"), "{ran:?}");
     let ran = home.done(&["render", "hello", "--context", "agent_id=rumy", "--json"]);
-    assert_eq!((warnings(&ran), near(&ran)), (vec!["there is no agent `rumy`".to_owned()], vec![json!("rumi")]));
+    assert_eq!(
+        (warnings(&ran), near(&ran)),
+        (vec!["there is no agent `rumy`".to_owned()], vec![json!("rumi")])
+    );
     home.write("user_data/shared/agents/rumi/agent.json", r#"{"prompt_varibles": {"a": 1}}"#);
     let ran = home.done(&["render", "hello", "--agent", "rumi", "--json"]);
     assert_eq!(near(&ran), [json!("prompt_variables")]);
@@ -98,14 +114,23 @@ fn a_misspelled_variable_is_told() {
     ]);
     let ran = home.run(&["render", "hello", "nmae=Rumi"]);
     assert_eq!(ran.code, 1);
-    for part in ["the required variable `name` is missing", "`nmae` is passed, and nothing declares it", "did you mean `name`?"] {
+    for part in [
+        "the required variable `name` is missing",
+        "`nmae` is passed, and nothing declares it",
+        "did you mean `name`?",
+    ] {
         assert!(ran.stderr.contains(part), "{part}: {ran:?}");
     }
     let ran = home.done(&["render", "hello", "name=Rumi", "zzz=1", "yyy=2", "--json"]);
     assert_eq!(warnings(&ran), ["the prompt neither declares nor reads the variables `zzz`, `yyy`"]);
     let ran = home.done(&["render", "free", "nmae=Rumi", "--json"]);
     assert_eq!(near(&ran), [json!("name")]);
-    for call in [&["render", "hello", "name=a", "other=b", "--json"][..], &["render", "free", "name=a", "--json"], &["render", "all", "x=1", "--json"], &["render", "dynamic", "x=1", "which=y", "--json"]] {
+    for call in [
+        &["render", "hello", "name=a", "other=b", "--json"][..],
+        &["render", "free", "name=a", "--json"],
+        &["render", "all", "x=1", "--json"],
+        &["render", "dynamic", "x=1", "which=y", "--json"],
+    ] {
         assert_eq!(warnings(&home.done(call)), [] as [&str; 0], "{call:?}");
     }
     let ran = home.run(&["validate", "hello", "nmae=Rumi", "--json"]);
@@ -130,16 +155,23 @@ fn names_that_nobody_knows_are_told_and_grant_nothing() {
         ("module", &["default"]),
     ] {
         let ran = home.done(&["render", prompt, "--json"]);
-        let mut found: Vec<String> = near(&ran).iter().map(|near| near.as_str().unwrap_or_default().to_owned()).collect();
+        let mut found: Vec<String> =
+            near(&ran).iter().map(|near| near.as_str().unwrap_or_default().to_owned()).collect();
         let mut expected = expected.to_vec();
         found.sort_unstable();
         expected.sort_unstable();
         assert_eq!(found, expected, "{prompt}: {ran:?}");
         assert!(ran.json()["warnings"][0]["line"].is_u64(), "{ran:?}");
         let shown = home.done(&["show", prompt]);
-        assert!(expected.iter().all(|name| shown.stderr.contains(&format!("did you mean `{name}`?"))), "{shown:?}");
+        assert!(
+            expected.iter().all(|name| shown.stderr.contains(&format!("did you mean `{name}`?"))),
+            "{shown:?}"
+        );
         let doctor = home.run(&["doctor"]);
-        assert!(expected.iter().all(|name| doctor.stdout.contains(&format!("did you mean `{name}`?"))), "{doctor:?}");
+        assert!(
+            expected.iter().all(|name| doctor.stdout.contains(&format!("did you mean `{name}`?"))),
+            "{doctor:?}"
+        );
     }
     let shown = home.done(&["show", "python", "--json"]);
     assert_eq!(shown.json()["permissions"], json!([]));
@@ -152,7 +184,10 @@ fn a_cap_that_nobody_knows_stops_every_render() {
     for text in [r#"{"caps": {"max_outputsize": 5}}"#, r#"{"cap": {"max_output_size": 5}}"#] {
         home.write(&format!("{PROMPTS}/defaults.json"), text);
         let ran = home.run(&["render", "hello"]);
-        assert!(ran.code == 1 && ran.stderr.contains("defaults.json:1:") && ran.stderr.contains("did you mean"), "{ran:?}");
+        assert!(
+            ran.code == 1 && ran.stderr.contains("defaults.json:1:") && ran.stderr.contains("did you mean"),
+            "{ran:?}"
+        );
     }
 }
 
@@ -176,7 +211,10 @@ fn a_variable_may_be_optional_and_custom_and_nothing_else_twice() {
     assert_eq!(home.done(&["render", "both"]).stdout, "high dry");
     let trace = home.done(&["explain", "both", "--json"]).json()["trace"]["variables"].clone();
     let level = &trace[0];
-    assert_eq!((&level["layer"], &level["lost"][0]["layer"], &level["lost"][0]["value"]), (&json!("optional"), &json!("custom"), &json!("low")));
+    assert_eq!(
+        (&level["layer"], &level["lost"][0]["layer"], &level["lost"][0]["value"]),
+        (&json!("optional"), &json!("custom"), &json!("low"))
+    );
     assert_eq!(trace[1]["layer"], "custom");
     let ran = home.run(&["render", "twice", "a=1"]);
     assert!(ran.code == 1 && ran.stderr.contains("prompt.py:3:33"), "the second declaration: {ran:?}");
@@ -193,10 +231,17 @@ fn a_directory_that_is_linked_in_is_told() {
     }
     symlink("hello", home.path(&format!("{PROMPTS}/inside"))).expect("linked");
     let ran = home.run(&["render", "l1"]);
-    assert!(ran.code == 3 && ran.stderr.contains("prompts/l1` is left out, because it is a link that leads out of"), "{ran:?}");
+    assert!(
+        ran.code == 3
+            && ran.stderr.contains("prompts/l1` is left out, because it is a link that leads out of"),
+        "{ran:?}"
+    );
     assert!(!ran.stderr.contains("did you mean"), "{ran:?}");
     let ran = home.run(&["render", "l2"]);
-    assert!(ran.code == 3 && !ran.stderr.contains("did you mean"), "nothing that is not there is proposed: {ran:?}");
+    assert!(
+        ran.code == 3 && !ran.stderr.contains("did you mean"),
+        "nothing that is not there is proposed: {ran:?}"
+    );
     let ran = home.run(&["render", "hollo"]);
     assert!(ran.stderr.contains("did you mean `hello`?") && !ran.stderr.contains("hollow"), "{ran:?}");
     assert_eq!(home.done(&["render", "inside"]).stdout, "Hello");
@@ -210,17 +255,29 @@ fn a_directory_that_is_linked_in_is_told() {
 
 #[test]
 fn what_is_computed_is_told() {
-    let python = "METADATA = dict(version=\"2.0\", type=\"system\")\nVARIABLES = dict(required=[])\nTEMPLATE = 'x'\n";
+    let python =
+        "METADATA = dict(version=\"2.0\", type=\"system\")\nVARIABLES = dict(required=[])\nTEMPLATE = 'x'\n";
     let home = with_prompt(&[("computed/prompt.py", python)]);
     let shown = home.done(&["show", "computed"]).stdout;
-    assert!(shown.starts_with("computed (computed)\n") && shown.contains("METADATA, VARIABLES: only running"), "{shown}");
+    assert!(
+        shown.starts_with("computed (computed)\n") && shown.contains("METADATA, VARIABLES: only running"),
+        "{shown}"
+    );
     let listed = home.done(&["list"]).stdout;
     assert!(listed.contains("computed\tcomputed\t-\t"), "{listed}");
     let ran = home.done(&["list", "--type", "system"]);
     assert!(!ran.stdout.contains("computed") && ran.stderr.contains("`computed` is left out"), "{ran:?}");
     let listed = home.done(&["list", "--json"]).json();
-    let line = listed.as_array().into_iter().flatten().find(|line| line["prompt_id"] == "computed").expect("is listed");
-    assert_eq!((&line["computed"], &line["type"], &line["version"]), (&json!(true), &Value::Null, &Value::Null));
+    let line = listed
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|line| line["prompt_id"] == "computed")
+        .expect("is listed");
+    assert_eq!(
+        (&line["computed"], &line["type"], &line["version"]),
+        (&json!(true), &Value::Null, &Value::Null)
+    );
 }
 
 #[test]
@@ -252,4 +309,42 @@ fn a_template_that_includes_itself_reaches_a_limit() {
     let home = with_prompt(&[("round/template.md", "{% include 'round/template.md' %}")]);
     let ran = home.run(&["render", "round", "--json"]);
     assert!(ran.code == 7 && ran.stderr.contains("render.limit"), "{ran:?}");
+}
+
+#[test]
+fn a_pack_that_is_replaced_by_the_same_bytes_stays_approved_and_says_so() {
+    let home = Home::new();
+    home.write_outside("p/pack.json", r#"{"pack_id": "p"}"#);
+    home.write_outside("p/prompts/theirs/template.md", "theirs");
+    let source = home.outside("p").display().to_string();
+    let first = home.done(&["pack", "install", &source]);
+    assert!(first.stderr.contains("Nothing of it is used before `hina pack approve p`"), "{first:?}");
+    home.done(&["pack", "approve", "p", "--yes"]);
+    let again = home.done(&["pack", "install", &source, "--replace"]);
+    assert!(again.stderr.contains("It is what you approved, and is used."), "{again:?}");
+    assert_eq!(home.done(&["render", "theirs"]).stdout, "theirs");
+    home.write_outside("p/prompts/theirs/template.md", "other");
+    let other = home.done(&["pack", "install", &source, "--replace"]);
+    assert!(other.stderr.contains("Nothing of it is used before"), "{other:?}");
+}
+
+#[test]
+fn a_provider_that_fails_or_is_held_back_is_named() {
+    let home = with_prompt(&[("both/template.md", "{{ one }}{{ two }}")]);
+    home.write("user_data/packs/p/pack.json", r#"{"variable_providers": [{"file": "one.py", "namespace": "one"}, {"file": "two.py", "namespace": "two"}]}"#);
+    for name in ["one", "two"] {
+        home.write(
+            &format!("user_data/packs/p/{name}.py"),
+            "def provide(context):\n    raise ValueError('no luck')\n",
+        );
+    }
+    let ran = home.done(&["render", "both", "--json"]);
+    let told = warnings(&ran);
+    assert!(
+        told.len() == 2 && told.iter().all(|told| told.contains("the pack `p` would provide")),
+        "{ran:?}"
+    );
+    home.done(&["pack", "approve", "p", "--yes"]);
+    let ran = home.done(&["render", "both"]);
+    assert!(ran.stderr.contains("provider one: ") && ran.stderr.contains("provider two: "), "{ran:?}");
 }

@@ -70,7 +70,10 @@ fn furnished() -> Home {
     let prompts = "user_data/shared/prompts";
     for (path, text) in [
         ("hello/template.md", "Hello {{ name }}{{ mark }}"),
-        ("defaults.json", r#"{"variables": {"optional": [{"name": "mark", "default": "!"}]}, "caps": {"max_output_size": 900}}"#),
+        (
+            "defaults.json",
+            r#"{"variables": {"optional": [{"name": "mark", "default": "!"}]}, "caps": {"max_output_size": 900}}"#,
+        ),
         ("general_system/template.md", "my own"),
         (
             "resolution.json",
@@ -89,7 +92,10 @@ fn furnished() -> Home {
         ("module/module.yaml", "uses: [./other.yaml]\nsections: {objective: [Answer.]}\n"),
         ("module/other.yaml", "sections: {guidelines: [Be kind.]}\n"),
         ("child/prompt.json", r#"{"extends": "json", "template": null}"#),
-        ("file/prompt.json", r#"{"userPrompt": "{{ note }}", "parameters": [{"name": "note", "type": "file"}]}"#),
+        (
+            "file/prompt.json",
+            r#"{"userPrompt": "{{ note }}", "parameters": [{"name": "note", "type": "file"}]}"#,
+        ),
         (
             "part/prompt.json",
             r#"{"messages": [{"role": "user", "content": [{"type": "resource", "uri": "docs://note", "file": "note.md"}]}]}"#,
@@ -168,7 +174,11 @@ fn files_beside_the_prompts_are_told() {
             file: "user_data/shared/prompts/defaults.json",
             called: "defaults.json",
             ways: &ALL,
-            calls: &[&["render", "hello", "name=Ada"], &["show", "hello"], &["validate", "hello", "name=Ada"]],
+            calls: &[
+                &["render", "hello", "name=Ada"],
+                &["show", "hello"],
+                &["validate", "hello", "name=Ada"],
+            ],
         },
         Needed {
             file: "user_data/shared/prompts/resolution.json",
@@ -192,7 +202,11 @@ fn vocabulary_and_agents_are_told() {
             file: "user_data/shared/vocab.json",
             called: "vocab.json",
             ways: &ALL,
-            calls: &[&["render", "hey", "name=Ada"], &["render", "hi", "name=Ada"], &["vocab", "prompt", "hey"]],
+            calls: &[
+                &["render", "hey", "name=Ada"],
+                &["render", "hi", "name=Ada"],
+                &["vocab", "prompt", "hey"],
+            ],
         },
         Needed {
             file: "user_data/shared/vocab.txt",
@@ -204,31 +218,52 @@ fn vocabulary_and_agents_are_told() {
             file: "user_data/shared/agents/rumi/agent.json",
             called: "agents/rumi/agent.json",
             ways: &ALL,
-            calls: &[&["render", "hello", "--agent", "rumi"], &["render", "hello", "--context", "agent_id=rumi"]],
+            calls: &[
+                &["render", "hello", "--agent", "rumi"],
+                &["render", "hello", "--context", "agent_id=rumi"],
+            ],
         },
     ]);
 }
 
 #[test]
 fn files_of_prompts_are_told() {
-    const MARKUP: [Way; 7] = [
-        Way::Broken,
-        Way::NotText,
-        Way::Directory,
-        Way::Dangling,
-        Way::Circle,
-        Way::Outside,
-        Way::Oversized,
-    ];
+    const MARKUP: [Way; 7] =
+        [Way::Broken, Way::NotText, Way::Directory, Way::Dangling, Way::Circle, Way::Outside, Way::Oversized];
     let of = |file, called, ways, calls| Needed { file, called, ways, calls };
     check(&[
-        of("user_data/shared/prompts/matter/template.md", "matter/template.md", &MARKUP, &[&["render", "matter"]]),
-        of("user_data/shared/prompts/python/prompt.py", "python/prompt.py", &ALL, &[&["render", "python"], &["show", "python"]]),
+        of(
+            "user_data/shared/prompts/matter/template.md",
+            "matter/template.md",
+            &MARKUP,
+            &[&["render", "matter"]],
+        ),
+        of(
+            "user_data/shared/prompts/python/prompt.py",
+            "python/prompt.py",
+            &ALL,
+            &[&["render", "python"], &["show", "python"]],
+        ),
         of("user_data/shared/prompts/yaml/prompt.yaml", "yaml/prompt.yaml", &MARKUP, &[&["render", "yaml"]]),
-        of("user_data/shared/prompts/json/prompt.json", "json/prompt.json", &ALL, &[&["render", "json"], &["render", "child"]]),
+        of(
+            "user_data/shared/prompts/json/prompt.json",
+            "json/prompt.json",
+            &ALL,
+            &[&["render", "json"], &["render", "child"]],
+        ),
         of("user_data/shared/prompts/named/body.md", "named/body.md", &MARKUP, &[&["render", "named"]]),
-        of("user_data/shared/prompts/module/other.yaml", "module/other.yaml", &MARKUP, &[&["render", "module"]]),
-        of("user_data/shared/prompts/general_system/template.md", "general_system/template.md", &MARKUP, &[&["render", "general_system"]]),
+        of(
+            "user_data/shared/prompts/module/other.yaml",
+            "module/other.yaml",
+            &MARKUP,
+            &[&["render", "module"]],
+        ),
+        of(
+            "user_data/shared/prompts/general_system/template.md",
+            "general_system/template.md",
+            &MARKUP,
+            &[&["render", "general_system"]],
+        ),
     ]);
 }
 
@@ -238,11 +273,39 @@ fn shared_parts_and_files_that_calls_name_are_told() {
     check(&[
         of("user_data/shared/prompts/partials/tone.md", "partials/tone.md", &PLAIN, &[&["render", "toned"]]),
         // There is a built-in part of that name, which must not take its place.
-        of("user_data/shared/prompts/partials/output_format.md", "output_format.md", &PLAIN, &[&["render", "formatted"]]),
-        of("user_data/shared/prompts/part/note.md", "note.md", &[Way::Directory, Way::Dangling, Way::Circle, Way::Outside], &[&["render", "part"]]),
+        of(
+            "user_data/shared/prompts/partials/output_format.md",
+            "output_format.md",
+            &PLAIN,
+            &[&["render", "formatted"]],
+        ),
+        of(
+            "user_data/shared/prompts/part/note.md",
+            "note.md",
+            &[Way::Directory, Way::Dangling, Way::Circle, Way::Outside],
+            &[&["render", "part"]],
+        ),
         of("note.md", "note.md", &PLAIN, &[&["render", "file", "note=note.md"]]),
-        of("call.json", "call.json", &[Way::Broken, Way::Truncated, Way::NotText, Way::Directory, Way::Dangling, Way::Circle], &[&["render", "hello", "--vars", "call.json"]]),
-        of("hinagata.toml", "hinagata.toml", &[Way::Broken, Way::NotText, Way::Directory, Way::Dangling, Way::Circle, Way::Outside, Way::Oversized], &[&["render", "hello", "name=Ada"], &["list"]]),
+        of(
+            "call.json",
+            "call.json",
+            &[Way::Broken, Way::Truncated, Way::NotText, Way::Directory, Way::Dangling, Way::Circle],
+            &[&["render", "hello", "--vars", "call.json"]],
+        ),
+        of(
+            "hinagata.toml",
+            "hinagata.toml",
+            &[
+                Way::Broken,
+                Way::NotText,
+                Way::Directory,
+                Way::Dangling,
+                Way::Circle,
+                Way::Outside,
+                Way::Oversized,
+            ],
+            &[&["render", "hello", "name=Ada"], &["list"]],
+        ),
     ]);
 }
 
@@ -250,12 +313,18 @@ fn shared_parts_and_files_that_calls_name_are_told() {
 #[test]
 fn files_of_the_user_are_told() {
     let mut silent = Vec::new();
-    for (file, called) in [("config/hinagata/config.toml", "config.toml"), ("state/trust.json", "trust.json")] {
+    for (file, called) in [("config/hinagata/config.toml", "config.toml"), ("state/trust.json", "trust.json")]
+    {
         for way in OF_USER {
             let home = furnished();
             trust(&home);
             spoil(&home, &home.outside(file), way);
-            for call in [&["render", "hello", "name=Ada"][..], &["render", "hello", "name=Ada", "--json"], &["list"], &["doctor"]] {
+            for call in [
+                &["render", "hello", "name=Ada"][..],
+                &["render", "hello", "name=Ada", "--json"],
+                &["list"],
+                &["doctor"],
+            ] {
                 let ran = home.run(call);
                 let told = is_told(&ran, called) || call == ["doctor"] && ran.code != 0 && ran.has(called);
                 if !told {

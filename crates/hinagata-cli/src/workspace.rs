@@ -127,7 +127,10 @@ impl Workspace {
             found.iter().partition(|found| found.error.reason() == Some("untrusted"));
         others.into_iter().for_each(|found| workspace.warn(found));
         if let Some(problem) = &workspace.trust_problem {
-            workspace.warn(problem);
+            // The call goes on without trust.
+            let mut diagnostic = workspace.finding(problem);
+            diagnostic.level = Level::Warning;
+            workspace.talk(&diagnostic);
         }
         workspace.warn_of_distrust(&untrusted);
         Ok(workspace)

@@ -226,6 +226,6 @@ fn trust(
     match state.map(|state| Trust::new(state).state(&root.path, settings)) {
         None => (never, None),
         Some(Ok(known)) => (known, None),
-        Some(Err(error)) => (never, Some(Diagnostic::warning("trust.json", error))),
+        Some(Err(error)) => (never, Some(Diagnostic::error("trust.json", error))),
     }
 }

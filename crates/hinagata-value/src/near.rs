@@ -74,7 +74,10 @@ mod tests {
         let known = ["name", "id", "type", "version", "description"];
         assert_eq!(close_names("verison", known), ["version"]);
         assert_eq!(close_names("descripion", known), ["description"]);
-        assert_eq!((close_names("Name", known), close_names("typ", known)), (vec!["name".to_owned()], vec!["type".to_owned()]));
+        assert_eq!(
+            (close_names("Name", known), close_names("typ", known)),
+            (vec!["name".to_owned()], vec!["type".to_owned()])
+        );
         for other in ["date", "kind", "is", "permission", "n"] {
             assert_eq!(close_names(other, known), [] as [&str; 0], "{other}");
         }

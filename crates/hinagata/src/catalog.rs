@@ -362,12 +362,14 @@ impl Catalog {
     /// What opening found, and what is wrong with the files of settings that were read.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        let _ = self.resolutions();
         let mut all = self.0.opening.clone();
         all.extend(self.vocabulary_problems().iter().cloned());
-        all.extend(self.0.resolutions.get().map(|(_, found)| found.clone()).unwrap_or_default());
+        let _ = self.resolutions();
+        let resolutions = self.0.resolutions.get().filter(|_| self.unread_prompts().is_none());
+        all.extend(resolutions.map(|(_, found)| found.clone()).unwrap_or_default());
         let defaults = format!("{SHARED_PROMPTS}/{}", defaults::FILE);
         match self.defaults() {
+            Err(_) if self.unread_prompts().is_some() => {}
             Ok(found) => {
                 all.extend(found.warnings.iter().map(|one| Diagnostic::warning(&*defaults, one.clone())))
             }

@@ -57,18 +57,19 @@ impl Defaults {
         };
         let mut defaults = Self::default();
         for (key, value) in entries {
+            let known = fields.warning_count();
             match key.as_str() {
                 "variables" => defaults.parameters = variables(&mut fields, key, value),
                 "limits" => defaults.limits = limits(&mut fields, key, value),
                 "caps" => {
                     defaults.caps = limits(&mut fields, key, value);
-                    fields.refuse_warnings();
+                    fields.refuse_warnings(known);
                 }
                 _ => {
                     defaults.unknown.insert(key.clone(), value.to_value());
                     fields.warn_of_slip(key, value, key, &KEYS);
                     if hinagata_value::close_names(key, ["caps"]).len() == 1 {
-                        fields.refuse_warnings();
+                        fields.refuse_warnings(known);
                     }
                 }
             }

@@ -142,7 +142,9 @@ fn is_plain(name: &str) -> bool {
 fn template_of(entry: &Entry, file: &str) -> Result<Option<FoundTemplate>> {
     entry.refuse_secret(file)?;
     let path = format!("{}/{file}", entry.source());
-    let Some(text) = entry.file(file, LARGEST_TEMPLATE).map_err(|error| error.in_file(&path))? else { return Ok(None) };
+    let Some(text) = entry.file(file, LARGEST_TEMPLATE).map_err(|error| error.in_file(&path))? else {
+        return Ok(None);
+    };
     let own = entry.definition().ok().and_then(|definition| match &definition.body {
         Body::Text(text) if text.file == path => Some(text.clone()),
         _ => None,

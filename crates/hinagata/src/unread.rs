@@ -74,16 +74,6 @@ impl Catalog {
     }
 }
 
-fn resolution_problem(error: &Error) -> Diagnostic {
-    let error = error.clone().reworded(|message| {
-        format!(
-            "{SHARED_PROMPTS}/{} cannot be used, so what it decides does not count: {message}",
-            resolution::FILE
-        )
-    });
-    Diagnostic::warning(format!("{SHARED_PROMPTS}/{}", resolution::FILE), error)
-}
-
 /// A finding in one line, with its file.
 fn told(found: &Diagnostic) -> String {
     match found.error.message() {

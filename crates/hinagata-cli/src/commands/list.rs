@@ -78,7 +78,10 @@ fn tell_undecided(workspace: &Workspace, arguments: &Arguments, left_out: &[Line
     let computed = left_out.iter().filter(|line| asked && line.has_computed_metadata());
     for line in computed.filter(|line| line.is_of_pack(arguments) && !arguments.conflicts) {
         workspace.remark(
-            format!("`{}` is left out: only running its prompt.py tells what its METADATA says", line.listing.id),
+            format!(
+                "`{}` is left out: only running its prompt.py tells what its METADATA says",
+                line.listing.id
+            ),
             "write METADATA as plain literals",
         );
     }

@@ -136,9 +136,15 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Makes problems of all warnings so far: what they are about protects somebody.
-    pub(crate) fn refuse_warnings(&mut self) {
-        self.problems.append(&mut self.warnings);
+    /// How many warnings there are so far.
+    pub(crate) fn warning_count(&self) -> usize {
+        self.warnings.len()
+    }
+
+    /// Makes problems of all warnings but the first `known`: what they are about protects somebody.
+    pub(crate) fn refuse_warnings(&mut self, known: usize) {
+        let refused = self.warnings.split_off(known.min(self.warnings.len()));
+        self.problems.extend(refused);
     }
 
     /// The warnings so far.

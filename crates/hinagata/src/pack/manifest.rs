@@ -210,10 +210,11 @@ fn provider(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<Provid
     let known = ["file", "namespace", "description", "permissions"];
     let others = node.as_map().unwrap_or_default().iter().filter(|(key, _)| !known.contains(&key.as_str()));
     let others = others.inspect(|(key, value)| {
+        let told = fields.warning_count();
         fields.warn_of_slip(&path, value, key, &["file", "namespace", "description", "permissions"]);
         // Permissions may deny what a provider has otherwise.
         if !hinagata_value::close_names(key, ["permissions"]).is_empty() {
-            fields.refuse_warnings();
+            fields.refuse_warnings(told);
         }
     });
     let unknown = others.map(|(key, value)| (key.clone(), value.to_value())).collect();

@@ -95,7 +95,9 @@ impl UserConfig {
         match read_text(path) {
             Ok(text) => Ok(Some(SettingsFile { name, text })),
             // A link that leads nowhere is there.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.named && !path.is_symlink() => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.named && !path.is_symlink() => {
+                Ok(None)
+            }
             Err(error) => {
                 let failure = unreadable(&name, &error.to_string());
                 Err(if self.named {

@@ -583,7 +583,9 @@ mod tests {
             let error = directory.read(name, 100).expect_err(name);
             assert_eq!(error.reason(), Some("unreadable"), "{name}");
         }
-        for name in ["dangling", "circle", "a.md", "a.md/x", "dangling/x", "sub/dangling", "sub/up-out/none/x"] {
+        for name in
+            ["dangling", "circle", "a.md", "a.md/x", "dangling/x", "sub/dangling", "sub/up-out/none/x"]
+        {
             assert!(directory.directory(name).is_err(), "{name}");
             assert!(Directory::open(&root.join(name)).is_err() || name.ends_with("/x"), "{name}");
         }

@@ -101,7 +101,9 @@ impl Packs {
             return Err(Error::new(Code::Conflict, format!("there is a pack `{id}` already"))
                 .with("reason", "installed")
                 .with("pack_id", id.as_str())
-                .with_hint("replace it with `--replace`: unless all of it is the same, it has to be approved again"));
+                .with_hint(
+                    "replace it with `--replace`: unless all of it is the same, it has to be approved again",
+                ));
         }
         let replaced =
             before.then(|| Replaced { version: manifest(&place).ok().map(|manifest| manifest.version) });
