@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
             project.diagnostics.iter().for_each(|found| workspace.warn(found));
             list(&project, globals)
         }
-        Action::Invoke(arguments) => arguments.invoke(project, &workspace, globals),
+        Action::Invoke(arguments) => arguments.invoke(&project, &workspace, globals),
     }
 }
 
@@ -114,7 +114,7 @@ fn row(agent: &Agent) -> Vec<String> {
 }
 
 impl InvokeArguments {
-    fn invoke(&self, project: Project, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
+    fn invoke(&self, project: &Project, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
         let invocation = self.read()?;
         // Prompts of the catalog, and agents that the settings do not know, need everything.
         let known = project.agent(self.agent.as_deref(), None);
