@@ -43,7 +43,10 @@ fn readable(answer: &Answer) -> Answer {
 /// Addresses of functions are Go's own business.
 fn shows_addresses(case: &Case, answer: &Answer) -> bool {
     let text = match answer {
-        Answer::Output(text) | Answer::Exec(text, _) => String::from_utf8_lossy(text),
+        Answer::Output(text) => String::from_utf8_lossy(text).into_owned(),
+        Answer::Exec(error, before) => {
+            format!("{}{}", String::from_utf8_lossy(error), String::from_utf8_lossy(before))
+        }
         _ => return false,
     };
     let is_address = |tail: &str| tail.bytes().take_while(u8::is_ascii_hexdigit).count() >= 6;
@@ -83,6 +86,20 @@ fn compare(cases: impl Iterator<Item = (String, Case)> + Send + 'static) {
 fn generated_templates_are_answered_as_go_answers_them() {
     let (first, count) = (number("HINAGATA_TEST_GO_SEED", 1), number("HINAGATA_TEST_GO_CASES", 20_000));
     compare((first..first + count).map(|seed| (format!("seed {seed}"), generate::case(seed))));
+}
+
+#[test]
+fn templates_with_mistakes_are_answered_as_go_answers_them() {
+    let (first, count) = (number("HINAGATA_TEST_GO_SEED", 1), number("HINAGATA_TEST_GO_CASES", 20_000) / 2);
+    let cases = (first..first + count)
+        .map(|seed| (format!("seed {seed}"), generate::case_with_mistakes(seed, CORPUS)));
+    compare(cases.filter(|(_, case)| !may_run_long(&case.sources[0].1)));
+}
+
+/// Whether a mistake may have made a loop of a long number: neither side has limits here.
+fn may_run_long(source: &str) -> bool {
+    let is_long = |word: &str| word.len() >= 5 && word.starts_with(|c: char| c.is_ascii_digit());
+    source.contains("range") && source.split(|c: char| !c.is_ascii_alphanumeric()).any(is_long)
 }
 
 #[test]

@@ -32,6 +32,35 @@ impl Random {
     }
 }
 
+/// A template of `corpus` in which words were left out, doubled, or replaced by words of another one.
+pub(crate) fn case_with_mistakes(seed: u64, corpus: &[&str]) -> Case {
+    let mut random = Random::new(seed);
+    let mut words = split_words(random.pick(corpus));
+    let others = split_words(random.pick(corpus));
+    for _ in 0..=random.below(3) {
+        let at = random.below(words.len());
+        match random.below(4) {
+            0 if words.len() > 1 => drop(words.remove(at)),
+            1 => words.insert(at, words[at]),
+            2 => words[at] = random.pick(&others),
+            _ => words.insert(at, random.pick(&others)),
+        }
+    }
+    let mut case = Case::single(&words.concat(), data(random.below(6)));
+    case.ints = random.chance(50);
+    case.missing_key = random.pick(&["default", "zero", "error"]).to_owned();
+    case
+}
+
+/// A template cut where delimiters, spaces, dots and parentheses stand.
+fn split_words(template: &str) -> Vec<&str> {
+    template
+        .split_inclusive("}}")
+        .flat_map(|part| part.split_inclusive("{{"))
+        .flat_map(|part| part.split_inclusive([' ', '(', ')', '|', '.', '$']))
+        .collect()
+}
+
 const TEXTS: &[&str] = &[
     "a", " ", "\n", "\n\n", "  x  ", "\t", "é", "日本", "}", "{ x", "-", "text ", "100% ", "\r\n", "<b>",
     "\u{a0}", "🚀",
