@@ -221,7 +221,8 @@ mod tests {
             assert!(waiting.as_mut().poll(&mut cx).is_pending());
         }
         drop(first);
-        let ready: Vec<bool> = queue.iter_mut().map(|one| one.as_mut().poll(&mut cx).is_ready()).collect();
+        let taken: Vec<_> = queue.iter_mut().map(|one| one.as_mut().poll(&mut cx)).collect();
+        let ready: Vec<bool> = taken.iter().map(Poll::is_ready).collect();
         assert_eq!(ready, [false, false, true, false], "`a` has none and came before `c`");
     }
 
