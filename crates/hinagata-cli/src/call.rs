@@ -146,7 +146,7 @@ impl Call {
         explain: bool,
     ) -> Result<Rendered, Failure> {
         self.check_caller(workspace, engine)?;
-        let variables = self.typed(engine)?;
+        let variables = self.typed(workspace, engine)?;
         let request = self.request(&variables);
         stack::with(&workspace.settings.limits(), || {
             let rendered = match explain {
@@ -206,11 +206,11 @@ impl Call {
     }
 
     /// The variables, with texts as what the prompt declares.
-    fn typed(&self, engine: &Engine) -> Result<Map<String, Json>, Failure> {
+    fn typed(&self, workspace: &Workspace, engine: &Engine) -> Result<Map<String, Json>, Failure> {
         let mut variables = self.variables.values.clone();
         if self.variables.texts().next().is_some() {
-            // What it declares may have to be computed. Where that fails, the render tells why.
-            let _ = engine.load_blocking(&self.id);
+            // What it declares may have to be computed. Where that fails, the render would only fail once more.
+            engine.load_blocking(&self.id).map_err(|error| about_limits(error, workspace))?;
             let typed = engine.variables_from_text(&self.id, self.variables.texts());
             variables.extend(typed.map_err(about_types)?);
         }

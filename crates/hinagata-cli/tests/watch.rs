@@ -87,6 +87,26 @@ fn a_change_of_the_prompt_or_its_variables_is_printed() {
 }
 
 #[test]
+fn a_change_of_a_file_that_a_hook_reads_is_printed() {
+    let place = workspace();
+    let notes = place.path().join("notes");
+    fs::create_dir_all(&notes).expect("made");
+    fs::write(notes.join("today.txt"), "sun").expect("written");
+    let prompt = "PERMISSIONS = {\"read_file\": True}\nTEMPLATE = \"It says {{ text }}\"\n\
+                  async def pre_render(variables, context):\n    \
+                  variables[\"text\"] = await context[\"read_file\"](\"notes/today.txt\")\n";
+    let directory = place.path().join("user_data/shared/prompts/says");
+    fs::create_dir_all(&directory).expect("made");
+    fs::write(directory.join("prompt.py"), prompt).expect("written");
+    let watching = Watching::start(place.path(), &["says"]);
+    watching.expect("It says sun");
+    fs::write(notes.join("today.txt"), "rain").expect("written");
+    watching.expect("It says rain");
+    fs::write(notes.join("today.txt"), "snow").expect("written");
+    watching.expect("It says snow");
+}
+
+#[test]
 fn what_is_wrong_is_told_and_watching_goes_on() {
     let place = workspace();
     let template = place.path().join("user_data/shared/prompts/hello/template.md");

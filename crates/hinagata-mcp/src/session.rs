@@ -231,13 +231,8 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let viewer = self.rendering_viewer(&context.extensions)?;
-        let work = async {
-            tokio::select! {
-                got = self.got(&viewer, &request, &context) => got,
-                () = context.ct.cancelled() => Err(ErrorData::internal_error("the request was cancelled", None)),
-            }
-        };
-        self.shared.answer(&viewer, ("prompts/get", &request.name), work).await
+        let work = self.got(&viewer, &request, &context);
+        self.shared.answer(&viewer, ("prompts/get", &request.name), &context.ct, work).await
     }
 
     async fn complete(
@@ -306,7 +301,8 @@ impl ServerHandler for Session {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let viewer = self.viewer(&context.extensions)?;
         let work = self.shared.read(&viewer, &request.uri);
-        let contents = self.shared.answer(&viewer, ("resources/read", &request.uri), work).await?;
+        let contents =
+            self.shared.answer(&viewer, ("resources/read", &request.uri), &context.ct, work).await?;
         let result = ReadResourceResult::new(contents).with_ttl_ms(0).with_cache_scope(cache_scope(&viewer));
         Ok(result.into())
     }
@@ -389,7 +385,7 @@ impl ServerHandler for Session {
         let viewer = self.rendering_viewer(&context.extensions)?;
         let name = request.name.to_string();
         let work = crate::tools::call(self, &viewer, request, &context);
-        self.shared.answer(&viewer, ("tools/call", &name), work).await
+        self.shared.answer(&viewer, ("tools/call", &name), &context.ct, work).await
     }
 }
 

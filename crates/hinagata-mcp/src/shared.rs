@@ -21,6 +21,7 @@ use tokio::{
     },
     task::JoinHandle,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     door::{Done, Door, Job, Viewer},
@@ -274,15 +275,20 @@ impl Inner {
         rendered
     }
 
-    /// Makes an answer, and has it written down.
+    /// Makes an answer, unless the client cancels it, and has it written down. What is under way for it then is dropped,
+    /// and so ends: renders, their hooks and their tools.
     pub(crate) async fn answer<T>(
         &self,
         viewer: &Viewer,
         (method, name): (&'static str, &str),
+        cancelled: &CancellationToken,
         work: impl Future<Output = Result<T, ErrorData>>,
     ) -> Result<T, ErrorData> {
         let started = Instant::now();
-        let answer = work.await;
+        let answer = tokio::select! {
+            answer = work => answer,
+            () = cancelled.cancelled() => Err(ErrorData::internal_error("the request was cancelled", None)),
+        };
         let failure = answer.as_ref().err().map(|error| error.code.0);
         self.door.done(viewer, &Done { method, name: &shown(name), failure, time: started.elapsed() });
         answer

@@ -1,8 +1,6 @@
 """Runs one job in an interpreter of its own, over a socket that is the output or over both pipes."""
 
-config = json.loads(sys.argv[1])
 import_sources_only()
-sys.argv = [""]
 # The way of the supervisor to the engine is not for hooks.
 reading = os.dup(0)
 with open(os.devnull) as nothing:
@@ -13,6 +11,7 @@ if config["socket"]:
 output = os.dup(1)
 os.dup2(2, 1)
 sys.stdout.reconfigure(line_buffering=True)
+report.listen()
 if config.get("parent"):
     Kernel().die_with(config["parent"])
 for code in config.get("filter") or ():

@@ -7,10 +7,14 @@ protects anything.
 """
 
 import asyncio
+import errno
+import faulthandler
+import importlib.machinery
 import inspect
 import json
 import os
 import selectors
+import signal
 import socket
 import struct
 import sys
@@ -24,9 +28,22 @@ LONGEST_MESSAGE = 4096
 MOST_FRAMES = 32
 CONSTANTS = ("METADATA", "VARIABLES", "PERMISSIONS", "LIMITS", "TEMPLATE")
 HOOKS = ("pre_render", "post_render")
-EXCEPTIONS = (FileNotFoundError, PermissionError, ValueError, TypeError, RuntimeError, TimeoutError, ConnectionError)
+EXCEPTIONS = (
+    FileNotFoundError,
+    IsADirectoryError,
+    PermissionError,
+    ValueError,
+    TypeError,
+    RuntimeError,
+    TimeoutError,
+    ConnectionError,
+    OSError,
+)
 EXCEPTIONS = {kind.__name__: kind for kind in EXCEPTIONS}
+EXCEPTIONS["UnicodeDecodeError"] = lambda message: UnicodeDecodeError("utf-8", b"", 0, 1, message)
+EXCEPTIONS["FileTooLarge"] = lambda message: OSError(errno.EFBIG, message)
 
+sys.argv = [""]
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
@@ -118,7 +135,7 @@ class Link:
         except BlockingIOError:
             return
         if not data:
-            os._exit(0)
+            leave(0)
         self.buffer += data
         while (message := self.arrived()) is not None:
             take(message)
@@ -153,7 +170,7 @@ class PipeLink(Link):
         while (message := self.receive()) is not None:
             loop, take = self.target
             loop.call_soon_threadsafe(take, message)
-        os._exit(0)
+        leave(0)
 
 
 class Host:
@@ -261,14 +278,26 @@ class Runner:
         self.link = link
         self.loop = loop
         self.module = None
+        self.task = None
 
     def frame(self, job):
         """The last frame of the job."""
+        report.runner, report.file = self, job["file"]
+        result = None
         try:
-            message = {"result": self.result(job)}
-            return encode({**message, "ready": self.is_ready(job)})
+            result = self.result(job)
+            return encode({"result": result, "ready": self.is_ready(job)})
         except BaseException as error:
-            return encode({"error": described(error, job["file"]), "ready": self.is_ready(job)})
+            told = described(error, job, self.function(job))
+            # The encoder does not say which variable it could not take.
+            wrong = unsendable(result, "the result")
+            if wrong:
+                told["message"] = f"`{job['stage']}` must return what JSON can hold, and {wrong}"
+            return encode({"error": told, "ready": self.is_ready(job)})
+
+    def function(self, job):
+        """The function of the job."""
+        return getattr(self.module, "provide" if job["stage"] == "provide" else job["stage"], None)
 
     def result(self, job):
         stage = job["stage"]
@@ -302,14 +331,16 @@ class Runner:
         if self.loop is None:
             self.loop = new_loop()
         asyncio.set_event_loop(self.loop)
-        return self.loop.run_until_complete(awaited(result))
+        self.task = self.loop.create_task(awaited(result))
+        return self.loop.run_until_complete(self.task)
 
     def is_ready(self, job):
         """Whether the worker can take another job: nothing of this one may go on."""
         if not job["keep"] or self.module is None:
             return False
         left = asyncio.all_tasks(self.loop) if self.loop is not None else ()
-        return not left and threading.active_count() == 1
+        # A module beside the file may change; only the source of the file itself is compared.
+        return not left and threading.active_count() == 1 and not BesideFinder.is_used
 
 
 async def awaited(result):
@@ -326,6 +357,36 @@ def expect(value, kind, stage, wanted):
     raise TypeError(f"`{stage}` must return {wanted}, not {type(value).__name__}")
 
 
+def unsendable(value, path, above=()):
+    """The first thing in a value that JSON cannot hold, and why."""
+    if id(value) in above:
+        return f"`{path}` contains itself"
+    if len(above) > 200:
+        return f"`{path}` is nested too deeply"
+    if isinstance(value, (dict, list, tuple)):
+        above = (*above, id(value))
+        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, entry in entries:
+            if isinstance(value, dict) and not (key is None or isinstance(key, (str, int, float))):
+                return f"`{path}` has the key {key!r:.80}, a {type(key).__name__}"
+            inner = f"{path}[{key!r:.80}]" if isinstance(value, (list, tuple)) or above[1:] else str(key)
+            wrong = unsendable(entry, inner, above)
+            if wrong:
+                return wrong
+        return None
+    if isinstance(value, float) and value - value != 0:
+        return f"`{path}` is {value}"
+    if isinstance(value, str):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            return f"`{path}` holds half of a character (a lone surrogate)"
+        return None
+    if value is None or isinstance(value, (bool, int, float)):
+        return None
+    return f"`{path}` is a {type(value).__name__}"
+
+
 def loaded(job):
     """The module of a job: the source that was sent, never what the file holds by now."""
     module = types.ModuleType("__prompt__")
@@ -333,8 +394,78 @@ def loaded(job):
     sys.modules["__prompt__"] = module
     source = job["source"]
     source = source[1:] if source[:1] == "\ufeff" else source
+    sys.meta_path.append(BesideFinder(os.path.dirname(job["path"])))
+    os._exit = report.exit
     exec(compile(source, job["file"], "exec", dont_inherit=True), module.__dict__)
     return module
+
+
+class BesideFinder:
+    """Finds modules beside the file of a job, after all others: none of the library can be replaced."""
+
+    is_used = False
+
+    def __init__(self, directory):
+        source = (importlib.machinery.SourceFileLoader, [".py"])
+        self.finder = importlib.machinery.FileFinder(directory, source)
+
+    def find_spec(self, name, path=None, target=None):
+        spec = self.finder.find_spec(name) if path is None else None
+        if spec is None or spec.loader is None:
+            return None
+        BesideFinder.is_used = True
+        return spec
+
+
+class Report:
+    """Tells where a job is, among what it prints: when it is asked, or leaves without a word."""
+
+    def __init__(self):
+        self.runner = self.file = None
+        self.pid = None
+
+    def listen(self):
+        """The interpreter itself lists where it is when it crashes, or when Python does not get to it."""
+        faulthandler.enable(file=2, all_threads=False)
+        if hasattr(faulthandler, "register"):
+            faulthandler.register(signal.SIGUSR2, file=2, all_threads=False)
+            signal.signal(signal.SIGUSR1, lambda number, frame: self.tell(self.stack(frame) or self.awaiting()))
+
+    def stack(self, frame):
+        found = []
+        while frame is not None:
+            if frame.f_code.co_filename == self.file:
+                found.append({"line": frame.f_lineno, "function": frame.f_code.co_name})
+            frame = frame.f_back
+        return found[::-1][-MOST_FRAMES:]
+
+    def awaiting(self):
+        """What an asynchronous hook waits for."""
+        found = []
+        task = self.runner and self.runner.task
+        step = task.get_coro() if task is not None else None
+        while step is not None and len(found) < MOST_FRAMES:
+            frame = getattr(step, "cr_frame", None) or getattr(step, "gi_frame", None)
+            if frame is not None and frame.f_code.co_filename == self.file:
+                found.append({"line": frame.f_lineno, "function": frame.f_code.co_name})
+            step = getattr(step, "cr_await", None) or getattr(step, "gi_yieldfrom", None)
+        return found
+
+    def tell(self, stack):
+        try:
+            os.write(2, ("\x1e" + to_json({"stack": stack}) + "\n").encode("utf-8", "replace"))
+        except OSError:
+            pass
+
+    def exit(self, status):
+        """Leaves as `os._exit` does, and tells from where; what a job has forked leaves quietly."""
+        if os.getpid() == self.pid:
+            self.tell(self.stack(sys._getframe(1)))
+        leave(status)
+
+
+leave = os._exit
+report = Report()
 
 
 def constants(module):
@@ -342,8 +473,12 @@ def constants(module):
     return {"constants": found, "hooks": [name for name in HOOKS if callable(getattr(module, name, None))]}
 
 
-def described(error, file):
-    """What the engine is told about an exception; whatever its author wrote must not fail here."""
+def described(error, job, function):
+    """What the engine is told about an exception; whatever its author wrote must not fail here.
+
+    One that no line of the file led to, such as a wrong result or wrong parameters, is told at the function itself.
+    """
+    file = job["file"]
     try:
         message = str(error.msg if isinstance(error, SyntaxError) else error)
     except BaseException:
@@ -352,6 +487,9 @@ def described(error, file):
     frames = own_frames(error, file)
     if isinstance(error, SyntaxError) and error.filename == file and isinstance(error.lineno, int):
         frames.append({"line": error.lineno, "column": max(error.offset or 1, 1), "function": "<module>"})
+    code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
+    if not frames and code is not None and code.co_filename == file:
+        frames.append({"line": code.co_firstlineno, "function": code.co_name})
     return {"exception": type(error).__name__, "message": message, "frames": frames}
 
 
@@ -379,6 +517,7 @@ def flush():
 def serve(link, loop=None, prepare=None):
     """Runs jobs as they arrive; ends with the first that is not to be followed by another."""
     runner = Runner(link, loop)
+    report.pid = os.getpid()
     while (job := link.receive()) is not None:
         if prepare is not None:
             prepare(job)
@@ -387,4 +526,4 @@ def serve(link, loop=None, prepare=None):
         link.send(frame)
         if not job["keep"]:
             break
-    os._exit(0)
+    leave(0)

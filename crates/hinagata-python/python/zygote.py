@@ -14,7 +14,6 @@ The end of the socket ends everything.
 import gc
 import resource
 import select
-import signal
 import subprocess  # noqa: F401  (so that workers need not)
 import traceback
 
@@ -192,13 +191,12 @@ def parent_of(pid):
         return None
 
 
-config = json.loads(sys.argv[1])
 import_sources_only()
-sys.argv = [""]
 sys.stdout.reconfigure(line_buffering=True)
 control = socket.socket(fileno=os.dup(0))
 with open(os.devnull) as nothing:
     os.dup2(nothing.fileno(), 0)
+report.listen()
 zygote = Zygote(control, config)
 zygote.say({"op": "ready"})
 zygote.run()

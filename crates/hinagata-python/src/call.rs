@@ -22,6 +22,10 @@ use crate::{
 const MOST_QUEUED: usize = 16 << 20;
 /// Time in which the end of a process that closed its stream becomes known.
 const GRACE: Duration = Duration::from_secs(1);
+/// Time in which a worker whose time is up can say where it is.
+const LAST_WORD: Duration = Duration::from_millis(300);
+/// The least by which a deadline moves, so that a wait that goes on is not looked at all the time.
+const LEAST_MOVE: Duration = Duration::from_millis(20);
 
 /// The way to a worker.
 pub(crate) trait Link: Send {
@@ -39,6 +43,12 @@ pub(crate) trait Link: Send {
 
     /// How the process ended.
     fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<Exit>;
+
+    /// Has the worker say where it is, among what it prints; whether it can be asked.
+    fn ask_where(&mut self) -> bool;
+
+    /// Whether it has said where it is; the task is woken when it does.
+    fn poll_where(&mut self, cx: &Context<'_>) -> Poll<()>;
 }
 
 /// What a call needs to know.
@@ -46,6 +56,10 @@ pub(crate) struct Terms<'a> {
     pub(crate) host: Host<'a>,
     pub(crate) asks: u64,
     pub(crate) deadline: Deadline,
+    /// When the render is over.
+    pub(crate) end: Option<Deadline>,
+    /// What the job had waited when it started to run; what it waits from then on is not taken off its time either.
+    pub(crate) waited: Duration,
     /// Whether the worker may serve another call.
     pub(crate) keep: bool,
     /// Whether the worker has the source already.
@@ -73,8 +87,17 @@ pub(crate) async fn call<'a>(link: &mut impl Link, job: &'a Job<'a>, terms: Term
         Ok(frame) => link.queue(frame),
         Err(failure) => return Outcome::failed(failure),
     }
-    let mut conversation =
-        Conversation { link, terms, frames: Frames::default(), answers: Vec::new(), asked: 0, ended: false };
+    let mut conversation = Conversation {
+        link,
+        job,
+        terms,
+        started: Instant::now(),
+        frames: Frames::default(),
+        answers: Vec::new(),
+        asked: 0,
+        ended: false,
+        over: None,
+    };
     poll_fn(|cx| conversation.poll(cx)).await
 }
 
@@ -110,16 +133,32 @@ fn job_frame(job: &Job<'_>, terms: &Terms<'_>) -> Result<Vec<u8>, Failure> {
 
 struct Conversation<'l, 'a, L> {
     link: &'l mut L,
+    job: &'a Job<'a>,
+    started: Instant,
     terms: Terms<'a>,
     frames: Frames,
     answers: Vec<Waiting<'a, Answer>>,
     asked: u64,
     /// Whether the stream has ended.
     ended: bool,
+    /// Why its time is up, while it says where it is.
+    over: Option<Over>,
+}
+
+/// A call whose time is up.
+struct Over {
+    after: Duration,
+    /// Whether it is the time of the whole render.
+    render: bool,
+    /// When it is not listened to any more.
+    last_word: Deadline,
 }
 
 impl<L: Link> Conversation<'_, '_, L> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
+        if self.over.is_some() {
+            return self.poll_last_word(cx);
+        }
         loop {
             let answered = self.answer(cx);
             // A worker that does not read is the worker's problem; the deadline ends it.
@@ -134,12 +173,50 @@ impl<L: Link> Conversation<'_, '_, L> {
         if let Poll::Ready(exit) = self.link.poll_exit(cx) {
             return Poll::Ready(self.last_words(cx, exit));
         }
-        self.terms.deadline.poll(cx).map(|()| {
-            Outcome::failed(match self.ended {
-                true => Failure::Broken("it closed its stream".to_owned()),
-                false => Failure::Timeout,
-            })
-        })
+        let Poll::Ready(render) = self.poll_end(cx) else { return Poll::Pending };
+        if self.ended {
+            return Poll::Ready(Outcome::failed(Failure::Broken("it closed its stream".to_owned())));
+        }
+        let mut last_word = self.terms.deadline.later(LAST_WORD);
+        if !self.link.ask_where() {
+            last_word.bring_forward(Instant::now());
+        }
+        self.over = Some(Over { after: self.time_taken(), render, last_word });
+        self.poll_last_word(cx)
+    }
+
+    /// How long it ran so far.
+    fn time_taken(&self) -> Duration {
+        self.started.elapsed().saturating_sub(self.job.waited.total().saturating_sub(self.terms.waited))
+    }
+
+    /// Whether its time is up, and if so whether that of the whole render is.
+    fn poll_end(&mut self, cx: &Context<'_>) -> Poll<bool> {
+        if let Some(Poll::Ready(())) = self.terms.end.as_mut().map(|end| end.poll(cx)) {
+            return Poll::Ready(true);
+        }
+        while self.terms.deadline.poll(cx).is_ready() {
+            let waited = self.job.waited.total();
+            let more = waited.saturating_sub(self.terms.waited);
+            if self.ended || more.is_zero() {
+                return Poll::Ready(false);
+            }
+            // It waited for a provider that waited for its turn.
+            self.terms.deadline.push_back(more.max(LEAST_MOVE));
+            self.started += more;
+            self.terms.waited = waited;
+        }
+        Poll::Pending
+    }
+
+    fn poll_last_word(&mut self, cx: &Context<'_>) -> Poll<Outcome> {
+        let told = self.link.poll_where(cx).is_ready();
+        let Some(over) = &mut self.over else { return Poll::Pending };
+        if !told && over.last_word.poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        let (after, waited) = (over.after, self.job.waited.total());
+        Poll::Ready(Outcome::failed(Failure::Timeout { after, waited, render: over.render }))
     }
 
     /// What a worker said before it ended may have arrived after the last look.

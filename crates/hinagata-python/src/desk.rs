@@ -20,6 +20,7 @@ use crate::{
     http::Http,
     interpreter::Interpreter,
     options::{Options, Printed},
+    stack,
     timer::Timer,
     wait::{Place, Places},
 };
@@ -50,21 +51,26 @@ impl Desk {
         Interpreter::find(self.options.python.as_deref(), self.options.start)
     }
 
-    /// A place among those that run at the same time; waiting for it is taken off the time of the job.
-    pub(crate) async fn place<'d>(&'d self, job: &mut Job<'_>) -> Result<Place<'d>, Failure> {
+    /// A place among those that run at the same time. The wait for it ends with the render, and not before.
+    pub(crate) async fn place<'d>(&'d self, job: &Job<'_>) -> Result<Place<'d>, Failure> {
         let places = match job.stage {
             Stage::Provide => &self.providers,
             _ => &self.hooks,
         };
-        let asked = Instant::now();
-        let place = self.within(job.time, places.take()).await.ok_or(Failure::Timeout)?;
-        job.time = job.time.saturating_sub(asked.elapsed());
-        Ok(place)
+        let taken = places.take(job.owner);
+        match job.deadline {
+            None => Ok(taken.await),
+            Some(end) => self.until(end, taken).await.ok_or_else(|| Failure::NoWorker(job.waited.total())),
+        }
     }
 
     /// What `future` gives, if it does so in time.
     pub(crate) async fn within<T>(&self, time: Duration, future: impl Future<Output = T>) -> Option<T> {
-        let mut deadline = self.timer.deadline(Instant::now() + time);
+        self.until(Instant::now() + time, future).await
+    }
+
+    async fn until<T>(&self, end: Instant, future: impl Future<Output = T>) -> Option<T> {
+        let mut deadline = self.timer.deadline(end);
         let mut future = pin!(future);
         poll_fn(|cx| match future.as_mut().poll(cx) {
             Poll::Ready(value) => Poll::Ready(Some(value)),
@@ -79,22 +85,26 @@ impl Desk {
             host: Host::new(job, &self.http),
             asks: self.options.asks,
             deadline: self.timer.deadline(Instant::now() + job.time),
+            end: job.deadline.map(|end| self.timer.deadline(end)),
+            waited: job.waited.total(),
             keep: false,
             knows_source: false,
             filter,
         }
     }
 
-    /// The result as the engine hears it; what was printed goes to the listener.
+    /// The result as the engine hears it; what was printed goes to the listener. Both without anything secret.
     pub(crate) fn hand_over(
         &self,
         job: &Job<'_>,
         result: Result<Value, Failure>,
         printed: &str,
     ) -> Result<Value, Error> {
+        let (printed, stack) = stack::split(printed, job.file);
+        let printed = job.secrets.mask_text(&printed);
         if let (Some(listener), false) = (&self.options.listener, printed.is_empty()) {
-            listener(&Printed { file: job.file, stage: job.stage.as_str(), text: printed });
+            listener(&Printed { file: job.file, stage: job.stage.as_str(), text: &printed });
         }
-        result.map_err(|failure| failure.into_error(job, printed))
+        result.map_err(|failure| job.secrets.redacted(failure.into_error(job, &printed, &stack)))
     }
 }

@@ -5,15 +5,17 @@ use std::time::Duration;
 use hinagata::{Code, Error, Place, ports::Job};
 use serde_json::{Value, json};
 
-use crate::message::Raised;
+use crate::message::{Raised, TraceFrame};
 
 /// Why there is no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The hook raised an exception.
     Raised(Raised),
-    /// The time is up.
-    Timeout,
+    /// The time is up: its own, or that of the whole render.
+    Timeout { after: Duration, waited: Duration, render: bool },
+    /// It did not run: no process was free until the render was over.
+    NoWorker(Duration),
     /// The process ended before it answered.
     Died(Exit),
     /// What arrived is no answer.
@@ -56,13 +58,16 @@ impl Failure {
         }
     }
 
-    /// The error that the engine hears about the job.
-    pub(crate) fn into_error(self, job: &Job<'_>, printed: &str) -> Error {
+    /// The error that the engine hears about the job. `stack` is where Python was when it ended, as far as it told.
+    pub(crate) fn into_error(self, job: &Job<'_>, printed: &str, stack: &[TraceFrame]) -> Error {
         let stage = job.stage.as_str();
         let error = match self {
             Self::Raised(raised) => raised_error(job, &raised),
-            Self::Timeout => timeout(stage, job.time),
-            Self::Died(exit) => died(stage, exit),
+            Self::Timeout { after, waited, render } => {
+                with_frames(timeout(stage, after, waited, render), job, stack)
+            }
+            Self::NoWorker(waited) => no_worker(stage, waited),
+            Self::Died(exit) => with_frames(died(stage, exit), job, stack),
             Self::Broken(message) => Error::new(
                 Code::Hook,
                 format!(
@@ -91,12 +96,35 @@ fn unavailable(reason: &str, message: String, hint: Option<String>) -> Error {
     }
 }
 
-fn timeout(stage: &str, time: Duration) -> Error {
-    Error::new(Code::HookTimeout, format!("`{stage}` was not done after {:.1} s", time.as_secs_f64()))
-        .with("reason", "timeout")
-        .with_hint(
-            "do less in the hook, or raise `max_execution_time` in the prompt's limits or in defaults.json",
-        )
+fn timeout(stage: &str, after: Duration, waited: Duration, render: bool) -> Error {
+    let mut message = format!("`{stage}` was not done after {:.1} s", after.as_secs_f64());
+    if waited >= WORTH_TELLING {
+        let waited = waited.as_secs_f64();
+        message.push_str(&format!(", not counting {waited:.1} s of waiting for a free worker"));
+    }
+    if render {
+        message.push_str(", when the time of the render was up");
+        return Error::new(Code::HookTimeout, message).with("reason", "deadline").with_hint(
+            "do less in the hook; of a daemon, `server.request_timeout` says how long a render may take",
+        );
+    }
+    Error::new(Code::HookTimeout, message).with("reason", "timeout").with_hint(
+        "do less in the hook, or raise `max_execution_time` in the prompt's limits or in defaults.json",
+    )
+}
+
+/// A wait that is worth a word.
+const WORTH_TELLING: Duration = Duration::from_millis(100);
+
+fn no_worker(stage: &str, waited: Duration) -> Error {
+    let waited = waited.as_secs_f64();
+    let message = format!(
+        "`{stage}` did not run: it waited {waited:.1} s for a free worker, until the time of the render was up"
+    );
+    Error::new(Code::HookTimeout, message)
+        .with("reason", "busy")
+        .with("waited", waited)
+        .with_hint("ask again later, or raise `hooks.workers`; `hina explain` shows which hooks take long")
 }
 
 fn died(stage: &str, exit: Exit) -> Error {
@@ -145,23 +173,33 @@ fn raised_error(job: &Job<'_>, raised: &Raised) -> Error {
         true => format!("`{stage}` failed with {exception}"),
         false => format!("`{stage}` failed with {exception}: {message}"),
     };
+    let error = Error::new(Code::Hook, sentence)
+        .with("exception", exception.as_str())
+        .with("exception_message", message.as_str())
+        .with("frames", Value::Array(Vec::new()));
+    let error = with_frames(error, job, frames);
+    match hint(job, raised) {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+/// The error with the lines of the prompt's own file that it stands for, the innermost last.
+fn with_frames(error: Error, job: &Job<'_>, frames: &[TraceFrame]) -> Error {
+    if frames.is_empty() {
+        return error;
+    }
     let listed: Vec<Value> = frames
         .iter()
         .map(|frame| json!({"file": job.file, "line": frame.line, "function": frame.function}))
         .collect();
-    let mut error = Error::new(Code::Hook, sentence)
-        .with("exception", exception.as_str())
-        .with("exception_message", message.as_str())
-        .with("frames", listed);
     let place = |line: u32, column: Option<u32>| {
         Place::at_line(job.file, job.source, line, column.unwrap_or_else(|| first_column(job.source, line)))
     };
     let mut places = frames.iter().rev().map(|frame| place(frame.line, frame.column));
-    if let Some(innermost) = places.next() {
-        error = error.at(innermost).with_chain(places.collect());
-    }
-    match hint(job, raised) {
-        Some(hint) => error.with_hint(hint),
+    let error = error.with("frames", listed);
+    match places.next() {
+        Some(innermost) => error.at(innermost).with_chain(places.collect()),
         None => error,
     }
 }

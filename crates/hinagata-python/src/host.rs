@@ -87,9 +87,19 @@ impl<'a> Host<'a> {
 
 /// The exception that a hook sees.
 fn exception(error: &Error) -> &'static str {
+    let problem = error.details().get("problem").and_then(Value::as_str);
     match (error.code(), error.reason()) {
+        (Code::Validation, Some("file")) => match problem.unwrap_or_default() {
+            "outside" | "unreadable" => "PermissionError",
+            "directory" => "IsADirectoryError",
+            "encoding" => "UnicodeDecodeError",
+            "size" => "FileTooLarge",
+            "no_file" => "OSError",
+            _ => "FileNotFoundError",
+        },
         (_, Some("outside" | "forbidden")) => "PermissionError",
-        (Code::Validation | Code::NotFound, Some("file")) => "FileNotFoundError",
+        (Code::Approval, _) => "PermissionError",
+        (Code::NotFound, Some("file")) => "FileNotFoundError",
         (Code::Validation, _) => "ValueError",
         (Code::Deadline, _) => "TimeoutError",
         (Code::Tool, Some("connection")) => "ConnectionError",

@@ -25,6 +25,7 @@ mod options;
 mod sandbox;
 #[cfg(any(test, not(target_os = "linux")))]
 mod spawned;
+mod stack;
 mod timer;
 mod wait;
 

@@ -135,6 +135,9 @@ impl From<&Settings> for Options {
                 Some("off") => SandboxMode::Off,
                 _ => SandboxMode::Enforce,
             },
+            workers: settings
+                .count("hooks.workers")
+                .map_or(usual.workers, |count| usize::try_from(count).unwrap_or(usize::MAX).max(1)),
             allowed_hosts: settings.texts("hooks.allowed_hosts"),
             http_timeout: settings.time("hooks.timeout").unwrap_or(usual.http_timeout),
             ..usual
@@ -178,7 +181,9 @@ mod tests {
             "hooks.python=/usr/bin/python3",
             "hooks.allowed_hosts=a.example.com,b.example.com",
             "hooks.timeout=3s",
+            "hooks.workers=7",
         ]);
+        assert_eq!(set.workers, 7);
         assert_eq!((set.isolation, set.sandbox), (Isolation::Prompt, SandboxMode::BestEffort));
         assert_eq!(set.python, Some("/usr/bin/python3".into()));
         assert_eq!(set.allowed_hosts, ["a.example.com", "b.example.com"]);
@@ -191,6 +196,6 @@ mod tests {
             // How much a model may say is for whoever asks it to follow.
             .filter(|name| name.starts_with("hooks.") && *name != "hooks.max_tokens")
             .collect();
-        assert_eq!(all.len(), 5, "{all:?}");
+        assert_eq!(all.len(), 6, "{all:?}");
     }
 }

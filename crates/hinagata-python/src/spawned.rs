@@ -23,14 +23,27 @@ use crate::{
     interpreter::{Interpreter, NO_BYTECODE},
     options::{Options, SandboxMode},
     sandbox::{Layers, Report, Tier},
+    stack,
     timer::{Deadline, Timer},
     wait::blocking,
 };
 
 /// What an interpreter runs.
 const WORKER: &str = concat!(include_str!("../python/worker.py"), include_str!("../python/direct.py"));
-/// What `direct.py` is told: frames go over both pipes, and there is no filter.
-const CONFIG: &str = r#"{"socket": false}"#;
+/// What it is started with: it reads what it runs from its input, so that no list of processes shows all of it.
+/// `direct.py` is told that frames go over both pipes, and there is no filter.
+const START: &str = "\
+import os
+def read(size):
+    data = b''
+    while len(data) < size:
+        part = os.read(0, size - len(data))
+        if not part:
+            os._exit(1)
+        data += part
+    return data
+config = {'socket': False}
+exec(compile(read(int.from_bytes(read(4), 'little')), '<hooks>', 'exec'))";
 /// Most bytes that wait to be taken.
 const MOST_WAITING: usize = 1 << 20;
 /// Most bytes that are kept of what is printed.
@@ -64,19 +77,20 @@ impl Pool {
     }
 
     /// Runs a job.
-    pub(crate) async fn run(&self, mut job: Job<'_>) -> Result<Value, Error> {
+    pub(crate) async fn run(&self, job: Job<'_>) -> Result<Value, Error> {
         let mut printed = String::new();
-        let result = self.run_printing(&mut job, &mut printed).await;
+        let result = self.run_printing(&job, &mut printed).await;
         self.desk.hand_over(&job, result, &printed)
     }
 
-    async fn run_printing(&self, job: &mut Job<'_>, printed: &mut String) -> Result<Value, Failure> {
+    async fn run_printing(&self, job: &Job<'_>, printed: &mut String) -> Result<Value, Failure> {
         if self.desk.options.sandbox == SandboxMode::Enforce {
             return Err(self.report()?.refusal());
         }
+        let waiting = job.waited.start_waiting();
         let interpreter = self.known_interpreter().await?;
         let _place = self.desk.place(job).await?;
-        let job = &*job;
+        drop(waiting);
         let mut worker = Worker::start(&interpreter, &self.desk.timer)
             .map_err(|error| Failure::unavailable("start", error.to_string()))?;
         let outcome = call(&mut worker, job, self.desk.terms(job, "")).await;
@@ -170,7 +184,7 @@ impl Worker {
         let (sending, frames) = mpsc::channel();
         let (said, printed) = (Arc::<Pipe>::default(), Arc::<Mutex<Vec<u8>>>::default());
         // From here on it is ended whatever fails.
-        let worker = Self {
+        let mut worker = Self {
             child,
             sending,
             said: Arc::clone(&said),
@@ -183,6 +197,8 @@ impl Worker {
         thread("read").spawn(move || output.map(|output| listening.fill(output)))?;
         thread("write").spawn(move || input.map(|input| said.empty(&frames, input)))?;
         thread("printed").spawn(move || errors.map(|errors| keep(&printed, errors)))?;
+        let size = u32::try_from(WORKER.len()).map_err(io::Error::other)?;
+        worker.queue([&size.to_le_bytes()[..], WORKER.as_bytes()].concat());
         Ok(worker)
     }
 
@@ -216,7 +232,7 @@ impl Drop for Worker {
 fn command(interpreter: &Interpreter) -> Command {
     let mut command = Command::new(&interpreter.executable);
     command
-        .args(["-I", "-B", "-X", "utf8", "-c", WORKER, CONFIG])
+        .args(["-I", "-B", "-X", "utf8", "-c", START])
         .env_clear()
         .envs(NO_BYTECODE)
         .stdin(Stdio::piped())
@@ -275,6 +291,30 @@ impl Link for Worker {
         Poll::Ready(Ok(bytes.len()))
     }
 
+    fn ask_where(&mut self) -> bool {
+        #[cfg(unix)]
+        {
+            use rustix::process::{Pid, Signal, kill_process};
+            // Until it is waited for, its number is nobody else's.
+            let pid = Pid::from_child(&self.child);
+            return kill_process(pid, Signal::USR2).and_then(|()| kill_process(pid, Signal::USR1)).is_ok();
+        }
+        #[cfg(not(unix))]
+        false
+    }
+
+    fn poll_where(&mut self, cx: &Context<'_>) -> Poll<()> {
+        if stack::is_told(&lock(&self.printed)) {
+            return Poll::Ready(());
+        }
+        let look = self.next_look.get_or_insert_with(|| self.timer.deadline(Instant::now() + LOOK));
+        if look.poll(cx).is_ready() {
+            self.next_look = None;
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+
     fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<Exit> {
         if !lock(&self.said.state).ended {
             return Poll::Pending;
@@ -304,7 +344,7 @@ fn exit(status: ExitStatus) -> Exit {
 mod tests {
     use hinagata::{
         Code, Result,
-        ports::{Capabilities, ModelRequest, Stage, Waiting},
+        ports::{Capabilities, ModelRequest, Stage, Waited, Waiting},
     };
     use serde_json::{Map, json};
 
@@ -349,7 +389,11 @@ mod tests {
             workspace: "/no/such/workspace".into(),
             own_directory: None,
             path: "/no/such/root/prompt.py".into(),
+            owner: "prompt",
             time,
+            deadline: None,
+            waited: &Waited::default(),
+            secrets: Arc::default(),
             capabilities: &Engine,
         }))
     }

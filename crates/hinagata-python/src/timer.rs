@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Wakes futures when their time has come. Cheap to clone; the thread ends with the last clone.
@@ -93,6 +93,16 @@ impl Deadline {
         }
     }
 
+    /// Another moment, so much from now.
+    pub(crate) fn later(&self, time: Duration) -> Self {
+        Self { shared: Arc::clone(&self.shared), at: Instant::now() + time, key: None }
+    }
+
+    /// Moves the moment to so much later.
+    pub(crate) fn push_back(&mut self, time: Duration) {
+        self.at += time;
+    }
+
     /// Whether the moment has come; the task is woken when it does.
     pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<()> {
         if Instant::now() >= self.at {
@@ -137,7 +147,7 @@ fn start(shared: &Arc<Shared>, state: &mut State) {
 
 #[cfg(test)]
 mod tests {
-    use std::{future::poll_fn, time::Duration};
+    use std::future::poll_fn;
 
     use super::*;
     use crate::tests::block_on;

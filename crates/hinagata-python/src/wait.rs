@@ -1,7 +1,7 @@
 //! Waiting without a runtime: for a place, and for work that blocks.
 
 use std::{
-    collections::VecDeque,
+    collections::HashMap,
     future::poll_fn,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -9,107 +9,132 @@ use std::{
     thread,
 };
 
-/// A number of places; whoever finds none waits, first come, first served.
-pub(crate) struct Places(Mutex<State>);
-
-struct State {
-    free: usize,
-    waiting: VecDeque<Arc<Ticket>>,
+/// A number of places that several owners share.
+///
+/// A place that becomes free goes to the owner who has the fewest, and among equals to whoever waits longest. No owner
+/// gets all places, where there is more than one: a quarter of them is left to the others, so jobs of one owner that
+/// never end cannot keep everybody else from running.
+pub(crate) struct Places {
+    state: Mutex<State>,
+    /// Most places of one owner.
+    share: usize,
 }
 
 #[derive(Default)]
-struct Ticket(Mutex<TicketState>);
+struct State {
+    free: usize,
+    held: HashMap<Box<str>, usize>,
+    /// In the order they came.
+    waiting: Vec<Ticket>,
+    count: u64,
+}
 
-#[derive(Default)]
-struct TicketState {
+struct Ticket {
+    number: u64,
+    owner: Box<str>,
     waker: Option<Waker>,
-    called: bool,
-    gone: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Places {
-    pub(crate) fn new(count: usize) -> Self {
-        Self(Mutex::new(State { free: count.max(1), waiting: VecDeque::new() }))
+impl State {
+    fn held_by(&self, owner: &str) -> usize {
+        self.held.get(owner).copied().unwrap_or_default()
     }
 
-    /// A place, once there is one.
-    pub(crate) async fn take(&self) -> Place<'_> {
-        let mut queued = Queued { places: self, ticket: None };
-        poll_fn(|cx| queued.poll(cx)).await;
-        queued.ticket = None;
-        Place(self)
-    }
-
-    /// Hands a place to whoever waits longest.
-    fn give(&self) {
-        let mut state = lock(&self.0);
-        while let Some(ticket) = state.waiting.pop_front() {
-            let mut ticket = lock(&ticket.0);
-            if !ticket.gone {
-                ticket.called = true;
-                if let Some(waker) = ticket.waker.take() {
-                    waker.wake();
-                }
-                return;
+    /// Hands out what is free.
+    fn hand_out(&mut self, share: usize) {
+        while self.free > 0 {
+            let entitled =
+                self.waiting.iter().enumerate().filter(|(_, one)| self.held_by(&one.owner) < share);
+            let Some((next, _)) = entitled.min_by_key(|(_, one)| self.held_by(&one.owner)) else { return };
+            let ticket = self.waiting.remove(next);
+            self.free -= 1;
+            *self.held.entry(ticket.owner).or_default() += 1;
+            if let Some(waker) = ticket.waker {
+                waker.wake();
             }
         }
-        state.free += 1;
+    }
+
+    fn take_back(&mut self, owner: &str, share: usize) {
+        self.free += 1;
+        if let Some(held) = self.held.get_mut(owner) {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(owner);
+            }
+        }
+        self.hand_out(share);
+    }
+}
+
+impl Places {
+    pub(crate) fn new(count: usize) -> Self {
+        let count = count.max(1);
+        let share = if count == 1 { 1 } else { count - (count / 4).max(1) };
+        Self { state: Mutex::new(State { free: count, ..State::default() }), share }
+    }
+
+    /// A place for `owner`, once there is one.
+    pub(crate) async fn take<'p>(&'p self, owner: &str) -> Place<'p> {
+        let mut queued = Queued { places: self, owner, number: None };
+        poll_fn(|cx| queued.poll(cx)).await;
+        queued.number = None;
+        Place { places: self, owner: owner.into() }
     }
 }
 
 /// A place that is given back when this is dropped.
-pub(crate) struct Place<'p>(&'p Places);
+pub(crate) struct Place<'p> {
+    places: &'p Places,
+    owner: Box<str>,
+}
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.give();
+        lock(&self.places.state).take_back(&self.owner, self.places.share);
     }
 }
 
 /// Somebody in the queue, who may leave at any time.
-struct Queued<'p> {
+struct Queued<'p, 'o> {
     places: &'p Places,
-    ticket: Option<Arc<Ticket>>,
+    owner: &'o str,
+    number: Option<u64>,
 }
 
-impl Queued<'_> {
+impl Queued<'_, '_> {
     fn poll(&mut self, cx: &Context<'_>) -> Poll<()> {
-        let ticket = match &self.ticket {
-            Some(ticket) => ticket,
-            None => {
-                let mut state = lock(&self.places.0);
-                if state.free > 0 {
-                    state.free -= 1;
-                    return Poll::Ready(());
-                }
-                let ticket = Arc::<Ticket>::default();
-                state.waiting.push_back(Arc::clone(&ticket));
-                self.ticket.insert(ticket)
+        let mut state = lock(&self.places.state);
+        let number = *self.number.get_or_insert_with(|| {
+            state.count += 1;
+            let (number, owner) = (state.count, self.owner.into());
+            state.waiting.push(Ticket { number, owner, waker: None });
+            state.hand_out(self.places.share);
+            number
+        });
+        match state.waiting.iter_mut().find(|ticket| ticket.number == number) {
+            // Whoever is not in the queue any more has a place.
+            None => Poll::Ready(()),
+            Some(ticket) => {
+                ticket.waker = Some(cx.waker().clone());
+                Poll::Pending
             }
-        };
-        let mut ticket = lock(&ticket.0);
-        if ticket.called {
-            return Poll::Ready(());
         }
-        ticket.waker = Some(cx.waker().clone());
-        Poll::Pending
     }
 }
 
-impl Drop for Queued<'_> {
+impl Drop for Queued<'_, '_> {
     fn drop(&mut self) {
-        let Some(ticket) = &self.ticket else { return };
-        let called = {
-            let mut ticket = lock(&ticket.0);
-            ticket.gone = true;
-            ticket.called
-        };
-        if called {
-            self.places.give();
+        let Some(number) = self.number else { return };
+        let mut state = lock(&self.places.state);
+        match state.waiting.iter().position(|ticket| ticket.number == number) {
+            Some(place) => drop(state.waiting.remove(place)),
+            // It was called and did not come.
+            None => state.take_back(self.owner, self.places.share),
         }
     }
 }
@@ -151,9 +176,9 @@ mod tests {
     #[test]
     fn the_next_in_the_queue_gets_the_place_that_is_given_back() {
         let places = Places::new(1);
-        let first = block_on(places.take());
+        let first = block_on(places.take("a"));
         let mut cx = Context::from_waker(Waker::noop());
-        let mut second = pin!(places.take());
+        let mut second = pin!(places.take("a"));
         assert!(second.as_mut().poll(&mut cx).is_pending());
         drop(first);
         assert!(second.as_mut().poll(&mut cx).is_ready());
@@ -162,15 +187,43 @@ mod tests {
     #[test]
     fn who_leaves_the_queue_leaves_the_place_to_the_next() {
         let places = Places::new(1);
-        let first = block_on(places.take());
+        let first = block_on(places.take("a"));
         let mut cx = Context::from_waker(Waker::noop());
-        let mut second = Box::pin(places.take());
-        let mut third = pin!(places.take());
+        let mut second = Box::pin(places.take("a"));
+        let mut third = pin!(places.take("a"));
         assert!(second.as_mut().poll(&mut cx).is_pending());
         assert!(third.as_mut().poll(&mut cx).is_pending());
         drop(first);
         drop(second);
         assert!(third.as_mut().poll(&mut cx).is_ready());
+    }
+
+    #[test]
+    fn no_owner_gets_every_place() {
+        let places = Places::new(4);
+        let mut cx = Context::from_waker(Waker::noop());
+        let _held: Vec<_> = (0..3).map(|_| block_on(places.take("greedy"))).collect();
+        let mut fourth = pin!(places.take("greedy"));
+        assert!(fourth.as_mut().poll(&mut cx).is_pending(), "one place is left to others");
+        let other = block_on(places.take("other"));
+        drop(other);
+        assert!(fourth.as_mut().poll(&mut cx).is_pending());
+    }
+
+    #[test]
+    fn a_place_goes_to_the_owner_who_has_the_fewest() {
+        let places = Places::new(2);
+        let mut cx = Context::from_waker(Waker::noop());
+        let (first, _second) = (block_on(places.take("a")), block_on(places.take("b")));
+        let mut queue: Vec<_> =
+            ["b", "b", "a", "c"].iter().map(|owner| Box::pin(places.take(owner))).collect();
+        for waiting in &mut queue {
+            assert!(waiting.as_mut().poll(&mut cx).is_pending());
+        }
+        drop(first);
+        let taken: Vec<_> = queue.iter_mut().map(|one| one.as_mut().poll(&mut cx)).collect();
+        let ready: Vec<bool> = taken.iter().map(Poll::is_ready).collect();
+        assert_eq!(ready, [false, false, true, false], "`a` has none and came before `c`");
     }
 
     #[test]

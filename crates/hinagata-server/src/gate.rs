@@ -5,7 +5,7 @@ use std::{
     net::IpAddr,
     pin::Pin,
     sync::Arc,
-    time::{Instant, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use bytes::Bytes;
@@ -30,6 +30,10 @@ use crate::{
     spans,
     state::App,
 };
+
+/// How much longer than its time a request may take: a render that is stopped when the time is up tells what it was
+/// waiting for, which says more than that it took too long.
+pub(crate) const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// What a handler gives.
 pub(crate) type Answer = Result<Response, Problem>;
@@ -214,7 +218,7 @@ async fn admit(mut call: Call, route: &'static Route, peer: IpAddr) -> (Answer, 
     };
     let work = (route.handler)(call);
     let answer = match route.time {
-        Time::Bounded => match tokio::time::timeout(app.settings.request_timeout, work).await {
+        Time::Bounded => match tokio::time::timeout(app.settings.request_timeout + LAST_WORD, work).await {
             Ok(answer) => answer,
             Err(_) => Err(Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,

@@ -15,7 +15,7 @@ use crate::{
     access::{Caller, Scope},
     audit::Entry,
     body::Body,
-    gate::{Answer, Call},
+    gate::{Answer, Call, LAST_WORD},
     problem::Problem,
     state::{App, Job, Manner},
 };
@@ -72,7 +72,15 @@ impl Door for AppDoor {
             let app = app.ok_or_else(|| Error::new(Code::Store, "the daemon stops"))?;
             let hinagata_mcp::Job { engine, prompt, variables, .. } = job;
             let job = Job { prompt, variables, context: Context::default(), manner: Manner::Strict };
-            app.render_with(&engine, job).await
+            // Nobody else bounds requests of this protocol: a session outlives its connections.
+            let time = app.settings.request_timeout;
+            let rendered = tokio::time::timeout(time + LAST_WORD, app.render_with(&engine, job)).await;
+            rendered.unwrap_or_else(|_| {
+                let message = format!("the render took longer than {} s", time.as_secs_f64());
+                Err(Error::new(Code::Deadline, message)
+                    .with("reason", "deadline")
+                    .with_hint("the setting `server.request_timeout` says how long it may take"))
+            })
         })
     }
 

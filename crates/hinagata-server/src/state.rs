@@ -79,8 +79,11 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    fn request<'j>(&'j self, cancel: Option<Cancel>) -> Request<'j> {
-        let mut request = Request::new(&self.prompt).variable_map(&self.variables).context(&self.context);
+    fn request<'j>(&'j self, deadline: Instant, cancel: Option<Cancel>) -> Request<'j> {
+        let mut request = Request::new(&self.prompt)
+            .variable_map(&self.variables)
+            .context(&self.context)
+            .deadline(deadline);
         if self.manner == Manner::Lenient {
             request = request.unchecked().undefined(UndefinedMode::Empty);
         }
@@ -154,7 +157,7 @@ impl App {
     }
 
     /// Renders. Quick prompts run on the thread that serves the request; others run on one of their own, so that others
-    /// are answered meanwhile, and stop when nobody waits for them any more.
+    /// are answered meanwhile. Both stop when nobody waits for them any more, with their hooks and tools.
     pub(crate) async fn render(self: &Arc<Self>, job: Job) -> Result<Rendered> {
         self.render_with(&self.engine, job).await
     }
@@ -180,28 +183,30 @@ impl App {
             return self.render_beside(engine.clone(), job).await;
         }
         let lap = Lap::start();
-        let rendered = engine.render(&job.request(None)).await;
+        // Whoever does not wait any more drops this, and with it everything that it waits for.
+        let rendered = engine.render(&job.request(self.deadline(), None)).await;
         // What else the thread did while this waited counts too, which errs on the safe side.
         self.paces.ran_among(&job.prompt, lap.time());
         rendered
     }
 
     async fn render_beside(self: &Arc<Self>, engine: Engine, job: Job) -> Result<Rendered> {
-        let cancel = Cancel::default();
-        let guard = CancelOnDrop(cancel.clone());
-        let app = Arc::clone(self);
-        let work = move || {
+        let (app, deadline) = (Arc::clone(self), self.deadline());
+        run_beside(move |cancel| {
             let started = Instant::now();
-            let rendered = engine.render_blocking(&job.request(Some(cancel)));
+            let rendered = engine.render_blocking(&job.request(deadline, Some(cancel)));
             // What is not there, or does not work, tells nothing.
             if rendered.is_ok() {
                 app.paces.ran_beside(&job.prompt, started.elapsed());
             }
             rendered
-        };
-        let rendered = tokio::task::spawn_blocking(work).await;
-        drop(guard);
-        rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render did not end well")))
+        })
+        .await
+    }
+
+    /// When a render that starts now is over.
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.settings.request_timeout
     }
 
     /// Renders and tells why the result looks as it does.
@@ -210,10 +215,8 @@ impl App {
     }
 
     async fn explain_with(&self, engine: &Engine, job: Job) -> Result<Rendered> {
-        let engine = engine.clone();
-        let work = move || engine.explain_blocking(&job.request(None));
-        let rendered = tokio::task::spawn_blocking(work).await;
-        rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render did not end well")))
+        let (engine, deadline) = (engine.clone(), self.deadline());
+        run_beside(move |cancel| engine.explain_blocking(&job.request(deadline, Some(cancel)))).await
     }
 
     /// The context that a caller gives. Files beneath its `workspace_path` can be read, so it may only name what the
@@ -258,6 +261,15 @@ impl App {
         let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|_| Err(Error::new(Code::Store, "the change did not end well")))
     }
+}
+
+/// Runs a render on a thread of its own, until nobody waits for it any more.
+async fn run_beside(work: impl FnOnce(Cancel) -> Result<Rendered> + Send + 'static) -> Result<Rendered> {
+    let cancel = Cancel::default();
+    let guard = CancelOnDrop(cancel.clone());
+    let rendered = tokio::task::spawn_blocking(move || work(cancel)).await;
+    drop(guard);
+    rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render did not end well")))
 }
 
 /// Stops a render when nobody waits for it any more.

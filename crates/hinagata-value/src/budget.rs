@@ -9,9 +9,10 @@ use std::{
     marker::PhantomData,
     rc::Rc,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    task::{Context, Poll, Waker},
     time::{Duration, Instant},
 };
 
@@ -22,18 +23,43 @@ const CHUNK: i64 = 4096;
 
 /// A handle that stops a run from another thread.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel(Arc<CancelState>);
+
+#[derive(Debug, Default)]
+struct CancelState {
+    cancelled: AtomicBool,
+    /// Who waits for something else meanwhile and wants to hear of it.
+    wakers: Mutex<Vec<Waker>>,
+}
 
 impl Cancel {
-    /// Asks the run to stop; it ends with [`ErrorKind::Cancelled`] within a few thousand steps.
+    /// Asks the run to stop; it ends with [`ErrorKind::Cancelled`] within a few thousand steps, and whoever waits in
+    /// [`Cancel::poll_cancelled`] is woken.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        // Set under the lock: whoever is about to wait sees it, or is woken.
+        let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.cancelled.store(true, Ordering::Relaxed);
+        let woken = std::mem::take(&mut *wakers);
+        drop(wakers);
+        woken.into_iter().for_each(Waker::wake);
     }
 
     /// Whether the run was asked to stop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Ready once the run was asked to stop; until then the task is woken when that happens.
+    pub fn poll_cancelled(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_cancelled() {
+            return Poll::Ready(());
+        }
+        if !wakers.iter().any(|known| known.will_wake(cx.waker())) {
+            wakers.push(cx.waker().clone());
+        }
+        Poll::Pending
     }
 }
 
@@ -449,6 +475,22 @@ mod tests {
         cancel.cancel();
         let error = (0..10_000).find_map(|_| budget.step(1).err()).expect("stops soon");
         assert_eq!(error.kind(), ErrorKind::Cancelled);
+    }
+
+    #[test]
+    fn whoever_waits_is_woken_by_a_cancel() {
+        struct Noted(AtomicBool);
+        impl std::task::Wake for Noted {
+            fn wake(self: Arc<Self>) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let noted = Arc::new(Noted(AtomicBool::new(false)));
+        let waker = Waker::from(Arc::clone(&noted));
+        let (cancel, cx) = (Cancel::default(), Context::from_waker(&waker));
+        assert!(cancel.poll_cancelled(&cx).is_pending() && cancel.poll_cancelled(&cx).is_pending());
+        cancel.clone().cancel();
+        assert!(noted.0.load(Ordering::Relaxed) && cancel.poll_cancelled(&cx).is_ready());
     }
 
     #[test]

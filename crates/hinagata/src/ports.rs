@@ -9,8 +9,8 @@ use std::{
     future::Future,
     path::{Path, PathBuf},
     pin::Pin,
-    sync::Arc,
-    time::{Duration, SystemTime},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime},
 };
 
 use hinagata_template::Message;
@@ -20,6 +20,8 @@ use crate::{
     Diagnostic, Result,
     store::{StoreChange, StoreSnapshot},
 };
+
+pub use crate::engine::Secrets;
 
 /// What an asynchronous port returns.
 pub type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -42,7 +44,7 @@ impl Clock for SystemClock {
 
 /// Runs the Python of prompts and packs.
 pub trait Hooks: Send + Sync {
-    /// Runs one job.
+    /// Runs one job. Dropping what it gives ends the job, with every process that it started.
     ///
     /// # Errors
     /// Code `hook` with the details `exception` and, where there are any, `frames`; code `hook_timeout`.
@@ -73,10 +75,67 @@ pub struct Job<'a> {
     pub own_directory: Option<PathBuf>,
     /// The file in there, for `__file__`.
     pub path: PathBuf,
-    /// Wall-clock time that it may take.
+    /// Who it belongs to: its pack, else its prompt. No owner may keep the others from running.
+    pub owner: &'a str,
+    /// Wall-clock time that it may take once it runs.
     pub time: Duration,
+    /// When the render is over, whatever its jobs are doing or waiting for.
+    pub deadline: Option<Instant>,
+    /// Notes how long it waited before it could run, which is not taken off its time.
+    pub waited: &'a Waited,
+    /// Values that must not be shown: what it prints and raises is told without them.
+    pub secrets: Arc<Secrets>,
     /// Answers what it asks the engine for.
     pub capabilities: &'a dyn Capabilities,
+}
+
+/// Time that Python waited for a process to run in. Jobs that wait at the same moment count once.
+#[derive(Debug, Default)]
+pub struct Waited(Mutex<WaitedState>);
+
+#[derive(Debug, Default)]
+struct WaitedState {
+    total: Duration,
+    since: Option<Instant>,
+    waiting: usize,
+}
+
+impl Waited {
+    fn state(&self) -> MutexGuard<'_, WaitedState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts from now on, until what this gives is dropped.
+    #[must_use]
+    pub fn start_waiting(&self) -> Wait<'_> {
+        let mut state = self.state();
+        state.since.get_or_insert_with(Instant::now);
+        state.waiting += 1;
+        Wait(self)
+    }
+
+    /// The time so far, with that of a wait that goes on.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        let state = self.state();
+        state.total + state.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
+
+/// A wait that goes on until this is dropped.
+#[derive(Debug)]
+pub struct Wait<'w>(&'w Waited);
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.waiting -= 1;
+        if state.waiting == 0
+            && let Some(since) = state.since.take()
+        {
+            state.total += since.elapsed();
+        }
+    }
 }
 
 /// What a [`Job`] does.

@@ -2,6 +2,8 @@
 
 mod watch;
 
+use std::path::PathBuf;
+
 use hinagata::{Content, Message, Rendered, RenderedBody, Warning, module::driver::Formatted};
 
 use crate::{
@@ -46,16 +48,18 @@ const EXAMPLES: &str = r#"Examples:
   hina explain general_system agent_name=Rumi      why it looks as it does"#;
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
-    if arguments.watch { watch::run(arguments, globals) } else { once(arguments, globals) }
+    if arguments.watch { watch::run(arguments, globals) } else { once(arguments, globals).map(drop) }
 }
 
-fn once(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+/// Prints the result; the files that hooks and parameters read on the way.
+fn once(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>, Failure> {
     let workspace = Workspace::open(globals)?;
     let call = arguments.call.read()?;
     let engine = workspace.engine()?;
     let rendered = call.render(&workspace, &engine, false)?;
     let made = arguments.made(&rendered)?;
-    print(&workspace, &rendered, (arguments.format, made.as_ref()), globals)
+    print(&workspace, &rendered, (arguments.format, made.as_ref()), globals)?;
+    Ok(rendered.read_files)
 }
 
 impl Arguments {

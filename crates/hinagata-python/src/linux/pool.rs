@@ -60,16 +60,17 @@ impl Pool {
     }
 
     /// Runs a job.
-    pub(crate) async fn run(&self, mut job: Job<'_>) -> Result<Value, Error> {
+    pub(crate) async fn run(&self, job: Job<'_>) -> Result<Value, Error> {
         let mut printed = String::new();
-        let result = self.run_printing(&mut job, &mut printed).await;
+        let result = self.run_printing(&job, &mut printed).await;
         self.desk.hand_over(&job, result, &printed)
     }
 
-    async fn run_printing(&self, job: &mut Job<'_>, printed: &mut String) -> Result<Value, Failure> {
+    async fn run_printing(&self, job: &Job<'_>, printed: &mut String) -> Result<Value, Failure> {
+        let waiting = job.waited.start_waiting();
         let machine = self.machine().await?;
         let _place = self.desk.place(job).await?;
-        let job = &*job;
+        drop(waiting);
         let policy = Policy::of(job, &machine);
         match self.desk.options.isolation {
             Isolation::Call | Isolation::Prompt if !machine.interpreter.forks => {
@@ -91,7 +92,7 @@ impl Pool {
         if let Some(machine) = &*self.known_machine() {
             return Ok(Arc::clone(machine));
         }
-        let _turn = self.examining.take().await;
+        let _turn = self.examining.take("").await;
         if let Some(machine) = &*self.known_machine() {
             return Ok(Arc::clone(machine));
         }
@@ -111,7 +112,9 @@ impl Pool {
         policy: &Policy,
         printed: &mut String,
     ) -> Result<Value, Failure> {
+        let waiting = job.waited.start_waiting();
         let (lent, mut worker) = self.lease(machine, policy).await?;
+        drop(waiting);
         self.confine(machine, &mut worker, policy)?;
         let outcome = call(&mut worker, job, self.desk.terms(job, filter_name(policy.programs))).await;
         let result = finish(&mut worker, outcome, printed);
@@ -157,6 +160,7 @@ impl Pool {
         let mut kept = match known {
             Some(kept) => kept,
             None => {
+                let _waiting = job.waited.start_waiting();
                 let mut worker = self.bring_up(machine, policy).await?;
                 self.confine(machine, &mut worker, policy)?;
                 Kept { worker, calls: 0 }

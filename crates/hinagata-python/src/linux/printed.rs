@@ -37,6 +37,11 @@ impl Printed {
         cx.waker().wake_by_ref();
     }
 
+    /// What was printed since the last time, as far as it is kept.
+    pub(crate) fn seen(&self) -> &[u8] {
+        &self.kept
+    }
+
     fn keep(&mut self, bytes: &[u8]) {
         let room = MOST - self.kept.len();
         self.dropped |= bytes.len() > room;

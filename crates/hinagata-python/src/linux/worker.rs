@@ -20,7 +20,7 @@ use super::{
     reactor::{Reactor, Watched},
     zygote::Zygote,
 };
-use crate::{call::Link, failure::Exit, frame::Frames};
+use crate::{call::Link, failure::Exit, frame::Frames, stack};
 
 /// A process that runs jobs. It ends when this is dropped, with everything that it started.
 pub(crate) struct Worker {
@@ -154,6 +154,19 @@ impl Link for Worker {
 
     fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<Exit> {
         self.zygote.poll_exit(cx, self.pid)
+    }
+
+    fn ask_where(&mut self) -> bool {
+        // The first is answered by the interpreter whatever it is doing, the second by Python as soon as it can.
+        let ask = |process: &OwnedFd| {
+            pidfd_send_signal(process, Signal::USR2).and_then(|()| pidfd_send_signal(process, Signal::USR1))
+        };
+        self.process.as_ref().is_some_and(|process| ask(process).is_ok())
+    }
+
+    fn poll_where(&mut self, cx: &Context<'_>) -> Poll<()> {
+        self.printed.poll(cx);
+        if stack::is_told(self.printed.seen()) { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 

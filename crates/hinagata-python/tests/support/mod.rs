@@ -8,12 +8,12 @@ use std::{
     sync::Arc,
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use hinagata::{
     Code, Error, Result,
-    ports::{Capabilities, Hooks as _, Job, ModelRequest, Stage, Waiting},
+    ports::{Capabilities, Hooks as _, Job, ModelRequest, Secrets, Stage, Waited, Waiting},
 };
 use hinagata_python::{HookPool, Launcher, Options};
 use serde_json::{Map, Value, json};
@@ -115,6 +115,9 @@ pub struct Ask<'a> {
     pub own_directory: PathBuf,
     pub root: PathBuf,
     pub time: Duration,
+    pub owner: &'a str,
+    pub deadline: Option<Instant>,
+    pub secrets: Arc<Secrets>,
 }
 
 impl<'a> Ask<'a> {
@@ -128,6 +131,9 @@ impl<'a> Ask<'a> {
             own_directory: PathBuf::from("/no/such/prompt"),
             root: PathBuf::from("/no/such/root"),
             time: Duration::from_secs(60),
+            owner: "user_data/shared/prompts/p",
+            deadline: None,
+            secrets: Arc::default(),
         }
     }
 
@@ -167,7 +173,11 @@ impl<'a> Ask<'a> {
             workspace: self.workspace.clone(),
             own_directory: Some(self.own_directory.clone()),
             path: self.own_directory.join("prompt.py"),
+            owner: self.owner,
             time: self.time,
+            deadline: self.deadline,
+            waited: &Waited::default(),
+            secrets: Arc::clone(&self.secrets),
             capabilities: &Engine,
         };
         pool.run(job).await

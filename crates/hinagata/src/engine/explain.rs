@@ -10,6 +10,7 @@ use hinagata_template::{Content, Graph, PathPart, TemplateUse, TemplateUseKind, 
 use serde_json::Value;
 
 use super::{
+    late::provider_of,
     pipeline::Call,
     rendered::RenderedBody,
     scope::{Layer, Scope},
@@ -58,11 +59,18 @@ impl Tracer {
             chosen: chosen(call),
             variables: variables(call, scope, agent),
             templates: templates(call),
-            calls: self.calls,
+            calls: masked(self.calls, call),
             sizes: sizes(body),
             times: self.times,
         }
     }
+}
+
+/// The calls, without what they tell of secrets.
+fn masked(calls: Vec<TracedCall>, call: &Call<'_>) -> Vec<TracedCall> {
+    let secrets = call.secrets();
+    let mask = |error: Option<String>| error.map(|error| secrets.mask_text(&error));
+    calls.into_iter().map(|one| TracedCall { error: mask(one.error), ..one }).collect()
 }
 
 fn chosen(call: &Call<'_>) -> Chosen {
@@ -201,15 +209,23 @@ fn traced(call: &Call<'_>, scope: &Scope<'_>, agent: Option<&Agent>, name: &str)
     let root = name.split('.').next().unwrap_or(name);
     let parameter = call.plan.inherited.parameters.get(root);
     let secret = parameter.is_some_and(|parameter| parameter.secret);
-    let shown = |value: &Value| if secret { Value::from(HIDDEN) } else { value.clone() };
+    let secrets = call.secrets();
+    let shown = |value: &Value| match secret {
+        true => Value::from(HIDDEN),
+        // A hook may have copied a secret to anywhere.
+        false => secrets.mask_value(value.clone()),
+    };
     let mut layers: Vec<(Layer, String, Value)> = layers(call, scope, agent, name)
         .into_iter()
         .map(|(layer, origin, value)| (layer, origin, shown(&value)))
         .collect();
-    let winner = if layers.is_empty() { None } else { Some(layers.remove(0)) };
-    let (layer, origin, value) = match winner {
-        Some((layer, origin, value)) => (Some(layer), Some(origin), Some(value)),
-        None => (None, None, None),
+    let (layer, origin, value) = match layers.is_empty() {
+        _ if is_removed(scope, name) => (Some(Layer::Hook), Some(hook_file(call)), None),
+        true => (None, None, None),
+        false => {
+            let (layer, origin, value) = layers.remove(0);
+            (Some(layer), Some(origin), Some(value))
+        }
     };
     let lost = layers.into_iter().map(|(layer, origin, value)| Lost { layer, origin, value }).collect();
     TracedVariable {
@@ -221,6 +237,15 @@ fn traced(call: &Call<'_>, scope: &Scope<'_>, agent: Option<&Agent>, name: &str)
         read_at: Vec::new(),
         condition_only: true,
     }
+}
+
+/// Whether `pre_render` took a variable away.
+fn is_removed(scope: &Scope<'_>, name: &str) -> bool {
+    scope.before.as_ref().is_some_and(|before| before.contains_key(name)) && scope.get(name).is_none()
+}
+
+fn hook_file(call: &Call<'_>) -> String {
+    format!("{}/prompt.py", call.plan.inherited.definition.source)
 }
 
 /// All values of a name, the one that wins first.
@@ -241,17 +266,13 @@ fn layers(
         return all;
     }
     if let Some(value) = scope.replaced.as_ref().and_then(|replaced| replaced.get(name)) {
-        let before = scope
-            .call
-            .and_then(|call| call.get(name))
-            .or_else(|| scope.agent.and_then(|agent| agent.get(name)));
+        let before = scope.before.as_ref().and_then(|before| before.get(name));
         if before != Some(value) {
-            let file = format!("{}/prompt.py", call.plan.inherited.definition.source);
-            all.push((Layer::Hook, file, value.clone()));
+            all.push((Layer::Hook, hook_file(call), value.clone()));
         }
     }
     if let Some(value) = scope.given(name) {
-        let (origin, value) = match scope.over.get(name) {
+        let (origin, value) = match scope.files.get(name) {
             // The caller named a file: its content is the value.
             Some(content) => (format!("file {}", value.as_str().unwrap_or_default()), content),
             None => ("call".to_owned(), value),
@@ -277,8 +298,7 @@ fn fetched_origin(call: &Call<'_>, layer: Layer, name: &str) -> String {
         Layer::System => format!("system.{}", from(&call.plan.system)),
         Layer::Environ => format!("environs.{}", from(&call.plan.environ)),
         _ => {
-            let providers = call.plan.providers.as_deref().unwrap_or_default();
-            let found = providers.iter().find(|planned| planned.provider.namespace == name);
+            let found = provider_of(&call.snapshot.catalog, name).ok().flatten();
             found.map_or_else(String::new, |planned| {
                 format!("user_data/packs/{}/{}", planned.pack, planned.provider.file)
             })

@@ -1,6 +1,9 @@
 //! Files that the author of a prompt lets a caller name: parameters of the type `file`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Component, Path, PathBuf},
+    sync::PoisonError,
+};
 
 use serde_json::Value;
 
@@ -9,7 +12,7 @@ use crate::{
     Approval, Code, Error, PACKS, PackId, Result, candidates::not_approved, secret, source::Directory,
 };
 
-/// Largest file that a parameter can name, in bytes.
+/// Largest file that a parameter or a hook can name, in bytes.
 const LARGEST: u64 = 1 << 20;
 
 impl Call<'_> {
@@ -17,35 +20,56 @@ impl Call<'_> {
     pub(super) fn file_parameter(&self, scope: &mut Scope<'_>, name: &str) -> Result<()> {
         let Some(Value::String(path)) = scope.get(name) else { return Ok(()) };
         let text = self.read_beneath(path).map_err(|error| error.with("parameter", name))?;
-        scope.over.insert(name.to_owned(), Value::String(text));
+        scope.files.insert(name.to_owned(), Value::String(text));
         Ok(())
     }
 
     /// The text of a file beneath the workspace path, or else the prompt's own directory.
+    ///
+    /// # Errors
+    /// Code `approval` for a file of a pack that is not what was approved; code `validation`, reason `file`, with
+    /// `problem`: `missing`, `outside`, `directory`, `no_file`, `encoding`, `size` or `unreadable`.
     pub(super) fn read_beneath(&self, path: &str) -> Result<String> {
+        let inner = normal(&self.workspace(), path).ok_or_else(|| {
+            file_error(path, "outside", format!("`{path}` leads out of the workspace path"))
+        })?;
+        if inner.is_empty() && !path.is_empty() {
+            return Err(file_error(path, "directory", format!("`{path}` is a directory")));
+        }
         let mut refused = None;
-        let places: [&dyn Fn() -> Result<Option<String>>; 2] =
-            [&|| self.workspace_file(path), &|| self.own_file(path)];
-        for read in places {
-            match read() {
+        let places: [(PathBuf, &dyn Fn() -> Result<Option<String>>); 2] = [
+            (self.workspace().join(&inner), &|| self.workspace_file(&inner)),
+            (self.own_path().join(&inner), &|| self.own_file(&inner)),
+        ];
+        for (file, read) in places {
+            let found = read();
+            // What is not there yet may be there the next time.
+            self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone());
+            match found {
                 Ok(Some(text)) => return Ok(text),
                 Ok(None) => {}
                 Err(error) if error.code() == Code::Approval => return Err(error),
-                Err(error) => refused = refused.or(Some(error)),
+                Err(error) if file.is_dir() => refused = refused.or(Some(("directory".to_owned(), error))),
+                Err(error) => {
+                    let problem = error.reason().unwrap_or("unreadable").to_owned();
+                    refused = refused.or(Some((problem, error)));
+                }
             }
         }
-        let reason = match &refused {
-            Some(error) => error.message().to_owned(),
-            None => format!("there is no file `{path}`"),
-        };
-        let error = Error::new(Code::Validation, reason)
-            .with("reason", "file")
-            .with("file", path)
-            .with_hint("name a file beneath the workspace path or the prompt's directory");
         Err(match refused {
-            Some(cause) => error.with_source(cause),
-            None => error,
+            None => file_error(path, "missing", format!("there is no file `{path}`")),
+            Some((problem, error)) if problem == "directory" => {
+                file_error(path, "directory", format!("`{path}` is a directory")).with_source(error)
+            }
+            Some((problem, error)) => {
+                file_error(path, &problem, error.message().to_owned()).with_source(error)
+            }
         })
+    }
+
+    /// Where the prompt's own files are.
+    fn own_path(&self) -> PathBuf {
+        self.snapshot.catalog.root().join(self.plan.choice.entry.source())
     }
 
     /// A file beside the prompt. Of a pack, it is compared with what the user approved, as everything of the pack is.
@@ -73,7 +97,6 @@ impl Call<'_> {
             return self.pack_file(&pack, &inner);
         }
         let Some(directory) = Directory::open(&root)? else { return Ok(None) };
-        let path = relative(&root, path);
         let Some(file) = directory.read(path, LARGEST)? else { return Ok(None) };
         self.refuse_secret(&root, path, &file.text)?;
         Ok(Some(file.text.to_string()))
@@ -108,8 +131,48 @@ impl Call<'_> {
     }
 }
 
-/// A path as one from `root`; an absolute one that is not beneath stays as it is, and is refused.
-fn relative<'p>(root: &Path, path: &'p str) -> &'p str {
-    let inner = Path::new(path).strip_prefix(root).ok().and_then(Path::to_str);
-    inner.unwrap_or(path).trim_start_matches("./")
+fn file_error(path: &str, problem: &str, message: String) -> Error {
+    let hint = match problem {
+        "size" => "at most 1 MiB is read; read a part of it with `open`, or keep less in it",
+        "encoding" => "save it as UTF-8",
+        _ => "name a file beneath the workspace path or the prompt's directory",
+    };
+    Error::new(Code::Validation, message)
+        .with("reason", "file")
+        .with("problem", problem)
+        .with("file", path)
+        .with_hint(hint)
+}
+
+/// A path as one from `root`, without steps up; `None` for one that leads out as it is written. Links are looked at when
+/// it is opened.
+fn normal(root: &Path, path: &str) -> Option<String> {
+    let path = Path::new(path);
+    let path = path.strip_prefix(root).unwrap_or(path);
+    let mut steps: Vec<&str> = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(step) => steps.push(step.to_str()?),
+            Component::CurDir => {}
+            Component::ParentDir => drop(steps.pop()?),
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(steps.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_up_count_as_long_as_they_stay_inside() {
+        let normal = |path: &str| normal(Path::new("/work"), path);
+        assert_eq!(normal("sub/../note.txt").as_deref(), Some("note.txt"));
+        assert_eq!(normal("./a/./b").as_deref(), Some("a/b"));
+        assert_eq!(normal("/work/a/../b").as_deref(), Some("b"));
+        for outside in ["../x", "a/../../x", "/etc/passwd", "/work/../x", "/"] {
+            assert_eq!(normal(outside), None, "{outside}");
+        }
+    }
 }

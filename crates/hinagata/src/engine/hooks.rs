@@ -7,18 +7,20 @@ use serde_json::{Map, Value, json};
 
 use super::{
     explain::Tracer,
+    late::{LateProviders, provider_of},
     own_files::OwnFiles,
-    pipeline::{Call, PythonTime},
+    pipeline::Call,
     places::with_places,
     plan::{PlannedProvider, seconds},
+    python_time::PythonTime,
     rendered::Warning,
     scope::Scope,
-    sources::PromptSources,
+    sources::{PromptSources, TemplateFile},
     withheld::Declarer,
 };
 use crate::{
     Code, Error, PACKS, Result,
-    ports::{Capabilities, Job, ModelRequest, Stage, Waiting},
+    ports::{Capabilities, Job, ModelRequest, Stage, Waited, Waiting},
     trust::needing_trust,
 };
 
@@ -35,13 +37,18 @@ impl Call<'_> {
         tracer: &mut Option<Tracer>,
     ) -> Result<Value> {
         let name = stage.as_str();
+        let time = python.left();
+        if time.is_zero() {
+            return Err(python.nothing_left(name));
+        }
+        let waited = Waited::default();
         let definition = &self.plan.inherited.definition;
         let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python(name))?;
         let (permissions, withheld) =
             self.granted(Declarer::Prompt, definition.permissions.granted().collect());
         let file = format!("{}/prompt.py", definition.source);
         let own = OwnFiles::of(&self.snapshot.catalog, self.plan.choice.entry.pack(), &file)?;
-        let abilities = Abilities::new(self, Some(scope));
+        let abilities = Abilities::new(self, Some(scope), &waited);
         let job = Job {
             stage,
             file: &file,
@@ -53,38 +60,54 @@ impl Call<'_> {
             workspace: self.workspace(),
             own_directory: own.directory,
             path: own.file,
-            time: python.left(),
+            owner: self.owner(),
+            time,
+            deadline: self.request.deadline,
+            waited: &waited,
+            secrets: self.secrets(),
             capabilities: &abilities,
         };
         let started = Instant::now();
         let result = hooks.run(job).await;
+        let took = started.elapsed().saturating_sub(waited.total());
         if let Some(tracer) = tracer {
-            tracer.call("hook", name, started.elapsed(), result.as_ref().err());
+            tracer.call("hook", name, took, result.as_ref().err());
         }
-        let limit = || Value::Number(self.plan.max_execution_time.clone());
-        result.map_err(|error| {
+        let result = result.map_err(|error| {
             let error = error.with_default("stage", name);
-            if error.code() == Code::HookTimeout { error.with_default("limit", limit()) } else { error }
-        })
+            if error.code() == Code::HookTimeout { python.explained(error) } else { error }
+        });
+        python.spend(if name == "pre_render" { "`pre_render`" } else { "`post_render`" }, took);
+        result
     }
 
-    /// Runs a provider, and tells how long it took.
+    /// Who the Python of the prompt belongs to: its pack, else the prompt.
+    fn owner(&self) -> &str {
+        let entry = &self.plan.choice.entry;
+        entry.pack().map_or_else(|| entry.source(), |pack| pack.as_str())
+    }
+
+    /// Runs a provider, and tells how long it ran.
     pub(super) fn provider<'s>(
         &'s self,
         planned: &'s PlannedProvider,
+        python: &'s PythonTime,
         time: Duration,
     ) -> Waiting<'s, (Result<Value>, Duration)> {
         Box::pin(async move {
-            let started = Instant::now();
-            let result = self.run_provider(planned, time).await;
-            (result, started.elapsed())
+            if time.is_zero() {
+                return (Err(python.nothing_left("provide")), Duration::ZERO);
+            }
+            let (started, waited) = (Instant::now(), Waited::default());
+            let result = self.run_provider(planned, time, &waited).await;
+            (result, started.elapsed().saturating_sub(waited.total()))
         })
     }
 
     /// The value of a provider that a hook asks for, and what went wrong.
-    async fn provide_softly(&self, planned: &PlannedProvider) -> (Value, Option<Warning>) {
+    async fn provide_softly(&self, planned: &PlannedProvider, waited: &Waited) -> (Value, Option<Warning>) {
         // The time of the hook that waits for it bounds it as well.
-        match self.run_provider(planned, seconds(&self.plan.max_execution_time)).await {
+        match self.run_provider(planned, seconds(&self.plan.max_execution_time), waited).await {
             Ok(value) => (value, None),
             Err(error) => {
                 (unavailable(), Some(Warning::new(format!("provider {}", planned.provider.namespace), error)))
@@ -92,7 +115,12 @@ impl Call<'_> {
         }
     }
 
-    async fn run_provider(&self, planned: &PlannedProvider, time: Duration) -> Result<Value> {
+    async fn run_provider(
+        &self,
+        planned: &PlannedProvider,
+        time: Duration,
+        waited: &Waited,
+    ) -> Result<Value> {
         let PlannedProvider { pack, provider } = planned;
         let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python("provide"))?;
         let catalog = &self.snapshot.catalog;
@@ -101,7 +129,7 @@ impl Call<'_> {
         };
         let file = format!("{PACKS}/{pack}/{}", provider.file);
         let own = OwnFiles::of(catalog, Some(pack), &file)?;
-        let abilities = Abilities::new(self, None);
+        let abilities = Abilities::new(self, None, waited);
         let declarer = Declarer::Provider(provider.namespace.clone());
         let (permissions, withheld) = self.granted(declarer, provider.permissions());
         let job = Job {
@@ -115,7 +143,11 @@ impl Call<'_> {
             workspace: self.workspace(),
             own_directory: own.directory,
             path: own.file,
+            owner: pack.as_str(),
             time,
+            deadline: self.request.deadline,
+            waited,
+            secrets: self.secrets(),
             capabilities: &abilities,
         };
         match hooks.run(job).await? {
@@ -166,32 +198,72 @@ struct Abilities<'a, 'c> {
     call: &'a Call<'c>,
     /// The variables; a provider has none.
     scope: Option<&'a Scope<'a>>,
+    /// What providers wait that it asks for is not taken off its time either.
+    waited: &'a Waited,
 }
 
 impl<'a, 'c> Abilities<'a, 'c> {
-    fn new(call: &'a Call<'c>, scope: Option<&'a Scope<'a>>) -> Self {
-        Self { call, scope }
+    fn new(call: &'a Call<'c>, scope: Option<&'a Scope<'a>>, waited: &'a Waited) -> Self {
+        Self { call, scope, waited }
     }
 
-    fn render(&self, name: &str, variables: &Map<String, Value>) -> Result<String> {
-        let Call { engine, snapshot, plan, .. } = *self.call;
+    /// Renders a template, after everything was fetched that it reaches.
+    async fn render(&self, name: &str, variables: &Map<String, Value>) -> Result<String> {
+        let mut all = self.scope.map(Scope::flat).unwrap_or_default();
+        all.extend(variables.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let missing = self.reached(name)?;
+        for namespace in
+            missing.iter().filter(|namespace| !all.contains_key(*namespace)).cloned().collect::<Vec<_>>()
+        {
+            if let Some(value) = self.provided(&namespace).await? {
+                all.insert(namespace, value);
+            }
+        }
+        self.render_with(name, &all)
+    }
+
+    /// The namespaces of providers that a template reaches.
+    fn reached(&self, name: &str) -> Result<Vec<String>> {
+        let Call { snapshot, plan, .. } = *self.call;
         let sources = PromptSources::new(&snapshot.catalog, &plan.known);
-        let placed = |error| with_places(error, &sources);
+        let (Some(scope), Some(file)) = (self.scope, self.template(&sources, name)?) else {
+            return Ok(Vec::new());
+        };
+        let late = LateProviders::new(self.call, scope);
+        Ok(late.reached(&file.0, &file.1).into_iter().collect())
+    }
+
+    /// The template that a hook names, as `include` of the prompt would find it.
+    fn template(
+        &self,
+        sources: &PromptSources<'_>,
+        name: &str,
+    ) -> Result<Option<(String, std::sync::Arc<TemplateFile>)>> {
+        let plan = self.call.plan;
         // Names mean what they would in the prompt's own files.
         let own = format!("{}/prompt.py", plan.inherited.definition.source);
         let from = plan.known.file(&own).map_or_else(|| plan.main_file().to_owned(), |_| own);
-        let joined = hinagata_template::Sources::join(&sources, &from, name).map_err(placed)?;
-        let Some(file) = sources.file(&joined) else {
+        let joined = hinagata_template::Sources::join(sources, &from, name)
+            .map_err(|error| with_places(error, sources))?;
+        Ok(sources.file(&joined).map(|file| (joined.into_owned(), file)))
+    }
+
+    fn render_with(&self, name: &str, variables: &Map<String, Value>) -> Result<String> {
+        let Call { engine, snapshot, plan, .. } = *self.call;
+        let sources = PromptSources::new(&snapshot.catalog, &plan.known);
+        let placed = |error| with_places(error, &sources);
+        let Some((joined, file)) = self.template(&sources, name)? else {
             return Err(Error::new(Code::RenderTemplateNotFound, format!("there is no template `{name}`"))
                 .with("reason", "template_not_found")
                 .with("template", name));
         };
         let limits = plan.limits.clone();
         let template = engine.0.cache.get(&joined, &file.source, &plan.options, &limits).map_err(placed)?;
-        let mut all = self.scope.map(Scope::flat).unwrap_or_default();
-        all.extend(variables.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let render = Render::new().limits(limits).sources(&sources).cache(&engine.0.cache);
-        render.text(&template, &all).map_err(placed)
+        let mut render = Render::new().limits(limits).sources(&sources).cache(&engine.0.cache);
+        if let Some(cancel) = &self.call.request.cancel {
+            render = render.cancel(cancel.clone());
+        }
+        render.text(&template, variables).map_err(placed)
     }
 
     async fn variable(&self, path: &str) -> Result<Option<Value>> {
@@ -199,23 +271,16 @@ impl<'a, 'c> Abilities<'a, 'c> {
         if let Some(scope) = self.scope.filter(|scope| scope.get(namespace).is_some()) {
             return Ok(scope.at_path(path).cloned());
         }
-        let Some(planned) = self.call.any_provider(namespace) else { return Ok(None) };
-        let value = self.call.provided.get(namespace, self.call.provide_softly(&planned)).await;
+        let Some(value) = self.provided(namespace).await? else { return Ok(None) };
         let mut keys = rest.split('.').filter(|key| !key.is_empty());
         Ok(keys.try_fold(&value, |value, key| value.get(key)).cloned())
     }
-}
 
-impl Call<'_> {
-    /// The provider of a namespace, whether templates reach it or not.
-    fn any_provider(&self, namespace: &str) -> Option<PlannedProvider> {
-        let catalog = &self.snapshot.catalog;
-        let active = catalog.packs().filter(|pack| catalog.is_active(pack));
-        active.into_iter().find_map(|pack| {
-            let manifest = catalog.manifest(pack).ok()??;
-            let provider = manifest.providers.iter().find(|provider| provider.namespace == namespace)?;
-            Some(PlannedProvider { pack: pack.clone(), provider: provider.clone() })
-        })
+    /// The value of a namespace; its provider runs once, whoever asks.
+    async fn provided(&self, namespace: &str) -> Result<Option<Value>> {
+        let call = self.call;
+        let Some(planned) = provider_of(&call.snapshot.catalog, namespace)? else { return Ok(None) };
+        Ok(Some(call.provided.get(namespace, call.provide_softly(&planned, self.waited)).await))
     }
 }
 
@@ -225,7 +290,7 @@ impl Capabilities for Abilities<'_, '_> {
         name: &'a str,
         variables: &'a Map<String, Value>,
     ) -> Waiting<'a, Result<String>> {
-        Box::pin(async move { self.render(name, variables) })
+        Box::pin(self.render(name, variables))
     }
 
     fn get_variable<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<Option<Value>>> {

@@ -1,6 +1,6 @@
 //! Definitions whose constants are not literals: run once for each content, confined, and remembered.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Catalog, Choice, Code, Digest, Error, Result,
     definition::{Computed, Definition, Inherited},
-    ports::{Capabilities, Job, ModelRequest, Stage, Waiting},
+    ports::{Capabilities, Job, ModelRequest, Stage, Waited, Waiting},
     source::Entry,
     store::StoreSnapshot,
 };
@@ -83,7 +83,7 @@ impl Engine {
     /// Those of finding and reading the prompt; code `hook` when the file cannot be run or fails.
     pub async fn load(&self, prompt: &str) -> Result<()> {
         let (snapshot, store) = self.current();
-        self.planned(&snapshot, store.as_deref(), prompt).await.map(|_| ())
+        self.planned(&snapshot, store.as_deref(), prompt, None).await.map(|_| ())
     }
 
     /// As [`Engine::load`], waiting on this thread.
@@ -100,6 +100,7 @@ impl Engine {
         snapshot: &Snapshot,
         store: Option<&StoreSnapshot>,
         name: &str,
+        deadline: Option<Instant>,
     ) -> Result<Arc<Plan>> {
         for _ in 0..MOST {
             let definition = match self.plan_unless_open(snapshot, store, name) {
@@ -107,7 +108,7 @@ impl Engine {
                 Err(Unplanned::Failed(error)) => return Err(error),
                 Err(Unplanned::NeedsLoading(definition)) => definition,
             };
-            self.run_definition(&snapshot.catalog, &definition).await.map_err(|error| {
+            self.run_definition(&snapshot.catalog, &definition, deadline).await.map_err(|error| {
                 error.with_default("prompt_id", definition.id.as_str()).with_default("stage", "load")
             })?;
         }
@@ -115,7 +116,12 @@ impl Engine {
     }
 
     /// Runs the file of a definition, and remembers what it told.
-    async fn run_definition(&self, catalog: &Catalog, definition: &Definition) -> Result<()> {
+    async fn run_definition(
+        &self,
+        catalog: &Catalog,
+        definition: &Definition,
+        deadline: Option<Instant>,
+    ) -> Result<()> {
         let Some(hooks) = &self.0.ports.hooks else {
             return Err(needs_loading(definition).with_hint(
                 "there is no Python here; write METADATA, VARIABLES and TEMPLATE as plain literals",
@@ -139,7 +145,11 @@ impl Engine {
             workspace: catalog.root().to_owned(),
             own_directory: own.directory,
             path: own.file,
+            owner: entry.pack().map_or(definition.source.as_str(), |pack| pack.as_str()),
             time: seconds(&limits.max_execution_time),
+            deadline,
+            waited: &Waited::default(),
+            secrets: Arc::default(),
             capabilities: &Nothing,
         };
         let told = hooks.run(job).await?;

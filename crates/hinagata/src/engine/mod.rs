@@ -9,6 +9,7 @@ mod chat;
 mod explain;
 mod files;
 mod hooks;
+mod late;
 mod load;
 mod media;
 mod module;
@@ -19,6 +20,7 @@ mod pipeline;
 mod places;
 mod plan;
 mod provided;
+mod python_time;
 mod rendered;
 mod request;
 mod run;
@@ -51,6 +53,7 @@ pub use hinagata_template::{Content, Message};
 pub use rendered::{Rendered, RenderedBody, Warning};
 pub use request::{Context, Request};
 pub use scope::Layer;
+pub use secrets::Secrets;
 pub use trace::{
     Chosen, HIDDEN, Lost, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse, TracedVariable,
 };

@@ -1,19 +1,23 @@
 //! The way of a call through the engine.
 
 use std::{
-    sync::Arc,
-    time::{Duration, Instant},
+    collections::BTreeSet,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use hinagata_template::Options;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     Engine,
     explain::Tracer,
     hooks::unavailable,
-    plan::{Plan, PlannedProvider, seconds},
+    late::{LateProviders, provider_of},
+    plan::{Plan, PlannedProvider},
     provided::Provided,
+    python_time::PythonTime,
     rendered::{Rendered, RenderedBody, Warning},
     request::Request,
     run::{Made, Run, Step, Waiting},
@@ -23,8 +27,8 @@ use super::{
     system::System,
     tool_calls::ToolCalls,
     trace::Trace,
-    validate::{Validation, count_fitting, has_origin},
-    wait::{block_on, join_all},
+    validate::{RESERVED, Validation, count_fitting, has_origin},
+    wait::{block_on, join_all, unless_cancelled},
     withheld::Withheld,
 };
 use crate::{Agent, Code, Error, Result, definition::UndefinedMode, ports::Stage, store::StoreSnapshot};
@@ -94,8 +98,12 @@ impl Engine {
     }
 
     async fn pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
+        unless_cancelled(request.cancel.as_ref(), self.whole_pipeline(request, tracer)).await
+    }
+
+    async fn whole_pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
         let (snapshot, store) = self.current();
-        let plan = self.planned(&snapshot, store.as_deref(), request.prompt).await?;
+        let plan = self.planned(&snapshot, store.as_deref(), request.prompt, request.deadline).await?;
         let call = Call::new(self, &snapshot, store.as_ref(), &plan, request);
         let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
         call.run(tracer).await.map_err(named)
@@ -135,23 +143,10 @@ pub(super) struct Call<'c> {
     /// What providers gave that hooks asked for.
     pub(super) provided: Provided,
     pub(super) withheld: Withheld,
-}
-
-/// The time that all Python of a render shares; it starts with the first that runs.
-pub(super) struct PythonTime {
-    seconds: Number,
-    started: Option<Instant>,
-}
-
-impl PythonTime {
-    fn new(plan: &Plan) -> Self {
-        Self { seconds: plan.max_execution_time.clone(), started: None }
-    }
-
-    pub(super) fn left(&mut self) -> Duration {
-        let started = *self.started.get_or_insert_with(Instant::now);
-        seconds(&self.seconds).saturating_sub(started.elapsed())
-    }
+    /// The files that hooks and parameters looked for.
+    pub(super) files: Mutex<BTreeSet<PathBuf>>,
+    /// Everything that was secret at any moment of the call.
+    secrets: Mutex<Arc<Secrets>>,
 }
 
 impl<'c> Call<'c> {
@@ -170,6 +165,8 @@ impl<'c> Call<'c> {
             request,
             provided: Provided::default(),
             withheld: Withheld::default(),
+            files: Mutex::default(),
+            secrets: Mutex::default(),
         }
     }
 }
@@ -199,11 +196,29 @@ impl Call<'_> {
 
     fn rendered(&self, made: Made, mut warnings: Vec<Warning>, trace: Option<Box<Trace>>) -> Rendered {
         let Made { body, module } = made;
+        let read = std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner));
         for left_out in module.iter().flat_map(|prompt| &prompt.warnings) {
             let error = Error::definition("module", left_out.message.clone());
             warnings.push(Warning::new(left_out.path.clone(), error));
         }
-        Rendered { body, module, warnings, trace, about: Arc::clone(&self.plan.about) }
+        let (about, read_files) = (Arc::clone(&self.plan.about), read.into_iter().collect());
+        Rendered { body, module, warnings, trace, read_files, about }
+    }
+
+    fn known_secrets(&self) -> MutexGuard<'_, Arc<Secrets>> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything that is secret by now.
+    pub(super) fn secrets(&self) -> Arc<Secrets> {
+        Arc::clone(&self.known_secrets())
+    }
+
+    /// Adds what the secret variables hold now.
+    fn note_secrets(&self, scope: &Scope<'_>) {
+        if self.plan.secrets().next().is_some() {
+            Arc::make_mut(&mut self.known_secrets()).add_from(self.plan, scope);
+        }
     }
 
     async fn run(&self, mut tracer: Option<Tracer>) -> Result<Rendered> {
@@ -227,15 +242,23 @@ impl Call<'_> {
             of_store: plan.is_of_store().then_some(&plan.inherited.parameters),
             ..Scope::new(Some(request.variables), &plan.defaults)
         };
-        let mut python = PythonTime::new(plan);
+        self.note_secrets(&scope);
+        let mut python = PythonTime::new(&plan.max_execution_time);
         if plan.fetches.anything {
-            self.fill(&mut scope, agent.as_deref(), &mut python, &mut warnings, &mut tracer).await?;
+            let filled =
+                self.fill(&mut scope, agent.as_deref(), &mut python, &mut warnings, &mut tracer).await;
+            self.note_secrets(&scope);
+            filled.map_err(|error| self.secrets().redacted(error))?;
         }
         lap(&mut tracer, |times| &mut times.scope);
         let result = self.body(&mut scope, &mut python, &mut warnings, &mut tracer).await;
-        let made = result.map_err(|error| Secrets::of(plan, &scope).redacted(self.with_limit(error)))?;
+        let secrets = self.secrets();
+        let made = result.map_err(|error| secrets.redacted(self.with_limit(error)))?;
         warnings.extend(self.withheld.take_warnings());
         warnings.extend(self.provided.take_warnings());
+        for warning in &mut warnings {
+            warning.error = secrets.redacted(warning.error.clone());
+        }
         let trace = tracer.map(|tracer| Box::new(tracer.finish(self, &scope, agent.as_deref(), &made.body)));
         Ok(self.rendered(made, warnings, trace))
     }
@@ -318,14 +341,29 @@ impl Call<'_> {
                 return if scope.get(namespace).is_some() { Ok(()) } else { Err(error.clone()) };
             }
         };
-        let wanted: Vec<&PlannedProvider> =
-            all.iter().filter(|planned| scope.get(&planned.provider.namespace).is_none()).collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
+        let wanted = all.iter().filter(|planned| scope.get(&planned.provider.namespace).is_none());
+        let wanted: Vec<PlannedProvider> = wanted.cloned().collect();
+        self.run_providers(&wanted, scope, python, warnings, tracer).await;
+        Ok(())
+    }
+
+    /// Runs providers at the same time; one that fails gives a value that says so, and a warning.
+    async fn run_providers(
+        &self,
+        wanted: &[PlannedProvider],
+        scope: &mut Scope<'_>,
+        python: &mut PythonTime,
+        warnings: &mut Vec<Warning>,
+        tracer: &mut Option<Tracer>,
+    ) {
         let time = python.left();
-        let jobs = wanted.iter().map(|planned| self.provider(planned, time));
-        for (planned, (result, took)) in wanted.iter().zip(join_all(jobs.collect()).await) {
+        let jobs = wanted.iter().map(|planned| self.provider(planned, python, time));
+        let results = join_all(jobs.collect()).await;
+        let longest = results.iter().map(|(_, took)| *took).max();
+        if let Some(longest) = longest {
+            python.spend("the providers", longest);
+        }
+        for (planned, (result, took)) in wanted.iter().zip(results) {
             let namespace = &planned.provider.namespace;
             if let Some(tracer) = tracer {
                 tracer.call("provider", namespace, took, result.as_ref().err());
@@ -336,6 +374,27 @@ impl Call<'_> {
             });
             scope.fetch(Layer::Provider, namespace, value);
         }
+    }
+
+    /// Fetches what a template reaches whose name only the run told.
+    async fn provide_late(
+        &self,
+        namespaces: &[String],
+        scope: &mut Scope<'_>,
+        python: &mut PythonTime,
+        warnings: &mut Vec<Warning>,
+        tracer: &mut Option<Tracer>,
+    ) -> Result<()> {
+        let mut wanted = Vec::new();
+        for namespace in namespaces {
+            match self.provided.known_value(namespace) {
+                // A hook asked for it before.
+                Some(value) => scope.fetch(Layer::Provider, namespace, value),
+                None => wanted.extend(provider_of(&self.snapshot.catalog, namespace)?),
+            }
+        }
+        self.run_providers(&wanted, scope, python, warnings, tracer).await;
+        scope.late.extend_from_slice(namespaces);
         Ok(())
     }
 
@@ -352,16 +411,21 @@ impl Call<'_> {
             let stage = Stage::PreRender { variables: &before };
             let after = self.hook(stage, scope, python, tracer).await?;
             match after {
-                Value::Object(variables) => scope.replaced = Some(variables),
+                Value::Object(variables) => {
+                    warnings.extend(dropped_changes(&before, &variables));
+                    scope.replaced = Some(variables);
+                }
                 other => return Err(wrong_result("pre_render", "a dict", &other)),
             }
+            scope.before = tracer.is_some().then_some(before);
+            self.note_secrets(scope);
         }
         lap(tracer, |times| &mut times.hooks);
         let mode = self.request.undefined.unwrap_or(self.plan.undefined);
         if mode == UndefinedMode::Error {
             self.refuse_missing(scope)?;
         }
-        let mut made = self.templates(scope, mode, warnings, tracer).await?;
+        let mut made = self.templates(scope, mode, python, warnings, tracer).await?;
         lap(tracer, |times| &mut times.render);
         if definition.hooks.post_render.is_some() {
             made = self.post_render(made.body, scope, python, tracer).await?.into();
@@ -392,30 +456,49 @@ impl Call<'_> {
         }
     }
 
-    /// Runs the templates until no tool is waited for.
+    /// Runs the templates until no tool and no provider is waited for.
     async fn templates(
         &self,
-        scope: &Scope<'_>,
+        scope: &mut Scope<'_>,
         mode: UndefinedMode,
+        python: &mut PythonTime,
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
     ) -> Result<Made> {
         let plan = self.plan;
         let other_mode =
             (mode != plan.undefined).then(|| Arc::new((*plan.options).clone().undefined(mode.into())));
-        let Some(tools) = &plan.tools else {
-            return self.run_templates(other_mode, mode).at_once(scope);
-        };
         let mut waiting = Waiting::default();
-        let mut calls = ToolCalls::new(tools, plan, scope);
+        let mut calls = plan.tools.as_ref().map(|tools| ToolCalls::new(tools, plan, self.secrets()));
+        let mut wanted_before: Vec<String> = Vec::new();
         loop {
-            let step = self.run_templates(other_mode.clone(), mode).pass(scope, &mut waiting);
-            match step.map_err(|error| calls.explained(error))? {
-                Step::Done(made) => return Ok(made),
-                Step::Wait(wanted) => {
+            // It belongs to one thread: nothing is waited for while it is there.
+            let (step, namespaces) = {
+                let late = plan.reads.anything.then(|| LateProviders::new(self, scope));
+                let run = Run { late: late.as_ref(), ..self.run_templates(other_mode.clone(), mode) };
+                let step = match calls {
+                    None => run.at_once(scope).map(Step::Done),
+                    Some(_) => run.pass(scope, &mut waiting),
+                };
+                (step, late.map(|late| late.take_wanted()).unwrap_or_default())
+            };
+            // Each round fetches something that was not there, so there are as many as there are namespaces.
+            if !namespaces.is_empty() && namespaces != wanted_before {
+                self.provide_late(&namespaces, scope, python, warnings, tracer).await?;
+                wanted_before = namespaces;
+                continue;
+            }
+            match (step, &mut calls) {
+                (Err(error), Some(calls)) => return Err(calls.explained(error)),
+                (Err(error), None) => return Err(error),
+                (Ok(Step::Done(made)), _) => return Ok(made),
+                (Ok(Step::Wait(wanted)), Some(calls)) => {
                     for (place, outcome) in calls.make(wanted, warnings, tracer).await {
                         waiting.resolve(place, outcome);
                     }
+                }
+                (Ok(Step::Wait(_)), None) => {
+                    return Err(Error::new(Code::RenderRuntime, "a call is waited for that nobody makes"));
                 }
             }
         }
@@ -423,6 +506,7 @@ impl Call<'_> {
 
     fn run_templates(&self, options: Option<Arc<Options>>, undefined: UndefinedMode) -> Run<'_> {
         Run {
+            late: None,
             plan: self.plan,
             catalog: &self.snapshot.catalog,
             cache: &self.engine.0.cache,
@@ -505,6 +589,21 @@ fn unknown_zone(name: &str) -> Warning {
         Error::new(Code::Validation, format!("there is no time zone `{name}`; the machine's is used"))
             .with_hint("set `render.timezone` to a name such as Asia/Tokyo");
     Warning::new("render.timezone", error)
+}
+
+/// Tells that what `pre_render` wrote under a reserved name does not count.
+fn dropped_changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<Warning> {
+    let is_changed = |name: &&str| after.get(*name).is_some_and(|value| before.get(*name) != Some(value));
+    let warning = |name: &str| {
+        let message =
+            format!("`pre_render` changed `{name}`, which is a reserved name: the change is dropped");
+        let error = Error::new(Code::Hook, message)
+            .with("reason", "reserved")
+            .with("variable", name)
+            .with_hint("write it under another name, and read that one in the template");
+        Warning::new(name, error)
+    };
+    RESERVED.into_iter().filter(is_changed).map(warning).collect()
 }
 
 fn wrong_result(stage: &'static str, wanted: &str, found: &Value) -> Error {

@@ -64,7 +64,8 @@ pub(super) struct Plan {
     pub(super) environ: Vec<(String, String)>,
     /// Parameters whose value is the name of a file.
     pub(super) files: Vec<String>,
-    /// Providers whose namespace a template can reach.
+    /// Providers whose namespace a template reaches; what a template reaches whose name only a run knows is seen then,
+    /// see [`super::late`].
     pub(super) providers: Result<Vec<PlannedProvider>>,
     pub(super) undefined: UndefinedMode,
     pub(super) max_output_size: u64,
@@ -170,6 +171,8 @@ pub(super) struct Reads {
     roots: HashSet<Arc<str>>,
     /// Whether names of templates or variables are only known in a run: then anything can be read.
     pub(super) anything: bool,
+    /// Whether a template reads all variables together.
+    whole: bool,
     pub(super) graphs: Vec<(u32, Graph)>,
 }
 
@@ -189,6 +192,11 @@ impl Reads {
         self.roots.iter().map(|name| &**name)
     }
 
+    /// Whether a template that is known before the run can read the variable called `name`.
+    fn surely_reaches(&self, name: &str) -> bool {
+        self.whole || self.roots.contains(name)
+    }
+
     /// Leaves a variable out of the graphs from number `from` on.
     pub(super) fn forget(&mut self, from: usize, name: Option<&str>) {
         let Some(name) = name else { return };
@@ -205,10 +213,10 @@ impl Reads {
 
     fn add(&mut self, first_line: u32, graph: Graph) {
         for item in &graph.variables {
-            self.anything |= &*item.variable.path.root == WHOLE;
+            self.whole |= &*item.variable.path.root == WHOLE;
             self.roots.insert(Arc::clone(&item.variable.path.root));
         }
-        self.anything |= !graph.dynamic.is_empty();
+        self.anything |= self.whole || !graph.dynamic.is_empty();
         self.graphs.push((first_line, graph));
     }
 }
@@ -245,6 +253,7 @@ impl Plan {
         let limits = workspace.limits_within(&definition.limits, &below, &with.options.caps);
         let mut warnings: Vec<Warning> = passed_over(with.catalog, &choice).into_iter().collect();
         warnings.extend(notices(with.catalog, with.asked, &choice, (&inherited, workspace), &reads));
+        warnings.extend(capped_time(&inherited.definition, &limits.max_execution_time));
         let providers = providers(with.catalog, &reads, &inherited);
         let named = |origin: Origin| {
             let of = move |parameter: &&Parameter| parameter.origin == origin;
@@ -384,6 +393,21 @@ fn passed_over(catalog: &Catalog, choice: &Choice) -> Option<Warning> {
     Some(Warning::new(choice.id.as_str(), error))
 }
 
+/// Tells that the Python of a prompt gets less time than the prompt asks for.
+fn capped_time(definition: &Definition, allowed: &Number) -> Option<Warning> {
+    let asked = definition.limits.max_execution_time.as_ref().filter(|_| definition.hooks.any())?;
+    if asked.as_f64() <= allowed.as_f64() {
+        return None;
+    }
+    let message = format!(
+        "`max_execution_time` is {allowed} s: the prompt asks for {asked} s, which is more than the caps allow"
+    );
+    let error = Error::definition("cap", message)
+        .with("limit", allowed.clone())
+        .with_hint("the setting `caps.max_execution_time`, or `caps` of defaults.json, sets what is allowed");
+    Some(Warning::new("max_execution_time", error))
+}
+
 /// Characters that templates may write for a prompt that may give `size`.
 fn room(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(4).saturating_add(1_000_000)
@@ -419,7 +443,7 @@ fn providers(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Result<
         let Ok(Some(manifest)) = catalog.manifest(pack) else { continue };
         for provider in &manifest.providers {
             let namespace = provider.namespace.as_str();
-            if !reads.can_reach(namespace) || inherited.parameters.get(namespace).is_some() {
+            if !reads.surely_reaches(namespace) || inherited.parameters.get(namespace).is_some() {
                 continue;
             }
             if let Some(other) = found.iter().find(|other| other.provider.namespace == namespace) {
@@ -431,7 +455,7 @@ fn providers(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Result<
     Ok(found)
 }
 
-fn namespace_conflict(namespace: &str, first: &PackId, second: &PackId) -> Error {
+pub(super) fn namespace_conflict(namespace: &str, first: &PackId, second: &PackId) -> Error {
     Error::new(Code::Conflict, format!("the packs `{first}` and `{second}` both provide `{namespace}`"))
         .with("reason", "namespace")
         .with("namespace", namespace)

@@ -68,6 +68,14 @@ impl Provided {
         .await
     }
 
+    /// The value of a namespace that somebody asked for before.
+    pub(super) fn known_value(&self, namespace: &str) -> Option<Value> {
+        self.state().entries.iter().find_map(|(name, entry)| match entry {
+            Entry::Done(value) if name == namespace => Some(value.clone()),
+            _ => None,
+        })
+    }
+
     /// What went wrong softly.
     pub(super) fn take_warnings(&self) -> Vec<Warning> {
         std::mem::take(&mut self.state().warnings)

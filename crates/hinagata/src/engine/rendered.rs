@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Write as _,
+    path::PathBuf,
     sync::{Arc, OnceLock},
 };
 
@@ -29,6 +30,8 @@ pub struct Rendered {
     pub warnings: Vec<Warning>,
     /// What the render did, when it was asked for.
     pub trace: Option<Box<Trace>>,
+    /// The files that hooks and parameters read on the way, sorted: another content of them is another result.
+    pub read_files: Vec<PathBuf>,
     pub(super) about: Arc<About>,
 }
 

@@ -1,5 +1,7 @@
 //! What a caller asks for.
 
+use std::time::Instant;
+
 use hinagata_value::Cancel;
 use serde_json::{Map, Value};
 
@@ -24,6 +26,7 @@ pub struct Request<'a> {
     pub(super) context: &'a Context,
     pub(super) undefined: Option<UndefinedMode>,
     pub(super) cancel: Option<Cancel>,
+    pub(super) deadline: Option<Instant>,
     pub(super) unchecked: bool,
 }
 
@@ -40,6 +43,7 @@ impl<'a> Request<'a> {
             context: &NO_CONTEXT,
             undefined: None,
             cancel: None,
+            deadline: None,
             unchecked: false,
         }
     }
@@ -81,10 +85,18 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// The same, watching a handle that stops it.
+    /// The same, watching a handle that stops it: templates, and whatever is waited for, such as hooks and tools.
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = Some(cancel);
+        self
+    }
+
+    /// The same for somebody who waits until `deadline`: a hook that found no free process by then, or is not done,
+    /// is told as such.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
         self
     }
 }

@@ -8,6 +8,7 @@ use hinagata_value::{Call, CallId, Calls, Cancel, Pass, Variables};
 use serde_json::{Map, Value};
 
 use super::{
+    late::LateProviders,
     media::{self, PartFiles},
     places::with_places,
     plan::{Plan, Planned, PlannedMessage, PlannedPart, PlannedRole, PlannedTemplate, PlannedValue},
@@ -32,6 +33,8 @@ pub(super) struct Run<'r> {
     pub(super) cancel: Option<Cancel>,
     /// Whether the user trusts the workspace.
     pub(super) trusted: bool,
+    /// Stops a pass where a template reaches a provider that did not run.
+    pub(super) late: Option<&'r LateProviders<'r>>,
 }
 
 /// The calls of one render over all passes: each template of it has calls of its own.
@@ -146,7 +149,7 @@ impl Run<'_> {
     }
 
     fn sources<'s>(&'s self, template: &'s PlannedTemplate) -> PromptSources<'s> {
-        PromptSources::new(self.catalog, &self.plan.known).starting_at(template)
+        PromptSources::new(self.catalog, &self.plan.known).starting_at(template).fetching(self.late)
     }
 
     fn render<'s>(&'s self, sources: &'s PromptSources<'_>) -> Render<'s> {

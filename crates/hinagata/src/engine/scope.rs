@@ -58,8 +58,10 @@ impl Layer {
 /// The variables of one render.
 #[derive(Debug)]
 pub(super) struct Scope<'a> {
-    /// Reserved names, and contents of files that the caller named: they stand in the place of what was given.
+    /// Reserved names: nothing stands in their place.
     pub(super) over: Map<String, Value>,
+    /// Contents of files that the caller named: they stand in the place of what was given.
+    pub(super) files: Map<String, Value>,
     pub(super) call: Option<&'a Map<String, Value>>,
     pub(super) agent: Option<&'a Map<String, Value>>,
     /// The shared variables: one state of the store, not copied.
@@ -73,12 +75,17 @@ pub(super) struct Scope<'a> {
     pub(super) defaults: &'a Map<String, Value>,
     /// All variables after `pre_render`, in the place of everything else but the reserved names.
     pub(super) replaced: Option<Map<String, Value>>,
+    /// The variables before `pre_render`, where somebody wants to know what it changed.
+    pub(super) before: Option<Map<String, Value>>,
+    /// Namespaces that were fetched after `pre_render`, when a template first reached them.
+    pub(super) late: Vec<String>,
 }
 
 impl<'a> Scope<'a> {
     pub(super) fn new(call: Option<&'a Map<String, Value>>, defaults: &'a Map<String, Value>) -> Self {
         Self {
             over: Map::new(),
+            files: Map::new(),
             call,
             agent: None,
             environs: None,
@@ -86,6 +93,8 @@ impl<'a> Scope<'a> {
             fetched: Vec::new(),
             defaults,
             replaced: None,
+            before: None,
+            late: Vec::new(),
         }
     }
 
@@ -98,13 +107,21 @@ impl<'a> Scope<'a> {
             return Some(&store.tree);
         }
         if let Some(all) = &self.replaced {
-            return all.get(name);
+            return all.get(name).or_else(|| self.fetched_late(name));
         }
-        self.given(name)
+        self.files
+            .get(name)
+            .or_else(|| self.given(name))
             .or_else(|| self.agent.and_then(|agent| agent.get(name)))
             .or_else(|| self.fetched.iter().find(|(_, known, _)| known == name).map(|(_, _, value)| value))
             .or_else(|| self.environ(name))
             .or_else(|| self.defaults.get(name))
+    }
+
+    /// What was fetched as `name` after `pre_render`.
+    fn fetched_late(&self, name: &str) -> Option<&Value> {
+        let late = self.late.iter().any(|known| known == name);
+        self.fetched.iter().find(|(_, known, _)| late && known == name).map(|(_, _, value)| value)
     }
 
     /// What the caller gives as the variable `name`.
@@ -137,7 +154,13 @@ impl<'a> Scope<'a> {
     /// All variables as one map, for Python.
     pub(super) fn flat(&self) -> Map<String, Value> {
         if let Some(all) = &self.replaced {
-            return all.clone();
+            let mut all = all.clone();
+            for name in &self.late {
+                if let (false, Some(value)) = (all.contains_key(name), self.fetched_late(name)) {
+                    all.insert(name.clone(), value.clone());
+                }
+            }
+            return all;
         }
         let mut all = self.defaults.clone();
         for (_, name, value) in &self.fetched {
@@ -149,7 +172,7 @@ impl<'a> Scope<'a> {
         if let Some(store) = &self.environs {
             all.insert(ENVIRONS.to_owned(), (*store.tree).clone());
         }
-        all.extend(self.over.iter().map(|(name, value)| (name.clone(), value.clone())));
+        all.extend(self.files.iter().chain(&self.over).map(own));
         all
     }
 
@@ -176,7 +199,12 @@ impl Variables for Scope<'_> {
             return Some(&store.tree);
         }
         if let Some(all) = &self.replaced {
-            return key.find(all);
+            return key.find(all).or_else(|| self.fetched_late(key.name()));
+        }
+        if !self.files.is_empty()
+            && let Some(value) = key.find(&self.files)
+        {
+            return Some(value);
         }
         if let Some(value) = self.call.and_then(|call| key.find(call)).filter(|_| self.takes(key.name())) {
             return Some(value);

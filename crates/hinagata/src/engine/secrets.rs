@@ -8,36 +8,111 @@ use crate::Error;
 /// Shorter texts are not looked for: they would stand in half of all sentences.
 const SHORTEST: usize = 3;
 
-/// The secret texts of one render.
-pub(super) struct Secrets(Vec<String>);
+/// The secret texts of one render: in whatever is shown of it, each stands as `•••`.
+///
+/// They are found as they are, without white space around them, and as JSON and Python write them in quotes. What a hook
+/// made of one in another way, such as its first half or its hash, is not found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Secrets(Vec<String>);
 
 impl Secrets {
     pub(super) fn of(plan: &Plan, scope: &Scope<'_>) -> Self {
-        let mut texts = Vec::new();
+        let mut all = Self::default();
+        all.add_from(plan, scope);
+        all
+    }
+
+    /// Adds what the secret variables hold now; what they held before stays secret.
+    pub(super) fn add_from(&mut self, plan: &Plan, scope: &Scope<'_>) {
         for value in plan.secrets().filter_map(|name| scope.get(name)) {
-            collect(value, &mut texts);
+            self.add_value(value);
         }
+    }
+
+    /// Adds every text in a value.
+    pub fn add_value(&mut self, value: &Value) {
+        collect(value, &mut self.0);
         // The longest first, so that one that is part of another leaves nothing behind.
-        texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
-        Self(texts)
+        self.0.sort_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
+        self.0.dedup();
     }
 
     /// The error without any of them.
-    pub(super) fn redacted(&self, error: Error) -> Error {
-        if self.0.is_empty() { error } else { error.map_texts(|text| self.hide(text)) }
+    #[must_use]
+    pub fn redacted(&self, error: Error) -> Error {
+        if self.0.is_empty() { error } else { error.map_texts(|text| self.mask_text(text)) }
     }
 
-    fn hide(&self, text: &str) -> String {
+    /// The text without any of them.
+    #[must_use]
+    pub fn mask_text(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, HIDDEN))
+    }
+
+    /// The value without any of them, in names of entries as well.
+    pub(super) fn mask_value(&self, value: Value) -> Value {
+        if self.0.is_empty() {
+            return value;
+        }
+        match value {
+            Value::String(text) => Value::String(self.mask_text(&text)),
+            Value::Number(number) if self.0.contains(&number.to_string()) => Value::from(HIDDEN),
+            Value::Array(items) => items.into_iter().map(|item| self.mask_value(item)).collect(),
+            Value::Object(map) => {
+                let masked = |(name, value): (String, Value)| (self.mask_text(&name), self.mask_value(value));
+                Value::Object(map.into_iter().map(masked).collect())
+            }
+            other => other,
+        }
     }
 }
 
 fn collect(value: &Value, texts: &mut Vec<String>) {
     match value {
-        Value::String(text) if text.chars().count() >= SHORTEST => texts.push(text.clone()),
+        Value::String(text) => {
+            let bare = text.trim();
+            let in_quotes = Value::from(bare).to_string();
+            let escaped = in_quotes[1..in_quotes.len() - 1].to_owned();
+            // Python keeps a double quote as it is inside of single ones.
+            let by_python = escaped.replace("\\\"", "\"");
+            for form in [text.clone(), bare.to_owned(), escaped, by_python] {
+                if form.chars().count() >= SHORTEST {
+                    texts.push(form);
+                }
+            }
+        }
         Value::Number(number) if number.to_string().len() >= SHORTEST => texts.push(number.to_string()),
         Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
         Value::Object(map) => map.values().for_each(|value| collect(value, texts)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn secrets(value: &Value) -> Secrets {
+        let mut all = Secrets::default();
+        all.add_value(value);
+        all
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_every_form_that_it_is_copied_in() {
+        let all = secrets(&json!(["hunter2\n", "it \"is\" so", 12345, "ab"]));
+        assert_eq!(all.mask_text("a hunter2, b"), "a •••, b");
+        assert_eq!(all.mask_text(r#"{"x": "it \"is\" so"}"#), r#"{"x": "•••"}"#);
+        assert_eq!(all.mask_text(r#"{'x': 'it "is" so'}"#), "{'x': '•••'}");
+        assert_eq!(all.mask_text("ab cab"), "ab cab", "too short to be looked for");
+        let shown = all.mask_value(json!({"hunter2": [12345, 5, "pin 12345", {"deep": "xhunter2x"}]}));
+        assert_eq!(shown, json!({"•••": ["•••", 5, "pin •••", {"deep": "x•••x"}]}));
+    }
+
+    #[test]
+    fn of_two_secrets_the_longer_one_is_masked_first() {
+        assert_eq!(secrets(&json!(["abc", "abcdef"])).mask_text("abcdef abc"), "••• •••");
     }
 }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::RefCell, collections::HashMap, sync::Arc};
 
 use hinagata_template::{SourceText, Sources};
 
-use super::plan::PlannedTemplate;
+use super::{late::LateProviders, plan::PlannedTemplate};
 use crate::{
     Catalog, Error,
     definition::{FileRead, TemplateText},
@@ -92,11 +92,20 @@ pub(super) struct PromptSources<'p> {
     entry: Option<(&'p str, u32)>,
     /// The first error of the catalog: it tells more than a template error can.
     failure: RefCell<Option<Error>>,
+    /// What has to be there before a template runs whose name only the run knows.
+    late: Option<&'p LateProviders<'p>>,
 }
 
 impl<'p> PromptSources<'p> {
     pub(super) fn new(catalog: &'p Catalog, known: &'p Known) -> Self {
-        Self { catalog, known, found: RefCell::default(), entry: None, failure: RefCell::default() }
+        let (found, failure) = (RefCell::default(), RefCell::default());
+        Self { catalog, known, found, entry: None, failure, late: None }
+    }
+
+    /// The same, stopping where something has to be fetched for a template.
+    pub(super) fn fetching(mut self, late: Option<&'p LateProviders<'p>>) -> Self {
+        self.late = late;
+        self
     }
 
     /// The same for a template of the prompt's own.
@@ -152,6 +161,9 @@ impl Sources for PromptSources<'_> {
                 let file = self
                     .file(&led_to)
                     .unwrap_or_else(|| Arc::new(TemplateFile::new(&template.text, template.root)));
+                if self.late.is_some_and(|late| !late.is_ready(&led_to, &file)) {
+                    return Err(hinagata_value::Error::runtime(format!("`{name}` waits for its variables")));
+                }
                 self.found.borrow_mut().add(from, name, &led_to, file);
                 Ok(Cow::Owned(led_to))
             }

@@ -11,8 +11,8 @@ use hinagata_value::CallId;
 use serde_json::Value;
 
 use super::{
-    explain::Tracer, plan::Plan, rendered::Warning, run::Wanted, scope::Scope, secrets::Secrets,
-    tools::KnownTools, wait::join_all,
+    explain::Tracer, plan::Plan, rendered::Warning, run::Wanted, secrets::Secrets, tools::KnownTools,
+    wait::join_all,
 };
 use crate::{
     Code, Error, Result,
@@ -30,7 +30,7 @@ pub(super) struct ToolCalls<'c> {
     tools: &'c KnownTools,
     /// What the prompt says about calls that fail.
     on_error: Option<OnError>,
-    secrets: Secrets,
+    secrets: Arc<Secrets>,
     /// What pure calls gave, by tool and arguments: templates of one prompt share them.
     known: HashMap<(String, String), Outcome>,
     /// The failure that the render cannot go on after.
@@ -50,11 +50,11 @@ struct Pending {
 type Made = (Pending, Result<Value>, Duration);
 
 impl<'c> ToolCalls<'c> {
-    pub(super) fn new(tools: &'c KnownTools, plan: &Plan, scope: &Scope<'_>) -> Self {
+    pub(super) fn new(tools: &'c KnownTools, plan: &Plan, secrets: Arc<Secrets>) -> Self {
         Self {
             tools,
             on_error: plan.inherited.definition.on_error,
-            secrets: Secrets::of(plan, scope),
+            secrets,
             known: HashMap::new(),
             fatal: None,
         }

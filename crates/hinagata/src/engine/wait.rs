@@ -8,7 +8,9 @@ use std::{
     thread::{self, Thread},
 };
 
-use crate::ports::Waiting;
+use hinagata_value::Cancel;
+
+use crate::{Code, Error, Result, ports::Waiting};
 
 struct Unpark(Thread);
 
@@ -33,6 +35,23 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
             Poll::Pending => thread::park(),
         }
     }
+}
+
+/// The result of `work`, unless it is cancelled first: then it is dropped, with everything that it waits for.
+pub(super) async fn unless_cancelled<T>(
+    cancel: Option<&Cancel>,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        if let Some(Poll::Ready(())) = cancel.map(|cancel| cancel.poll_cancelled(context)) {
+            return Poll::Ready(Err(
+                Error::new(Code::Deadline, "the render was cancelled").with("reason", "deadline")
+            ));
+        }
+        work.as_mut().poll(context)
+    })
+    .await
 }
 
 /// The results of all futures, which run at the same time, in their order.

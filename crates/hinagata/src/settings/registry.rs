@@ -178,7 +178,7 @@ pub static SETTINGS: &[Setting] = &[
         "time of all Python of a render that sets none",
     ),
     limit("caps.max_output_size", MANY, "-", "most that a prompt can set for itself; - sets none").optional(),
-    limit("caps.max_execution_time", Kind::Time, "-", "most that a prompt can set for itself; - sets none")
+    limit("caps.max_execution_time", Kind::Time, "60s", "most that a prompt can set for itself; - sets none")
         .optional(),
     setting_of("cache.templates", SOME, "100", "compiled templates that are kept"),
     power(
@@ -196,6 +196,13 @@ pub static SETTINGS: &[Setting] = &[
     power("hooks.python", Kind::Text, "-", "the Python interpreter; - finds python3")
         .optional()
         .variable("HINAGATA_PYTHON"),
+    power(
+        "hooks.workers",
+        SOME,
+        "-",
+        "hooks that run at the same time, and as many providers; - takes two per processor, at least 4, at most 64",
+    )
+    .optional(),
     power("hooks.allowed_hosts", Kind::Texts, "", "hosts that `http_request` of a hook may reach"),
     power("hooks.timeout", Kind::Time, "10s", "time of one `http_request` of a hook"),
     power("hooks.max_tokens", SOME, "4_096", "most tokens of one answer to `llm_call` of a hook"),

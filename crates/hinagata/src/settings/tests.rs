@@ -29,7 +29,8 @@ fn without_any_source_the_defaults_hold() {
     assert_eq!((settings.language(), settings.timezone()), (None, None));
     let limits = settings.prompt_limits();
     assert_eq!((limits.max_execution_time, limits.max_output_size), (Some(5.into()), None));
-    assert_eq!(settings.caps(), crate::definition::OwnLimits::default());
+    let caps = settings.caps();
+    assert_eq!((caps.max_execution_time, caps.max_output_size), (Some(60.into()), None));
     assert_eq!(settings.time("hooks.timeout"), Some(std::time::Duration::from_secs(10)));
 }
 

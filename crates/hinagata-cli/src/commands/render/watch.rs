@@ -1,6 +1,10 @@
 //! `hina render --watch`: the result again whenever something changes that it is made from.
 
-use std::sync::mpsc;
+use std::{
+    path::{Path, PathBuf},
+    sync::mpsc::{self, Sender},
+    time::SystemTime,
+};
 
 use hinagata::watch::{Change, Watcher, places};
 
@@ -28,26 +32,46 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     watched.extend(workspace.user_config.path.clone());
     let (sender, changes) = mpsc::channel();
     // It watches before anything is read, so that no change is missed.
-    let _watcher = Watcher::new(watched, move |change| {
-        // Nobody listens any more when the command ends.
-        let _ = sender.send(change);
-    })?;
+    let mut watcher = watch(&watched, &sender)?;
     loop {
-        turn(arguments, globals)?;
+        let started = SystemTime::now();
+        let read = turn(arguments, globals)?;
+        // What hooks read is known afterwards: whatever changed since they read it is seen by its time.
+        let new: Vec<PathBuf> = read.into_iter().filter(|path| !watched.contains(path)).collect();
+        if !new.is_empty() {
+            watched.extend(new.iter().cloned());
+            let before = std::mem::replace(&mut watcher, watch(&watched, &sender)?);
+            drop(before);
+            if new.iter().any(|path| changed_since(path, started)) {
+                continue;
+            }
+        }
         let Ok(change) = changes.recv() else { return Ok(()) };
         output::talk(&format!("\n{}\n", changed(&change)));
     }
 }
 
-/// Prints the result, or tells what is wrong; only a reader that went away ends it.
-fn turn(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+fn watch(places: &[PathBuf], sender: &Sender<Change>) -> Result<Watcher, Failure> {
+    let sender = sender.clone();
+    Ok(Watcher::new(places.to_vec(), move |change| {
+        // Nobody listens any more when the command ends.
+        let _ = sender.send(change);
+    })?)
+}
+
+fn changed_since(path: &Path, time: SystemTime) -> bool {
+    path.metadata().and_then(|found| found.modified()).is_ok_and(|modified| modified >= time)
+}
+
+/// Prints the result, or tells what is wrong; only a reader that went away ends it. What was read on the way.
+fn turn(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>, Failure> {
     match once(arguments, globals) {
-        Ok(()) => output::print("\n"),
+        Ok(read) => output::print("\n").map(|()| read),
         Err(Failure::Output(error)) => Err(Failure::Output(error)),
-        Err(failure) if failure.exit() == exit::Code::Fine => Ok(()),
+        Err(failure) if failure.exit() == exit::Code::Fine => Ok(Vec::new()),
         Err(failure) => {
             crate::tell(&failure, globals);
-            Ok(())
+            Ok(Vec::new())
         }
     }
 }

@@ -10,12 +10,17 @@ mod supervisor;
 
 use std::{
     convert::Infallible,
-    io,
-    os::{fd::BorrowedFd, unix::process::CommandExt as _},
+    fs::File,
+    io::{self, Seek as _, Write as _},
+    os::{
+        fd::{AsRawFd as _, BorrowedFd},
+        unix::process::CommandExt as _,
+    },
     process::{Command, ExitCode},
 };
 
 use rustix::{
+    fs::{MemfdFlags, memfd_create},
     process::{Pid, Signal, getpid, set_child_subreaper, set_parent_process_death_signal, setsid},
     stdio::{dup2_stdout, stderr, stdin},
 };
@@ -143,7 +148,12 @@ fn fork() -> io::Result<Option<Pid>> {
 
 /// Confines this process and executes Python; what comes back is why it could not.
 fn become_python(assignment: &Assignment, supervisor: Pid) -> io::Error {
-    match confine(assignment).and_then(|()| execute(assignment, supervisor)) {
+    // What it runs is put where it can be read after everything else is out of reach.
+    let run = script(assignment, supervisor).and_then(|script| {
+        confine(assignment)?;
+        execute(assignment, &script)
+    });
+    match run {
         Err(error) => error,
         Ok(never) => match never {},
     }
@@ -182,7 +192,9 @@ fn enter_root(assignment: &Assignment) -> io::Result<bool> {
     Ok(bounded)
 }
 
-fn execute(assignment: &Assignment, supervisor: Pid) -> io::Result<Infallible> {
+/// What Python runs, and before it a line that says how, in a file of memory: an argument of that size would stand in
+/// every list of processes.
+fn script(assignment: &Assignment, supervisor: Pid) -> io::Result<File> {
     let filters = filters(assignment);
     // Numbers of processes mean nothing across namespaces, and the kernel needs no reminder there.
     let parent = (!assignment.layers.namespaces).then(|| supervisor.as_raw_nonzero().get());
@@ -191,14 +203,30 @@ fn execute(assignment: &Assignment, supervisor: Pid) -> io::Result<Infallible> {
             let filter = filters.get(filter_name(programs)).cloned().unwrap_or_default();
             (WORKER, json!({"socket": true, "filter": filter, "parent": parent}))
         }
-        Role::Zygote | Role::Probe => {
-            dup2_stdout(stderr())?;
-            (ZYGOTE, json!({"filters": filters, "parent": parent}))
-        }
+        Role::Zygote | Role::Probe => (ZYGOTE, json!({"filters": filters, "parent": parent})),
     };
+    // It stays open for the program that this process becomes.
+    let mut file = File::from(memfd_create("hooks", MemfdFlags::empty())?);
+    file.write_all(format!("{config}\n{script}").as_bytes())?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn execute(assignment: &Assignment, script: &File) -> io::Result<Infallible> {
+    if !matches!(assignment.role, Role::Worker { .. }) {
+        dup2_stdout(stderr())?;
+    }
+    let start = format!(
+        "import json\n\
+         with open({}, encoding='utf-8') as script:\n    \
+         config = json.loads(script.readline())\n    \
+         script = script.read()\n\
+         exec(compile(script, '<hooks>', 'exec'))",
+        script.as_raw_fd()
+    );
     // Isolated from the environment and the user's packages, no bytecode written, UTF-8 everywhere.
     let error = Command::new(&assignment.python)
-        .args(["-I", "-B", "-X", "utf8", "-c", script, &config.to_string()])
+        .args(["-I", "-B", "-X", "utf8", "-c", &start])
         .env_clear()
         .envs(ENVIRONMENT)
         .current_dir("/")

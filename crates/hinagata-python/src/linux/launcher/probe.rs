@@ -15,7 +15,7 @@ pub(super) fn all(assignment: &Assignment, entered: io::Result<()>) -> Probed {
     if layers.namespaces {
         match entered.and_then(|()| enter_root(assignment)) {
             Ok(bounded) => probed.bounded = bounded,
-            Err(error) => probed.namespaces = Some(error.to_string()),
+            Err(error) => probed.namespaces = Some(in_words(&error)),
         }
     }
     let apart = layers.namespaces && probed.namespaces.is_none() || limits::leave_root();
@@ -39,4 +39,32 @@ pub(super) fn all(assignment: &Assignment, entered: io::Result<()>) -> Probed {
         probed.seccomp = seccomp::install(Purpose::Zygote).err();
     }
     probed
+}
+
+/// Why there are no namespaces, for people who can change that.
+fn in_words(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOSPC) => {
+            "this system allows no more of them (user.max_user_namespaces), or none inside of a container".to_owned()
+        }
+        Some(libc::EPERM | libc::EACCES) => {
+            "this system does not let ordinary users make them (kernel.unprivileged_userns_clone, AppArmor, or a container)"
+                .to_owned()
+        }
+        Some(libc::ENOSYS | libc::EINVAL) => "this kernel has none".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_without_namespaces_is_told_in_words() {
+        for code in [libc::ENOSPC, libc::EPERM, libc::ENOSYS] {
+            let told = in_words(&io::Error::from_raw_os_error(code));
+            assert!(!told.contains("os error") && !told.contains("No space"), "{told}");
+        }
+    }
 }

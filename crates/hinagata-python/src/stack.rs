@@ -1,0 +1,130 @@
+//! Where Python was when it ended or hung, as it says at the end of what it prints.
+//!
+//! A worker that is asked, or that is about to leave, writes a line of its own; the interpreter itself writes a listing
+//! when it crashes, or when it is asked in the middle of something that is no Python. Both come among what the hook
+//! printed, and anything there may be the hook's own: a place that is wrong misleads nobody but its author.
+
+use serde::Deserialize;
+
+use crate::message::TraceFrame;
+
+/// What starts a line that a worker writes about itself.
+const MARK: char = '\u{1e}';
+/// Most lines of a stack that are of use.
+const MOST_FRAMES: usize = 32;
+
+/// What a worker writes after [`MARK`].
+#[derive(Deserialize)]
+struct Told {
+    stack: Vec<TraceFrame>,
+}
+
+/// Whether the worker has said where it is.
+pub(crate) fn is_told(printed: &[u8]) -> bool {
+    printed.contains(&(MARK as u8)) && printed.ends_with(b"\n")
+}
+
+/// What the hook printed, and the lines of `file` in which it was, the innermost last.
+pub(crate) fn split(printed: &str, file: &str) -> (String, Vec<TraceFrame>) {
+    let (mut kept, mut told, mut listed) = (String::new(), Vec::new(), Vec::new());
+    let (mut in_listing, own) = (false, format!("File \"{}\", line ", escaped(file)));
+    for line in printed.split_inclusive('\n') {
+        if let Some(start) = line.find(MARK) {
+            kept.push_str(&line[..start]);
+            told =
+                serde_json::from_str::<Told>(&line[start + 1..]).map(|told| told.stack).unwrap_or_default();
+            continue;
+        }
+        let starts = is_header(line);
+        in_listing = starts || in_listing && is_listing(line);
+        if starts {
+            listed.clear();
+        }
+        match in_listing {
+            true => listed.extend(frame(line, &own)),
+            false => kept.push_str(line),
+        }
+    }
+    // The interpreter lists the innermost first.
+    listed.reverse();
+    let mut stack = if told.is_empty() { listed } else { told };
+    stack.drain(..stack.len().saturating_sub(MOST_FRAMES));
+    (kept, stack)
+}
+
+fn is_header(line: &str) -> bool {
+    let of_stack = ["Stack (", "Current thread 0x", "Thread 0x"].iter().any(|start| line.starts_with(start));
+    line.starts_with("Fatal Python error: ")
+        || of_stack && line.trim_end().ends_with("(most recent call first):")
+}
+
+/// Whether a line goes on with the listing of the interpreter.
+fn is_listing(line: &str) -> bool {
+    let known = [
+        "  File ",
+        "  ...",
+        "  <",
+        "  Binary file",
+        "Python runtime state",
+        "Extension modules:",
+        "Current thread",
+    ];
+    line.trim().is_empty() || known.iter().any(|start| line.starts_with(start))
+}
+
+/// The line of the stack that a line of the listing names, if it is one of the file.
+fn frame(line: &str, own: &str) -> Option<TraceFrame> {
+    let (number, function) = line.trim().strip_prefix(own)?.split_once(" in ")?;
+    Some(TraceFrame { line: number.parse().ok()?, column: None, function: function.to_owned() })
+}
+
+/// A name as the interpreter writes it in a listing: nothing but ASCII.
+fn escaped(file: &str) -> String {
+    let one = |char: char| match u32::from(char) {
+        0x20..=0x7e => char.to_string(),
+        code @ ..=0xff => format!("\\x{code:02x}"),
+        code @ ..=0xffff => format!("\\u{code:04x}"),
+        code => format!("\\U{code:08x}"),
+    };
+    file.chars().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(stack: &[TraceFrame]) -> Vec<(u32, &str)> {
+        stack.iter().map(|frame| (frame.line, frame.function.as_str())).collect()
+    }
+
+    #[test]
+    fn what_the_worker_says_of_itself_is_kept_apart_from_what_the_hook_prints() {
+        let printed = "hello\nhalf\u{1e}{\"stack\": [{\"line\": 3, \"function\": \"f\"}]}\nafter\n";
+        let (kept, stack) = split(printed, "p/prompt.py");
+        assert_eq!(kept, "hello\nhalfafter\n");
+        assert_eq!(lines(&stack), [(3, "f")]);
+        assert!(is_told(b"x\x1e{}\n") && !is_told(b"x\x1e{") && !is_told(b"x\n"));
+    }
+
+    #[test]
+    fn the_listing_of_the_interpreter_gives_the_lines_of_the_file() {
+        let printed = "before\nFatal Python error: Segmentation fault\n\nCurrent thread 0x00007f (most recent call first):\n  \
+            File \"/usr/lib/python3.11/ctypes/__init__.py\", line 5 in string_at\n  \
+            File \"p/\\u96db/prompt.py\", line 7 in inner\n  File \"p/\\u96db/prompt.py\", line 3 in pre_render\n  \
+            File \"<hooks>\", line 200 in result\n\nExtension modules: _x (total: 1)\n";
+        let (kept, stack) = split(printed, "p/雛/prompt.py");
+        assert_eq!(kept, "before\n");
+        assert_eq!(lines(&stack), [(3, "pre_render"), (7, "inner")]);
+        let (kept, stack) =
+            split("a\nStack (most recent call first):\n  File \"x.py\", line 9 in f\nb\n", "x.py");
+        assert_eq!((kept.as_str(), lines(&stack)), ("a\nb\n", vec![(9, "f")]));
+    }
+
+    #[test]
+    fn whatever_is_printed_is_kept() {
+        for printed in ["", "  File \"x\", line 1 in y\n", "Thread 0x no\n", "a\n\nb"] {
+            assert_eq!(split(printed, "x").0, printed);
+        }
+        assert_eq!(split("\u{1e}no json\n", "x").0, "");
+    }
+}

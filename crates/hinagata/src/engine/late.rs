@@ -1,0 +1,119 @@
+//! Providers of templates whose names only a run knows.
+//!
+//! A template is looked at when the run comes to its name. What it reaches, through everything that it names itself, is
+//! known then, so the pass stops before the template runs, the providers run at the same time, and the next pass takes
+//! the same way and goes on. Nothing is run for templates that were not chosen.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use hinagata_template::{Options, analyze_graph};
+use hinagata_value::Limits;
+
+use super::{
+    pipeline::Call,
+    plan::{PlannedProvider, WHOLE, namespace_conflict},
+    scope::Scope,
+    sources::{Known, PromptSources, TemplateFile},
+};
+use crate::{Catalog, Error, Result};
+
+/// What the templates of a run reach, as they are come to.
+pub(super) struct LateProviders<'r> {
+    catalog: &'r Catalog,
+    options: &'r Options,
+    limits: &'r Limits,
+    /// Names that are variables, or that the prompt declares.
+    given: RefCell<HashSet<String>>,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Templates that reach nothing more.
+    checked: HashSet<String>,
+    /// Namespaces that the pass stopped for.
+    wanted: BTreeSet<String>,
+}
+
+impl<'r> LateProviders<'r> {
+    pub(super) fn new(call: &Call<'r>, scope: &Scope<'_>) -> Self {
+        let declared = call.plan.inherited.parameters.iter().map(|parameter| parameter.name.clone());
+        let known = hinagata_value::Variables::names(scope).into_iter().map(str::to_owned);
+        Self {
+            catalog: &call.snapshot.catalog,
+            options: &call.plan.options,
+            limits: &call.plan.limits,
+            given: RefCell::new(declared.chain(known).collect()),
+            state: RefCell::default(),
+        }
+    }
+
+    /// Whether the template `name` can run now; if not, what it reaches is wanted.
+    pub(super) fn is_ready(&self, name: &str, file: &Arc<TemplateFile>) -> bool {
+        let mut state = self.state.borrow_mut();
+        if state.checked.contains(name) {
+            return true;
+        }
+        let mut missing = self.reached(name, file);
+        missing.retain(|namespace| !self.given.borrow().contains(namespace));
+        if missing.is_empty() {
+            state.checked.insert(name.to_owned());
+            return true;
+        }
+        state.wanted.extend(missing);
+        false
+    }
+
+    /// The namespaces that a template reaches, given or not. What is wrong with it is told when it runs.
+    pub(super) fn reached(&self, name: &str, file: &Arc<TemplateFile>) -> BTreeSet<String> {
+        let known = Known::with_entry(name, TemplateFile::clone(file));
+        let sources = PromptSources::new(self.catalog, &known);
+        let Ok(graph) = analyze_graph(name, &sources, self.options, self.limits) else {
+            return BTreeSet::new();
+        };
+        let roots: HashSet<&str> = graph.variables.iter().map(|item| &*item.variable.path.root).collect();
+        let is_read = |namespace: &&str| roots.contains(WHOLE) || roots.contains(*namespace);
+        namespaces(self.catalog).iter().map(String::as_str).filter(is_read).map(str::to_owned).collect()
+    }
+
+    /// What the pass stopped for; it counts as given from now on.
+    pub(super) fn take_wanted(&self) -> Vec<String> {
+        let wanted = std::mem::take(&mut self.state.borrow_mut().wanted);
+        self.given.borrow_mut().extend(wanted.iter().cloned());
+        wanted.into_iter().collect()
+    }
+}
+
+/// The namespaces of all active packs.
+fn namespaces(catalog: &Catalog) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for pack in catalog.packs().filter(|pack| catalog.is_active(pack)) {
+        if let Ok(Some(manifest)) = catalog.manifest(pack) {
+            all.extend(manifest.providers.iter().map(|provider| provider.namespace.clone()));
+        }
+    }
+    all
+}
+
+/// The provider of a namespace, whether templates reach it or not.
+///
+/// # Errors
+/// Code `conflict` when two active packs provide it.
+pub(super) fn provider_of(catalog: &Catalog, namespace: &str) -> Result<Option<PlannedProvider>, Error> {
+    let mut found: Option<PlannedProvider> = None;
+    for pack in catalog.packs().filter(|pack| catalog.is_active(pack)) {
+        let Ok(Some(manifest)) = catalog.manifest(pack) else { continue };
+        let Some(provider) = manifest.providers.iter().find(|one| one.namespace == namespace) else {
+            continue;
+        };
+        if let Some(other) = &found {
+            return Err(namespace_conflict(namespace, &other.pack, pack));
+        }
+        found = Some(PlannedProvider { pack: pack.clone(), provider: provider.clone() });
+    }
+    Ok(found)
+}

@@ -1,0 +1,89 @@
+//! The time that all Python of a render shares.
+
+use std::time::Duration;
+
+use serde_json::Number;
+
+use super::plan::seconds;
+use crate::{Code, Error};
+
+/// The time that all Python of a render shares. Only what runs takes from it: neither a wait for a free process nor the
+/// templates between two hooks.
+pub(super) struct PythonTime {
+    limit: Number,
+    spent: Vec<(&'static str, Duration)>,
+}
+
+impl PythonTime {
+    pub(super) fn new(limit: &Number) -> Self {
+        Self { limit: limit.clone(), spent: Vec::new() }
+    }
+
+    fn used(&self) -> Duration {
+        self.spent.iter().map(|(_, time)| *time).sum()
+    }
+
+    /// What is left.
+    pub(super) fn left(&self) -> Duration {
+        seconds(&self.limit).saturating_sub(self.used())
+    }
+
+    /// Notes what `stage` took.
+    pub(super) fn spend(&mut self, stage: &'static str, time: Duration) {
+        self.spent.push((stage, time));
+    }
+
+    /// Who took how much of it: empty when nothing ran.
+    fn account(&self) -> String {
+        let took = |(stage, time): &(&str, Duration)| format!("{stage} took {:.1} s", time.as_secs_f64());
+        self.spent.iter().map(took).collect::<Vec<_>>().join(" and ")
+    }
+
+    /// The error of a stage that has no time left.
+    pub(super) fn nothing_left(&self, stage: &str) -> Error {
+        let why = match self.spent.is_empty() {
+            true => String::new(),
+            false => format!(": {}", self.account()),
+        };
+        let message =
+            format!("`{stage}` did not run, as nothing is left of the {} s of all Python{why}", self.limit);
+        timeout(message, &self.limit)
+    }
+
+    /// The error of a stage that was not done in time, with what others took before.
+    pub(super) fn explained(&self, error: Error) -> Error {
+        let error = error.with_default("limit", self.limit.clone());
+        match self.spent.is_empty() || error.reason() != Some("timeout") {
+            true => error,
+            false => error.reworded(|message| {
+                format!("{message}; before it, {} of {} s for all Python", self.account(), self.limit)
+            }),
+        }
+    }
+}
+
+fn timeout(message: String, limit: &Number) -> Error {
+    Error::new(Code::HookTimeout, message)
+        .with("reason", "timeout")
+        .with("limit", limit.clone())
+        .with_hint("do less before, or raise `max_execution_time` in the prompt's limits or in defaults.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_used_up_the_time_is_told_by_whoever_has_none() {
+        let mut time = PythonTime::new(&Number::from(3));
+        assert_eq!(time.left(), Duration::from_secs(3));
+        time.spend("the providers", Duration::from_millis(500));
+        time.spend("`pre_render`", Duration::from_millis(2_600));
+        assert_eq!(time.left(), Duration::ZERO);
+        assert_eq!(
+            time.nothing_left("post_render").message(),
+            "`post_render` did not run, as nothing is left of the 3 s of all Python: the providers took 0.5 s \
+             and `pre_render` took 2.6 s"
+        );
+    }
+}
