@@ -69,13 +69,14 @@ impl Call<'_> {
 
     fn workspace_file(&self, path: &str) -> Result<Option<String>> {
         let root = self.workspace();
+        let inner = relative(&root, path);
+        self.snapshot.catalog.check_file(Some(&self.plan.choice.entry), &root.join(inner))?;
         if let Some((pack, inner)) = self.in_pack(&root.join(path)) {
             return self.pack_file(&pack, &inner);
         }
         let Some(directory) = Directory::open(&root)? else { return Ok(None) };
-        let path = relative(&root, path);
-        let Some(file) = directory.read(path, LARGEST)? else { return Ok(None) };
-        self.refuse_secret(&root, path, &file.text)?;
+        let Some(file) = directory.read(inner, LARGEST)? else { return Ok(None) };
+        self.refuse_secret(&root, inner, &file.text)?;
         Ok(Some(file.text.to_string()))
     }
 
