@@ -28,7 +28,7 @@ impl PartFiles<'_> {
         match beside {
             Ok(Some(bytes)) => {
                 if let Some(home) = self.home.filter(|home| !self.trusted && home.pack().is_none()) {
-                    secret::refuse_file(&self.root.join(home.source()), name, &bytes)?;
+                    secret::refuse_file(&self.catalog.root().join(home.source()), name, &bytes)?;
                 }
                 return Ok(bytes);
             }
