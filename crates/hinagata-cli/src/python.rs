@@ -58,6 +58,18 @@ impl PythonState {
         self.mode == SandboxMode::Enforce && report.tier == Tier::D
     }
 
+    /// For those who watch over a daemon: how strong it is, and whether Python runs.
+    pub(crate) fn health(&self) -> Value {
+        match &self.sandbox {
+            Err(error) => json!({"tier": null, "runs": false, "reason": error.reason()}),
+            Ok(report) => json!({
+                "tier": report.tier.to_string(),
+                "meaning": report.tier.meaning(),
+                "runs": self.python.is_ok() && !self.is_refused(report),
+            }),
+        }
+    }
+
     /// For scripts.
     pub(crate) fn json(&self) -> Value {
         let python = match &self.python {

@@ -107,20 +107,26 @@ impl Deref for Workspace {
 impl Workspace {
     /// Opens the workspace and says on standard error what is odd about its settings.
     pub(crate) fn open(globals: &Globals) -> Result<Self, Failure> {
-        Self::open_as(globals, &globals.opening())
+        Self::open_as(globals, &globals.opening(), |_| Ok(()))
     }
 
-    /// Opens the workspace for a process that stays.
+    /// Opens the workspace for a process that stays, if its settings are such that it may serve.
     pub(crate) fn open_resident(
         globals: &Globals,
         environment: Vec<(&'static str, String)>,
+        may_serve: fn(&hinagata_host::Workspace) -> hinagata::Result<()>,
     ) -> Result<Self, Failure> {
         let opening = Opening { patience: Patience::Resident, environment, ..globals.opening() };
-        Self::open_as(globals, &opening)
+        Self::open_as(globals, &opening, may_serve)
     }
 
-    fn open_as(globals: &Globals, opening: &Opening) -> Result<Self, Failure> {
+    fn open_as(
+        globals: &Globals,
+        opening: &Opening,
+        may_go_on: fn(&hinagata_host::Workspace) -> hinagata::Result<()>,
+    ) -> Result<Self, Failure> {
         let workspace = Self::open_quietly_as(globals, opening)?;
+        may_go_on(&workspace)?;
         workspace.check_store()?;
         let found = workspace.settings.diagnostics();
         let (untrusted, others): (Vec<_>, Vec<_>) =

@@ -153,8 +153,9 @@ fn the_configuration_of_an_older_daemon_starts_it() {
         .output()
         .expect("runs");
     assert!(set.status.success(), "{set:?}");
-    let daemon =
-        Daemon::start(|root| std::fs::write(root.join("config.yaml"), config).expect("is written"), &[]);
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), config).expect("is written");
+    let daemon = Daemon::start(|_| {}, &["--config", file.path().to_str().expect("is text")]);
     let answer = daemon.shell(&format!(
         "curl -s http://{}/api/prompts/old.greet/render -d '{{\"args\": {{\"who\": \"you\"}}}}'",
         daemon.address

@@ -9,8 +9,8 @@ use std::{
 };
 
 use hinagata::{
-    Approvals, Catalog, CatalogOptions, Diagnostic, Distrust, Engine, EngineOptions, ROOT_VARIABLE, Result,
-    Settings, StateDir, Trust, TrustState, WorkspaceRoot,
+    Approvals, Catalog, CatalogOptions, Code, Diagnostic, Distrust, Engine, EngineOptions, Error,
+    ROOT_VARIABLE, Result, Settings, StateDir, Trust, TrustState, WorkspaceRoot,
     ports::Store,
     settings::{SettingsSources, UserConfig},
 };
@@ -73,7 +73,7 @@ pub struct Workspace {
     pub trust: TrustState,
     /// Why it is not known whether the user does; then it is not trusted.
     pub trust_problem: Option<Diagnostic>,
-    /// The content of its settings, with what they extend.
+    /// What its settings set that needs trust.
     pub settings_text: Option<String>,
     /// Where the user's decisions are remembered, if anywhere.
     pub state: Option<StateDir>,
@@ -95,7 +95,7 @@ impl Workspace {
         let mut sources = SettingsSources::read(&root.path, &user_config)?;
         sources.environment = env::vars_os().collect::<Vec<(OsString, OsString)>>();
         sources.flags.clone_from(&opening.settings);
-        let settings_text = sources.workspace_text();
+        let settings_text = sources.privileged_text();
         let state = StateDir::of_user().ok();
         let (trust, trust_problem) = trust(state.as_ref(), &root, settings_text.as_deref());
         let settings = Settings::resolve(&sources, trust.is_trusted())?;
@@ -123,6 +123,41 @@ impl Workspace {
     /// Those of settings that cannot be used.
     pub fn settings_if_trusted(&self) -> Result<Settings> {
         Settings::resolve(&self.sources, true)
+    }
+
+    /// Whether a process may serve others: everything that the settings say about who may do what counts.
+    ///
+    /// Keys that are gone look like keys that nobody ever wrote. Only the trust of the user remembers them, so settings
+    /// that changed since then are refused even where nothing of them is left.
+    ///
+    /// # Errors
+    /// Code `approval` for settings that do not count, `definition` for names that nobody knows, `store` when it is not
+    /// known what the user trusts.
+    pub fn check_serving(&self) -> Result<()> {
+        if let Some(problem) = &self.trust_problem {
+            return Err(problem.error.clone());
+        }
+        self.settings.check_names(None)?;
+        if self.trust == (TrustState::Untrusted { reason: Distrust::Changed }) {
+            return Err(Error::new(
+                Code::Approval,
+                "the settings of this workspace are not those that you trusted, so nobody is served by them",
+            )
+            .with("reason", "untrusted")
+            .with_hint(
+                "read hinagata.toml, then run `hina trust`; `hina trust --revoke` forgets that you trusted it",
+            ));
+        }
+        self.settings.check_left_out(&["server", "keys", "store"])
+    }
+
+    /// Whether the settings of the store count: with another store, other prompts would be served.
+    ///
+    /// # Errors
+    /// As [`Workspace::check_serving`].
+    pub fn check_store_settings(&self) -> Result<()> {
+        self.settings.check_names(Some(&["store"]))?;
+        self.settings.check_left_out(&["store"])
     }
 
     /// Whether the settings lead to a store.

@@ -2,12 +2,9 @@
 
 use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
-use hinagata::{Context, Engine, Rendered, Request, Result, ports::Waiting};
+use hinagata::{Context, Engine, Reach, Rendered, Request, Result, ports::Waiting};
 use hinagata_value::Cancel;
 use serde_json::{Map, Value};
-
-/// Whether the prompt of an id is there for somebody.
-type Sees = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Whoever asks, and what is there for them.
 #[derive(Clone)]
@@ -18,34 +15,42 @@ pub struct Viewer {
     pub from: Option<IpAddr>,
     /// Whether they may render.
     pub renders: bool,
-    /// Which prompts are there for them, by id; all without.
-    sees: Option<Sees>,
+    /// Whether they are known by a key: what is told to them is told to nobody else then.
+    pub with_key: bool,
+    /// What is there for them; everything without.
+    reach: Option<Arc<Reach>>,
 }
 
 impl Viewer {
     /// Whoever may see and render everything.
     #[must_use]
     pub fn owner() -> Self {
-        Self { name: "-".into(), from: None, renders: true, sees: None }
+        Self { name: "-".into(), from: None, renders: true, with_key: false, reach: None }
     }
 
-    /// The same with only those prompts whose ids `sees` takes.
+    /// The same with only those prompts and shared variables that `reach` has.
     #[must_use]
-    pub fn seeing(mut self, sees: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        self.sees = Some(Arc::new(sees));
+    pub fn within(mut self, reach: Arc<Reach>) -> Self {
+        self.reach = Some(reach);
         self
+    }
+
+    /// What is there for them; `None` for everything.
+    #[must_use]
+    pub fn reach(&self) -> Option<&Arc<Reach>> {
+        self.reach.as_ref()
     }
 
     /// Whether the prompt `id` is there for them.
     #[must_use]
     pub fn sees(&self, id: &str) -> bool {
-        self.sees.as_ref().is_none_or(|sees| sees(id))
+        self.reach.as_ref().is_none_or(|reach| reach.has_prompt(id))
     }
 
-    /// Whether every prompt is there for them.
+    /// Whether everything is there for them.
     #[must_use]
     pub fn sees_all(&self) -> bool {
-        self.sees.is_none()
+        self.reach.is_none()
     }
 }
 
@@ -84,6 +89,8 @@ pub struct Done<'d> {
     pub method: &'static str,
     /// What it names.
     pub name: &'d str,
+    /// Whether a prompt was to be rendered for it.
+    pub renders: bool,
     /// The code of the failure, where it failed.
     pub failure: Option<i32>,
     /// How long it took.

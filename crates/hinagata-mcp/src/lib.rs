@@ -9,6 +9,7 @@ mod complete;
 mod door;
 mod failure;
 mod input;
+mod malformed;
 mod messages;
 mod names;
 mod notices;
@@ -19,6 +20,7 @@ mod serve;
 mod session;
 mod shared;
 mod state;
+mod stdio;
 mod template;
 mod tools;
 

@@ -16,9 +16,9 @@ const MARK: &str = "after:";
 /// Milliseconds that a list can be taken as it is: changes are told.
 pub(crate) const TTL: u64 = 5_000;
 
-/// Who may keep a list.
+/// Who may keep an answer: one that needed a key is for whoever has it.
 pub(crate) fn cache_scope(viewer: &Viewer) -> CacheScope {
-    if viewer.sees_all() { CacheScope::Public } else { CacheScope::Private }
+    if viewer.with_key || !viewer.sees_all() { CacheScope::Private } else { CacheScope::Public }
 }
 
 /// The page of `all`, which is sorted by `key`, that is asked for, and the cursor of the next one.

@@ -1,14 +1,20 @@
 //! The two ways in: standard input and output, and HTTP.
 
-use std::{convert::Infallible, fmt::Display, sync::Arc};
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    fmt::Display,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use bytes::Bytes;
 use hinagata::{Code, Error, Result};
-use http::{HeaderName, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body::Body;
-use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited, combinators::BoxBody};
 use rmcp::{
-    ServiceExt as _,
+    ErrorData, ServiceExt as _,
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
     transport::{
         stdio_pipes,
         streamable_http_server::{
@@ -18,7 +24,7 @@ use rmcp::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{session::Session, shared::Mcp};
+use crate::{door::Viewer, malformed::refusal, session::Session, shared::Mcp, stdio::Lines};
 
 /// Most sessions of older revisions at the same time.
 const MOST_SESSIONS: usize = 1_024;
@@ -35,7 +41,8 @@ impl Mcp {
             Error::new(Code::Store, format!("the client could not be served: {error}"))
                 .with_hint("`hina mcp` speaks to a program, as an editor or an agent starts it")
         };
-        let running = match self.session().serve(stdio_pipes()).await {
+        let (read, write) = stdio_pipes();
+        let running = match self.session().serve(Lines::new(read, write)).await {
             Ok(running) => running,
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(failed(&error)),
@@ -58,7 +65,7 @@ impl Mcp {
         let sessions = Arc::new(LocalSessionManager::default());
         let mcp = self.clone();
         let service = StreamableHttpService::new(move || Ok(mcp.session()), Arc::clone(&sessions), config);
-        HttpService { service, sessions, stop }
+        HttpService { service, sessions, owners: Arc::default(), max_body, stop }
     }
 }
 
@@ -67,6 +74,9 @@ impl Mcp {
 pub struct HttpService {
     service: StreamableHttpService<Session, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
+    /// Whose each session is, by its id.
+    owners: Arc<Mutex<HashMap<String, Arc<str>>>>,
+    max_body: usize,
     stop: CancellationToken,
 }
 
@@ -75,14 +85,54 @@ impl HttpService {
     pub async fn handle<B>(&self, request: Request<B>) -> Response<BoxBody<Bytes, Infallible>>
     where
         B: Body + Send + 'static,
-        B::Error: Display,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let is_new = request.method() == http::Method::POST && !request.headers().contains_key(&SESSION_ID);
         let is_old = !request.headers().contains_key("mcp-method");
         if is_new && is_old && self.sessions.sessions.read().await.len() >= MOST_SESSIONS {
             return too_many();
         }
-        self.service.handle(request).await
+        let viewer = request.extensions().get::<Viewer>().map(|viewer| Arc::clone(&viewer.name));
+        if let Some(session) = session_of(request.headers())
+            && !self.is_owner(session, viewer.as_deref())
+        {
+            // As one that there is not: whether somebody has it is nobody else's business.
+            return answer(StatusCode::NOT_FOUND, "text/plain", "Not Found: Session not found");
+        }
+        let (head, body) = request.into_parts();
+        let text = match Limited::new(body, self.max_body).collect().await {
+            Ok(text) => text.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                let told = format!("the body has more than {} bytes", self.max_body);
+                return answer(StatusCode::PAYLOAD_TOO_LARGE, "text/plain", told);
+            }
+            Err(error) => {
+                let told = format!("the body could not be read: {error}");
+                return answer(StatusCode::BAD_REQUEST, "text/plain", told);
+            }
+        };
+        let response = self.service.handle(Request::from_parts(head, Full::new(text.clone()))).await;
+        if let (true, Some(session), Some(viewer)) = (is_new, session_of(response.headers()), viewer) {
+            self.own(session, viewer).await;
+        }
+        match response.status() {
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => malformed(&text).unwrap_or(response),
+            _ => response,
+        }
+    }
+
+    /// Whether the session is the viewer's. One that nobody has is nobody's, and is told to be none.
+    fn is_owner(&self, session: &str, viewer: Option<&str>) -> bool {
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.get(session).is_none_or(|owner| viewer == Some(owner))
+    }
+
+    /// Notes whose session it is, and forgets those that ended.
+    async fn own(&self, session: &str, viewer: Arc<str>) {
+        let open = self.sessions.sessions.read().await;
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.retain(|known, _| open.contains_key(known.as_str()));
+        owners.insert(session.to_owned(), viewer);
     }
 
     /// Ends all sessions and streams.
@@ -91,9 +141,36 @@ impl HttpService {
     }
 }
 
+fn session_of(headers: &HeaderMap) -> Option<&str> {
+    headers.get(&SESSION_ID).and_then(|value| value.to_str().ok())
+}
+
+/// The answer to a body that is no message, with the code of the protocol; `None` when it is one.
+fn malformed(text: &[u8]) -> Option<Response<BoxBody<Bytes, Infallible>>> {
+    let problem = serde_json::from_slice::<ClientJsonRpcMessage>(text).err()?;
+    let refused = refusal(text, &problem).unwrap_or_else(|| {
+        ServerJsonRpcMessage::error(
+            ErrorData::invalid_request(format!("not a message: {problem}"), None),
+            None,
+        )
+    });
+    let told = serde_json::to_vec(&refused).ok()?;
+    Some(answer(StatusCode::BAD_REQUEST, "application/json", told))
+}
+
+fn answer(
+    status: StatusCode,
+    kind: &'static str,
+    text: impl Into<Bytes>,
+) -> Response<BoxBody<Bytes, Infallible>> {
+    let mut response = Response::new(Full::new(text.into()).boxed());
+    *response.status_mut() = status;
+    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
 fn too_many() -> Response<BoxBody<Bytes, Infallible>> {
-    let mut response = Response::new(Full::new(Bytes::from_static(b"too many sessions are open")).boxed());
-    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-    response.headers_mut().insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("5"));
+    let mut response = answer(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "too many sessions are open");
+    response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("5"));
     response
 }

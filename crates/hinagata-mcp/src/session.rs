@@ -7,11 +7,12 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CompleteRequestParams,
-        CompleteResult, Extensions, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
-        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsRequestMethod, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-        ReadResourceResponse, ReadResourceResult, Reference, Resource, ServerConfig, SubscribeRequestParams,
-        SubscriptionFilter, UnsubscribeRequestParams,
+        CompleteResult, CustomRequest, CustomResult, ErrorCode, Extensions, GetPromptRequestParams,
+        GetPromptResponse, InitializeRequestParams, InitializeResult, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsRequestMethod, ListToolsResult,
+        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+        Reference, Resource, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+        UnsubscribeRequestParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -22,7 +23,9 @@ use crate::{
     arguments, complete,
     door::Viewer,
     failure::{invalid, shown},
-    input, messages,
+    input,
+    malformed::params_error,
+    messages,
     notices::{Notice, Subscribed, tell_peer, tell_subscription},
     page::{TTL, cache_scope, page},
     prompt::PublicPrompt,
@@ -85,14 +88,6 @@ impl Session {
         }
     }
 
-    pub(crate) fn rendering_viewer(&self, extensions: &Extensions) -> Result<Viewer, ErrorData> {
-        let viewer = self.viewer(extensions)?;
-        match viewer.renders {
-            true => Ok(viewer),
-            false => Err(ErrorData::invalid_request("this key does not allow `render`", None)),
-        }
-    }
-
     pub(crate) fn shared(&self) -> &Arc<Inner> {
         &self.shared
     }
@@ -104,7 +99,7 @@ impl Session {
         request: &GetPromptRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let state = self.shared.state();
+        let state = self.shared.state(viewer);
         let prompt = state.find(&request.name, viewer)?;
         let mut variables = arguments::variables(&prompt, request.arguments.as_ref())?;
         if let Some(responses) = &request.input_responses {
@@ -156,7 +151,7 @@ impl Session {
         let notices = self.shared.listen();
         let telling = tokio::spawn(async move {
             // What was never listed cannot be compared.
-            shared.listed().await;
+            shared.listed_all().await;
             // The session ends by itself; this must not keep everything alive.
             drop(shared);
             tell_peer(peer, viewer, subscribed, tools, notices).await;
@@ -169,7 +164,7 @@ impl Session {
 
     /// All resources that are there for the viewer, by URI.
     async fn resources(&self, viewer: &Viewer) -> Vec<Resource> {
-        let state = self.shared.listed().await;
+        let state = self.shared.listed(viewer).await;
         let mut all: Vec<Resource> = Vec::new();
         for declared in self.shared.options.resources.plain() {
             let seen = match &declared.content {
@@ -215,7 +210,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let viewer = self.viewer(&context.extensions)?;
-        let state = self.shared.listed().await;
+        let state = self.shared.listed(&viewer).await;
         let seen = state.list().prompts.iter().filter(|prompt| viewer.sees(&prompt.id));
         let (prompts, next) = page(seen, |prompt| &prompt.name, request.as_ref())?;
         let mut result = ListPromptsResult::with_all_items(
@@ -230,9 +225,9 @@ impl ServerHandler for Session {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let viewer = self.rendering_viewer(&context.extensions)?;
+        let viewer = self.viewer(&context.extensions)?;
         let work = self.got(&viewer, &request, &context);
-        self.shared.answer(&viewer, ("prompts/get", &request.name), &context.ct, work).await
+        self.shared.answer(&viewer, ("prompts/get", &request.name, true), &context.ct, work).await
     }
 
     async fn complete(
@@ -245,7 +240,7 @@ impl ServerHandler for Session {
         let given = request.context.and_then(|context| context.arguments).unwrap_or_default();
         let values = match &request.r#ref {
             Reference::Prompt(prompt) => {
-                let state = self.shared.state();
+                let state = self.shared.state(&viewer);
                 let prompt = state.find(&prompt.name, &viewer)?;
                 let work = move || complete::proposed(&state.engine, &prompt, &argument, &given);
                 // A walk over files is not for the thread that serves.
@@ -301,8 +296,9 @@ impl ServerHandler for Session {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let viewer = self.viewer(&context.extensions)?;
         let work = self.shared.read(&viewer, &request.uri);
-        let contents =
-            self.shared.answer(&viewer, ("resources/read", &request.uri), &context.ct, work).await?;
+        let renders = self.shared.reading_renders(&request.uri);
+        let asked = ("resources/read", request.uri.as_str(), renders);
+        let contents = self.shared.answer(&viewer, asked, &context.ct, work).await?;
         let result = ReadResourceResult::new(contents).with_ttl_ms(0).with_cache_scope(cache_scope(&viewer));
         Ok(result.into())
     }
@@ -324,7 +320,7 @@ impl ServerHandler for Session {
         let early = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let notices = early.unwrap_or_else(|| self.shared.listen());
         // What was never listed cannot be compared.
-        self.shared.listed().await;
+        self.shared.listed_all().await;
         tokio::select! {
             () = context.cancelled() => {}
             () = tell_subscription(context.sink(), context.accepted(), &viewer, notices) => {}
@@ -338,7 +334,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let viewer = self.viewer(&context.extensions)?;
-        self.shared.read(&viewer, &request.uri).await?;
+        self.shared.check_resource(&viewer, &request.uri).await?;
         let mut subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
         if subscribed.len() >= MOST_SUBSCRIBED {
             return Err(invalid(format!("more than {MOST_SUBSCRIBED} resources are subscribed to")));
@@ -366,12 +362,25 @@ impl ServerHandler for Session {
             return Err(ErrorData::method_not_found::<ListToolsRequestMethod>());
         }
         let viewer = self.viewer(&context.extensions)?;
-        let state = self.shared.listed().await;
+        let state = self.shared.listed(&viewer).await;
         let all = crate::tools::list(state.list(), &viewer);
         let (tools, next) = page(all.into_iter(), |tool| &tool.name, request.as_ref())?;
         let mut result = ListToolsResult::with_all_items(tools);
         result.next_cursor = next;
         Ok(result.with_ttl_ms(TTL).with_cache_scope(cache_scope(&viewer)))
+    }
+
+    /// What is no request of a known method, or one whose params are not what it takes.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        self.viewer(&context.extensions)?;
+        let is_served = self.shared.options.tools || !request.method.starts_with("tools/");
+        let wrong = params_error(&request.method, request.params.as_ref()).filter(|_| is_served);
+        Err(wrong
+            .unwrap_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, shown(&request.method), None)))
     }
 
     async fn call_tool(
@@ -382,10 +391,10 @@ impl ServerHandler for Session {
         if !self.shared.options.tools {
             return Err(ErrorData::method_not_found::<CallToolRequestMethod>());
         }
-        let viewer = self.rendering_viewer(&context.extensions)?;
+        let viewer = self.viewer(&context.extensions)?;
         let name = request.name.to_string();
         let work = crate::tools::call(self, &viewer, request, &context);
-        self.shared.answer(&viewer, ("tools/call", &name), &context.ct, work).await
+        self.shared.answer(&viewer, ("tools/call", &name, true), &context.ct, work).await
     }
 }
 

@@ -214,14 +214,26 @@ impl Inner {
         }
     }
 
-    /// The state now.
-    pub(crate) fn state(&self) -> Arc<State> {
-        self.state.load_full()
+    /// The state now, as it is for the viewer.
+    pub(crate) fn state(&self, viewer: &Viewer) -> Arc<State> {
+        let state = self.state.load_full();
+        match viewer.reach() {
+            None => state,
+            Some(reach) => state.within(reach),
+        }
     }
 
-    /// The state now, with its list, which may have to be read first.
-    pub(crate) async fn listed(self: &Arc<Self>) -> Arc<State> {
-        let state = self.state();
+    /// The state now, as it is for the viewer, with its list, which may have to be read first.
+    pub(crate) async fn listed(self: &Arc<Self>, viewer: &Viewer) -> Arc<State> {
+        self.with_list(self.state(viewer)).await
+    }
+
+    /// The state now, whoever asks, with its list: changes are found by it.
+    pub(crate) async fn listed_all(self: &Arc<Self>) {
+        self.with_list(self.state.load_full()).await;
+    }
+
+    async fn with_list(self: &Arc<Self>, state: Arc<State>) -> Arc<State> {
         if state.made_list().is_none() {
             let reading = Arc::clone(&state);
             let _ = tokio::task::spawn_blocking(move || reading.list().prompts.len()).await;
@@ -275,23 +287,52 @@ impl Inner {
         rendered
     }
 
-    /// Makes an answer, unless the client cancels it, and has it written down. What is under way for it then is dropped,
+    /// Makes an answer, if the viewer may have it and unless the client cancels it, and has it written down. `renders` is
+    /// whether a prompt is rendered for it, by whatever name it goes. What is under way when the client cancels is dropped,
     /// and so ends: renders, their hooks and their tools.
     pub(crate) async fn answer<T>(
         &self,
         viewer: &Viewer,
-        (method, name): (&'static str, &str),
+        (method, name, renders): (&'static str, &str, bool),
         cancelled: &CancellationToken,
         work: impl Future<Output = Result<T, ErrorData>>,
     ) -> Result<T, ErrorData> {
         let started = Instant::now();
+        let allowed = async {
+            match renders && !viewer.renders {
+                true => Err(ErrorData::invalid_request("this key does not allow `render`", None)),
+                false => work.await,
+            }
+        };
         let answer = tokio::select! {
-            answer = work => answer,
+            answer = allowed => answer,
             () = cancelled.cancelled() => Err(ErrorData::internal_error("the request was cancelled", None)),
         };
         let failure = answer.as_ref().err().map(|error| error.code.0);
-        self.door.done(viewer, &Done { method, name: &shown(name), failure, time: started.elapsed() });
+        self.door
+            .done(viewer, &Done { method, name: &shown(name), renders, failure, time: started.elapsed() });
         answer
+    }
+
+    /// Whether reading the resource at `uri` renders a prompt.
+    pub(crate) fn reading_renders(&self, uri: &str) -> bool {
+        let declared = || self.options.resources.find(uri);
+        !uri.starts_with(SOURCES)
+            && declared().is_some_and(|(declared, _)| matches!(declared.content, Source::Prompt(_)))
+    }
+
+    /// Whether the resource at `uri` is there for the viewer; nothing is rendered.
+    pub(crate) async fn check_resource(
+        self: &Arc<Self>,
+        viewer: &Viewer,
+        uri: &str,
+    ) -> Result<(), ErrorData> {
+        match self.options.resources.find(uri).map(|(declared, _)| &declared.content) {
+            Some(Source::Prompt(name)) if self.reading_renders(uri) => {
+                self.state(viewer).find(name, viewer).map(|_| ()).map_err(|_| no_resource(uri))
+            }
+            _ => self.read(viewer, uri).await.map(|_| ()),
+        }
     }
 
     /// The contents of the resource at `uri`.
@@ -300,16 +341,15 @@ impl Inner {
         viewer: &Viewer,
         uri: &str,
     ) -> Result<Vec<ResourceContents>, ErrorData> {
-        let missing =
-            || ErrorData::resource_not_found("there is no such resource", Some(json!({"uri": shown(uri)})));
-        if let Some(name) = uri.strip_prefix("prompt://") {
+        let missing = || no_resource(uri);
+        if let Some(name) = uri.strip_prefix(SOURCES) {
             let name = name.split('#').next().unwrap_or(name);
-            let state = self.state();
+            let state = self.state(viewer);
             return state.find(name, viewer).map(|prompt| prompt_source(&prompt)).map_err(|_| missing());
         }
         if let Some((declared, values)) = self.options.resources.find(uri) {
             if let Source::Prompt(name) = &declared.content {
-                let state = self.state();
+                let state = self.state(viewer);
                 let prompt = state.find(name, viewer).map_err(|_| missing())?;
                 let variables = values.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
                 let variables = crate::arguments::variables(&prompt, Some(&variables))?;
@@ -341,7 +381,7 @@ impl Inner {
                 _ => Err(missing()),
             };
         }
-        let state = self.listed().await;
+        let state = self.listed(viewer).await;
         self.embedded(&state, viewer, uri).map(|contents| vec![contents]).ok_or_else(missing)
     }
 
@@ -363,6 +403,13 @@ impl Inner {
         let (declared, values) = resources.find(uri).filter(|_| viewer.sees_all())?;
         resources.content(declared, uri, &values).ok().flatten()
     }
+}
+
+/// How the URIs of the sources of prompts start.
+const SOURCES: &str = "prompt://";
+
+fn no_resource(uri: &str) -> ErrorData {
+    ErrorData::resource_not_found("there is no such resource", Some(json!({"uri": shown(uri)})))
 }
 
 /// Whether something that the prompt is made of is written wrongly.

@@ -6,12 +6,12 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{
-        Arc, OnceLock, PoisonError, RwLock,
+        Arc, Mutex, OnceLock, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use hinagata::{Code, Engine, Error};
+use hinagata::{Code, Engine, Error, Reach};
 use rmcp::ErrorData;
 
 use crate::{
@@ -35,6 +35,8 @@ pub(crate) struct State {
     before: Option<Engine>,
     /// Whether a prompt was served by the state before.
     leaned: AtomicBool,
+    /// The same state as it is for viewers who reach some prompts alone: there is one for each that asked.
+    views: Mutex<Vec<(Arc<Reach>, Arc<Self>)>>,
 }
 
 /// All prompts that can be rendered.
@@ -132,7 +134,19 @@ impl State {
             known: RwLock::default(),
             before: None,
             leaned: AtomicBool::new(false),
+            views: Mutex::default(),
         }
+    }
+
+    /// The same state for viewers who have this reach.
+    pub(crate) fn within(&self, reach: &Arc<Reach>) -> Arc<Self> {
+        let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = views.iter().find(|(known, _)| Arc::ptr_eq(known, reach)) {
+            return Arc::clone(known);
+        }
+        let view = Arc::new(Self::new(&self.engine.within(reach)));
+        views.push((Arc::clone(reach), Arc::clone(&view)));
+        view
     }
 
     /// The state in which a prompt may render that does not any more.
@@ -148,6 +162,12 @@ impl State {
     /// The state that follows this one.
     pub(crate) fn after(&self, engine: &Engine, touched: &Touched) -> Self {
         let mut next = Self::new(engine);
+        let views = self.views.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let after = |(reach, view): (Arc<Reach>, Arc<Self>)| {
+            let next = view.after(&engine.within(&reach), touched);
+            (reach, Arc::new(next))
+        };
+        next.views = Mutex::new(views.into_iter().map(after).collect());
         // As long as something is broken, the state in which it was whole is not the one before this.
         next.before = match self.leaned.load(Ordering::Relaxed) {
             true => self.before.clone(),

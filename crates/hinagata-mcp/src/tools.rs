@@ -138,7 +138,7 @@ pub(crate) async fn call(
         GET => get_arguments(arguments)?,
         name => (name.to_owned(), arguments),
     };
-    let state = session.shared().state();
+    let state = session.shared().state(viewer);
     if let Err(error) = state.find(&asked.0, viewer) {
         return match &*request.name {
             GET => Ok(failed(&error).into()),
@@ -178,7 +178,7 @@ async fn list_prompts(
 ) -> Result<CallToolResponse, ErrorData> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let query = text("query").unwrap_or_default().to_lowercase();
-    let state = session.shared().listed().await;
+    let state = session.shared().listed(viewer).await;
     let has = |prompt: &&PublicPrompt| {
         let listed = &prompt.listed;
         let texts = [Some(&prompt.name), listed.title.as_ref(), listed.description.as_ref()];

@@ -6,8 +6,8 @@
 use std::{fmt, sync::Arc};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use hinagata::{Digest, Error, Result};
-use serde_json::Value;
+use hinagata::{Digest, Error, Reach, Result};
+use serde_json::{Map, Value};
 use subtle::{Choice, ConstantTimeEq as _};
 
 /// What a key allows.
@@ -61,8 +61,8 @@ pub struct Key {
     pub name: Arc<str>,
     hash: Digest,
     scopes: Vec<Scope>,
-    /// The ids of the prompts that it is for; all without.
-    prompts: Option<GlobSet>,
+    /// The prompts and shared variables that it is for; all without.
+    reach: Option<Arc<Reach>>,
     /// Requests in a second, where it has a limit of its own.
     pub(crate) rate: Option<u32>,
 }
@@ -84,6 +84,9 @@ pub(crate) enum Caller {
     Key(usize),
 }
 
+/// What somebody without a key and whoever started the daemon are called.
+const WITHOUT_KEY: [&str; 2] = ["-", "token"];
+
 /// Everybody who may do something.
 pub(crate) struct Access {
     keys: Vec<Key>,
@@ -98,7 +101,7 @@ impl Access {
     /// Those of `keys`, and whoever has `token`; without keys, reading and rendering are open.
     pub(crate) fn new(keys: Vec<Key>, token: &str) -> Self {
         let open = keys.is_empty();
-        let names = ["-", "token"].map(Arc::from);
+        let names = WITHOUT_KEY.map(Arc::from);
         Self { keys, token: Digest::of(token.as_bytes()), open, names }
     }
 
@@ -137,12 +140,12 @@ impl Access {
 
     /// Whether the prompt `id` is there for the caller.
     pub(crate) fn sees(&self, caller: &Caller, id: &str) -> bool {
-        self.prompts_of(caller).is_none_or(|prompts| prompts.is_match(id))
+        self.reach_of(caller).is_none_or(|reach| reach.has_prompt(id))
     }
 
-    /// Whether all prompts are there for the caller.
+    /// Whether everything is there for the caller.
     pub(crate) fn sees_all(&self, caller: &Caller) -> bool {
-        self.prompts_of(caller).is_none()
+        self.reach_of(caller).is_none()
     }
 
     fn key(&self, caller: &Caller) -> Option<&Key> {
@@ -152,8 +155,9 @@ impl Access {
         }
     }
 
-    fn prompts_of(&self, caller: &Caller) -> Option<&GlobSet> {
-        self.key(caller)?.prompts.as_ref()
+    /// What is there for the caller; `None` for everything.
+    pub(crate) fn reach_of(&self, caller: &Caller) -> Option<&Arc<Reach>> {
+        self.key(caller)?.reach.as_ref()
     }
 
     /// The limit of requests that the caller's key has for itself.
@@ -199,7 +203,7 @@ fn wrong(place: usize, problem: &str) -> Error {
 
 fn read_key(place: usize, key: &Value) -> Result<Key> {
     let Some(fields) = key.as_object() else { return Err(wrong(place, "it is no table")) };
-    const KNOWN: [&str; 5] = ["name", "hash", "scopes", "prompts", "rate"];
+    const KNOWN: [&str; 6] = ["name", "hash", "scopes", "prompts", "environs", "rate"];
     if let Some(unknown) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
         let near = hinagata_value::near_names(unknown, KNOWN);
         return Err(wrong(place, &format!("it has no `{unknown}`")).with_near(near));
@@ -208,6 +212,10 @@ fn read_key(place: usize, key: &Value) -> Result<Key> {
     let Some(name) = text("name").filter(|name| !name.is_empty()) else {
         return Err(wrong(place, "it has no `name`"));
     };
+    // Sessions and the audit log tell callers apart by their names.
+    if WITHOUT_KEY.contains(&name) {
+        return Err(wrong(place, &format!("`{name}` is what callers without a key are called")));
+    }
     let hash = text("hash").map(|hash| hash.strip_prefix("sha256:").unwrap_or(hash));
     let Some(hash) = hash.and_then(|hash| hash.parse().ok()) else {
         return Err(wrong(place, "its `hash` is no SHA-256"));
@@ -225,7 +233,7 @@ fn read_key(place: usize, key: &Value) -> Result<Key> {
         name: name.into(),
         hash,
         scopes: scopes(place, fields.get("scopes"))?,
-        prompts: prompts(place, fields.get("prompts"))?,
+        reach: reach(patterns(place, fields, "prompts")?, patterns(place, fields, "environs")?),
         rate,
     })
 }
@@ -248,17 +256,30 @@ fn scopes(place: usize, value: Option<&Value>) -> Result<Vec<Scope>> {
     words.into_iter().map(scope).collect()
 }
 
-fn prompts(place: usize, value: Option<&Value>) -> Result<Option<GlobSet>> {
-    let Some(value) = value else { return Ok(None) };
+/// What a key reaches. One for some prompts alone reaches no shared variable that it does not name: they are of all
+/// prompts, and their values are secrets often enough.
+fn reach(prompts: Option<GlobSet>, environs: Option<GlobSet>) -> Option<Arc<Reach>> {
+    let by_default = match (&prompts, &environs) {
+        (None, None) => return None,
+        (prompts, _) => prompts.is_none(),
+    };
+    Some(Arc::new(Reach::new(
+        move |id| prompts.as_ref().is_none_or(|prompts| prompts.is_match(id)),
+        move |id| environs.as_ref().map_or(by_default, |environs| environs.is_match(id)),
+    )))
+}
+
+fn patterns(place: usize, fields: &Map<String, Value>, name: &str) -> Result<Option<GlobSet>> {
+    let Some(value) = fields.get(name) else { return Ok(None) };
     let Some(patterns) = texts(value) else {
-        return Err(wrong(place, "its `prompts` are a list of ids, with `*` for anything"));
+        return Err(wrong(place, &format!("its `{name}` are a list of ids, with `*` for anything")));
     };
     let mut all = GlobSetBuilder::new();
     for pattern in patterns {
         let glob = GlobBuilder::new(pattern).build();
         all.add(glob.map_err(|error| wrong(place, &format!("`{pattern}` is no pattern: {error}")))?);
     }
-    let all = all.build().map_err(|error| wrong(place, &format!("its `prompts` are too many: {error}")))?;
+    let all = all.build().map_err(|error| wrong(place, &format!("its `{name}` are too many: {error}")))?;
     Ok(Some(all))
 }
 
@@ -315,6 +336,22 @@ mod tests {
     }
 
     #[test]
+    fn a_key_for_some_prompts_reaches_the_shared_variables_that_it_names() {
+        let reached = |more: Value| {
+            let mut key = json!({"name": "a", "hash": hash("ka"), "scopes": ["read"]});
+            key.as_object_mut().expect("is a map").extend(more.as_object().expect("is a map").clone());
+            let access = access(&json!([key]));
+            let caller = access.who(Some("ka")).expect("is known");
+            access.reach_of(&caller).map(|reach| (reach.has_prompt("x"), reach.has_environ("x.y")))
+        };
+        assert_eq!(reached(json!({})), None);
+        assert_eq!(reached(json!({"prompts": ["x"]})), Some((true, false)));
+        assert_eq!(reached(json!({"prompts": ["x"], "environs": ["x.*"]})), Some((true, true)));
+        assert_eq!(reached(json!({"prompts": []})), Some((false, false)), "none is none");
+        assert_eq!(reached(json!({"environs": ["z"]})), Some((true, false)));
+    }
+
+    #[test]
     fn wrong_keys_are_told() {
         let hash = hash("k");
         for (key, told) in [
@@ -326,6 +363,8 @@ mod tests {
             (json!({"name": "a", "hash": hash, "scope": ["read"]}), "no `scope`"),
             (json!({"name": "a", "hash": hash, "scopes": ["read"], "prompts": ["[a"]}), "no pattern"),
             (json!({"name": "a", "hash": hash, "scopes": ["read"], "rate": 0}), "`rate`"),
+            (json!({"name": "token", "hash": hash, "scopes": ["read"]}), "without a key"),
+            (json!({"name": "a", "hash": hash, "scopes": ["read"], "environs": "x"}), "`environs`"),
         ] {
             let error = read_keys(Some(&json!([key]))).expect_err(told);
             assert!(error.message().contains(told), "{error}");

@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use hinagata::Engine;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{
     HeaderMap, StatusCode,
@@ -65,29 +66,41 @@ impl Call {
             .ok_or_else(|| Problem::bad_request(format!("the path has no `{name}`")))
     }
 
-    /// The prompt that the path names, in any spelling; for others than may see it, it is not there.
+    /// The prompt that the path names, in any spelling.
     pub(crate) fn prompt(&self) -> Result<String, Problem> {
-        let name = self.param("id")?;
-        self.check_sight(name)?;
-        Ok(name.to_owned())
+        self.param("id").map(str::to_owned)
     }
 
-    /// Whether the caller may see the prompt called `name`.
-    pub(crate) fn check_sight(&self, name: &str) -> Result<(), Problem> {
+    /// The engine as the caller has it: prompts and shared variables that a key is not for are not there. Handlers use no
+    /// other one, unless they asked for [`Call::require_unbound`].
+    pub(crate) fn engine(&self) -> Engine {
+        match self.app.access.reach_of(&self.caller) {
+            None => self.app.engine.clone(),
+            Some(reach) => self.app.engine.within(reach),
+        }
+    }
+
+    /// Whether the caller of a route that is for everybody may read besides.
+    pub(crate) fn may_read(&self) -> bool {
+        let is_known = self.app.known.check(&self.parts.uri, &self.parts.headers).is_ok();
+        let caller = self.app.access.who(bearer(&self.parts.headers)).filter(|_| is_known);
+        caller.is_some_and(|caller| {
+            let is_let_in = !matches!(caller, Caller::Nobody)
+                || check_stranger(&self.app, Scope::Read, self.peer).is_ok();
+            is_let_in && self.app.access.allows(&caller, Scope::Read)
+        })
+    }
+
+    /// Refuses a key that is for some prompts alone, where something is about others too.
+    pub(crate) fn require_unbound(&self) -> Result<(), Problem> {
         if self.app.access.sees_all(&self.caller) {
             return Ok(());
         }
-        let id = self.app.catalog().resolve_id(name)?;
-        if self.sees(id.as_str()) {
-            return Ok(());
-        }
-        let shown: String = name.chars().take(80).collect();
-        Err(Problem::not_found(format!("there is no prompt `{shown}`")))
-    }
-
-    /// Whether the caller may see the prompt `id`.
-    pub(crate) fn sees(&self, id: &str) -> bool {
-        self.app.access.sees(&self.caller, id)
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "scope",
+            "this key is for some prompts alone, and this is about others too",
+        ))
     }
 
     /// The request as it came, for another one to answer.

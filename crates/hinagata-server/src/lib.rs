@@ -35,6 +35,7 @@ pub use problem::Problem;
 pub use server::{Server, ServerOptions};
 pub use settings::{AuditPlace, ServerSettings};
 pub use spans::TieSpan;
+pub use state::TellSandbox;
 
 /// The OpenAPI document of the daemon.
 #[must_use]

@@ -55,11 +55,11 @@ fn viewer(app: &Arc<App>, caller: &Caller, peer: IpAddr) -> Viewer {
     viewer.name = app.access.name(caller);
     viewer.from = Some(peer);
     viewer.renders = app.access.allows(caller, Scope::Render);
-    if app.access.sees_all(caller) {
-        return viewer;
+    viewer.with_key = !matches!(caller, Caller::Nobody);
+    match app.access.reach_of(caller) {
+        None => viewer,
+        Some(reach) => viewer.within(Arc::clone(reach)),
     }
-    let (app, caller) = (Arc::downgrade(app), caller.clone());
-    viewer.seeing(move |id| app.upgrade().is_some_and(|app| app.access.sees(&caller, id)))
 }
 
 /// Renders as every other route does. It is held by what the daemon holds, so it does not hold the daemon.
@@ -84,10 +84,9 @@ impl Door for AppDoor {
         })
     }
 
-    /// Reading is not written down.
+    /// Reading is not written down, unless something is rendered to be read.
     fn done(&self, viewer: &Viewer, done: &Done<'_>) {
-        let Some(app) = self.0.upgrade().filter(|app| app.audit.is_on() && done.method != "resources/read")
-        else {
+        let Some(app) = self.0.upgrade().filter(|app| app.audit.is_on() && done.renders) else {
             return;
         };
         app.audit.add(Entry {
@@ -108,6 +107,7 @@ fn status(failure: Option<i32>) -> u16 {
     match failure {
         None => 200,
         Some(-32603) => 500,
+        Some(-32600) => 403,
         Some(_) => 400,
     }
 }

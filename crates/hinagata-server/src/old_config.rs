@@ -2,6 +2,7 @@
 
 use hinagata::{Error, Result};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// What it says, as far as we have a place for it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -10,7 +11,21 @@ pub struct OldConfig {
     pub settings: Vec<String>,
     /// Variables of the environment that it stands for.
     pub environment: Vec<(&'static str, String)>,
+    /// Names in it that mean nothing here.
+    pub ignored: Vec<String>,
 }
+
+/// What it can hold: names in sections, and names of their own. A section without names is not looked into.
+const KNOWN: [(&str, &[&str]); 7] = [
+    ("app_name", &[]),
+    ("env", &[]),
+    ("server", &["listen_addr", "debug"]),
+    ("logger", &["level", "format", "output"]),
+    ("redis", &["addr", "password", "db"]),
+    // Changes are noticed when they happen.
+    ("refresh", &[]),
+    ("llm", &["api_key", "api_base"]),
+];
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -55,14 +70,16 @@ struct Llm {
 /// # Errors
 /// Code `definition` when it is no YAML, or holds something else than it should.
 pub fn read(name: &str, text: &str) -> Result<OldConfig> {
-    let document: Document = serde_saphyr::from_str(text).map_err(|error| {
+    let unreadable = |error: serde_saphyr::Error| {
         let told = error.to_string();
         let line = told.lines().next().unwrap_or_default();
         Error::definition("settings", format!("{name} cannot be read: {line}"))
             .with_hint("it is the `config.yaml` of the older daemon: server, logger, redis, refresh, llm")
-    })?;
+    };
+    let document: Document = serde_saphyr::from_str(text).map_err(unreadable)?;
+    let ignored = unknown_names(name, &serde_saphyr::from_str(text).map_err(unreadable)?)?;
     let Document { server, logger, redis, llm } = document;
-    let mut config = OldConfig::default();
+    let mut config = OldConfig { ignored, ..OldConfig::default() };
     let mut set = |name: &str, value: &str| {
         if !value.is_empty() {
             config.settings.push(format!("{name}={value}"));
@@ -91,6 +108,37 @@ pub fn read(name: &str, text: &str) -> Result<OldConfig> {
         config.environment.push(("OPENAI_API_KEY", llm.api_key));
     }
     Ok(config)
+}
+
+/// The names that mean nothing. One that is nearly a name that does is a mistake: where to listen and which store to open
+/// must not be lost by it.
+fn unknown_names(file: &str, document: &Value) -> Result<Vec<String>> {
+    let mut unknown = Vec::new();
+    let keys = |value: &Value| -> Vec<String> {
+        value.as_object().into_iter().flat_map(|map| map.keys().cloned()).collect()
+    };
+    let mut check = |above: &str, key: String, known: &[&str]| {
+        if known.contains(&key.as_str()) {
+            return Ok(());
+        }
+        let near = hinagata_value::near_names(&key, known.iter().copied());
+        if !near.is_empty() {
+            let message = format!("`{above}{key}` of {file} means nothing");
+            return Err(Error::definition("settings", message).with_near(near));
+        }
+        unknown.push(format!("{above}{key}"));
+        Ok(())
+    };
+    let sections = KNOWN.map(|(section, _)| section);
+    for key in keys(document) {
+        check("", key, &sections)?;
+    }
+    for (section, known) in KNOWN.iter().filter(|(_, known)| !known.is_empty()) {
+        for key in document.get(section).map(keys).unwrap_or_default() {
+            check(&format!("{section}."), key, known)?;
+        }
+    }
+    Ok(unknown)
 }
 
 /// Whether a YAML file is one of those, and not of some other program.
@@ -137,6 +185,18 @@ llm:
             config.environment,
             [("OPENAI_BASE_URL", "http://127.0.0.1:1/v1".to_owned()), ("OPENAI_API_KEY", "k".to_owned())]
         );
+    }
+
+    #[test]
+    fn a_name_that_is_nearly_one_is_a_mistake_and_any_other_is_told() {
+        let error =
+            read("config.yaml", &CONFIG.replace("listen_addr", "listen_adr")).expect_err("is a mistake");
+        assert_eq!(error.near(), ["listen_addr"]);
+        let error = read("config.yaml", &CONFIG.replace("redis:", "reddis:")).expect_err("is a mistake");
+        assert_eq!(error.near(), ["redis"]);
+        let more = format!("{CONFIG}  proxy: x\nmetrics: {{}}\n");
+        assert_eq!(read("config.yaml", &more).expect("can be read").ignored, ["metrics", "llm.proxy"]);
+        assert!(read("config.yaml", CONFIG).expect("can be read").ignored.is_empty());
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::{
     routes::Router,
     settings::{AuditPlace, ServerSettings},
     spans::TieSpan,
-    state::App,
+    state::{App, TellSandbox},
 };
 
 /// How often counters are tidied.
@@ -43,6 +43,8 @@ pub struct ServerOptions {
     pub state: Option<StateDir>,
     /// Ties spans to the traces that callers name, where spans are collected.
     pub tie_span: Option<TieSpan>,
+    /// Tells what confines Python on this machine; asked once, when somebody wants to know.
+    pub sandbox: Option<TellSandbox>,
 }
 
 /// A daemon that listens.
@@ -64,7 +66,8 @@ impl Server {
     /// Code `definition` for settings that cannot be used, code `store` when the address or the audit log cannot be
     /// had.
     pub async fn open(options: ServerOptions) -> Result<Self> {
-        let ServerOptions { engine, llm, trusted, store, settings: hinagata, state, tie_span } = options;
+        let ServerOptions { engine, llm, trusted, store, settings: hinagata, state, tie_span, sandbox } =
+            options;
         let settings = ServerSettings::read(&hinagata)?;
         let listener = bind(settings.listen).await?;
         let address = listener.local_addr().map_err(|error| unbound(settings.listen, &error))?;
@@ -94,7 +97,8 @@ impl Server {
         }
         let access = Access::new(settings.keys.clone(), &token);
         let app = Arc::new(App::new(
-            engine, llm, trusted, settings, hinagata, state, access, audit, events, tie_span, address,
+            engine, llm, trusted, settings, hinagata, state, access, audit, events, tie_span, sandbox,
+            address,
         ));
         let told: Told = Arc::new(mcp::open(&app)?);
         follow_store(&app, &*store, &told);

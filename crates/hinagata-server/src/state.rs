@@ -32,6 +32,9 @@ use crate::{
     spans::{self, TieSpan},
 };
 
+/// Tells what confines Python on this machine, as JSON; it may take a moment.
+pub type TellSandbox = Arc<dyn Fn() -> Value + Send + Sync>;
+
 /// What all requests share.
 pub(crate) struct App {
     pub(crate) engine: Engine,
@@ -51,6 +54,9 @@ pub(crate) struct App {
     /// Requests that may be under way.
     pub(crate) busy: Semaphore,
     pub(crate) tie_span: Option<TieSpan>,
+    sandbox: Option<TellSandbox>,
+    /// What it told.
+    known_sandbox: OnceLock<Value>,
     pub(crate) address: SocketAddr,
     pub(crate) started: Instant,
     /// Held while packs or choices are changed: one change sees the one before.
@@ -107,6 +113,7 @@ impl App {
         audit: Audit,
         events: Events,
         tie_span: Option<TieSpan>,
+        sandbox: Option<TellSandbox>,
         address: SocketAddr,
     ) -> Self {
         Self {
@@ -129,6 +136,8 @@ impl App {
             events,
             audit,
             tie_span,
+            sandbox,
+            known_sandbox: OnceLock::new(),
             address,
         }
     }
@@ -156,13 +165,9 @@ impl App {
         self.rates.check(caller, self.access.rate_of(caller), address)
     }
 
-    /// Renders. Quick prompts run on the thread that serves the request; others run on one of their own, so that others
-    /// are answered meanwhile. Both stop when nobody waits for them any more, with their hooks and tools.
-    pub(crate) async fn render(self: &Arc<Self>, job: Job) -> Result<Rendered> {
-        self.render_with(&self.engine, job).await
-    }
-
-    /// The same in the state of the workspace that `engine` has.
+    /// Renders with `engine`, which has what the caller reaches. Quick prompts run on the thread that serves the request;
+    /// others run on one of their own, so that others are answered meanwhile. Both stop when nobody waits for them any
+    /// more, with their hooks and tools.
     pub(crate) async fn render_with(self: &Arc<Self>, engine: &Engine, job: Job) -> Result<Rendered> {
         let span = spans::of_render();
         if span.is_disabled() {
@@ -209,12 +214,8 @@ impl App {
         Instant::now() + self.settings.request_timeout
     }
 
-    /// Renders and tells why the result looks as it does.
-    pub(crate) async fn explain(self: &Arc<Self>, job: Job) -> Result<Rendered> {
-        self.explain_with(&self.engine, job).await
-    }
-
-    async fn explain_with(&self, engine: &Engine, job: Job) -> Result<Rendered> {
+    /// Renders with `engine`, which has what the caller reaches, and tells why the result looks as it does.
+    pub(crate) async fn explain_with(&self, engine: &Engine, job: Job) -> Result<Rendered> {
         let (engine, deadline) = (engine.clone(), self.deadline());
         run_beside(move |cancel| engine.explain_blocking(&job.request(deadline, Some(cancel)))).await
     }
@@ -246,6 +247,12 @@ impl App {
             std::iter::once(root.as_path()).chain(self.settings.workspaces.iter().map(PathBuf::as_path));
         let is_beneath = |above: &Path| above.canonicalize().is_ok_and(|above| path.starts_with(above));
         above.into_iter().any(is_beneath).then_some(path)
+    }
+
+    /// What confines Python on this machine, looked at once, on a thread that may wait for it.
+    pub(crate) async fn sandbox(self: &Arc<Self>) -> Option<Value> {
+        let (app, tell) = (Arc::clone(self), self.sandbox.clone()?);
+        tokio::task::spawn_blocking(move || app.known_sandbox.get_or_init(|| tell()).clone()).await.ok()
     }
 
     /// Makes a change that sees the one before, on a thread that may wait for the disk.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     Catalog, Code, Error, PackId, PromptId, Resolution, Result, SHARED_PROMPTS,
     definition::{Definition, Inherited, inherit},
+    reach::BOUND,
     resolution,
     source::{Entry, Index, RootKind},
     write,
@@ -71,10 +72,16 @@ impl Catalog {
             let known = |word: &str| PromptId::new(word).is_ok_and(|id| exists(&id));
             self.vocabulary().follow("prompt", word, known).is_some()
         };
-        let words = self.vocabulary().words("prompt").into_iter().filter(leads);
-        let near = hinagata_value::near_names(id.as_str(), ids.map(|entry| entry.id().as_str()).chain(words));
+        let ids = ids.map(|entry| entry.id()).filter(|id| self.reaches_prompt(id)).map(PromptId::as_str);
+        // An alias tells of its prompt, which need not be there for whoever asks.
+        let is_told = |word: &&str| {
+            self.reach().is_none() || PromptId::new(word).is_ok_and(|word| self.reaches_prompt(&word))
+        };
+        let words = self.vocabulary().words("prompt").into_iter().filter(leads).filter(is_told);
+        let near = hinagata_value::near_names(id.as_str(), ids.chain(words));
         let hint = match self.entries(id).find_map(|entry| entry.pack()) {
             Some(pack) => format!("the pack `{pack}` has one, but is not approved: `hina pack show {pack}`"),
+            None if self.reach().is_some() => BOUND.to_owned(),
             None => "`hina list` shows the prompts there are".to_owned(),
         };
         let error = Error::new(Code::NotFound, format!("there is no prompt `{id}`"))
@@ -88,7 +95,8 @@ impl Catalog {
     /// for the compiled-in prompt of that id.
     fn entries<'a>(&'a self, id: &PromptId) -> impl Iterator<Item = &'a Arc<Entry>> {
         let mut builtin = false;
-        self.roots().iter().flat_map(move |index| index.find(id).collect::<Vec<_>>()).filter(move |entry| {
+        let roots = if self.reaches_prompt(id) { self.roots() } else { &[] };
+        roots.iter().flat_map(move |index| index.find(id).collect::<Vec<_>>()).filter(move |entry| {
             let shadowed = entry.is_compiled() && builtin;
             builtin |= *entry.root() == RootKind::Builtin;
             !shadowed

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    Agent, Approvals, Code, Defaults, Diagnostic, Error, PromptId, Resolutions, Result, Vocabulary, agent,
+    Agent, Approvals, Code, Defaults, Diagnostic, Error, PromptId, Reach, Resolutions, Result, Vocabulary, agent,
     defaults,
     diagnostic::sorted,
     pack::{Pack, PackTools, open_packs, pack_tools},
@@ -53,7 +53,7 @@ impl CatalogOptions {
 
 /// A snapshot of all prompts. Cheap to clone; what it answers does not change.
 #[derive(Clone, Debug)]
-pub struct Catalog(Arc<Inner>);
+pub struct Catalog(Arc<Inner>, Option<Arc<Reach>>);
 
 #[derive(Debug)]
 struct Inner {
@@ -101,7 +101,7 @@ impl Catalog {
             before.roots.iter().filter(|index| index.root.kind != RootKind::Store).cloned().collect();
         let place = roots.partition_point(|index| index.root.kind != RootKind::Builtin);
         roots.insert(place, index);
-        Self(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             options: CatalogOptions { store: Some(store), ..before.options.clone() },
             roots,
             packs: before.packs.clone(),
@@ -112,7 +112,24 @@ impl Catalog {
             defaults: before.defaults.clone(),
             tools: before.tools.clone(),
             stored,
-        }))
+        });
+        Self(inner, self.1.clone())
+    }
+
+    /// The same state as somebody sees it who reaches some prompts alone: the others are not there.
+    #[must_use]
+    pub fn within(&self, reach: &Arc<Reach>) -> Self {
+        Self(Arc::clone(&self.0), Some(Arc::clone(reach)))
+    }
+
+    /// The same state with everything in it.
+    pub(crate) fn without_reach(&self) -> Self {
+        Self(Arc::clone(&self.0), None)
+    }
+
+    /// What whoever it is for reaches; `None` for everything.
+    pub(crate) fn reach(&self) -> Option<&Arc<Reach>> {
+        self.1.as_ref()
     }
 
     /// The state of the store whose prompts these are.
@@ -184,7 +201,7 @@ impl Catalog {
         opening.extend(problems.into_iter().chain(missing_paths).chain(found));
         let shared = workspace.as_ref().map_or(Ok(None), |workspace| workspace.directory(SHARED));
         let shared = shared.map(|directory| directory.map(Arc::new)).map_err(|error| error.in_file(SHARED));
-        Self(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             options,
             roots,
             packs,
@@ -195,7 +212,8 @@ impl Catalog {
             defaults: OnceLock::new(),
             tools: OnceLock::new(),
             stored,
-        }))
+        });
+        Self(inner, before.and_then(|before| before.1.clone()))
     }
 
     /// The workspace root.

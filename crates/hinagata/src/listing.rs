@@ -18,7 +18,8 @@ impl Catalog {
     #[must_use]
     pub fn list(&self) -> Vec<Listing> {
         let usable = self.roots().iter().flat_map(Index::iter).filter(|entry| self.is_usable(entry));
-        let mut ids: Vec<&PromptId> = usable.map(|entry| entry.id()).collect();
+        let mut ids: Vec<&PromptId> =
+            usable.map(|entry| entry.id()).filter(|id| self.reaches_prompt(id)).collect();
         ids.sort_unstable();
         ids.dedup();
         let listing = |id: &PromptId| Listing {

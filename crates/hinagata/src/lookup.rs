@@ -39,14 +39,17 @@ impl Catalog {
                 Err(error) => return Err(error),
             }
         }
-        self.template_of_place(from, name)
+        let found = self.template_of_place(from, name)?;
+        Ok(found.filter(|found| !self.hides_file(&found.text.file)))
     }
 
     /// The names that an `include` could use, in order: files of prompts and shared parts.
     #[must_use]
     pub fn template_names(&self) -> Vec<String> {
         let usable = || self.roots().iter().filter(|index| self.may_read(index));
-        let own = usable().flat_map(Index::iter).filter(|entry| entry.has_template());
+        let own = usable()
+            .flat_map(Index::iter)
+            .filter(|entry| entry.has_template() && self.reaches_prompt(entry.id()));
         let mut names: Vec<String> = own.map(|entry| format!("{}/template.md", entry.id())).collect();
         names.extend(usable().flat_map(|index| index.root.tree.partials()));
         names.sort_unstable();
@@ -79,7 +82,8 @@ impl Catalog {
     /// The body of another prompt of the store, as templates of the store name it: they see nothing else.
     fn template_of_store(&self, name: &str) -> Result<Option<FoundTemplate>> {
         let Ok(id) = PromptId::new(name) else { return Ok(None) };
-        let of_store = self.roots().iter().find(|index| index.root.kind == RootKind::Store);
+        let of_store =
+            self.roots().iter().find(|index| index.root.kind == RootKind::Store && self.reaches_prompt(&id));
         let mut found = of_store.into_iter().flat_map(|index| index.find(&id));
         let Some(entry) = found.next() else { return Ok(None) };
         if let Some(other) = found.next() {

@@ -1,7 +1,7 @@
 //! Which workspaces the user trusts: their settings may widen what a render can do.
 //!
 //! A cloned repository must not be able to run anything, so trust is remembered in the user's state directory, for the
-//! settings as they were read. Settings that changed since are not trusted until the user looks at them again.
+//! settings that need it, as they were read. If those changed since, they are not trusted until the user looks again.
 
 use std::{collections::BTreeMap, path::Path, time::SystemTime};
 
@@ -70,7 +70,7 @@ pub enum Distrust {
 pub struct TrustedWorkspace {
     /// Where it is, for people: what of it is no text is replaced.
     pub path: String,
-    /// The SHA-256 of its `hinagata.toml`; `None` when it had none.
+    /// The SHA-256 of the values of its settings that need trust; `None` when it had none.
     pub settings: Option<Digest>,
     /// When the user said so, in UTC.
     pub trusted_at: String,
@@ -89,7 +89,8 @@ impl Trust {
         Self { state: state.clone() }
     }
 
-    /// Whether the workspace at `root` is trusted with these settings, the content of its `hinagata.toml`.
+    /// Whether the workspace at `root` is trusted with these settings, as
+    /// [`SettingsSources::privileged_text`](crate::settings::SettingsSources::privileged_text) tells them.
     ///
     /// # Errors
     /// Code `store` when the records cannot be read. Whoever asks then trusts nothing.

@@ -1,6 +1,6 @@
 //! `hina key`: a new key for the daemon.
 
-use hinagata::Digest;
+use hinagata::{Digest, settings::UserConfig};
 use hinagata_server::{Scope, new_secret};
 use serde_json::json;
 
@@ -12,8 +12,8 @@ use crate::{
 
 /// Make a key for the daemon
 ///
-/// Prints the key, which is kept nowhere, and on standard error what belongs into hinagata.toml: its hash. With
-/// keys, the daemon serves nobody else.
+/// Prints the key, which is kept nowhere, and on standard error what belongs into your own settings: its hash. With
+/// keys, the daemon serves nobody else. Keys in hinagata.toml count when you trust the workspace.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -28,6 +28,11 @@ pub(crate) struct Arguments {
     /// The prompts that it is for, by id with * for anything; several times for several [default: all]
     #[arg(long = "prompt", value_name = "PATTERN")]
     prompts: Vec<String>,
+
+    /// The shared variables that it may read, by id with * for anything; several times for several [default: all, or
+    /// none with --prompt]
+    #[arg(long = "environ", value_name = "PATTERN")]
+    environs: Vec<String>,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -38,11 +43,11 @@ const EXAMPLES: &str = "Examples:
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let key = new_secret()?;
     let hash = format!("sha256:{}", Digest::of(key.as_bytes()));
-    let Arguments { name, scopes, prompts } = arguments;
+    let Arguments { name, scopes, prompts, environs } = arguments;
     if Format::of(globals) == Format::Json {
-        return output::print_json(
-            &json!({"key": key, "hash": hash, "name": name, "scopes": scopes, "prompts": prompts}),
-        );
+        return output::print_json(&json!({
+            "key": key, "hash": hash, "name": name, "scopes": scopes, "prompts": prompts, "environs": environs,
+        }));
     }
     let list = |words: &[String]| json!(words).to_string().replace(',', ", ");
     let mut table =
@@ -50,8 +55,16 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     if !prompts.is_empty() {
         table.push_str(&format!("prompts = {}\n", list(prompts)));
     }
+    if !environs.is_empty() {
+        table.push_str(&format!("environs = {}\n", list(environs)));
+    }
+    // There it protects whatever becomes of the workspace.
+    let own = UserConfig::find(|name| std::env::var_os(name)).path;
+    let own = own.map_or_else(|| "your own settings".to_owned(), |path| path.display().to_string());
     output::talk(&format!(
-        "Add this to hinagata.toml, or to your own settings, and keep the key itself:\n\n{table}\n"
+        "Add this to {own}, and keep the key itself:\n\n{table}\nIn {} it counts once you ran `hina trust`, and the \
+         daemon does not start when that changes.\n\n",
+        hinagata::SETTINGS_FILE
     ));
     output::print(&format!("{key}\n"))
 }

@@ -31,7 +31,8 @@ const EXAMPLES: &str = "Examples:
 docs/mcp.md has the entries for other clients.";
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
-    let workspace = Workspace::open_resident(globals, Vec::new())?;
+    let workspace =
+        Workspace::open_resident(globals, Vec::new(), hinagata_host::Workspace::check_store_settings)?;
     start_log(&workspace, None)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -3,6 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use hinagata_server::{Server, ServerOptions, TieSpan, example, old_config};
@@ -12,6 +13,7 @@ use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util:
 use crate::{
     failure::Failure,
     output::{self, Format},
+    python::PythonState,
     signals::signals,
     telemetry::Telemetry,
     workspace::{Globals, Workspace},
@@ -29,8 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
 
-    /// The config.yaml of an older daemon [default: config.yaml or configs/config.yaml where there is one and no
-    /// hinagata.toml]
+    /// The config.yaml of an older daemon
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -50,7 +51,9 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let old = read_old(arguments, globals)?;
     let mut settings = old.settings;
     settings.extend(arguments.listen.as_ref().map(|address| format!("server.listen={address}")));
-    let workspace = Workspace::open_resident(&globals.below_settings(settings), old.environment)?;
+    let globals = &globals.below_settings(settings);
+    let workspace =
+        Workspace::open_resident(globals, old.environment, hinagata_host::Workspace::check_serving)?;
     let telemetry = Telemetry::start()?;
     start_log(&workspace, telemetry.as_ref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
@@ -71,6 +74,10 @@ async fn serve(workspace: &Workspace, globals: &Globals, tie_span: Option<TieSpa
         settings: workspace.settings.clone(),
         state: workspace.state.clone(),
         tie_span,
+        sandbox: Some(Arc::new({
+            let settings = workspace.settings.clone();
+            move || PythonState::find(&settings).health()
+        })),
     })
     .await?;
     for warning in server.warnings() {
@@ -135,21 +142,26 @@ fn read_old(arguments: &Arguments, globals: &Globals) -> Result<old_config::OldC
             .map_err(|error| Failure::not_found(format!("{} cannot be read: {error}", path.display())))
     };
     if let Some(path) = &arguments.config {
-        return Ok(old_config::read(&path.display().to_string(), &read(path)?)?);
+        let old = old_config::read(&path.display().to_string(), &read(path)?)?;
+        if !old.ignored.is_empty() {
+            let names = old.ignored.join("`, `");
+            output::talk(&format!("warning: `{names}` of {} is not followed\n", path.display()));
+        }
+        return Ok(old);
     }
     if root.join(hinagata::SETTINGS_FILE).exists() {
         return Ok(old_config::OldConfig::default());
     }
     for name in OLD_CONFIGS {
         let path = root.join(name);
-        if path.is_file() {
-            let text = read(&path)?;
-            if old_config::is_one(&text) {
-                if Format::of(globals) == Format::Text {
-                    output::talk(&format!("reading {name}\n"));
-                }
-                return Ok(old_config::read(name, &text)?);
-            }
+        if path.is_file() && old_config::is_one(&read(&path)?) {
+            // It says where to listen, which store to open and where to send keys of models. A workspace that was cloned
+            // must not decide that, and going on without it would serve something else than it asks for.
+            return Err(Failure::usage(format!(
+                "{name} is the configuration of an older daemon, which is followed only when you name it"
+            ))
+            .advise(format!("hina serve --config {name}"))
+            .advise(format!("or write its settings into {}", hinagata::SETTINGS_FILE)));
         }
     }
     Ok(old_config::OldConfig::default())

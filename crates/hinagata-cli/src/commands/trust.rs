@@ -19,8 +19,8 @@ use crate::{
 ///
 /// Settings that let something run, connect or leave count from hinagata.toml only when you trust the workspace, and only
 /// then its Python gets `http_request`, `llm_call` and `subprocess`. On a terminal it shows what would come into force and
-/// asks; elsewhere it needs --yes. Your word is kept in your state directory, for the file as it is now: when it changes, you
-/// are asked to look again.
+/// asks; elsewhere it needs --yes. Your word is kept in your state directory, for the values of these settings: when one
+/// changes or is gone, you are asked to look again.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

@@ -1,5 +1,8 @@
 //! Lists of prompts, and what is got.
 
+use std::sync::Arc;
+
+use hinagata::Reach;
 use hinagata_mcp::Viewer;
 use rmcp::model::{CacheScope, ErrorCode, ResourceContents, Role};
 use serde_json::json;
@@ -202,7 +205,9 @@ parameters:
 
 #[tokio::test]
 async fn what_a_key_is_not_for_is_not_there() {
-    let served = Served::seen_by(Viewer::owner().seeing(|id| id == "test_simple_prompt"));
+    let served = Served::seen_by(
+        Viewer::owner().within(Arc::new(Reach::new(|id| id == "test_simple_prompt", |_| false))),
+    );
     for era in ERAS {
         let client = served.client(era).await;
         let list = client.client.list_prompts(None).await.expect("lists");

@@ -20,6 +20,8 @@ use crate::{
 
 /// `POST /api/agents/{id}/invoke`
 pub(super) async fn invoke(mut call: Call) -> Answer {
+    // Agents and packed files are of the whole workspace.
+    call.require_unbound()?;
     let agent = call.param("id")?.to_owned();
     let mut fields = Fields::new(call.object().await?);
     let Some(prompt) = fields.text("prompt")? else {
@@ -50,6 +52,7 @@ fn given_context(context: Value) -> Result<GivenContext, Problem> {
 
 /// `POST /api/context/pack`
 pub(super) async fn pack(mut call: Call) -> Answer {
+    call.require_unbound()?;
     let asked = Asked::read(Fields::new(call.object().await?))?;
     let packed = beside(&call.app, move |app| {
         let project = project(app)?;

@@ -43,7 +43,7 @@ async fn chat(call: Call, job: Job, mut options: Fields) -> Answer {
     let stream = options.flag("stream")?.unwrap_or(false);
     let options = options.rest();
     let llm = &call.app.llm;
-    let rendered = call.app.render(job).await?;
+    let rendered = call.app.render_with(&call.engine(), job).await?;
     let of_prompt = rendered.request_options().model;
     let choice = llm.choose(asked.as_deref(), of_prompt.as_deref())?;
     let request = llm.request(&choice, &rendered, &options)?;

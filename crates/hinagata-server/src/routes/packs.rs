@@ -1,6 +1,6 @@
 //! Managing packs.
 
-use std::{io::Write as _, sync::Arc, time::SystemTime};
+use std::{io::Write as _, time::SystemTime};
 
 use hinagata::{
     Code, Digest, Error, Result,
@@ -11,7 +11,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    access::Caller,
     answer,
     gate::{Answer, Call},
     problem::Problem,
@@ -28,32 +27,26 @@ fn packs(app: &App) -> Result<Packs> {
 
 /// Looks at packs. They tell of all prompts, so a key for some prompts alone does not see them.
 async fn looked<T: Serialize + Send + 'static>(
-    app: &Arc<App>,
-    caller: &Caller,
+    call: &Call,
     look: impl FnOnce(&Packs) -> Result<T> + Send + 'static,
 ) -> Answer {
-    if !app.access.sees_all(caller) {
-        return Err(Problem::new(StatusCode::FORBIDDEN, "scope", "this key is for some prompts alone"));
-    }
-    answer::json(&app.change(move |app| look(&packs(app)?)).await?)
+    call.require_unbound()?;
+    answer::json(&call.app.change(move |app| look(&packs(app)?)).await?)
 }
 
 /// Changes packs; the engine sees the change before the answer is given.
 async fn changed<T: Serialize + Send + 'static>(
-    app: &Arc<App>,
-    caller: &Caller,
+    call: &Call,
     status: StatusCode,
     change: impl FnOnce(&mut Packs) -> Result<T> + Send + 'static,
 ) -> Answer {
-    if !app.access.sees_all(caller) {
-        return Err(Problem::new(StatusCode::FORBIDDEN, "scope", "this key is for some prompts alone"));
-    }
+    call.require_unbound()?;
     let work = move |app: &App| {
         let done = change(&mut packs(app)?)?;
         app.events.catalog(&app.engine.reload());
         Ok(done)
     };
-    answer::json_with(status, &app.change(work).await.map_err(|error| Problem::of_sent(&error))?)
+    answer::json_with(status, &call.app.change(work).await.map_err(|error| Problem::of_sent(&error))?)
 }
 
 fn pack(call: &Call) -> Result<String, Problem> {
@@ -62,19 +55,19 @@ fn pack(call: &Call) -> Result<String, Problem> {
 
 /// `GET /api/packs`
 pub(super) async fn list(call: Call) -> Answer {
-    looked(&call.app, &call.caller, |packs| Ok(packs.list())).await
+    looked(&call, |packs| Ok(packs.list())).await
 }
 
 /// `GET /api/packs/{pack}`
 pub(super) async fn show(call: Call) -> Answer {
     let pack = pack(&call)?;
-    looked(&call.app, &call.caller, move |packs| packs.show(&pack)).await
+    looked(&call, move |packs| packs.show(&pack)).await
 }
 
 /// `POST /api/packs/{pack}/verify`
 pub(super) async fn verify(call: Call) -> Answer {
     let pack = pack(&call)?;
-    looked(&call.app, &call.caller, move |packs| packs.verify(&pack)).await
+    looked(&call, move |packs| packs.verify(&pack)).await
 }
 
 /// `POST /api/packs`
@@ -94,7 +87,7 @@ pub(super) async fn install(mut call: Call) -> Answer {
             return Err(Problem::bad_request("the body is no archive").hint("send a .tar.gz or a .zip"));
         }
     };
-    changed(&call.app, &call.caller, StatusCode::CREATED, move |packs| {
+    changed(&call, StatusCode::CREATED, move |packs| {
         let failed = |error: std::io::Error| {
             Error::new(Code::Store, format!("the archive could not be put down: {error}"))
         };
@@ -110,10 +103,8 @@ pub(super) async fn approve(mut call: Call) -> Answer {
     let pack = pack(&call)?;
     let body = call.object().await?;
     let expected = expected(&body)?;
-    changed(&call.app, &call.caller, StatusCode::OK, move |packs| {
-        packs.approve(&pack, expected.as_ref(), SystemTime::now())
-    })
-    .await
+    changed(&call, StatusCode::OK, move |packs| packs.approve(&pack, expected.as_ref(), SystemTime::now()))
+        .await
 }
 
 /// The content that the caller looked at.
@@ -130,15 +121,13 @@ fn expected(body: &Map<String, Value>) -> Result<Option<Digest>, Problem> {
 /// `POST /api/packs/{pack}/reject`
 pub(super) async fn reject(call: Call) -> Answer {
     let pack = pack(&call)?;
-    changed(&call.app, &call.caller, StatusCode::OK, move |packs| packs.reject(&pack, SystemTime::now()))
-        .await
+    changed(&call, StatusCode::OK, move |packs| packs.reject(&pack, SystemTime::now())).await
 }
 
 /// `DELETE /api/packs/{pack}`
 pub(super) async fn remove(call: Call) -> Answer {
     let pack = pack(&call)?;
-    changed(&call.app, &call.caller, StatusCode::OK, move |packs| packs.remove(&pack, SystemTime::now()))
-        .await
+    changed(&call, StatusCode::OK, move |packs| packs.remove(&pack, SystemTime::now())).await
 }
 
 /// `PUT /api/packs/{pack}/replaces/{id}`
@@ -147,7 +136,7 @@ pub(super) async fn replace(mut call: Call) -> Answer {
     let Some(accept) = call.object().await?.get("accept").and_then(Value::as_bool) else {
         return Err(Problem::bad_request("the body says neither `{\"accept\": true}` nor false"));
     };
-    changed(&call.app, &call.caller, StatusCode::OK, move |packs| match accept {
+    changed(&call, StatusCode::OK, move |packs| match accept {
         true => packs.accept_replacement(&pack, &id, SystemTime::now()),
         false => packs.decline_replacement(&pack, &id, SystemTime::now()),
     })

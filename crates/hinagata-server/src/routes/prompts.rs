@@ -19,9 +19,8 @@ use crate::{
 pub(super) async fn list(call: Call) -> Answer {
     let known = ["type", "tag", "supports", "language", "view", "q", "limit", "cursor"];
     let wanted = Wanted::read(&call, &known)?;
-    let catalog = call.app.catalog();
-    let seen = catalog.list().into_iter().filter(|listing| call.sees(listing.id.as_str()));
-    let all = seen.filter(|listing| is_wanted(&wanted, listing));
+    let catalog = call.engine().catalog();
+    let all = catalog.list().into_iter().filter(|listing| is_wanted(&wanted, listing));
     let (page, next) = wanted.page(all.map(|listing| (listing.id.as_str().to_owned(), listing)).collect());
     let entry = |(id, listing): (String, Listing)| match wanted.full {
         true => described(&catalog, &listing),
@@ -74,7 +73,7 @@ fn origin(entry: &Entry) -> &'static str {
 /// `GET /api/prompts/{id}`
 pub(super) async fn one(call: Call) -> Answer {
     let name = call.prompt()?;
-    let catalog = call.app.catalog();
+    let catalog = call.engine().catalog();
     let choice = catalog.choose(&name)?;
     let entry = &choice.entry;
     let prompt = match entry.stored() {
@@ -91,28 +90,28 @@ pub(super) async fn one(call: Call) -> Answer {
 }
 
 fn definition_json(call: &Call, catalog: &Catalog, name: &str) -> Result<Value, Problem> {
-    let found = call.app.engine.definition(name)?;
+    let found = call.engine().definition(name)?;
     Ok(found.to_json(&catalog.defaults()?.limits_of(&found, &call.app.hinagata)))
 }
 
 /// `GET /api/prompts/{id}/definition`
 pub(super) async fn definition(call: Call) -> Answer {
     let name = call.prompt()?;
-    let definition = definition_json(&call, &call.app.catalog(), &name)?;
+    let definition = definition_json(&call, &call.engine().catalog(), &name)?;
     answer::tagged(&call.parts, &definition)
 }
 
 /// `GET /api/prompts/{id}/candidates`
 pub(super) async fn candidates(call: Call) -> Answer {
     let name = call.prompt()?;
-    let found = call.app.catalog().candidates_json(&name)?;
+    let found = call.engine().catalog().candidates_json(&name)?;
     answer::tagged(&call.parts, &found)
 }
 
 /// `POST /api/prompts/{id}/explain`
 pub(super) async fn explain(mut call: Call) -> Answer {
     let job = call.job().await?;
-    answer::json(&call.app.explain(job).await?.to_json())
+    answer::json(&call.app.explain_with(&call.engine(), job).await?.to_json())
 }
 
 /// `GET /api/prompts/{id}/explain`
@@ -130,17 +129,17 @@ pub(super) async fn explain_query(call: Call) -> Answer {
         }
     }
     let pairs = texts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    variables.extend(call.app.engine.variables_from_text(&prompt, pairs)?);
+    variables.extend(call.engine().variables_from_text(&prompt, pairs)?);
     let context = call.app.context(&Map::new())?;
     let job = Job { prompt, variables, context, manner: Manner::Strict };
-    answer::json(&call.app.explain(job).await?.to_json())
+    answer::json(&call.app.explain_with(&call.engine(), job).await?.to_json())
 }
 
 /// `POST /api/prompts/{id}/validate`
 pub(super) async fn validate(mut call: Call) -> Answer {
     let job = call.job().await?;
     let request = Request::new(&job.prompt).variable_map(&job.variables).context(&job.context);
-    answer::json(&call.app.engine.validate(&request)?)
+    answer::json(&call.engine().validate(&request)?)
 }
 
 /// `PUT /api/prompts/{id}/resolution`
@@ -151,9 +150,10 @@ pub(super) async fn resolve(mut call: Call) -> Answer {
         return Err(Problem::bad_request("the body names no `source`")
             .hint("`GET …/candidates` tells the sources there are"));
     };
+    let engine = call.engine();
     let found = call.app.change(move |app| {
-        let catalog = app.engine.set_resolution(&name, &source)?;
-        app.events.catalog(&catalog);
+        let catalog = engine.set_resolution(&name, &source)?;
+        app.events.catalog(&app.catalog());
         Ok((catalog, name))
     });
     let (catalog, name) = found.await?;
@@ -163,9 +163,9 @@ pub(super) async fn resolve(mut call: Call) -> Answer {
 /// `DELETE /api/prompts/{id}/resolution`
 pub(super) async fn unresolve(call: Call) -> Answer {
     let name = call.prompt()?;
-    let app = Arc::clone(&call.app);
+    let (app, engine) = (Arc::clone(&call.app), call.engine());
     app.change(move |app| {
-        let id = app.catalog().resolve_id(&name)?;
+        let id = engine.catalog().resolve_id(&name)?;
         let now = std::time::SystemTime::now();
         let catalog = app.engine.change(|catalog| catalog.unset_resolution(&id, now))?;
         app.events.catalog(&catalog);

@@ -42,7 +42,7 @@ impl Call {
 /// `POST /api/render/prompts/{id}`
 pub(super) async fn ours(mut call: Call) -> Answer {
     let job = call.job().await?;
-    let rendered = call.app.render(job).await?;
+    let rendered = call.app.render_with(&call.engine(), job).await?;
     let mut text = Vec::with_capacity(64 + rendered_size(&rendered));
     text.extend_from_slice(b"{\"rendered_prompt\":");
     match &rendered.body {
@@ -76,7 +76,10 @@ pub(super) async fn second(mut call: Call) -> Answer {
     let mut body = old_body(&call.body().await?)?;
     let variables = old_object(&mut body, "args")?;
     let context = Context::default();
-    let rendered = call.app.render(Job { prompt, variables, context, manner: Manner::Lenient }).await?;
+    let rendered = call
+        .app
+        .render_with(&call.engine(), Job { prompt, variables, context, manner: Manner::Lenient })
+        .await?;
     let body = match &rendered.body {
         RenderedBody::Text(text) => json!({"kind": "prompt", "prompt": text}),
         RenderedBody::Messages(_) => json!({"kind": "messages", "messages": rendered.body.to_json()}),

@@ -25,9 +25,13 @@ pub(super) async fn start(call: Call) -> Answer {
     Ok(answer::bytes(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page)))
 }
 
-/// `GET /healthz`
-pub(super) async fn health(_call: Call) -> Answer {
-    answer::json(&json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}))
+/// `GET /healthz`: whoever may read is told what confines Python; strangers are told that the daemon runs.
+pub(super) async fn health(call: Call) -> Answer {
+    let mut health = json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")});
+    if call.may_read() {
+        health["sandbox"] = call.app.sandbox().await.unwrap_or_default();
+    }
+    answer::json(&health)
 }
 
 /// `GET /readyz`: a daemon whose store is away answers from what it knew last, so it is ready still; one that never
@@ -61,8 +65,9 @@ pub(super) async fn ready(call: Call) -> Answer {
     )
 }
 
-/// `GET /metrics`
+/// `GET /metrics`: counters are of everybody's calls, with the names of tools and models.
 pub(super) async fn metrics(call: Call) -> Answer {
+    call.require_unbound()?;
     let app = &call.app;
     if let Some(store) = app.engine.store() {
         metrics::gauge!("hinagata_store_up").set(if store.health.is_up() { 1.0 } else { 0.0 });

@@ -12,29 +12,9 @@ use crate::{
     problem::Problem,
 };
 
+/// The store as far as the caller reaches.
 fn snapshot(call: &Call) -> std::sync::Arc<StoreSnapshot> {
-    call.app.engine.store().unwrap_or_default()
-}
-
-/// Whether the caller may see a document: one that is for some prompts alone sees what is about those alone.
-fn sees(call: &Call, kind: StoreKind, id: &str, stored: &Stored) -> bool {
-    if call.app.access.sees_all(&call.caller) {
-        return true;
-    }
-    match kind {
-        StoreKind::Template => call.sees(id),
-        StoreKind::Extension => {
-            let name = stored.value.get("name").and_then(Value::as_str).unwrap_or(id);
-            let prompts = stored.value.pointer("/contributes/prompts").and_then(Value::as_array);
-            prompts.is_some_and(|prompts| {
-                prompts.iter().all(|prompt| {
-                    let prompt = prompt.get("name").and_then(Value::as_str).unwrap_or_default();
-                    call.sees(&format!("{name}.{prompt}"))
-                })
-            })
-        }
-        StoreKind::Environ | StoreKind::Tool => true,
-    }
+    call.engine().store().unwrap_or_default()
 }
 
 fn list(call: &Call, kind: StoreKind) -> Answer {
@@ -49,8 +29,7 @@ fn list(call: &Call, kind: StoreKind) -> Answer {
         said.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let all = snapshot.of(kind).iter().filter(|(id, stored)| {
-        sees(call, kind, id, stored)
-            && wanted.has_text([&***id])
+        wanted.has_text([&***id])
             && PromptFilter::is_for(&supports(stored), wanted.filter.supports.as_deref())
     });
     let (page, next) = wanted.page(all.map(|(id, stored)| (id.to_string(), stored)).collect());
@@ -69,40 +48,27 @@ fn list(call: &Call, kind: StoreKind) -> Answer {
 fn one(call: &Call, kind: StoreKind) -> Answer {
     let id = call.param("id")?;
     let snapshot = snapshot(call);
-    if let Some(stored) = snapshot.of(kind).get(id).filter(|stored| sees(call, kind, id, stored)) {
+    if let Some(stored) = snapshot.of(kind).get(id) {
         return answer::tagged(&call.parts, &*stored.value);
     }
     // A step of the way to several, or a part of one.
     if let Some(value) = snapshot.environ(id).filter(|_| kind == StoreKind::Environ) {
         return answer::tagged(&call.parts, value);
     }
-    let ids = snapshot.of(kind).iter().filter(|(id, stored)| sees(call, kind, id, stored));
-    let near = hinagata_value::near_names(id, ids.map(|(id, _)| &**id));
+    let near = hinagata_value::near_names(id, snapshot.of(kind).keys().map(|id| &**id));
     let shown: String = id.chars().take(80).collect();
     Err(Problem::not_found(format!("there is no {} `{shown}`", kind.one())).with("near", near))
 }
 
 /// Whether the caller may change the document `id`: what they do not see, they do not change.
 fn check_change(call: &Call, kind: StoreKind, id: &str, value: Option<&Value>) -> Result<(), Problem> {
-    if call.app.access.sees_all(&call.caller) {
-        return Ok(());
-    }
-    let snapshot = snapshot(call);
-    let now = snapshot.of(kind).get(id);
-    let then = value.map(|value| Stored::new(id, value.clone()));
-    let is_fine = match kind {
-        StoreKind::Template | StoreKind::Extension => {
-            now.into_iter().chain(&then).all(|stored| sees(call, kind, id, stored))
-        }
-        StoreKind::Environ | StoreKind::Tool => false,
-    };
-    match is_fine {
+    let Some(reach) = call.app.access.reach_of(&call.caller) else { return Ok(()) };
+    // What lies there now counts whether it is there for the caller or not.
+    let all = call.app.engine.store().unwrap_or_default();
+    let now = all.of(kind).get(id).map(|stored| &*stored.value);
+    match now.into_iter().chain(value).all(|value| reach.has_document(kind, id, value)) {
         true => Ok(()),
-        false => Err(Problem::new(
-            hyper::StatusCode::FORBIDDEN,
-            "scope",
-            "this key is for some prompts alone, and this is about others too",
-        )),
+        false => call.require_unbound(),
     }
 }
 

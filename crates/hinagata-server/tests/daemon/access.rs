@@ -179,6 +179,28 @@ async fn what_was_done_is_written_down_without_values() {
 }
 
 #[tokio::test]
+async fn what_confines_python_is_told_to_whoever_may_read() {
+    let open = Daemon::start().await;
+    assert_eq!(open.get("/healthz").await.given(200)["sandbox"]["tier"], "A");
+    let foreign = send(open.request("GET", "/healthz").header("origin", "https://evil.example")).await;
+    assert_eq!(foreign.given(200)["sandbox"], Value::Null);
+    let daemon =
+        Setup::new().keys(&[("reader", &["read"], None), ("writer", &["write"], None)]).start().await;
+    for (key, told) in
+        [(None, false), (Some("wrong"), false), (Some("writer"), false), (Some("reader"), true)]
+    {
+        let request = daemon.request("GET", "/healthz");
+        let request = key.iter().fold(request, |request, key| request.bearer_auth(format!("key-{key}")));
+        let health = send(request).await.given(200);
+        assert_eq!(
+            (health["status"].as_str(), health.get("sandbox").is_some()),
+            (Some("ok"), told),
+            "{key:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn the_token_is_kept_for_the_user_alone_and_goes_with_the_daemon() {
     let mut daemon = Daemon::start().await;
     let port = daemon.url.rsplit(':').next().expect("has a port").to_owned();

@@ -154,6 +154,7 @@ impl Setup {
             settings,
             state: Some(state),
             tie_span: None,
+            sandbox: Some(Arc::new(|| json!({"tier": "A"}))),
         };
         let server = Server::open(options).await.expect("the daemon opens");
         let url = format!("http://{}", server.address());

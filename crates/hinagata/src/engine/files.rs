@@ -93,6 +93,7 @@ impl Call<'_> {
 
     fn workspace_file(&self, path: &str) -> Result<Option<String>> {
         let root = self.workspace();
+        self.snapshot.catalog.check_file(Some(&self.plan.choice.entry), &root.join(path))?;
         if let Some((pack, inner)) = self.in_pack(&root.join(path)) {
             return self.pack_file(&pack, &inner);
         }

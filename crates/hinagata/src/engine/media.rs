@@ -1,12 +1,10 @@
 //! Parts of declared messages that name files or resources: what is in the files comes into the part, and what leaves
 //! is what it says it is.
 
-use std::path::Path;
-
 use serde_json::{Map, Value};
 
 use crate::{
-    Code, Error, Result, media, secret,
+    Catalog, Code, Error, Result, media, secret,
     source::{Directory, Entry},
 };
 
@@ -16,7 +14,7 @@ const LARGEST: u64 = 8 << 20;
 /// Where the files of a part are looked for: beside the prompt that it is written in, then in the workspace.
 pub(super) struct PartFiles<'f> {
     pub(super) home: Option<&'f Entry>,
-    pub(super) root: &'f Path,
+    pub(super) catalog: &'f Catalog,
     /// Whether the user trusts the workspace: else files with secrets are no parts.
     pub(super) trusted: bool,
 }
@@ -26,13 +24,16 @@ impl PartFiles<'_> {
         // One beside the prompt that cannot be read is not replaced by another of its name.
         if let Some(bytes) = self.home.map_or(Ok(None), |home| home.bytes(name, LARGEST))? {
             if let Some(home) = self.home.filter(|home| !self.trusted && home.pack().is_none()) {
-                secret::refuse_file(&self.root.join(home.source()), name, &bytes)?;
+                secret::refuse_file(&self.catalog.root().join(home.source()), name, &bytes)?;
             }
             return Ok(bytes);
         }
-        let found = Directory::open(self.root)?.map_or(Ok(None), |root| root.read_bytes(name, LARGEST))?;
+        let root = self.catalog.root();
+        self.catalog.check_file(self.home, &root.join(name))?;
+        let found =
+            Directory::open(root)?.map_or(Ok(None), |directory| directory.read_bytes(name, LARGEST))?;
         if let Some(bytes) = found.as_ref().filter(|_| !self.trusted) {
-            secret::refuse_file(self.root, name, bytes)?;
+            secret::refuse_file(root, name, bytes)?;
         }
         found.ok_or_else(|| {
             let shown: String = name.chars().take(200).collect();

@@ -68,9 +68,10 @@ use self::{
 #[cfg(feature = "watch")]
 use crate::watch::{self, Change, Watcher};
 use crate::{
-    Approvals, Catalog, Code, Diagnostic, Error, Result, StateDir,
+    Approvals, Catalog, Code, Diagnostic, Error, Reach, Result, StateDir,
     definition::Inherited,
     ports::Ports,
+    reach::NarrowedStore,
     store::{StoreChange, StoreSnapshot, check_change},
 };
 
@@ -91,17 +92,17 @@ use crate::{
 /// # Ok::<(), hinagata::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Engine(Arc<Inner>);
+pub struct Engine(Arc<Inner>, Option<Arc<Reach>>);
 
 /// A way to an engine that does not keep it alive.
 #[derive(Clone)]
-pub struct WeakEngine(Weak<Inner>);
+pub struct WeakEngine(Weak<Inner>, Option<Arc<Reach>>);
 
 impl WeakEngine {
     /// The engine, while somebody else has it.
     #[must_use]
     pub fn upgrade(&self) -> Option<Engine> {
-        self.0.upgrade().map(Engine)
+        Some(Engine(self.0.upgrade()?, self.1.clone()))
     }
 }
 
@@ -114,6 +115,8 @@ struct Inner {
     /// The tools that were asked for last.
     tools: ArcSwapOption<tools::KnownTools>,
     current: ArcSwap<Snapshot>,
+    /// What callers have of the store who reach some of it.
+    stores: NarrowedStore,
     /// What running files told that declare with more than literals.
     loaded: Arc<load::Loaded>,
     /// Held while a new snapshot is made, so that an older state never follows a newer one.
@@ -143,14 +146,23 @@ impl Engine {
         let current = ArcSwap::from_pointee(Snapshot::new(catalog, options.cached_templates));
         let loaded = Arc::new(load::Loaded::new(options.cached_templates));
         let (tools, changing) = (ArcSwapOption::empty(), Mutex::new(()));
-        let frozen = false;
-        Self(Arc::new(Inner { options, state, ports, host, cache, tools, current, loaded, changing, frozen }))
+        let (stores, frozen) = (NarrowedStore::default(), false);
+        let inner =
+            Inner { options, state, ports, host, cache, tools, current, stores, loaded, changing, frozen };
+        Self(Arc::new(inner), None)
     }
 
     /// A way to the engine that does not keep it alive.
     #[must_use]
     pub fn downgrade(&self) -> WeakEngine {
-        WeakEngine(Arc::downgrade(&self.0))
+        WeakEngine(Arc::downgrade(&self.0), self.1.clone())
+    }
+
+    /// The same engine for a caller who reaches some prompts and shared variables alone: nothing else is there, whatever
+    /// names it. What was prepared for a caller is kept for as long as the [`Reach`] is the same one.
+    #[must_use]
+    pub fn within(&self, reach: &Arc<Reach>) -> Self {
+        Self(Arc::clone(&self.0), Some(Arc::clone(reach)))
     }
 
     /// An engine of the state that the workspace is in now: no reload and no change of the store changes its prompts.
@@ -158,18 +170,20 @@ impl Engine {
     #[must_use]
     pub fn frozen(&self) -> Self {
         let Inner { options, ports, host, cache, loaded, .. } = &*self.0;
-        Self(Arc::new(Inner {
+        let inner = Inner {
             options: options.clone(),
             state: None,
             ports: ports.clone(),
             host: host.clone(),
             cache: Arc::clone(cache),
             tools: ArcSwapOption::empty(),
-            current: ArcSwap::new(self.current().0),
+            current: ArcSwap::new(self.all().0),
+            stores: NarrowedStore::default(),
             loaded: Arc::clone(loaded),
             changing: Mutex::new(()),
             frozen: true,
-        }))
+        };
+        Self(Arc::new(inner), self.1.clone())
     }
 
     /// The fields of a part of the type `kind` that a prompt declares, with the content of the file that it names.
@@ -182,7 +196,7 @@ impl Engine {
         let owner = self.definition(prompt)?.with_body()?.source.clone();
         let home = catalog.entry_at(&owner);
         let trusted = self.0.options.trusted;
-        let files = media::PartFiles { home: home.as_deref(), root: catalog.root(), trusted };
+        let files = media::PartFiles { home: home.as_deref(), catalog: &catalog, trusted };
         media::filled(kind, Value::Object(fields), &files)
     }
 
@@ -211,7 +225,14 @@ impl Engine {
     /// The state of the store now, if there is a store.
     #[must_use]
     pub fn store(&self) -> Option<Arc<StoreSnapshot>> {
-        self.0.ports.store.as_ref().map(|store| store.snapshot())
+        self.0.ports.store.as_ref().map(|store| self.narrow_store(store.snapshot()))
+    }
+
+    fn narrow_store(&self, store: Arc<StoreSnapshot>) -> Arc<StoreSnapshot> {
+        match &self.1 {
+            None => store,
+            Some(reach) => self.0.stores.narrow_for(&store, reach),
+        }
     }
 
     /// Changes the store, after all changes were checked.
@@ -234,8 +255,17 @@ impl Engine {
         wait::block_on(self.write_store(changes))
     }
 
-    /// The state of the workspace and of the store now, which fit each other.
+    /// The state of the workspace and of the store now, which fit each other, as far as the caller reaches.
     fn current(&self) -> (Arc<Snapshot>, Option<Arc<StoreSnapshot>>) {
+        let (snapshot, store) = self.all();
+        match &self.1 {
+            None => (snapshot, store),
+            Some(reach) => (snapshot.within(reach), store.map(|store| self.narrow_store(store))),
+        }
+    }
+
+    /// The same, whoever asks.
+    fn all(&self) -> (Arc<Snapshot>, Option<Arc<StoreSnapshot>>) {
         let snapshot = self.0.current.load_full();
         let Some(store) = &self.0.ports.store else { return (snapshot, None) };
         let now = store.snapshot();
@@ -273,12 +303,12 @@ impl Engine {
         let engine = Arc::downgrade(&self.0);
         Watcher::new(places, move |change| {
             if let Some(inner) = engine.upgrade() {
-                told(&Self(inner).reload(), &change);
+                told(&Self(inner, None).reload(), &change);
             }
         })
     }
 
-    /// Puts the catalog that `change` makes of the current one in its place.
+    /// Puts the catalog that `change` makes of the current one in its place. It gets the whole catalog, whoever asks.
     ///
     /// # Errors
     /// Those of `change`, which leave everything as it is.
@@ -287,7 +317,10 @@ impl Engine {
         let catalog = change(&self.0.current.load().catalog)?;
         let snapshot = Snapshot::new(catalog.clone(), self.0.options.cached_templates);
         self.0.current.store(Arc::new(snapshot));
-        Ok(catalog)
+        Ok(match &self.1 {
+            None => catalog,
+            Some(reach) => catalog.within(reach),
+        })
     }
 
     /// Records that `source` answers for `prompt` from now on.
@@ -296,7 +329,12 @@ impl Engine {
     /// Those of [`Catalog::set_resolution`].
     pub fn set_resolution(&self, prompt: &str, source: &str) -> Result<Catalog> {
         let now = self.0.ports.clock.now();
-        self.change(|catalog| catalog.set_resolution(prompt, source, now))
+        self.change(|catalog| match &self.1 {
+            None => catalog.set_resolution(prompt, source, now),
+            Some(reach) => {
+                catalog.within(reach).set_resolution(prompt, source, now).map(|made| made.without_reach())
+            }
+        })
     }
 
     /// What the prompt declares, with what it inherits. Nothing is run; see [`Engine::load`].

@@ -83,6 +83,10 @@ impl Engine {
 
     /// The result of a call that nothing is fetched, run or waited for, and whose prompt is ready; `None` for others.
     fn plain(&self, request: &Request<'_>) -> Option<Result<Rendered>> {
+        // Callers who reach some prompts alone take the long way, which gives the same.
+        if self.1.is_some() {
+            return None;
+        }
         let snapshot = self.0.current.load();
         let plan = snapshot.plans.get(request.prompt).filter(|plan| plan.is_plain)?;
         let store = self.store();
@@ -131,6 +135,9 @@ fn validation(plan: &Plan, request: &Request<'_>, agent: Option<&Map<String, Val
     }
     found
 }
+
+/// What a caller can do who misses shared variables.
+const NEEDS_ENVIRONS: &str = "give the variable with the call, or have `environs` of the key name the shared variables that it may read";
 
 /// One call under way.
 pub(super) struct Call<'c> {
@@ -237,6 +244,8 @@ impl Call<'_> {
         if !request.unchecked {
             self.check(own, &mut warnings)?;
         }
+        let withheld = self.withheld_environs();
+        warnings.extend(withheld.clone());
         let mut scope = Scope {
             agent: own,
             of_store: plan.is_of_store().then_some(&plan.inherited.parameters),
@@ -253,7 +262,13 @@ impl Call<'_> {
         lap(&mut tracer, |times| &mut times.scope);
         let result = self.body(&mut scope, &mut python, &mut warnings, &mut tracer).await;
         let secrets = self.secrets();
-        let made = result.map_err(|error| secrets.redacted(self.with_limit(error)))?;
+        let made = result.map_err(|error| {
+            let error = secrets.redacted(self.with_limit(error));
+            match &withheld {
+                Some(_) if error.code() == Code::RenderUndefined => error.with_hint(NEEDS_ENVIRONS),
+                _ => error,
+            }
+        })?;
         warnings.extend(self.withheld.take_warnings());
         warnings.extend(self.provided.take_warnings());
         for warning in &mut warnings {
@@ -261,6 +276,23 @@ impl Call<'_> {
         }
         let trace = tracer.map(|tracer| Box::new(tracer.finish(self, &scope, agent.as_deref(), &made.body)));
         Ok(self.rendered(made, warnings, trace))
+    }
+
+    /// Tells a caller who does not reach all shared variables that a template may miss some: not which, as that is
+    /// not theirs to know.
+    fn withheld_environs(&self) -> Option<Warning> {
+        let Self { engine, snapshot, store, plan, .. } = *self;
+        snapshot.catalog.reach()?;
+        let all = engine.0.ports.store.as_ref()?.snapshot();
+        let is_whole = store.is_some_and(|store| store.environs.len() == all.environs.len());
+        let parameters = &plan.inherited.parameters;
+        let by_name = || plan.is_of_store() && plan.reads().iter().any(|name| parameters.get(name).is_none());
+        let declared = || plan.environ.iter().any(|(name, _)| plan.reaches(name));
+        let can_miss = !is_whole && (plan.reaches("environs") || declared() || by_name());
+        can_miss.then(|| {
+            let message = "shared variables that this caller does not reach are withheld from this render";
+            Warning::new("environs", Error::new(Code::Approval, message).with_hint(NEEDS_ENVIRONS))
+        })
     }
 
     fn check(&self, agent: Option<&Map<String, Value>>, warnings: &mut Vec<Warning>) -> Result<()> {

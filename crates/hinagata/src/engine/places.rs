@@ -3,7 +3,7 @@
 use hinagata_value::{Error as TemplateError, LimitKind};
 
 use super::sources::PromptSources;
-use crate::{Code, Error, Place};
+use crate::{Code, Error, Place, reach::BOUND};
 
 /// An error of a template as one of the engine.
 ///
@@ -23,6 +23,9 @@ pub(super) fn with_places(error: TemplateError, sources: &PromptSources<'_>) -> 
         Some(failure) => failure,
         None => Error::from(error),
     };
+    if ours.code() == Code::RenderTemplateNotFound && sources.is_bound() {
+        ours = ours.with_hint(BOUND);
+    }
     if is_output {
         ours = ours.with_code(Code::OutputLimit);
     }

@@ -273,8 +273,8 @@ impl Passing<'_, '_> {
             PlannedPart::Text(template) => self.inner(template, |render, written| render.pieces(&written)),
             PlannedPart::Other { kind, fields, home } => {
                 let Some(content) = self.value(fields)? else { return Ok(None) };
-                let (root, trusted) = (self.run.catalog.root(), self.run.trusted);
-                let files = PartFiles { home: home.as_deref(), root, trusted };
+                let (catalog, trusted) = (self.run.catalog, self.run.trusted);
+                let files = PartFiles { home: home.as_deref(), catalog, trusted };
                 let content = media::filled(kind, content, &files)?;
                 Ok(Some(vec![Content::Part { kind: kind.clone(), content }]))
             }

@@ -11,18 +11,27 @@ use std::{
 use hashbrown::HashMap;
 
 use super::plan::Plan;
-use crate::{Agent, Catalog, Result, store::StoreSnapshot};
+use crate::{Agent, Catalog, Reach, Result, reach::Narrowed, store::StoreSnapshot};
 
 /// A catalog, with the plans of the prompts that were used last.
 pub(super) struct Snapshot {
     pub(super) catalog: Catalog,
     pub(super) plans: Recent<Box<str>, Arc<Plan>>,
     agents: Recent<Box<str>, Result<Option<Arc<Agent>>>>,
+    /// The same state as callers have it who reach some of it, with plans of their own.
+    views: Narrowed<Arc<Self>>,
+    capacity: usize,
 }
 
 impl Snapshot {
     pub(super) fn new(catalog: Catalog, capacity: usize) -> Self {
-        Self { catalog, plans: Recent::new(capacity), agents: Recent::new(capacity) }
+        let (plans, agents) = (Recent::new(capacity), Recent::new(capacity));
+        Self { catalog, plans, agents, views: Narrowed::default(), capacity }
+    }
+
+    /// The same state as far as `reach` goes.
+    pub(super) fn within(&self, reach: &Arc<Reach>) -> Arc<Self> {
+        self.views.get(reach, |_| true, || Arc::new(Self::new(self.catalog.within(reach), self.capacity)))
     }
 
     /// Whether the prompts of `store` are those of the catalog.

@@ -119,6 +119,11 @@ impl<'p> PromptSources<'p> {
         self.found.into_inner()
     }
 
+    /// Whether whoever asks reaches some prompts alone.
+    pub(super) fn is_bound(&self) -> bool {
+        self.catalog.reach().is_some()
+    }
+
     /// Why the catalog could not answer, if it could not.
     pub(super) fn failure(&self) -> Option<Error> {
         self.failure.borrow().clone()

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::formats;
+use super::{formats, layers::privileged};
 use crate::{Error, Result, source::Directory};
 
 /// The environment variable that names the user's own settings.
@@ -54,12 +54,15 @@ impl SettingsSources {
         Ok(Self { user: user.read()?, workspace, extended, ..Self::default() })
     }
 
-    /// Everything that the workspace says, which is what a user trusts; `None` when it says nothing.
+    /// What the workspace sets that only a trusted one may, as one text: this is what a user trusts. `None` when it sets
+    /// nothing of that kind.
+    ///
+    /// Values count and not bytes: a comment, or a setting that is for everybody, takes no trust away. Somebody who loses
+    /// trust for nothing learns to give it back without a look.
     #[must_use]
-    pub fn workspace_text(&self) -> Option<String> {
-        let own = self.workspace.as_ref()?;
-        let texts = self.extended.iter().chain([own]).map(|file| file.text.as_str());
-        Some(texts.collect::<Vec<_>>().join("\n"))
+    pub fn privileged_text(&self) -> Option<String> {
+        let values = privileged(self);
+        (!values.is_empty()).then(|| serde_json::to_string(&values).unwrap_or_default())
     }
 }
 

@@ -43,6 +43,11 @@ pub(crate) fn file_names() -> impl Iterator<Item = &'static str> {
     RANKS.into_iter().flatten().copied()
 }
 
+/// Whether a file of this name has the settings of a workspace.
+pub(crate) fn is_settings_file(name: &str) -> bool {
+    RANKS.into_iter().flatten().any(|known| *known == name)
+}
+
 /// Most files that extend each other.
 const LONGEST: usize = 16;
 
@@ -87,6 +92,10 @@ pub(super) fn workspace(directory: &Directory) -> Result<Vec<SettingsFile>> {
 
 fn read(directory: &Directory, name: &str) -> Result<Option<SettingsFile>> {
     let file = directory.read(name, LARGEST).map_err(|error| unreadable(name, error.message()))?;
+    // A link that leads nowhere is a file that cannot be read, and not one that nobody wrote.
+    if file.is_none() && directory.path().join(name).symlink_metadata().is_ok() {
+        return Err(unreadable(name, "it is a link that leads nowhere"));
+    }
     Ok(file.map(|file| SettingsFile { name: name.to_owned(), text: file.text.to_string() }))
 }
 

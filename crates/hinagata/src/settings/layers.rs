@@ -1,11 +1,11 @@
 //! From files, environment and flags to a list of values, the lowest layer first.
 
-use std::ffi::OsStr;
+use std::{collections::BTreeMap, ffi::OsStr};
 
 use hinagata_value::near_names;
 use serde_json::{Value, json};
 
-use super::{Origin, SETTINGS, Setting, SettingsFile, SettingsSources, formats, kind::Wrong, setting};
+use super::{Origin, Power, SETTINGS, Setting, SettingsFile, SettingsSources, formats, kind::Wrong, setting};
 use crate::{
     Diagnostic, Error, Place, Result,
     definition::node::{Data, Node},
@@ -40,6 +40,16 @@ pub(super) fn layers(sources: &SettingsSources, problems: &mut Problems) -> Vec<
         given.extend(self::flag(flag, problems));
     }
     given
+}
+
+/// What the files of the workspace set that only a trusted workspace may, by name; where several set it, as the last does.
+pub(super) fn privileged(sources: &SettingsSources) -> BTreeMap<String, Value> {
+    let (mut given, mut problems) = (Vec::new(), Problems::default());
+    for file in sources.extended.iter().chain(&sources.workspace) {
+        Reader { file, origin: Origin::Workspace, given: &mut given, problems: &mut problems }.read();
+    }
+    let counts = given.into_iter().filter(|given| given.setting.power != Power::Harmless);
+    counts.map(|given| (given.name, given.value)).collect()
 }
 
 /// The habits that the name of `file` asks for. They count in every workspace, so nothing that needs trust may follow from
@@ -167,7 +177,7 @@ fn environment(sources: &SettingsSources, given: &mut Vec<Given>, problems: &mut
         let origin = Origin::Environment(variable.to_owned());
         match of_variable(variable) {
             Some((name, setting)) => word(name, setting, value, origin, given, problems),
-            None if is_near_section(variable) => {
+            None if !is_of_others(variable) => {
                 let error = unknown_variable(variable);
                 problems.warnings.push(Diagnostic::warning(variable, error));
             }
@@ -188,19 +198,35 @@ fn of_variable(variable: &str) -> Option<(String, &'static Setting)> {
     })
 }
 
-/// Whether the variable starts as those of a section do: others of ours, such as `HINAGATA_ROOT`, do not.
-fn is_near_section(variable: &str) -> bool {
-    SETTINGS.iter().filter_map(|setting| setting.name.split_once('.')).any(|(section, _)| {
-        variable[PREFIX.len()..]
-            .strip_prefix(&section.to_uppercase())
-            .is_some_and(|rest| rest.starts_with('_'))
-    })
+/// Variables of ours that are no settings.
+const OTHER_VARIABLES: [&str; 4] =
+    [crate::ROOT_VARIABLE, super::CONFIG_VARIABLE, crate::StateDir::VARIABLE, "HINAGATA_COMPLETE"];
+
+/// What the tests of this project call theirs.
+const TEST_VARIABLES: [&str; 3] = ["HINAGATA_TEST_", "HINAGATA_BLESS", "HINAGATA_DIFFERENTIAL"];
+
+/// Whether a variable with our prefix is no attempt at a setting: one of ours that is none, or one that a system of
+/// containers makes for a service that is called as we are.
+fn is_of_others(variable: &str) -> bool {
+    let rest = &variable[PREFIX.len()..];
+    let is_port = |rest: &str| {
+        rest.strip_prefix("PORT_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    OTHER_VARIABLES.contains(&variable)
+        || TEST_VARIABLES.iter().any(|start| variable.starts_with(start))
+        || SETTINGS.iter().any(|setting| setting.variable == Some(variable))
+        || ["PORT", "SERVICE_HOST", "SERVICE_PORT"].contains(&rest)
+        || rest.starts_with("SERVICE_PORT_")
+        || is_port(rest)
 }
 
 fn unknown_variable(variable: &str) -> Error {
     let known: Vec<String> = SETTINGS.iter().map(Setting::own_variable).collect();
-    let near = near_names(variable, known.iter().map(String::as_str));
-    Error::definition("settings", format!("`{variable}` names no setting")).with_near(near).with_hint(LISTED)
+    let near = near_names(variable, known.iter().map(String::as_str).chain(OTHER_VARIABLES));
+    Error::definition("settings", format!("the variable `{variable}` of the environment names no setting"))
+        .with("variable", variable)
+        .with_near(near)
+        .with_hint(LISTED)
 }
 
 const LISTED: &str = "`hina config` lists the settings";
@@ -301,21 +327,26 @@ impl Problems {
 
     /// The warnings, or one error that tells all errors, with the place of the first.
     pub(super) fn finish(self) -> Result<Vec<Diagnostic>> {
-        let Some(first) = self.errors.first().cloned() else { return Ok(self.warnings) };
-        let problem = |error: &Error| {
-            json!({
-                "setting": error.details().get("setting"), "message": error.message(), "hint": error.hint(),
-                "file": error.place().map(|place| &place.file),
-                "line": error.place().map(|place| place.line),
-                "column": error.place().map(|place| place.column),
-            })
-        };
-        let problems: Vec<Value> = self.errors.iter().map(problem).collect();
-        let told = match self.errors.len() {
-            1 => first,
-            2 => first.reworded(|message| format!("{message}, and 1 more problem")),
-            count => first.reworded(|message| format!("{message}, and {} more problems", count - 1)),
-        };
-        Err(told.with("problems", problems))
+        all_as_one(&self.errors).map_or(Ok(self.warnings), Err)
     }
+}
+
+/// One error that tells all of `errors`, with the place of the first; `None` when there are none.
+pub(super) fn all_as_one(errors: &[Error]) -> Option<Error> {
+    let first = errors.first().cloned()?;
+    let problem = |error: &Error| {
+        json!({
+            "setting": error.details().get("setting"), "message": error.message(), "hint": error.hint(),
+            "file": error.place().map(|place| &place.file),
+            "line": error.place().map(|place| place.line),
+            "column": error.place().map(|place| place.column),
+        })
+    };
+    let problems: Vec<Value> = errors.iter().map(problem).collect();
+    let told = match errors.len() {
+        1 => first,
+        2 => first.reworded(|message| format!("{message}, and 1 more problem")),
+        count => first.reworded(|message| format!("{message}, and {} more problems", count - 1)),
+    };
+    Some(told.with("problems", problems))
 }

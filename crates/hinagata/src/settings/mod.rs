@@ -18,6 +18,7 @@ mod amount;
 pub(crate) mod document;
 mod files;
 pub(crate) mod formats;
+mod guard;
 mod kind;
 mod layers;
 mod origin;
@@ -32,6 +33,7 @@ pub use amount::grouped;
 pub use files::{CONFIG_VARIABLE, SettingsFile, SettingsSources, UserConfig};
 #[cfg(feature = "watch")]
 pub(crate) use formats::file_names;
+pub(crate) use formats::is_settings_file;
 pub use formats::{Merging, place_in_config, read_config, snake_case};
 pub use kind::Kind;
 pub use layers::unknown;

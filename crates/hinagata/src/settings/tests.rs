@@ -173,14 +173,39 @@ fn names_that_nobody_knows_are_warnings_with_near_ones() {
         ("HINAGATA_RENDER_LANGAUGE".into(), "x".into()),
         ("HINAGATA_ROOT".into(), "x".into()),
         ("HINAGATA_CACHE".into(), "x".into()),
+        ("HINAGATA_SERVICE_PORT_HTTP".into(), "x".into()),
+        ("HINAGATA_PORT_8700_TCP_ADDR".into(), "x".into()),
         ("RENDER_LANGUAGE".into(), "x".into()),
     ];
     let settings = trusted(&sources);
     let near: Vec<_> =
         settings.diagnostics().iter().map(|found| found.error.near().first().map(String::as_str)).collect();
-    assert_eq!(near, [Some("limits"), None, Some("render.language"), Some("HINAGATA_RENDER_LANGUAGE")]);
+    let variable = Some("HINAGATA_RENDER_LANGUAGE");
+    assert_eq!(near, [Some("limits"), None, Some("render.language"), None, variable]);
     assert_eq!(settings.diagnostics()[2].error.place().map(|place| place.line), Some(4));
     assert_eq!(settings.limits().steps, 20_000_000);
+}
+
+#[test]
+fn what_a_user_trusts_are_values_that_need_trust() {
+    let text = |text: &str| workspace(text).privileged_text();
+    let trusted = text("[server]\nmax_body = '1MiB'\n[hooks]\ntimeout = '1s'\n");
+    assert!(trusted.is_some());
+    for same in [
+        "# a comment\n[hooks]\ntimeout = 1\n\n[server]\nmax_body = 1048576\n",
+        "server.max_body = '1MiB'\nhooks.timeout = '1000ms'\nrender.language = 'ja'\nunknown = 1\n",
+    ] {
+        assert_eq!(text(same), trusted, "{same}");
+    }
+    for other in
+        ["[server]\nmax_body = '1MiB'\n", "", "[server]\nmax_body = '2MiB'\n[hooks]\ntimeout = '1s'\n"]
+    {
+        assert_ne!(text(other), trusted, "{other}");
+    }
+    assert_eq!((text(""), text("render.language = 'ja'")), (None, None));
+    let mut extending = workspace("hooks.timeout = '1s'");
+    extending.extended.extend(file("base.toml", "server.max_body = '1MiB'\nhooks.timeout = '9s'"));
+    assert_eq!(extending.privileged_text(), trusted, "what is extended counts below");
 }
 
 #[test]

@@ -1,0 +1,143 @@
+//! What a client is told that sent something else than a message of the protocol. Whoever sent an id gets an answer with
+//! it; what is wrong is told with its place.
+
+use rmcp::{
+    ErrorData,
+    model::{
+        CallToolRequestParams, CompleteRequestParams, ErrorCode, GetPromptRequestParams,
+        InitializeRequestParams, PaginatedRequestParams, ReadResourceRequestParams, RequestId,
+        ServerJsonRpcMessage, SubscribeRequestParams, UnsubscribeRequestParams,
+    },
+};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
+use serde_json::{Value, error::Category};
+
+/// As much of a message as can be read of one that is none. The rest is skipped, so neither its depth nor what its texts
+/// hold is in the way.
+#[derive(Deserialize)]
+struct Envelope {
+    id: Option<RequestId>,
+    method: Option<IgnoredAny>,
+    result: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
+/// The answer to `text`, which could not be read as a message because of `problem`; `None` for notifications and answers,
+/// which are not answered.
+pub(crate) fn refusal(text: &[u8], problem: &serde_json::Error) -> Option<ServerJsonRpcMessage> {
+    if let Err(error) = serde_json::from_slice::<IgnoredAny>(text) {
+        let error = ErrorData::new(ErrorCode::PARSE_ERROR, format!("invalid JSON: {error}"), None);
+        return Some(ServerJsonRpcMessage::error(error, None));
+    }
+    let not_a_message = || ErrorData::invalid_request("not a message of JSON-RPC 2.0", None);
+    let Ok(envelope) = serde_json::from_slice::<Envelope>(text) else {
+        return Some(ServerJsonRpcMessage::error(not_a_message(), None));
+    };
+    let is_answer = envelope.result.is_some() || envelope.error.is_some();
+    match envelope {
+        _ if is_answer => None,
+        Envelope { id: None, method: Some(_), .. } => None,
+        // The message is well formed, but something in it cannot be held as a value.
+        Envelope { id, method: Some(_), .. } if problem.classify() != Category::Data => {
+            let error = ErrorData::invalid_params(format!("the params cannot be read: {problem}"), None);
+            Some(ServerJsonRpcMessage::error(error, id))
+        }
+        Envelope { id, .. } => Some(ServerJsonRpcMessage::error(not_a_message(), id)),
+    }
+}
+
+/// What is wrong with the params of a request whose method is one that is served; `None` for other methods.
+pub(crate) fn params_error(method: &str, params: Option<&Value>) -> Option<ErrorData> {
+    let problem = match method {
+        "initialize" => problem_of::<InitializeRequestParams>(params),
+        "prompts/get" => problem_of::<GetPromptRequestParams>(params),
+        "completion/complete" => problem_of::<CompleteRequestParams>(params),
+        "resources/read" => problem_of::<ReadResourceRequestParams>(params),
+        "resources/subscribe" => problem_of::<SubscribeRequestParams>(params),
+        "resources/unsubscribe" => problem_of::<UnsubscribeRequestParams>(params),
+        "tools/call" => problem_of::<CallToolRequestParams>(params),
+        "prompts/list" | "resources/list" | "resources/templates/list" | "tools/list" => {
+            problem_of::<PaginatedRequestParams>(params)
+        }
+        "ping" | "server/discover" | "subscriptions/listen" => None,
+        _ => return None,
+    };
+    let problem = problem.unwrap_or_else(|| "they are not what the method takes".to_owned());
+    Some(ErrorData::invalid_params(format!("invalid params of `{method}`: {problem}"), None))
+}
+
+fn problem_of<T: DeserializeOwned>(params: Option<&Value>) -> Option<String> {
+    let Some(params) = params.filter(|params| !params.is_null()) else { return Some("missing".to_owned()) };
+    if !params.is_object() {
+        return Some("must be an object".to_owned());
+    }
+    T::deserialize(params).err().map(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(text: &str) -> Option<Value> {
+        let problem =
+            serde_json::from_str::<rmcp::model::ClientJsonRpcMessage>(text).expect_err("is no message");
+        refusal(text.as_bytes(), &problem).map(|answer| serde_json::to_value(answer).expect("is JSON"))
+    }
+
+    #[test]
+    fn whoever_sent_an_id_gets_an_answer_with_it() {
+        let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+        for (text, code, id) in [
+            ("{", -32700, Value::Null),
+            ("nonsense", -32700, Value::Null),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping""#, -32700, Value::Null),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"\ud800"}}"#,
+                -32602,
+                json!(7),
+            ),
+            (
+                &format!(r#"{{"jsonrpc":"2.0","id":"x","method":"prompts/get","params":{deep}}}"#),
+                -32602,
+                json!("x"),
+            ),
+            (r#"{"id":3,"method":"ping"}"#, -32600, json!(3)),
+            (r#"{"jsonrpc":"2.0","id":4}"#, -32600, json!(4)),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600, Value::Null),
+            ("[]", -32600, Value::Null),
+            ("5", -32600, Value::Null),
+        ] {
+            let told = told(text).unwrap_or_else(|| panic!("{text} is answered"));
+            assert_eq!((&told["error"]["code"], &told["id"]), (&json!(code), &id), "{told}");
+        }
+        assert_eq!(told(r#"{"method":"notifications/x","params":{}}"#), None);
+        assert_eq!(told(r#"{"id":1,"result":"\ud800"}"#), None, "answers are not answered");
+    }
+
+    #[test]
+    fn wrong_params_are_told_with_the_reason() {
+        for (method, params, reason) in [
+            ("prompts/get", Some(json!({"name": 5})), "string"),
+            ("prompts/get", Some(json!({"name": "x", "arguments": []})), "map"),
+            ("prompts/get", None, "missing"),
+            ("prompts/get", Some(json!([])), "object"),
+            (
+                "completion/complete",
+                Some(json!({"ref": {"type": "x"}, "argument": {"name": "a", "value": ""}})),
+                "ref",
+            ),
+            ("resources/read", Some(json!({})), "uri"),
+            ("prompts/list", Some(json!({"cursor": 5})), "string"),
+        ] {
+            let error = params_error(method, params.as_ref()).expect("is a method of ours");
+            assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
+            assert!(error.message.contains(reason), "{method}: {}", error.message);
+        }
+        assert!(params_error("no/such", None).is_none());
+    }
+}

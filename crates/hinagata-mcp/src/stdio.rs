@@ -1,0 +1,238 @@
+//! Messages over standard input and output, one a line.
+//!
+//! It is here because a client must get an answer to everything that carries an id, and to what is no JSON; and because
+//! a notification that comes too early is no reason to end.
+
+use std::{io, sync::Arc};
+
+use rmcp::{
+    RoleServer,
+    model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage},
+    transport::Transport,
+};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
+    sync::Mutex,
+    task::JoinHandle,
+};
+
+use crate::malformed::{params_error, refusal};
+
+/// Longest line, in bytes.
+const LONGEST: usize = 16 << 20;
+
+/// Messages over a pair of streams.
+pub(crate) struct Lines<R, W> {
+    read: BufReader<R>,
+    /// What was read of a line. A read that is given up leaves it here for the next.
+    line: Vec<u8>,
+    /// Whether the rest of a line is skipped that is too long.
+    skipping: bool,
+    /// Whether a request came: before that, only requests are for us.
+    begun: bool,
+    /// `None` when it is closed.
+    write: Arc<Mutex<Option<W>>>,
+    /// An answer of our own that is being written: a read may be given up, and half an answer must not be all of it.
+    refusing: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
+    pub(crate) fn new(read: R, write: W) -> Self {
+        Self {
+            read: BufReader::new(read),
+            line: Vec::new(),
+            skipping: false,
+            begun: false,
+            write: Arc::new(Mutex::new(Some(write))),
+            refusing: None,
+        }
+    }
+
+    /// Reads until there is a whole line; whether there is one. It can be given up and called again.
+    async fn read_line(&mut self) -> io::Result<bool> {
+        loop {
+            let available = self.read.fill_buf().await?;
+            if available.is_empty() {
+                return Ok(false);
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(available.len(), |end| end + 1);
+            if !self.skipping {
+                self.line.extend_from_slice(&available[..taken]);
+            }
+            self.read.consume(taken);
+            let too_long = self.line.len() > LONGEST;
+            if too_long {
+                self.line = Vec::new();
+                self.skipping = true;
+            }
+            if end.is_some() && std::mem::take(&mut self.skipping) {
+                let error =
+                    rmcp::ErrorData::invalid_request(format!("a message has at most {LONGEST} bytes"), None);
+                self.refuse(ServerJsonRpcMessage::error(error, None));
+                self.finish_refusing().await?;
+            } else if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn refuse(&mut self, answer: ServerJsonRpcMessage) {
+        tracing::warn!(answer = %serde_json::to_string(&answer).unwrap_or_default(), "a message was refused");
+        let write = Arc::clone(&self.write);
+        self.refusing = Some(tokio::spawn(async move { write_message(&write, &answer).await }));
+    }
+
+    async fn finish_refusing(&mut self) -> io::Result<()> {
+        let Some(writing) = &mut self.refusing else { return Ok(()) };
+        let written = writing.await;
+        self.refusing = None;
+        written.unwrap_or(Ok(()))
+    }
+
+    /// The message of the line, if it is one for whoever serves; what is none is answered here.
+    fn take_message(&mut self) -> Option<ClientJsonRpcMessage> {
+        let line = std::mem::take(&mut self.line);
+        let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line).trim_ascii();
+        let read = match text.is_empty() {
+            true => return None,
+            false => serde_json::from_slice::<ClientJsonRpcMessage>(text),
+        };
+        let refused = match read {
+            Ok(ClientJsonRpcMessage::Request(request)) => {
+                let broken = match &request.request {
+                    ClientRequest::CustomRequest(custom) if custom.method == "initialize" => {
+                        params_error(&custom.method, custom.params.as_ref())
+                    }
+                    _ => None,
+                };
+                match broken {
+                    None => {
+                        self.begun = true;
+                        return Some(ClientJsonRpcMessage::Request(request));
+                    }
+                    Some(error) => Some(ServerJsonRpcMessage::error(error, Some(request.id))),
+                }
+            }
+            Ok(message) if self.begun => return Some(message),
+            Ok(_) => {
+                tracing::warn!("a message that came before the first request is ignored");
+                None
+            }
+            Err(problem) => {
+                let answer = refusal(text, &problem);
+                if answer.is_none() {
+                    tracing::warn!(%problem, "a message that is none is ignored");
+                }
+                answer
+            }
+        };
+        if let Some(answer) = refused {
+            self.refuse(answer);
+        }
+        None
+    }
+}
+
+async fn write_message<W: AsyncWrite + Unpin>(
+    write: &Mutex<Option<W>>,
+    message: &ServerJsonRpcMessage,
+) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut write = write.lock().await;
+    let write = write.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
+    write.write_all(&line).await?;
+    write.flush().await
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let write = Arc::clone(&self.write);
+        async move { write_message(&write, &message).await }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            let read = match self.finish_refusing().await {
+                Ok(()) => self.read_line().await,
+                Err(error) => Err(error),
+            };
+            match read {
+                Ok(true) => {
+                    if let Some(message) = self.take_message() {
+                        return Some(message);
+                    }
+                }
+                Ok(false) => return None,
+                Err(error) => {
+                    tracing::error!(%error, "the client cannot be reached");
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.write.lock().await.take();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::duplex;
+
+    use super::*;
+
+    /// What is received of `sent`, and what is answered at once.
+    async fn exchange(sent: &[u8]) -> (Vec<ClientJsonRpcMessage>, String) {
+        let (read, mut client) = duplex(LONGEST * 2 + 1_024);
+        let (mut answers, write) = duplex(1 << 20);
+        client.write_all(sent).await.expect("is sent");
+        drop(client);
+        let mut lines = Lines::new(read, write);
+        let mut received = Vec::new();
+        while let Some(message) = lines.receive().await {
+            received.push(message);
+        }
+        lines.close().await.expect("closes");
+        let mut told = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut answers, &mut told).await.expect("is text");
+        (received, told)
+    }
+
+    const PING: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+
+    #[tokio::test]
+    async fn what_is_no_message_is_answered_and_the_next_one_is_received() {
+        let sent = [b"nonsense\n\r\n".as_slice(), b"\xef\xbb\xbf", PING, b"[1]\n"].concat();
+        let (received, told) = exchange(&sent).await;
+        assert_eq!(received.len(), 1);
+        assert!(told.contains("-32700") && told.contains("-32600") && told.lines().count() == 2, "{told}");
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_refused_and_not_kept() {
+        let sent = [vec![b'x'; LONGEST + 10], b"\n".to_vec(), PING.to_vec()].concat();
+        let (received, told) = exchange(&sent).await;
+        assert_eq!(received.len(), 1);
+        assert!(told.contains("-32600") && told.lines().count() == 1, "{told}");
+    }
+
+    #[tokio::test]
+    async fn a_notification_that_comes_first_is_ignored() {
+        let early = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+        let (received, _) = exchange(&[early.as_slice(), PING, early].concat()).await;
+        assert_eq!(received.len(), 2, "the one after a request is received");
+    }
+}

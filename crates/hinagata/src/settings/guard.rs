@@ -1,0 +1,106 @@
+//! What keeps a process from serving others: settings that protect, and do not count.
+//!
+//! A command goes on without a setting that is left out or unknown, and tells so: a person reads it. A daemon that goes
+//! on without its keys is open to everybody, and nobody reads its log. So it does not start.
+
+use super::{Origin, Settings, layers::all_as_one};
+use crate::{Code, Error, Result};
+
+impl Settings {
+    /// Whether all settings of these sections count that a workspace has. What the user's own file, the environment or a flag
+    /// sets is decided by the user, so it does not matter what the workspace says about it.
+    ///
+    /// # Errors
+    /// Code `approval`, reason `untrusted`: the settings that were left out.
+    pub fn check_left_out(&self, sections: &[&str]) -> Result<()> {
+        let is_decided = |name: &str| {
+            let origin = self.get(name).map(|found| &found.origin);
+            matches!(origin, Some(Origin::User(_) | Origin::Environment(_) | Origin::Flag))
+        };
+        let untrusted = self.diagnostics().iter().map(|found| &found.error);
+        let untrusted = untrusted.filter(|error| error.reason() == Some("untrusted"));
+        let named = untrusted.filter_map(|error| Some((error.details().get("setting")?.as_str()?, error)));
+        let left_out: Vec<(&str, &Error)> =
+            named.filter(|(name, _)| is_in(name, sections) && !is_decided(name)).collect();
+        let Some((_, first)) = left_out.first() else { return Ok(()) };
+        let mut names: Vec<&str> = left_out.iter().map(|(name, _)| *name).collect();
+        names.dedup();
+        let (listed, verb) = (names.join("`, `"), if names.len() == 1 { "does" } else { "do" });
+        let error = Error::new(
+            Code::Approval,
+            format!("you do not trust this workspace, so its `{listed}` {verb} not count"),
+        )
+        .with("reason", "untrusted")
+        .with("settings", names)
+        .with_hint("read its settings, then run `hina trust`; or decide with your own settings, the environment or `--set`");
+        Err(first.place().cloned().into_iter().fold(error, Error::at))
+    }
+
+    /// Whether every name of these sections is one of a setting, in files and in the environment; all names without
+    /// sections.
+    ///
+    /// # Errors
+    /// Code `definition`, reason `settings`: all names that are none.
+    pub fn check_names(&self, sections: Option<&[&str]>) -> Result<()> {
+        let is_meant = |error: &&Error| {
+            let text = |key: &str| error.details().get(key).and_then(|name| name.as_str());
+            let variable = |name: &str| {
+                let name = name.trim_start_matches("HINAGATA_").to_lowercase().replace('_', ".");
+                sections.is_none_or(|sections| is_in(&name, sections))
+            };
+            let setting = |name: &str| sections.is_none_or(|sections| is_in(name, sections));
+            error.reason() == Some("settings")
+                && (text("variable").is_some_and(variable) || text("setting").is_some_and(setting))
+        };
+        let unknown: Vec<Error> =
+            self.diagnostics().iter().map(|found| &found.error).filter(is_meant).cloned().collect();
+        all_as_one(&unknown).map_or(Ok(()), Err)
+    }
+}
+
+/// Whether the setting is one of a section.
+fn is_in(name: &str, sections: &[&str]) -> bool {
+    sections.contains(&name.split('.').next().unwrap_or(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{SettingsFile, SettingsSources};
+    use super::*;
+
+    fn settings(text: &str, trusted: bool, environment: &[(&str, &str)], flags: &[&str]) -> Settings {
+        let sources = SettingsSources {
+            workspace: Some(SettingsFile { name: "hinagata.toml".to_owned(), text: text.to_owned() }),
+            environment: environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            ..SettingsSources::default()
+        };
+        Settings::resolve(&sources, trusted).expect("can be read")
+    }
+
+    const SECTIONS: &[&str] = &["server", "keys", "store"];
+
+    #[test]
+    fn what_protects_and_is_left_out_is_told_unless_the_user_decided() {
+        let text = "hooks.timeout = '1s'\n[server]\nlisten = ':1'\n[[keys]]\nname = 'a'\n";
+        let error = settings(text, false, &[], &[]).check_left_out(SECTIONS).expect_err("is left out");
+        assert_eq!((error.code(), error.exit_code()), (Code::Approval, 6));
+        assert_eq!(error.details()["settings"], serde_json::json!(["keys", "server.listen"]));
+        assert_eq!(error.place().map(|place| place.line), Some(4));
+        assert!(settings(text, true, &[], &[]).check_left_out(SECTIONS).is_ok());
+        let decided = settings(text, false, &[("HINAGATA_SERVER_LISTEN", ":2")], &["keys=-"]);
+        assert!(decided.check_left_out(SECTIONS).is_ok());
+        assert!(settings("hooks.timeout = '1s'", false, &[], &[]).check_left_out(SECTIONS).is_ok());
+    }
+
+    #[test]
+    fn names_of_nothing_are_told_with_near_ones() {
+        let found = settings("[[key]]\nname = 'a'\n", true, &[("HINAGATA_SERVER_LISEN", ":1")], &[]);
+        let error = found.check_names(None).expect_err("are none");
+        assert_eq!((error.exit_code(), error.near()), (2, ["keys".to_owned()].as_slice()));
+        assert!(error.message().contains("1 more problem"), "{error}");
+        let error = found.check_names(Some(&["server"])).expect_err("is none");
+        assert_eq!(error.near().first().map(String::as_str), Some("HINAGATA_SERVER_LISTEN"));
+        assert!(found.check_names(Some(&["store"])).is_ok());
+    }
+}
