@@ -7,6 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
     sync::mpsc,
     thread,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -108,9 +109,10 @@ pub(crate) fn header(mut stream: TcpStream, name: &str) -> String {
     value.unwrap_or_else(|| panic!("no {name}: {text}"))
 }
 
+/// Far longer than anything takes: only a test that fails waits for it.
+const LONG: Duration = Duration::from_secs(60);
+
 /// Waits until exactly `count` processes have given themselves this name.
-///
-/// It never gives up: a process that stays makes the test hang, and the runner names it.
 pub(crate) fn wait_for_processes(name: &str, count: usize) {
     let is_called =
         |path: &Path| std::fs::read_to_string(path.join("comm")).is_ok_and(|comm| comm.trim() == name);
@@ -118,7 +120,9 @@ pub(crate) fn wait_for_processes(name: &str, count: usize) {
         let processes = std::fs::read_dir("/proc").expect("there are processes").flatten();
         processes.filter(|entry| is_called(&entry.path())).count()
     };
+    let started = Instant::now();
     while all() != count {
+        assert!(started.elapsed() < LONG, "{} processes are called {name}, not {count}", all());
         thread::yield_now();
     }
 }

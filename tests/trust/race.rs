@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::Write as _,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     sync::{
@@ -239,7 +240,8 @@ fn no_unapproved_byte_gets_into_ten_thousand_renders_while_all_files_of_a_pack_c
     let home = approved();
     let engine = engine(&home, Isolation::Call);
     let (tally, rounds) = render_under_attack(&home, &engine, MANY, 4);
-    println!("{rounds} rounds of changes, {tally:?}");
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "{rounds} rounds of changes, {tally:?}").expect("is written");
 }
 
 #[test]
