@@ -10,8 +10,8 @@ use std::{
 };
 
 use crate::{
-    Agent, Approvals, Code, Defaults, Diagnostic, Error, PromptId, Reach, Resolutions, Result, Vocabulary, agent,
-    defaults,
+    Agent, Approvals, Code, Defaults, Diagnostic, Error, PromptId, Reach, Resolutions, Result, Vocabulary,
+    agent, defaults,
     diagnostic::sorted,
     pack::{Pack, PackTools, open_packs, pack_tools},
     ports::ToolDocuments,
