@@ -46,8 +46,11 @@ fn held_back(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Vec<War
             continue;
         }
         let Ok(Some(manifest)) = catalog.manifest(pack) else { continue };
-        let reached =
-            |namespace: &str| reads.roots_contain(namespace) && inherited.parameters.get(namespace).is_none();
+        let reached = |namespace: &str| {
+            reads.roots_contain(namespace)
+                && inherited.parameters.get(namespace).is_none()
+                && !is_provided(catalog, namespace)
+        };
         for provider in manifest.providers.iter().filter(|provider| reached(&provider.namespace)) {
             let namespace = &provider.namespace;
             let message = format!(
@@ -60,4 +63,13 @@ fn held_back(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Vec<War
         }
     }
     all
+}
+
+/// Whether an active pack provides `namespace`.
+fn is_provided(catalog: &Catalog, namespace: &str) -> bool {
+    let mut active = catalog.packs().filter(|pack| catalog.is_active(pack));
+    active.any(|pack| {
+        let manifest = catalog.manifest(pack).ok().flatten();
+        manifest.is_some_and(|found| found.providers.iter().any(|provider| provider.namespace == namespace))
+    })
 }
