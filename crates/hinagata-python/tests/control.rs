@@ -85,7 +85,9 @@ fn while_busy(pool: &HookPool, work: impl FnOnce(&dyn Fn())) {
     thread::scope(|scope| {
         let first = scope.spawn(|| block_on(pool.run(job(ASKING, &variables, &waited, &held))));
         is_asked.recv().expect("the first one runs");
-        work(&|| drop(go.send(())));
+        work(&|| {
+            let _ = go.send(());
+        });
         let _ = go.send(());
         assert_eq!(first.join().expect("ends").expect("runs"), json!({"done": true}));
     });

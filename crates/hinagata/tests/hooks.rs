@@ -100,7 +100,8 @@ fn a_dynamic_include_runs_the_providers_that_its_template_reaches_and_no_others(
     ] {
         let variables = json!({"x": chosen});
         let rendered = engine.explain_blocking(&Request::new("dyn").variables(&variables)).expect("renders");
-        assert_eq!((rendered.text().as_str(), rendered.warnings.len()), (text, 0), "{chosen}");
+        // Nobody trusts this workspace, and each provider that runs would get more otherwise.
+        assert_eq!((rendered.text().as_str(), rendered.warnings.len()), (text, providers.len()), "{chosen}");
         assert_eq!(std::mem::take(&mut *ran.lock().expect("works")), providers, "{chosen}");
         let traced: Vec<&str> = rendered
             .trace

@@ -36,21 +36,24 @@ impl Settings {
         Err(first.place().cloned().into_iter().fold(error, Error::at))
     }
 
-    /// Whether every name of these sections is one of a setting, in files and in the environment; all names without
-    /// sections.
+    /// Whether every name of these sections is one of a setting, in files and in the environment. Without sections: all
+    /// names but those of `context` and `agents`, which protect nothing; the calls that read them tell of slips.
     ///
     /// # Errors
     /// Code `definition`, reason `settings`: all names that are none.
     pub fn check_names(&self, sections: Option<&[&str]>) -> Result<()> {
+        let is_asked = |name: &str| match sections {
+            Some(sections) => is_in(name, sections),
+            None => !is_in(name, &["context", "agents"]),
+        };
         let is_meant = |error: &&Error| {
             let text = |key: &str| error.details().get(key).and_then(|name| name.as_str());
             let variable = |name: &str| {
                 let name = name.trim_start_matches("HINAGATA_").to_lowercase().replace('_', ".");
-                sections.is_none_or(|sections| is_in(&name, sections))
+                is_asked(&name)
             };
-            let setting = |name: &str| sections.is_none_or(|sections| is_in(name, sections));
             error.reason() == Some("settings")
-                && (text("variable").is_some_and(variable) || text("setting").is_some_and(setting))
+                && (text("variable").is_some_and(variable) || text("setting").is_some_and(is_asked))
         };
         let unknown: Vec<Error> =
             self.diagnostics().iter().map(|found| &found.error).filter(is_meant).cloned().collect();
