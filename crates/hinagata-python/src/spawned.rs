@@ -297,7 +297,7 @@ impl Link for Worker {
             use rustix::process::{Pid, Signal, kill_process};
             // Until it is waited for, its number is nobody else's.
             let pid = Pid::from_child(&self.child);
-            return kill_process(pid, Signal::USR2).and_then(|()| kill_process(pid, Signal::USR1)).is_ok();
+            kill_process(pid, Signal::USR2).and_then(|()| kill_process(pid, Signal::USR1)).is_ok()
         }
         #[cfg(not(unix))]
         false

@@ -389,7 +389,7 @@ impl Catalog {
         match self.defaults() {
             Err(_) if self.unread_prompts().is_some() => {}
             Ok(found) => {
-                all.extend(found.warnings.iter().map(|one| Diagnostic::warning(&*defaults, one.clone())))
+                all.extend(found.warnings.iter().map(|one| Diagnostic::warning(&*defaults, one.clone())));
             }
             Err(error) => all.push(Diagnostic::error(defaults, error)),
         }

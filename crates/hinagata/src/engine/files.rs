@@ -15,6 +15,9 @@ use crate::{
 /// Largest file that a parameter or a hook can name, in bytes.
 const LARGEST: u64 = 1 << 20;
 
+/// Reads one file; `None` when there is none.
+type ReadFile<'r> = &'r dyn Fn() -> Result<Option<String>>;
+
 impl Call<'_> {
     /// Puts the content of the file that the parameter `name` names into its place.
     pub(super) fn file_parameter(&self, scope: &mut Scope<'_>, name: &str) -> Result<()> {
@@ -37,7 +40,7 @@ impl Call<'_> {
             return Err(file_error(path, "directory", format!("`{path}` is a directory")));
         }
         let mut refused = None;
-        let places: [(PathBuf, &dyn Fn() -> Result<Option<String>>); 2] = [
+        let places: [(PathBuf, ReadFile<'_>); 2] = [
             (self.workspace().join(&inner), &|| self.workspace_file(&inner)),
             (self.own_path().join(&inner), &|| self.own_file(&inner)),
         ];

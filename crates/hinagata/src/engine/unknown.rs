@@ -67,7 +67,7 @@ impl Plan {
             [] => {}
             [one] => all.push(warning(&one.name, format!("the variable `{}`", one.name))),
             [first, ..] => {
-                all.push(warning(&first.name, format!("the variables {}{more}", names.join(", "))))
+                all.push(warning(&first.name, format!("the variables {}{more}", names.join(", "))));
             }
         }
         all

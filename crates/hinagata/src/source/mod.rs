@@ -46,6 +46,9 @@ pub(crate) enum Tree {
     Missing,
 }
 
+/// Names of directories, and those of links that cannot be followed.
+type DirectoryNames = (Vec<String>, Vec<(String, LinkLeads)>);
+
 impl Tree {
     /// The text of the file at `path`, and its state where it can change.
     pub(crate) fn read(&self, path: &str, largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>> {
@@ -110,7 +113,7 @@ impl Tree {
     }
 
     /// The names of the directories, and those of links that cannot be followed.
-    fn directories(&self) -> Result<(Vec<String>, Vec<(String, LinkLeads)>)> {
+    fn directories(&self) -> Result<DirectoryNames> {
         let directory = match self {
             Self::Directory(directory) | Self::Pack(directory, _) => directory,
             Self::Compiled => {
