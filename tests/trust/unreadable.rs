@@ -337,12 +337,12 @@ fn files_of_the_user_are_told() {
 }
 
 /// A name for what is done to a path, and the doing.
-type Way = (&'static str, fn(&Path));
+type Disturb = (&'static str, fn(&Path));
 
 /// Directories that stand for whole search places.
 #[test]
 fn search_places_are_told() {
-    let ways: [Way; 4] = [
+    let ways: [Disturb; 4] = [
         ("a file", |path| fs::write(path, "").expect("written")),
         ("dangling", |path| symlink("nowhere", path).expect("linked")),
         ("circle", |path| symlink(path.file_name().expect("has a name"), path).expect("linked")),
