@@ -88,7 +88,11 @@ impl Catalog {
             .with("prompt_id", id.as_str())
             .with_near(near)
             .with_hint(hint);
-        self.with_unread(error, id)
+        // What cannot be read is told to whoever reaches everything: a bound caller would learn names of others from it.
+        match self.reach() {
+            Some(_) => error,
+            None => self.with_unread(error, id),
+        }
     }
 
     /// All directories with this id in search order, whether they may be used or not. A built-in directory stands
