@@ -9,7 +9,8 @@
 //! let rules = Secrets::shipped();
 //! assert_eq!(rules.in_name("conf/.env"), Some("environment-file"));
 //! assert_eq!(rules.in_name("conf/.env.example"), None);
-//! assert!(rules.in_content(b"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjE\n").is_some());
+//! let key = b"-----BEGIN PRIVATE KEY-----\nePpX6N1NF2XV54wca+7E56w8ZniqT3Ul4ffqkOkgWrdioyq+KvCiSGuPJ6sG9AHE";
+//! assert_eq!(rules.in_content(key), Some("private-key"));
 //! ```
 
 use std::sync::LazyLock;

@@ -19,7 +19,7 @@ use super::{
     scope::Scope,
     sources::{Known, PromptSources, TemplateFile},
 };
-use crate::{Catalog, Error, Result};
+use crate::{Catalog, Error, Manifest, Result};
 
 /// What the templates of a run reach, as they are come to.
 pub(super) struct LateProviders<'r> {
@@ -89,14 +89,9 @@ impl<'r> LateProviders<'r> {
 }
 
 /// The namespaces of all active packs.
-fn namespaces(catalog: &Catalog) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    for pack in catalog.packs().filter(|pack| catalog.is_active(pack)) {
-        if let Ok(Some(manifest)) = catalog.manifest(pack) {
-            all.extend(manifest.providers.iter().map(|provider| provider.namespace.clone()));
-        }
-    }
-    all
+pub(super) fn namespaces(catalog: &Catalog) -> BTreeSet<String> {
+    let of_pack = |manifest: &Manifest| manifest.providers.iter().map(|one| one.namespace.clone()).collect();
+    catalog.active_manifests().flat_map(|(_, manifest)| -> Vec<String> { of_pack(&manifest) }).collect()
 }
 
 /// The provider of a namespace, whether templates reach it or not.
@@ -105,8 +100,7 @@ fn namespaces(catalog: &Catalog) -> BTreeSet<String> {
 /// Code `conflict` when two active packs provide it.
 pub(super) fn provider_of(catalog: &Catalog, namespace: &str) -> Result<Option<PlannedProvider>, Error> {
     let mut found: Option<PlannedProvider> = None;
-    for pack in catalog.packs().filter(|pack| catalog.is_active(pack)) {
-        let Ok(Some(manifest)) = catalog.manifest(pack) else { continue };
+    for (pack, manifest) in catalog.active_manifests() {
         let Some(provider) = manifest.providers.iter().find(|one| one.namespace == namespace) else {
             continue;
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hinagata_template::Engine as Language;
 
 use super::{
+    late::namespaces,
     module::PlannedModule,
     plan::{Builder, WHOLE},
     tools::SPACE,
@@ -44,13 +45,7 @@ impl<'b> Builder<'b> {
 
     /// What has a value in this prompt.
     fn reach(&self) -> Reach<'b> {
-        let catalog = self.with.catalog;
-        let mut others: Vec<String> = Vec::new();
-        for pack in catalog.packs().filter(|pack| catalog.is_active(pack)) {
-            if let Ok(Some(manifest)) = catalog.manifest(pack) {
-                others.extend(manifest.providers.iter().map(|provider| provider.namespace.clone()));
-            }
-        }
+        let mut others: Vec<String> = namespaces(self.with.catalog).into_iter().collect();
         // A tool is called by the name of its function, or through `tools`.
         if let Some(tools) = &self.with.tools {
             others.extend(tools.set.tools().keys().cloned().chain([SPACE.to_owned()]));

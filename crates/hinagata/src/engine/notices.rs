@@ -1,7 +1,7 @@
 //! What every call of a prompt is told before it starts: files that could not be read and may have changed it, names that
 //! do nothing, providers that are held back.
 
-use super::{plan::Reads, rendered::Warning};
+use super::{late::namespaces, plan::Reads, rendered::Warning};
 use crate::{
     Approval, Catalog, Choice, Code, Defaults, Error,
     definition::{Definition, Inherited},
@@ -49,7 +49,7 @@ fn held_back(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Vec<War
         let reached = |namespace: &str| {
             reads.roots_contain(namespace)
                 && inherited.parameters.get(namespace).is_none()
-                && !is_provided(catalog, namespace)
+                && !namespaces(catalog).contains(namespace)
         };
         for provider in manifest.providers.iter().filter(|provider| reached(&provider.namespace)) {
             let namespace = &provider.namespace;
@@ -63,13 +63,4 @@ fn held_back(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Vec<War
         }
     }
     all
-}
-
-/// Whether an active pack provides `namespace`.
-fn is_provided(catalog: &Catalog, namespace: &str) -> bool {
-    let mut active = catalog.packs().filter(|pack| catalog.is_active(pack));
-    active.any(|pack| {
-        let manifest = catalog.manifest(pack).ok().flatten();
-        manifest.is_some_and(|found| found.providers.iter().any(|provider| provider.namespace == namespace))
-    })
 }

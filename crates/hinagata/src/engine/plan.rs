@@ -439,8 +439,7 @@ fn files_read(inherited: &Inherited, known: &Known) -> Vec<FileRead> {
 /// Two active packs with one namespace are a conflict where it is used.
 fn providers(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Result<Vec<PlannedProvider>> {
     let mut found: Vec<PlannedProvider> = Vec::new();
-    for pack in catalog.packs().filter(|pack| catalog.is_active(pack)) {
-        let Ok(Some(manifest)) = catalog.manifest(pack) else { continue };
+    for (pack, manifest) in catalog.active_manifests() {
         for provider in &manifest.providers {
             let namespace = provider.namespace.as_str();
             if !reads.surely_reaches(namespace) || inherited.parameters.get(namespace).is_some() {

@@ -201,6 +201,12 @@ impl Catalog {
         self.opened_packs().iter().filter(|pack| self.is_active(&pack.id))
     }
 
+    /// The active packs with what their `pack.json` says.
+    pub(crate) fn active_manifests(&self) -> impl Iterator<Item = (&PackId, Arc<Manifest>)> {
+        // One whose `pack.json` cannot be read is not active.
+        self.active_packs().filter_map(|pack| Some((&pack.id, pack.manifest().ok()?)))
+    }
+
     /// What a pack mainly brings: as it says, else by what it holds.
     #[must_use]
     pub fn pack_kind(&self, id: &PackId) -> Option<PackKind> {
