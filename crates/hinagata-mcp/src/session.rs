@@ -40,6 +40,9 @@ const MOST_SUBSCRIBED: usize = 1_000;
 /// Most subscriptions of one client that are about to begin.
 const MOST_WAITING: usize = 16;
 
+/// Methods of older revisions that the newest one has no more.
+const REMOVED_METHODS: [&str; 3] = ["initialize", "resources/subscribe", "resources/unsubscribe"];
+
 /// One connection, or one request of a revision without sessions.
 pub struct Session {
     shared: Arc<Inner>,
@@ -377,7 +380,8 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         self.viewer(&context.extensions)?;
-        let is_served = self.shared.options.tools || !request.method.starts_with("tools/");
+        let is_gone = input::is_modern(&context) && REMOVED_METHODS.contains(&request.method.as_str());
+        let is_served = !is_gone && (self.shared.options.tools || !request.method.starts_with("tools/"));
         let wrong = params_error(&request.method, request.params.as_ref()).filter(|_| is_served);
         Err(wrong
             .unwrap_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, shown(&request.method), None)))

@@ -154,13 +154,16 @@ impl Documents {
         let mut all = StoredMap::new();
         self.diagnostics.clear();
         for (key, held) in &self.by_key {
-            let mut report =
-                |error: Error| self.diagnostics.push(Diagnostic::error(format!("store:{key}"), error));
+            let rest = keys.read(key).map_or(&**key, |(_, rest)| rest);
+            let mut report = |error: Error| {
+                // Renders that read shared variables are told of those that are wrong.
+                let error = if kind == StoreKind::Environ { error.with("environ", rest) } else { error };
+                self.diagnostics.push(Diagnostic::error(format!("store:{key}"), error));
+            };
             if let Some(error) = &held.bad {
                 report(stale(error, held.good.is_some()));
             }
             let Some(value) = &held.good else { continue };
-            let rest = keys.read(key).map_or(&**key, |(_, rest)| rest);
             match kind.id_of(rest) {
                 Err(error) => report(error),
                 Ok(id) if all.contains_key(&id) => report(
@@ -173,6 +176,11 @@ impl Documents {
                         && let Err(error) = check_shape(kind, &id, value)
                     {
                         self.diagnostics.push(Diagnostic::warning(format!("store:{key}"), error));
+                    }
+                    if kind == StoreKind::Environ
+                        && let Some(error) = hinagata::long_number(&id, value)
+                    {
+                        report(error);
                     }
                     let stored =
                         Stored { key: Arc::clone(key), value: Arc::clone(value), stale: held.bad.clone() };
@@ -241,12 +249,25 @@ mod tests {
         assert_eq!((*second.tree).clone(), json!({"a": 1}));
         assert!(second.environs["a"].stale.is_some());
         assert_eq!(second.diagnostics.len(), 2);
+        let of_environs = |found: &Diagnostic| found.error.details().contains_key("environ");
+        assert!(second.diagnostics.iter().all(of_environs), "{:?}", second.diagnostics);
 
         state.apply("shenma:environs:a", text("2"));
         state.apply("shenma:environs:b", text("\"go\""));
         let third = state.snapshot(&second).expect("something changed");
         assert_eq!((*third.tree).clone(), json!({"a": 2, "b": "go"}));
         assert!(third.diagnostics.is_empty() && third.environs["a"].stale.is_none());
+    }
+
+    #[test]
+    fn an_integer_that_lost_digits_is_told() {
+        let mut state = state();
+        state.apply("shenma:environs:a", text("[18446744073709551615, 1.5]"));
+        state.apply("shenma:environs:b", text("{\"n\": 18446744073709551616}"));
+        let first = state.snapshot(&StoreSnapshot::default()).expect("something changed");
+        let [found] = first.diagnostics.as_slice() else { panic!("{:?}", first.diagnostics) };
+        assert_eq!(found.source, "store:shenma:environs:b");
+        assert!(found.error.message().contains("beyond 64 bits"), "{found:?}");
     }
 
     #[test]

@@ -15,6 +15,30 @@ use crate::{
 /// printing a `serde_json::Value` recurse.
 const DOCUMENT_DEPTH: usize = 1_000;
 
+/// Whether a number of `document` is a float because it is beyond 64 bits: an integer of that length lost digits.
+///
+/// ```
+/// let order = serde_json::from_str(r#"{"ids": [1, 18446744073709551616]}"#).expect("is JSON");
+/// assert!(hinagata_value::has_long_number(&order));
+/// ```
+#[must_use]
+pub fn has_long_number(document: &Json) -> bool {
+    const LIMIT: f64 = 18_446_744_073_709_551_616.0;
+    let is_long = |float: f64| float >= LIMIT || float < LIMIT / -2.0;
+    let mut open = Vec::new();
+    let mut next = Some(document);
+    while let Some(value) = next {
+        match value {
+            Json::Number(number) if number.is_f64() && number.as_f64().is_some_and(is_long) => return true,
+            Json::Array(items) => open.extend(items),
+            Json::Object(map) => open.extend(map.values()),
+            _ => {}
+        }
+        next = open.pop();
+    }
+    false
+}
+
 /// A document of its own with everything in `value`: for what crosses threads or leaves the render.
 ///
 /// Integers beyond 64 bits become floats, as JSON readers make them. While it is built its size is

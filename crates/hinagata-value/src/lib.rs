@@ -66,7 +66,7 @@ mod walk;
 pub use budget::{Budget, Cancel, Level};
 pub use calls::{Call, CallId, Calls, Pass, Request};
 pub use compare::{equal, order, order_numbers};
-pub use document::to_json;
+pub use document::{has_long_number, to_json};
 pub use error::{Error, ErrorKind, LimitKind, Place, Result};
 pub use function::{Arguments, Closure, Function, Functions, Host, HostObject, Object, Signature, Type};
 pub use heap::{Entries, Heap, Key, ListBuilder, MapBuilder};

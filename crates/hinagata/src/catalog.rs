@@ -377,6 +377,11 @@ impl Catalog {
         Ok(None)
     }
 
+    /// What is wrong with prompts of the store.
+    pub(crate) fn store_problems(&self) -> &[Diagnostic] {
+        &self.0.stored
+    }
+
     /// What opening found, and what is wrong with the files of settings that were read.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {

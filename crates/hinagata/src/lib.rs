@@ -73,5 +73,6 @@ pub use resolution::{Resolution, Resolutions, record as record_resolution, utc};
 pub use settings::Settings;
 pub use state::StateDir;
 pub use trust::{Distrust, Trust, TrustState, TrustedWorkspace};
+pub use unread::long_number;
 pub use vocab::Vocabulary;
 pub use workspace::{ROOT_VARIABLE, RootFound, SETTINGS_FILE, WorkspaceRoot};

@@ -17,8 +17,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use serde_json::Value;
+
 use crate::{
-    Catalog, Code, Error, PromptId, Result,
+    Catalog, Code, Diagnostic, Error, PromptId, Result,
     settings::is_settings_file,
     source::{Entry, Index},
     store::{StoreKind, StoreSnapshot, StoredMap, environ_tree},
@@ -93,6 +95,10 @@ impl Reach {
             all.map(|(id, stored)| (Arc::clone(id), stored.clone())).collect()
         };
         let environs = some(StoreKind::Environ);
+        let is_theirs = |found: &&Diagnostic| {
+            let environ = found.error.details().get("environ").and_then(Value::as_str);
+            environ.is_some_and(|id| self.has_environ(id))
+        };
         StoreSnapshot {
             extensions: Arc::new(some(StoreKind::Extension)),
             templates: Arc::new(some(StoreKind::Template)),
@@ -101,7 +107,7 @@ impl Reach {
             tools: Arc::default(),
             // Templates call them all the same.
             tool_documents: Arc::clone(&store.tool_documents),
-            diagnostics: Arc::default(),
+            diagnostics: Arc::new(store.diagnostics.iter().filter(is_theirs).cloned().collect()),
             health: store.health.clone(),
         }
     }

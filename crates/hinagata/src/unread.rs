@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use crate::{
-    Catalog, Choice, Diagnostic, Error, PACKS, PromptId, SHARED_PROMPTS, Severity, resolution, source::Index,
+    Catalog, Choice, Code, Diagnostic, Error, PACKS, PromptId, SHARED_PROMPTS, Severity, resolution,
+    source::Index, store::StoreSnapshot,
 };
 
 impl Catalog {
@@ -47,6 +48,12 @@ impl Catalog {
         if PromptId::new(name).is_ok_and(|id| id != choice.id) {
             all.extend(self.unread_vocabulary().cloned());
         }
+        // A document of the store: as it was, or without what cannot be read of it.
+        let source = choice.entry.source();
+        let of_store = self.store().into_iter().flat_map(|store| store.diagnostics.iter());
+        all.extend(
+            self.store_problems().iter().chain(of_store).filter(|found| found.source == source).cloned(),
+        );
         all
     }
 
@@ -54,7 +61,8 @@ impl Catalog {
     pub(crate) fn with_unread(&self, error: Error, id: &PromptId) -> Error {
         let left_out: Vec<&Diagnostic> =
             self.roots().iter().flat_map(|index: &Index| index.left_out_of(id)).collect();
-        let others = self.unread_places().chain(self.unread_vocabulary());
+        let outage = self.store().and_then(|store| store.unread());
+        let others = self.unread_places().chain(self.unread_vocabulary()).chain(&outage);
         let unread: Vec<&Diagnostic> = left_out.iter().copied().chain(others).collect();
         let Some(first) = unread.first() else { return error };
         let listed: Vec<Value> = unread.iter().map(|found| told(found).into()).collect();
@@ -71,6 +79,34 @@ impl Catalog {
                 error.with_hint("`hina doctor` tells what is wrong with it")
             }
         }
+    }
+}
+
+/// That the variable `name` holds a number that is not what was written: JSON data has integers of 64 bits.
+#[must_use]
+pub fn long_number(name: &str, value: &Value) -> Option<Error> {
+    hinagata_value::has_long_number(value).then(|| {
+        let message = format!(
+            "`{name}` holds a number beyond 64 bits, which is a float here: digits of an integer of that length are lost"
+        );
+        Error::new(Code::Validation, message).with_hint("pass it as text")
+    })
+}
+
+impl StoreSnapshot {
+    /// That the store cannot be read now.
+    pub(crate) fn unread(&self) -> Option<Diagnostic> {
+        let (_, error) = self.health.outage.as_ref()?;
+        let error = error.clone().reworded(|message| {
+            format!("the store cannot be read, so what was last read of it counts: {message}")
+        });
+        Some(Diagnostic::warning("store", error.with_hint("`hina store status` tells more")))
+    }
+
+    /// What is wrong with the store and may have changed what a template reads of shared variables.
+    pub(crate) fn unread_environs(&self) -> impl Iterator<Item = Diagnostic> {
+        let of_environ = |found: &&Diagnostic| found.error.details().contains_key("environ");
+        self.unread().into_iter().chain(self.diagnostics.iter().filter(of_environ).cloned())
     }
 }
 

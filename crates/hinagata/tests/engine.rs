@@ -12,12 +12,13 @@ use std::{
 };
 
 use hinagata::{
-    Approval, Approvals, Code, Context, Engine, Error, HIDDEN, Layer, Request, Result,
+    Approval, Approvals, Code, Context, Diagnostic, Engine, Error, HIDDEN, Layer, Reach, Request, Result,
+    Warning,
     definition::UndefinedMode,
     ports::{
         Clock, Hooks, Job, OnError, Stage, Store, StoreListener, Tool, ToolDocuments, ToolSet, Tools, Waiting,
     },
-    store::{StoreChange, StoreSnapshot},
+    store::{StoreChange, StoreHealth, StoreSnapshot},
 };
 use serde_json::{Map, Value, json};
 
@@ -262,11 +263,11 @@ fn a_failed_call_gives_the_value_that_the_tool_has_for_it_and_warns() {
     }
 }
 
-struct FakeStore(Value);
+struct FakeStore(StoreSnapshot);
 
 impl Store for FakeStore {
     fn snapshot(&self) -> Arc<StoreSnapshot> {
-        Arc::new(StoreSnapshot { tree: Arc::new(self.0.clone()), ..StoreSnapshot::default() })
+        Arc::new(self.0.clone())
     }
 
     fn write(&self, _changes: Vec<StoreChange>) -> Waiting<'_, hinagata::Result<()>> {
@@ -281,10 +282,72 @@ fn shared_variables_are_seen_where_they_are_declared_or_under_environs() {
     let template = "---\ninputs:\n  - {name: team, source: environ, from: org.team, default: none}\n  - {name: city, source: environ, default: nowhere}\n---\n{{ team }} {{ city }} {{ environs.org.size }}[{{ org }}]";
     let place = workspace(&[(&prompt("p", "template.md"), template)]);
     let environs = json!({"org": {"team": "Lamp", "size": 5}, "other": 1});
-    let engine = Engine::builder(place.path()).store(Arc::new(FakeStore(environs))).open();
+    let store = StoreSnapshot { tree: Arc::new(environs), ..StoreSnapshot::default() };
+    let engine = Engine::builder(place.path()).store(Arc::new(FakeStore(store))).open();
     assert_eq!(text(&engine, "p", &json!({})).expect("renders"), "Lamp nowhere 5[]");
     assert_eq!(text(&engine, "p", &json!({"team": "Mine"})).expect("renders"), "Mine nowhere 5[]");
     assert_eq!(text(&Engine::open(place.path()), "p", &json!({})).expect("renders"), "none nowhere []");
+}
+
+#[test]
+fn numbers_that_lost_digits_are_told_of_every_layer() {
+    let template = "---\ninputs:\n  - {name: own, default: 99999999999999999999}\n---\n{{ own }} {{ n }}";
+    let place = workspace(&[
+        (&prompt("p", "template.md"), template),
+        (&prompt("plain", "template.md"), "{{ n }}"),
+        (
+            "user_data/shared/agents/a/agent.json",
+            r#"{"prompt_id": "plain", "prompt_variables": {"n": 1e40}}"#,
+        ),
+    ]);
+    let engine = Engine::open(place.path());
+    let warned = |request: &Request<'_>| {
+        let rendered = engine.render_blocking(request).expect("renders");
+        let told = |warning: &Warning| warning.error.message().contains("beyond 64 bits");
+        rendered.warnings.into_iter().filter(told).map(|warning| warning.about).collect::<Vec<_>>()
+    };
+    let long: Value = serde_json::from_str(r#"{"n": {"ids": [-9223372036854775809]}}"#).expect("is JSON");
+    let short = json!({"n": [u64::MAX, i64::MIN, 1.5, "99999999999999999999"], "own": 1});
+    assert_eq!(warned(&Request::new("p").variables(&long)), ["n", "own"]);
+    assert_eq!(warned(&Request::new("p").variables(&short)), ["own"]);
+    // Twice: the second time on the short way.
+    for _ in 0..2 {
+        assert_eq!(warned(&Request::new("plain").variables(&long)), ["n"]);
+    }
+    let context = Context { agent_id: Some("a".into()), ..Context::default() };
+    assert_eq!(warned(&Request::new("plain").context(&context)), ["n"]);
+}
+
+#[test]
+fn what_cannot_be_read_of_the_store_is_told_where_it_is_needed() {
+    let bad = |environ: &str| {
+        let error = Error::new(Code::Store, "the value is no JSON").with("environ", environ);
+        Diagnostic::error(format!("store:{environ}"), error)
+    };
+    let store = StoreSnapshot {
+        diagnostics: Arc::new(vec![bad("mine"), bad("theirs")]),
+        health: StoreHealth {
+            outage: Some((UNIX_EPOCH, Error::new(Code::Store, "gone"))),
+            ..StoreHealth::default()
+        },
+        ..StoreSnapshot::default()
+    };
+    let place = workspace(&[
+        (&prompt("reads", "template.md"), "{{ environs.mine }}"),
+        (&prompt("plain", "template.md"), "x"),
+    ]);
+    let engine = Engine::builder(place.path()).store(Arc::new(FakeStore(store))).open();
+    let told = |engine: &Engine, name: &str| {
+        let rendered = engine.render_blocking(&Request::new(name)).expect("renders");
+        rendered.warnings.into_iter().map(|warning| warning.about).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&engine, "reads"), ["store", "store:mine", "store:theirs"]);
+    assert!(told(&engine, "plain").is_empty());
+    let missing = text(&engine, "nothing_such", &json!({})).expect_err("is not there");
+    assert!(missing.message().contains("`store` cannot be read and may hold it"), "{missing:?}");
+    let bound = engine.within(&Arc::new(Reach::new(|_| true, |environ| environ == "mine")));
+    assert!(!told(&bound, "reads").contains(&"store:theirs".to_owned()), "{:?}", told(&bound, "reads"));
+    assert!(told(&bound, "reads").contains(&"store:mine".to_owned()));
 }
 
 /// Python as a table of answers by stage.

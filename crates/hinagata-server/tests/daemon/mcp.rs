@@ -76,6 +76,22 @@ fn greeting() -> Value {
 }
 
 #[tokio::test]
+async fn wrong_params_and_unknown_methods_are_told_apart() {
+    let daemon = prompts().start().await;
+    // Whatever its params are, a method that the revision does not have is not there.
+    for method in ["initialize", "resources/subscribe", "resources/unsubscribe", "no/such"] {
+        let answered = send(modern(&daemon, method, json!({}))).await;
+        assert_eq!(
+            (answered.status.as_u16(), &message(&answered)["error"]["code"]),
+            (404, &json!(-32601)),
+            "{method}"
+        );
+    }
+    let answered = send(modern(&daemon, "prompts/get", json!({"arguments": 5}))).await;
+    assert_eq!(message(&answered)["error"]["code"], -32602, "{answered:?}");
+}
+
+#[tokio::test]
 async fn a_single_request_is_answered_with_json() {
     let daemon = prompts().start().await;
     let answered = send(modern(&daemon, "prompts/get", greeting())).await;

@@ -198,7 +198,7 @@ impl Call<'_> {
         let run = self.run_templates(None, self.plan.undefined);
         let made = run.at_once(&scope).and_then(|made| self.within_limit(made));
         let made = made.map_err(|error| Secrets::of(self.plan, &scope).redacted(self.with_limit(error)))?;
-        Ok(self.rendered(made, Vec::new(), None))
+        Ok(self.rendered(made, scope.long_numbers(), None))
     }
 
     fn rendered(&self, made: Made, mut warnings: Vec<Warning>, trace: Option<Box<Trace>>) -> Rendered {
@@ -269,6 +269,7 @@ impl Call<'_> {
                 _ => error,
             }
         })?;
+        warnings.extend(scope.long_numbers());
         warnings.extend(self.withheld.take_warnings());
         warnings.extend(self.provided.take_warnings());
         for warning in &mut warnings {
@@ -337,16 +338,17 @@ impl Call<'_> {
                 scope.over.insert(name.to_owned(), Value::Object(request.variables.clone()));
             }
         }
-        self.environs(scope);
+        warnings.extend(self.environs(scope));
         for name in &plan.files {
             self.file_parameter(scope, name)?;
         }
         self.provide(scope, python, warnings, tracer).await
     }
 
-    fn environs(&self, scope: &mut Scope<'_>) {
+    /// Collects shared variables; what is wrong with them.
+    fn environs(&self, scope: &mut Scope<'_>) -> Vec<Warning> {
         let plan = self.plan;
-        let Some(store) = self.store.filter(|_| plan.fetches.environs) else { return };
+        let Some(store) = self.store.filter(|_| plan.fetches.environs) else { return Vec::new() };
         for (name, path) in plan.environ.iter().filter(|(name, _)| plan.reaches(name)) {
             if let Some(value) = store.environ(path) {
                 scope.fetch(Layer::Environ, name, value.clone());
@@ -355,6 +357,7 @@ impl Call<'_> {
         if plan.is_of_store() || plan.reaches("environs") {
             scope.environs = Some(Arc::clone(store));
         }
+        store.unread_environs().map(|found| Warning::new(found.source, found.error)).collect()
     }
 
     /// Runs the providers that are reached and not given, at the same time.

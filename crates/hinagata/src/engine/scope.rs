@@ -8,7 +8,8 @@ use hinagata_value::{Key, Variables};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{definition::Parameters, store::StoreSnapshot};
+use super::rendered::Warning;
+use crate::{definition::Parameters, long_number, store::StoreSnapshot};
 
 /// The name of all shared variables together.
 const ENVIRONS: &str = "environs";
@@ -174,6 +175,19 @@ impl<'a> Scope<'a> {
         }
         all.extend(self.files.iter().chain(&self.over).map(own));
         all
+    }
+
+    /// What a caller is told of numbers that lost digits.
+    pub(super) fn long_numbers(&self) -> Vec<Warning> {
+        let warning = |(name, value): (&String, &Value)| {
+            long_number(name, value).map(|error| Warning::new(name.as_str(), error))
+        };
+        let maps = match &self.replaced {
+            Some(all) => [Some(all), None, None],
+            None => [self.call, self.agent, Some(self.defaults)],
+        };
+        let fetched = self.fetched.iter().map(|(_, name, value)| (name, value));
+        maps.into_iter().flatten().flatten().chain(fetched).filter_map(warning).collect()
     }
 
     /// The value at a dotted path.

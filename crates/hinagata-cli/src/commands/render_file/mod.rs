@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         true => render::render(&request),
         false => set::render(&request),
     })?;
-    report::print(&outcome, arguments.time, Format::of(globals))
+    report::print(&outcome.with_variables(&request.variables), arguments.time, Format::of(globals))
 }
 
 /// The text of the template that the user named with `argument`.

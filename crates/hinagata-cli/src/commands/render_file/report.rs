@@ -17,7 +17,7 @@ const PIECE_WIDTH: usize = 72;
 /// The result of a render.
 pub(super) struct Outcome {
     text: String,
-    warnings: Vec<&'static str>,
+    warnings: Vec<String>,
     /// The pieces of the text, when their origins were asked for.
     pieces: Option<Vec<Piece>>,
     usage: Usage,
@@ -51,12 +51,17 @@ impl Outcome {
     /// The text that was written, and what is to be said about it.
     pub(super) fn new(written: Written, pieces: Option<Vec<Piece>>, usage: Usage) -> Result<Self, Error> {
         let parts = written.marks.iter().any(|mark| matches!(mark.kind, MarkKind::Part(_)));
-        let warnings = if parts {
-            vec!["the template makes messages or parts: the text leaves out roles, media and resources"]
-        } else {
-            Vec::new()
-        };
+        let told = "the template makes messages or parts: the text leaves out roles, media and resources";
+        let warnings = parts.then(|| told.to_owned()).into_iter().collect();
         Ok(Self { text: written.into_text()?, warnings, pieces, usage })
+    }
+
+    /// The same, with what is to be said about the variables.
+    pub(super) fn with_variables(mut self, variables: &Json) -> Self {
+        let all = variables.as_object().into_iter().flatten();
+        let lost = all.filter_map(|(name, value)| hinagata::long_number(name, value));
+        self.warnings.extend(lost.map(|error| error.message().to_owned()));
+        self
     }
 }
 
