@@ -1,11 +1,14 @@
 //! No call ends well while something that it needed could not be read and nobody was told: every kind of file that a call
 //! can need, in every way in which it can be there and be unreadable, at the doors.
 
-use std::{fs, io::BufRead as _, os::unix::fs::symlink, path::Path, process::Stdio};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Ran};
+use crate::{
+    daemon::Daemon,
+    support::{Home, Ran},
+};
 
 /// A way in which a file is there and cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -427,7 +430,8 @@ fn answers_of_the_daemon_tell() {
         for way in [Way::NotText, Way::Directory, Way::Dangling] {
             let home = furnished();
             spoil(&home, &home.path(file), way);
-            let answer = ask_daemon(&home, prompt, body);
+            let daemon = Daemon::start(&home, &[]);
+            let answer = daemon.post(&format!("/api/render/prompts/{prompt}"), body).body;
             let parsed: Value = serde_json::from_str(&answer).unwrap_or_default();
             let told = match parsed["status"] == "success" {
                 true => parsed["warnings"].to_string().contains(called),
@@ -439,26 +443,4 @@ fn answers_of_the_daemon_tell() {
         }
     }
     assert!(silent.is_empty(), "{} answers are silent:\n{}", silent.len(), silent.join("\n"));
-}
-
-/// Starts a daemon, asks it for one prompt, and stops it.
-fn ask_daemon(home: &Home, prompt: &str, body: &Value) -> String {
-    let mut daemon = home
-        .command(&["serve", "--listen", "127.0.0.1:0"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("starts");
-    let mut line = String::new();
-    let mut output = std::io::BufReader::new(daemon.stdout.take().expect("is piped"));
-    output.read_line(&mut line).expect("tells where it listens");
-    let address = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}")).to_owned();
-    let answer = std::process::Command::new("curl")
-        .args(["-s", "-H", "content-type: application/json", "-d", &body.to_string()])
-        .arg(format!("{address}/api/render/prompts/{prompt}"))
-        .output()
-        .expect("curl runs");
-    daemon.kill().expect("runs");
-    daemon.wait().expect("ends");
-    String::from_utf8_lossy(&answer.stdout).into_owned()
 }
