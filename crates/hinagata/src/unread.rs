@@ -4,14 +4,44 @@
 use serde_json::Value;
 
 use crate::{
-    Catalog, Choice, Diagnostic, Error, PACKS, PromptId, SHARED_PROMPTS, Severity, resolution, source::Index,
+    Catalog, Choice, Code, Diagnostic, Error, PACKS, PromptId, SHARED_PROMPTS, Severity, resolution,
+    source::Index,
 };
 
+/// What findings about the store as a whole are about.
+const STORE: &str = "store";
+
 impl Catalog {
-    /// Search places that cannot be read, or that the settings name and nobody made. Packs tell of themselves.
-    fn unread_places(&self) -> impl Iterator<Item = &Diagnostic> {
+    /// Search places that cannot be read, or that the settings name and nobody made, the store, and what was decided about
+    /// packs. Of everything else packs tell themselves.
+    fn unread_places(&self) -> impl Iterator<Item = Diagnostic> {
         let of_pack = |source: &str| source.strip_prefix(PACKS).is_some_and(|rest| rest.starts_with('/'));
-        self.opening().iter().filter(move |found| !of_pack(&found.source))
+        let places = self.opening().iter().filter(move |found| !of_pack(&found.source));
+        places.cloned().chain(self.unread_store()).chain(self.undecided_packs())
+    }
+
+    /// Packs of which nothing is used because it is not known what was decided about them. Which they are, and where that is
+    /// kept, is told to whoever reaches everything.
+    fn undecided_packs(&self) -> impl Iterator<Item = Diagnostic> {
+        self.opened_packs().iter().filter_map(|pack| {
+            let error = pack.undecided()?;
+            if self.reach().is_some() {
+                let message = "what was decided about a pack cannot be read, so nothing of it is used";
+                return Some(Diagnostic::warning(PACKS, Error::new(Code::Store, message)));
+            }
+            Some(Diagnostic::warning(pack.path(), error))
+        })
+    }
+
+    /// That the store does not answer: what it holds by now may be something else. Where it is, is told to whoever reaches
+    /// everything.
+    fn unread_store(&self) -> Option<Diagnostic> {
+        let (_, error) = self.store()?.health.outage.as_ref()?;
+        let error = match self.reach() {
+            None => error.clone(),
+            Some(_) => Error::new(Code::Store, "the store cannot be read"),
+        };
+        Some(Diagnostic::warning(STORE, error))
     }
 
     fn unread_vocabulary(&self) -> impl Iterator<Item = &Diagnostic> {
@@ -40,7 +70,7 @@ impl Catalog {
     /// What could not be read and may have changed what a call gives that asked for `name` and was answered by `choice`.
     #[must_use]
     pub fn unread_for(&self, name: &str, choice: &Choice) -> Vec<Diagnostic> {
-        let mut all: Vec<Diagnostic> = self.unread_places().cloned().collect();
+        let mut all: Vec<Diagnostic> = self.unread_places().collect();
         all.extend(self.roots().iter().flat_map(|index| index.left_out_of(&choice.id)).cloned());
         all.extend(self.resolution_problem(self.resolutions().problem_of(&choice.id)));
         // The vocabulary is asked only about names that are no prompt.
@@ -54,8 +84,8 @@ impl Catalog {
     pub(crate) fn with_unread(&self, error: Error, id: &PromptId) -> Error {
         let left_out: Vec<&Diagnostic> =
             self.roots().iter().flat_map(|index: &Index| index.left_out_of(id)).collect();
-        let others = self.unread_places().chain(self.unread_vocabulary());
-        let unread: Vec<&Diagnostic> = left_out.iter().copied().chain(others).collect();
+        let others = self.unread_places().chain(self.unread_vocabulary().cloned());
+        let unread: Vec<Diagnostic> = left_out.iter().map(|&found| found.clone()).chain(others).collect();
         let Some(first) = unread.first() else { return error };
         let listed: Vec<Value> = unread.iter().map(|found| told(found).into()).collect();
         let error = error.with("unread", listed);
@@ -66,7 +96,7 @@ impl Catalog {
             }
             None => {
                 let error = error.reworded(|message| {
-                    format!("{message}, but `{}` cannot be read and may hold it", first.source)
+                    format!("{message}, but `{}` cannot be read and may hold it", place(first))
                 });
                 error.with_hint("`hina doctor` tells what is wrong with it")
             }
@@ -78,6 +108,12 @@ impl Catalog {
 fn told(found: &Diagnostic) -> String {
     match found.error.message() {
         message if message.contains(&found.source) => message.to_owned(),
-        message => format!("{}: {message}", found.source),
+        message => format!("{}: {message}", place(found)),
     }
+}
+
+/// What a finding is about, with line and column where they are known.
+fn place(found: &Diagnostic) -> String {
+    let known = found.error.place().filter(|place| place.file == found.source);
+    known.map_or_else(|| found.source.clone(), ToString::to_string)
 }
