@@ -61,7 +61,7 @@ fn a_resource_over_mcp_is_no_secret_and_no_link_out() {
     );
     let uris = ["x://env", "x://link", "x://vault", "x://any/.env", "x://packed", "x://ok"];
     let reads = uris.map(|uri| ("resources/read", json!({"uri": uri})));
-    let answers: Vec<String> = asked(&home, &[], &reads).iter().map(Value::to_string).collect();
+    let answers: Vec<String> = asked(&home, &[], &reads).0.iter().map(Value::to_string).collect();
     for (uri, answer) in uris.iter().zip(&answers) {
         assert!(!answer.contains(HIDDEN), "{uri}: {answer}");
     }

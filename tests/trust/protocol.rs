@@ -99,8 +99,8 @@ pub(crate) fn spoken(home: &Home, arguments: &[&str], lines: &[&str]) -> (Vec<Va
     (answers, ran)
 }
 
-/// What `hina mcp` answers to these requests of a client, one for each.
-pub(crate) fn asked(home: &Home, arguments: &[&str], requests: &[(&str, Value)]) -> Vec<Value> {
+/// What `hina mcp` answers to these requests of a client, one for each, and how it ends.
+pub(crate) fn asked(home: &Home, arguments: &[&str], requests: &[(&str, Value)]) -> (Vec<Value>, Ran) {
     let calls =
         requests.iter().enumerate().map(|(place, (method, params))| message(place + 1, method, params));
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
@@ -108,6 +108,7 @@ pub(crate) fn asked(home: &Home, arguments: &[&str], requests: &[(&str, Value)])
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let (answers, ran) = spoken(home, arguments, &lines);
     let answer = |id: usize| answers.iter().find(|answer| answer["id"] == id).cloned();
-    let all = 1..=requests.len();
-    all.map(|id| answer(id).unwrap_or_else(|| panic!("{id} is answered: {ran:?}"))).collect()
+    let all =
+        (1..=requests.len()).map(|id| answer(id).unwrap_or_else(|| panic!("{id} is answered: {ran:?}")));
+    (all.collect(), ran)
 }
