@@ -1,62 +1,77 @@
-//! A daemon in a home, and requests to it.
+//! `hina serve` in a home, from its start to what it said until its end.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
-    process::{Child, Stdio},
+    io::{BufRead as _, BufReader, Read},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
-use crate::support::Home;
+use crate::support::{Home, Ran};
 
-/// `hina serve`, which ends when this is dropped.
+/// Far longer than anything takes: only a test that fails waits for it.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A daemon that serves until it is dropped.
 pub(crate) struct Daemon {
     child: Child,
-    address: String,
-    token: String,
-}
-
-/// What it answered.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) body: String,
+    pub(crate) address: String,
+    /// Whoever reads what it says on standard error.
+    said: Option<JoinHandle<String>>,
 }
 
 impl Daemon {
-    pub(crate) fn start(home: &Home) -> Self {
-        let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
-        let mut line = String::new();
-        let output = child.stdout.take().expect("is piped");
-        BufReader::new(output).read_line(&mut line).expect("says where it listens");
-        let address = line.trim().strip_prefix("listening on http://").expect("an address").to_owned();
-        let port = address.rsplit(':').next().expect("has a port");
+    /// Starts it in the workspace of `home`.
+    pub(crate) fn start(home: &Home, arguments: &[&str]) -> Self {
+        Self::try_start(home, arguments, &[]).unwrap_or_else(|ran| panic!("it does not start: {ran:?}"))
+    }
+
+    /// Starts it with variables of the environment; what it said when it does not serve.
+    pub(crate) fn try_start(
+        home: &Home,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<Self, Ran> {
+        let mut command = home.command(&["serve"]);
+        let listen: &[&str] =
+            if arguments.contains(&"--config") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        command.args(listen).args(arguments).envs(variables.iter().copied());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+        let said = read_all(child.stderr.take().expect("is piped"));
+        let mut stdout = String::new();
+        let mut output = BufReader::new(child.stdout.take().expect("is piped"));
+        output.read_line(&mut stdout).expect("can be read");
+        // Whatever else it prints must not keep it waiting.
+        read_all(output);
+        if let Some(address) = stdout.trim().strip_prefix("listening on http://") {
+            return Ok(Self { child, address: address.to_owned(), said: Some(said) });
+        }
+        let code = child.wait().expect("ends").code().unwrap_or(-1);
+        Err(Ran { code, stdout, stderr: said.join().expect("is read") })
+    }
+
+    /// What it says where it must not serve.
+    pub(crate) fn refused(home: &Home, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
+        match Self::try_start(home, arguments, variables) {
+            Ok(_) => panic!("it serves with {arguments:?} and {variables:?}"),
+            Err(ran) => ran,
+        }
+    }
+
+    /// The token of this start, with which its user may do what is not open.
+    pub(crate) fn token(&self, home: &Home) -> String {
+        let port = self.address.rsplit(':').next().expect("has a port");
         let token = std::fs::read_to_string(home.outside(&format!("state/daemon/token-{port}")));
-        Self { child, token: token.expect("is kept").trim().to_owned(), address }
+        token.expect("is kept").trim().to_owned()
     }
 
-    pub(crate) fn get(&self, path: &str) -> Answer {
-        self.ask("GET", path, "")
-    }
-
-    pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
-        self.ask("POST", path, body)
-    }
-
-    fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
-        let mut stream = TcpStream::connect(&self.address).expect("listens");
-        let (address, token, length) = (&self.address, &self.token, body.len());
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
-             Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-        )
-        .expect("is sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("answers");
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("has a status");
-        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
-        Answer { status, body }
+    /// Stops it as its users do, so that everything is written that it has to write; what it said.
+    pub(crate) fn stop(mut self) -> String {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status().expect("runs");
+        assert!(sent.success() && self.child.wait().expect("ends").success(), "it stops");
+        self.said.take().expect("is taken here alone").join().expect("is read")
     }
 }
 
@@ -64,5 +79,29 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Reads everything that comes, for good.
+fn read_all(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut text = String::new();
+        let _ = from.read_to_string(&mut text);
+        text
+    })
+}
+
+/// Waits until exactly `count` processes have given themselves this name.
+pub(crate) fn wait_for_processes(name: &str, count: usize) {
+    let is_called =
+        |path: &Path| std::fs::read_to_string(path.join("comm")).is_ok_and(|comm| comm.trim() == name);
+    let all = || {
+        let processes = std::fs::read_dir("/proc").expect("there are processes").flatten();
+        processes.filter(|entry| is_called(&entry.path())).count()
+    };
+    let started = Instant::now();
+    while all() != count {
+        assert!(started.elapsed() < LONG, "{} processes are called {name}, not {count}", all());
+        thread::yield_now();
     }
 }

@@ -2,10 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    serving::{Answer, Daemon, new_key},
-    support::Home,
-};
+use crate::{daemon::Daemon, http::Answer, support::Home};
 
 /// What a key for `team` must never see.
 const SECRETS: [&str; 5] = ["other-text", "hidden-text", "topsecret", "tool-address", "agent-text"];
@@ -26,8 +23,8 @@ impl Place {
         let home = Home::new();
         let scopes = ["--scope", "read", "--scope", "render", "--scope", "chat", "--scope", "write"];
         let bound = ["--prompt", "team.*", "--prompt", "team_*", "--environ", "team.*"];
-        let (admin, first) = new_key(&home, "boss", &["--scope", "admin"]);
-        let (team, second) = new_key(&home, "team", &[scopes.as_slice(), &bound].concat());
+        let (admin, first) = home.new_key("boss", &["--scope", "admin"]);
+        let (team, second) = home.new_key("team", &[scopes.as_slice(), &bound].concat());
         home.write_outside("config/hinagata/config.toml", format!("{first}{second}"));
         home.write("user_data/shared/prompts/hidden/template.md", "hidden-text");
         home.write("user_data/shared/prompts/partials/part.md", "a shared part");
@@ -70,13 +67,8 @@ impl Place {
     /// What every way to render a prompt answers.
     fn renders(&self, id: &str, variables: &Value) -> Vec<Answer> {
         let body = json!({"variables": variables});
-        let session = self.daemon.mcp_session(&self.team);
-        let got = self.daemon.mcp_call(
-            &self.team,
-            &session,
-            "prompts/get",
-            &json!({"name": id, "arguments": variables}),
-        );
+        let get = json!({"name": id, "arguments": variables});
+        let got = self.daemon.mcp_call(&self.team, "prompts/get", &get);
         vec![
             self.team("POST", &format!("/api/render/prompts/{id}"), &body),
             self.team("POST", &format!("/api/prompts/{id}/render"), &json!({"args": variables})),

@@ -1,13 +1,8 @@
 //! The Model Context Protocol: what keys allow there, whose sessions are whose, and answers to what is no message.
 
-use std::{io::Write as _, process::Stdio};
-
 use serde_json::{Value, json};
 
-use crate::{
-    serving::{Daemon, new_key},
-    support::{Home, Ran},
-};
+use crate::{daemon::Daemon, protocol::spoken, support::Home};
 
 struct Place {
     home: Home,
@@ -23,9 +18,9 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let home = Home::new();
-        let (reader, first) = new_key(&home, "reader", &["--scope", "read"]);
-        let (renderer, second) = new_key(&home, "renderer", &[]);
-        let (bound, third) = new_key(&home, "bound", &["--prompt", "mine"]);
+        let (reader, first) = home.new_key("reader", &["--scope", "read"]);
+        let (renderer, second) = home.new_key("renderer", &[]);
+        let (bound, third) = home.new_key("bound", &["--prompt", "mine"]);
         home.write_outside("config/hinagata/config.toml", format!("{first}{second}{third}"));
         home.write("user_data/shared/prompts/report/template.md", "report for {{ team }}");
         home.write("user_data/shared/prompts/mine/template.md", "{% include 'report/template.md' %}");
@@ -35,7 +30,7 @@ impl Place {
     }
 
     fn call(&self, key: &str, method: &str, params: &Value) -> Value {
-        self.daemon.mcp_call(key, &self.daemon.mcp_session(key), method, params)
+        self.daemon.mcp_call(key, method, params)
     }
 }
 
@@ -105,7 +100,7 @@ fn a_bound_key_reaches_no_other_prompt() {
 #[test]
 fn a_session_is_whose_it_is() {
     let place = Place::new();
-    let session = place.daemon.mcp_session(&place.renderer);
+    let session = place.daemon.mcp_session(Some(&place.renderer));
     let ping = r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#;
     let notice = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     for key in [&place.reader, &place.bound] {
@@ -125,27 +120,12 @@ fn a_session_is_whose_it_is() {
 #[test]
 fn what_was_told_to_a_key_is_for_nobody_else() {
     let place = Place::new();
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    for (method, name, mut params) in [
-        ("prompts/list", None, json!({})),
-        ("resources/list", None, json!({})),
-        ("resources/read", Some("prompt://report"), json!({"uri": "prompt://report"})),
+    for (method, params) in [
+        ("prompts/list", json!({})),
+        ("resources/list", json!({})),
+        ("resources/read", json!({"uri": "prompt://report"})),
     ] {
-        params["_meta"] = meta.clone();
-        let mut headers = vec![
-            format!("authorization: Bearer {}", place.renderer),
-            "accept: application/json, text/event-stream".to_owned(),
-            "content-type: application/json".to_owned(),
-            "mcp-protocol-version: 2026-07-28".to_owned(),
-            format!("mcp-method: {method}"),
-        ];
-        headers.extend(name.map(|name| format!("mcp-name: {name}")));
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let answer = place.daemon.request_with("POST", "/mcp", &headers, &call.to_string());
+        let answer = place.daemon.mcp_stateless(Some(&place.renderer), method, params).answer();
         assert_eq!(answer.message()["result"]["cacheScope"], "private", "{method}: {answer:?}");
     }
 }
@@ -172,21 +152,6 @@ fn a_body_that_is_no_message_is_told_as_the_protocol_has_it() {
     assert_eq!(told["error"]["code"], -32601, "{told}");
 }
 
-/// What `hina mcp` answers to these lines, and how it ends.
-fn spoken(home: &Home, lines: &[&str]) -> (Vec<Value>, Ran) {
-    let mut command = home.command(&["mcp"]);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
-    let mut input = child.stdin.take().expect("is piped");
-    for line in lines {
-        input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n")).expect("is sent");
-    }
-    drop(input);
-    let ran = Ran::from_output(&child.wait_with_output().expect("ends"));
-    let answers = ran.stdout.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
-    (answers, ran)
-}
-
 #[test]
 fn whatever_is_sent_over_stdio_everything_with_an_id_is_answered() {
     let home = Home::new();
@@ -211,7 +176,7 @@ fn whatever_is_sent_over_stdio_everything_with_an_id_is_answered() {
         r#"{"jsonrpc":"2.0","id":"unknown","method":"no/such"}"#,
         r#"{"jsonrpc":"2.0","id":"fine","method":"prompts/get","params":{"name":"hello","arguments":{"name":"you"}}}"#,
     ];
-    let (answers, ran) = spoken(&home, &lines);
+    let (answers, ran) = spoken(&home, &[], &lines);
     assert_eq!(ran.code, 0, "{ran:?}");
     let code = |id: &str| {
         let answer = answers.iter().find(|answer| answer["id"] == id);

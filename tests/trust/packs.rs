@@ -102,18 +102,25 @@ pub(crate) fn state(home: &Home, pack: &str) -> String {
 
 /// The only approved copy of a workspace.
 pub(crate) fn copy(home: &Home) -> PathBuf {
-    let mut all = copies(&home.outside("state"));
-    assert_eq!(all.len(), 1, "{all:?}");
-    all.remove(0)
+    only_kept(home, "copies")
 }
 
-fn copies(state: &Path) -> Vec<PathBuf> {
+/// The file of this name that is remembered about the only pack of a workspace.
+pub(crate) fn remembered(home: &Home, name: &str) -> PathBuf {
+    only_kept(home, "packs").join(name)
+}
+
+/// The only thing of its kind that the user's state keeps of all workspaces.
+fn only_kept(home: &Home, kind: &str) -> PathBuf {
     let in_directory = |directory: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
     };
-    let workspaces = in_directory(&state.join("workspaces"));
-    workspaces.iter().flat_map(|workspace| in_directory(&workspace.join("copies"))).collect()
+    let workspaces = in_directory(&home.outside("state/workspaces"));
+    let mut all: Vec<_> =
+        workspaces.iter().flat_map(|workspace| in_directory(&workspace.join(kind))).collect();
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
 }
 
 /// Overwrites a file that its owner protected.

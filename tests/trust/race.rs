@@ -14,6 +14,7 @@ use std::{
 
 use hinagata::{Approval, Code, Engine, PackId, Request, StateDir};
 use hinagata_python::{HookPool, Isolation, Launcher, Options};
+use serde_json::json;
 
 use crate::{
     daemon::Daemon,
@@ -247,16 +248,16 @@ fn no_unapproved_byte_gets_into_ten_thousand_renders_while_all_files_of_a_pack_c
 #[test]
 fn no_unapproved_byte_gets_out_of_a_daemon_while_all_files_of_a_pack_change() {
     let home = approved();
-    let daemon = Daemon::start(&home);
+    let daemon = Daemon::start(&home, &[]);
     let attacker = Attacker::start(&home);
     for _ in 0..FEW {
-        let answer = daemon.post("/api/render/prompts/hp", "{}");
+        let answer = daemon.post("/api/render/prompts/hp", &json!({}));
         assert!(!answer.body.contains("EVIL"), "{answer:?}");
         match answer.status {
             200 => assert!(answer.body.contains(ANSWER), "{answer:?}"),
             _ => assert!(matches!(answer.status, 403 | 404), "{answer:?}"),
         }
-        assert!(!daemon.get("/api/prompts/hp").body.contains("EVIL"));
+        assert!(!daemon.get("/api/prompts/hp", None).body.contains("EVIL"));
     }
     assert!(attacker.stop() > 0);
 }

@@ -2,10 +2,7 @@
 
 use serde_json::json;
 
-use crate::{
-    held_daemon::{Daemon, answer},
-    support::Home,
-};
+use crate::{daemon::Daemon, support::Home};
 
 const SECRET: &str = "hunter2secret";
 
@@ -38,19 +35,19 @@ fn the_log_of_a_daemon_holds_no_secret_that_a_hook_prints_or_raises() {
     let daemon = Daemon::start(&home, &[]);
     let call = |raise: &str| {
         let body = json!({"variables": {"pw": SECRET, "raise_it": raise}});
-        answer(daemon.send("/api/render/prompts/leak", &[], &body))
+        daemon.post("/api/render/prompts/leak", &body)
     };
-    let (status, body) = call("");
-    assert_eq!(status, 200, "{body}");
-    assert!(body.to_string().contains(SECRET), "the prompt itself may use it: {body}");
-    let (status, body) = call("yes");
-    assert_eq!(status, 500, "{body}");
-    assert!(!body.to_string().contains(SECRET), "{body}");
-    let body = json!({"variables": {"pw": SECRET}});
-    let (status, body) = answer(daemon.send("/api/prompts/leak/explain", &[], &body));
-    assert_eq!(status, 200, "{body}");
-    assert!(!body["trace"].to_string().contains(SECRET), "{}", body["trace"]);
-    let said = daemon.end("-TERM");
+    let used = call("");
+    assert_eq!(used.status, 200, "{used:?}");
+    assert!(used.body.contains(SECRET), "the prompt itself may use it: {used:?}");
+    let raised = call("yes");
+    assert_eq!(raised.status, 500, "{raised:?}");
+    assert!(!raised.body.contains(SECRET), "{raised:?}");
+    let explained = daemon.post("/api/prompts/leak/explain", &json!({"variables": {"pw": SECRET}}));
+    assert_eq!(explained.status, 200, "{explained:?}");
+    let trace = &explained.json()["trace"];
+    assert!(!trace.to_string().contains(SECRET), "{trace}");
+    let said = daemon.stop();
     assert!(said.contains("printing •••"), "what it prints is logged: {said}");
     assert!(!said.contains(SECRET), "{said}");
 }

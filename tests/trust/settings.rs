@@ -3,14 +3,14 @@
 use std::fs;
 
 use crate::{
-    serving::{Daemon, new_key, refused, try_start},
+    daemon::Daemon,
     support::{Home, Ran},
 };
 
 /// A trusted workspace whose daemon has keys.
 fn with_keys() -> (Home, String) {
     let home = Home::new();
-    let (_, table) = new_key(&home, "ci", &[]);
+    let (_, table) = home.new_key("ci", &[]);
     home.write("hinagata.toml", &table);
     home.done(&["trust", "--yes"]);
     (home, table)
@@ -24,9 +24,9 @@ fn tells_trust(ran: &Ran) {
 #[test]
 fn keys_of_a_workspace_that_nobody_trusts_are_not_left_out_in_silence() {
     let home = Home::new();
-    let (_, table) = new_key(&home, "ci", &[]);
+    let (_, table) = home.new_key("ci", &[]);
     home.write("hinagata.toml", table);
-    let ran = refused(&home, &[], &[]);
+    let ran = Daemon::refused(&home, &[], &[]);
     tells_trust(&ran);
     assert!(ran.has("`keys`") && ran.has("hinagata.toml:1"), "{ran:?}");
 }
@@ -52,7 +52,7 @@ fn a_change_of_what_needs_trust_is_refused() {
     ] {
         let (home, table) = with_keys();
         home.write("hinagata.toml", change(&table));
-        tells_trust(&refused(&home, &[], &[]));
+        tells_trust(&Daemon::refused(&home, &[], &[]));
     }
 }
 
@@ -60,7 +60,7 @@ fn a_change_of_what_needs_trust_is_refused() {
 fn settings_that_are_gone_are_missed() {
     let (home, _) = with_keys();
     fs::remove_file(home.path("hinagata.toml")).expect("is removed");
-    tells_trust(&refused(&home, &[], &[]));
+    tells_trust(&Daemon::refused(&home, &[], &[]));
     home.done(&["trust", "--revoke"]);
     let daemon = Daemon::start(&home, &[]);
     assert_eq!(daemon.get("/api/prompts", None).status, 200, "who forgets on purpose goes on");
@@ -88,7 +88,7 @@ fn settings_that_cannot_be_read_are_not_settings_that_are_not_there() {
     ] {
         let (home, _) = with_keys();
         spoil(&home);
-        let ran = refused(&home, &[], &[]);
+        let ran = Daemon::refused(&home, &[], &[]);
         assert!([2, 5, 6].contains(&ran.code), "{ran:?}");
     }
 }
@@ -105,13 +105,13 @@ fn a_name_that_is_nearly_a_setting_is_refused_with_the_near_one() {
         let home = Home::new();
         home.write("hinagata.toml", text);
         home.done(&["trust", "--yes"]);
-        let ran = refused(&home, &[], &[]);
+        let ran = Daemon::refused(&home, &[], &[]);
         assert_eq!(ran.code, 2, "{ran:?}");
         assert!(ran.has(near) && ran.has("hinagata.toml:"), "{ran:?}");
         // In the user's own file as well.
         let home = Home::new();
         home.write_outside("config/hinagata/config.toml", text);
-        assert_eq!(refused(&home, &[], &[]).code, 2);
+        assert_eq!(Daemon::refused(&home, &[], &[]).code, 2);
     }
 }
 
@@ -124,13 +124,13 @@ fn an_unknown_variable_of_the_environment_is_refused_with_the_near_one() {
         ("HINAGATA_STORE_ULR", "HINAGATA_STORE_URL"),
         ("HINAGATA_CONFG", "HINAGATA_CONFIG"),
     ] {
-        let ran = refused(&home, &[], &[(variable, "x")]);
+        let ran = Daemon::refused(&home, &[], &[(variable, "x")]);
         assert_eq!(ran.code, 2, "{ran:?}");
         assert!(ran.has(variable) && ran.has(near), "{ran:?}");
     }
     // What containers are told of a service of that name is no attempt at a setting.
     let others = [("HINAGATA_SERVICE_HOST", "10.0.0.1"), ("HINAGATA_PORT_8700_TCP", "tcp://10.0.0.1:8700")];
-    assert!(try_start(&home, &[], &others).is_ok());
+    assert!(Daemon::try_start(&home, &[], &others).is_ok());
 }
 
 #[test]
@@ -147,16 +147,16 @@ fn other_commands_tell_of_an_unknown_variable_and_go_on() {
 fn what_the_user_decides_for_this_start_needs_no_trust() {
     let home = Home::new();
     home.write("hinagata.toml", "[store]\nurl = \"redis://127.0.0.1:1\"\n");
-    tells_trust(&refused(&home, &[], &[]));
-    assert!(try_start(&home, &["--set", "store.url=memory"], &[]).is_ok());
-    assert!(try_start(&home, &[], &[("HINAGATA_STORE_URL", "memory")]).is_ok());
+    tells_trust(&Daemon::refused(&home, &[], &[]));
+    assert!(Daemon::try_start(&home, &["--set", "store.url=memory"], &[]).is_ok());
+    assert!(Daemon::try_start(&home, &[], &[("HINAGATA_STORE_URL", "memory")]).is_ok());
 }
 
 #[test]
 fn an_empty_environment_variable_is_no_way_around_keys() {
     let (home, _) = with_keys();
     for variable in ["HINAGATA_KEYS", "HINAGATA_SERVER_OPEN"] {
-        if let Ok(daemon) = try_start(&home, &[], &[(variable, "")]) {
+        if let Ok(daemon) = Daemon::try_start(&home, &[], &[(variable, "")]) {
             assert_eq!(daemon.get("/api/prompts", None).status, 401, "{variable}");
         }
     }
@@ -180,13 +180,13 @@ fn the_configuration_of_an_older_daemon_does_not_decide_in_a_cloned_workspace() 
     for name in ["config.yaml", "configs/config.yaml"] {
         let home = Home::new();
         home.write(name, config);
-        let ran = refused(&home, &[], &[]);
+        let ran = Daemon::refused(&home, &[], &[]);
         assert!(ran.code == 2 && ran.has(&format!("hina serve --config {name}")), "{ran:?}");
     }
     let home = Home::new();
     home.write_outside("old.yaml", config.replace("listen_addr", "listen_adr"));
     let path = home.outside("old.yaml").display().to_string();
-    let ran = refused(&home, &["--config", &path], &[]);
+    let ran = Daemon::refused(&home, &["--config", &path], &[]);
     assert!(ran.code == 2 && ran.has("listen_addr"), "{ran:?}");
 }
 

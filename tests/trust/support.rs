@@ -76,6 +76,19 @@ impl Home {
         Ran::from_output(&self.command(arguments).output().expect("hina runs"))
     }
 
+    /// A new key: the key itself, and its table in the settings.
+    pub(crate) fn new_key(&self, name: &str, more: &[&str]) -> (String, String) {
+        let made = self.done(&[&["key", name, "--json"], more].concat()).json();
+        let mut table =
+            format!("[[keys]]\nname = \"{name}\"\nhash = {}\nscopes = {}\n", made["hash"], made["scopes"]);
+        for field in ["prompts", "environs"] {
+            if made[field].as_array().is_some_and(|all| !all.is_empty()) {
+                table.push_str(&format!("{field} = {}\n", made[field]));
+            }
+        }
+        (made["key"].as_str().expect("is text").to_owned(), table)
+    }
+
     /// Runs `hina`, which has to succeed.
     pub(crate) fn done(&self, arguments: &[&str]) -> Ran {
         let ran = self.run(arguments);

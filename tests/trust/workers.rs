@@ -1,9 +1,10 @@
 //! Hooks that never end: they end with whoever asked for them, and keep nobody else from running.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
-    held_daemon::{Daemon, answer, header, wait_for_processes},
+    daemon::{Daemon, wait_for_processes},
+    protocol::message,
     support::Home,
 };
 
@@ -27,15 +28,15 @@ fn home_with_hang(name: &str) -> Home {
 }
 
 fn is_served(daemon: &Daemon) {
-    let (status, body) = daemon.render("quick");
-    assert_eq!(status, 200, "{body}");
-    assert!(body.to_string().contains("hello you"), "{body}");
+    let answer = daemon.send_render("quick").answer();
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(answer.body.contains("hello you"), "{answer:?}");
 }
 
 #[test]
 fn hooks_that_hang_end_when_their_callers_hang_up_and_others_run_meanwhile() {
     let home = home_with_hang("hang-up");
-    let daemon = Daemon::start(&home, &["hooks.workers=4"]);
+    let daemon = Daemon::start(&home, &["--set", "hooks.workers=4"]);
     for _ in 0..2 {
         let callers: Vec<_> = (0..5).map(|_| daemon.send_render("hang")).collect();
         // A quarter of the workers is left to others.
@@ -50,8 +51,8 @@ fn hooks_that_hang_end_when_their_callers_hang_up_and_others_run_meanwhile() {
 #[test]
 fn an_explanation_that_nobody_waits_for_ends_its_hooks() {
     let home = home_with_hang("hang-explain");
-    let daemon = Daemon::start(&home, &["hooks.workers=2"]);
-    let caller = daemon.send("/api/prompts/hang/explain", &[], &json!({"variables": {}}));
+    let daemon = Daemon::start(&home, &["--set", "hooks.workers=2"]);
+    let caller = daemon.send("POST", "/api/prompts/hang/explain", &[], r#"{"variables": {}}"#);
     wait_for_processes("hang-explain", 1);
     drop(caller);
     wait_for_processes("hang-explain", 0);
@@ -61,10 +62,11 @@ fn an_explanation_that_nobody_waits_for_ends_its_hooks() {
 #[test]
 fn a_hook_ends_with_the_time_of_its_request_and_tells_where_it_was() {
     let home = home_with_hang("hang-time");
-    let daemon = Daemon::start(&home, &["hooks.workers=4", "server.request_timeout=2s"]);
-    let (status, body) = daemon.render("hang");
-    assert_eq!((status, body["code"].as_str()), (503, Some("hook_timeout")), "{body}");
-    assert!(body.to_string().contains("\"line\":7"), "the line that sleeps: {body}");
+    let daemon = Daemon::start(&home, &["--set", "hooks.workers=4", "--set", "server.request_timeout=2s"]);
+    let answer = daemon.send_render("hang").answer();
+    let told = answer.json();
+    assert_eq!((answer.status, told["code"].as_str()), (503, Some("hook_timeout")), "{told}");
+    assert!(told.to_string().contains("\"line\":7"), "the line that sleeps: {told}");
     wait_for_processes("hang-time", 0);
     is_served(&daemon);
 }
@@ -72,10 +74,10 @@ fn a_hook_ends_with_the_time_of_its_request_and_tells_where_it_was() {
 #[test]
 fn a_daemon_that_stops_leaves_no_hook_behind() {
     let home = home_with_hang("hang-stop");
-    let daemon = Daemon::start(&home, &["server.stop_timeout=1s", "server.linger=10ms"]);
+    let daemon = Daemon::start(&home, &["--set", "server.stop_timeout=1s", "--set", "server.linger=10ms"]);
     let caller = daemon.send_render("hang");
     wait_for_processes("hang-stop", 1);
-    daemon.end("-TERM");
+    daemon.stop();
     wait_for_processes("hang-stop", 0);
     drop(caller);
 }
@@ -95,27 +97,12 @@ fn a_file_that_does_not_end_when_it_is_loaded_is_run_once() {
     );
 }
 
-const REVISION: &str = "2026-07-28";
-
 #[test]
 fn a_prompt_of_a_client_that_closes_its_stream_ends_its_hooks() {
     let home = home_with_hang("hang-mcp");
-    let daemon = Daemon::start(&home, &["hooks.workers=4"]);
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": {
-        "name": "hang",
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": REVISION,
-            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        },
-    }});
-    let headers = [
-        ("accept", "application/json, text/event-stream"),
-        ("mcp-protocol-version", REVISION),
-        ("mcp-method", "prompts/get"),
-        ("mcp-name", "hang"),
-    ];
-    let callers: Vec<_> = (0..5).map(|_| daemon.send("/mcp", &headers, &body)).collect();
+    let daemon = Daemon::start(&home, &["--set", "hooks.workers=4"]);
+    let get = || daemon.mcp_stateless(None, "prompts/get", json!({"name": "hang"}));
+    let callers: Vec<_> = (0..5).map(|_| get()).collect();
     wait_for_processes("hang-mcp", 3);
     drop(callers);
     wait_for_processes("hang-mcp", 0);
@@ -125,19 +112,17 @@ fn a_prompt_of_a_client_that_closes_its_stream_ends_its_hooks() {
 #[test]
 fn a_notice_that_a_request_is_cancelled_ends_its_hooks() {
     let home = home_with_hang("hang-notice");
-    let daemon = Daemon::start(&home, &["hooks.workers=4"]);
-    let plain = [("accept", "application/json, text/event-stream"), ("mcp-protocol-version", "2025-11-25")];
-    let start = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
-    }});
-    let session = header(daemon.send("/mcp", &plain, &start), "mcp-session-id");
-    let headers = [plain[0], plain[1], ("mcp-session-id", session.as_str())];
-    answer(daemon.send("/mcp", &headers, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})));
-    let get = json!({"jsonrpc": "2.0", "id": 7, "method": "prompts/get", "params": {"name": "hang"}});
-    let caller = daemon.send("/mcp", &headers, &get);
+    let daemon = Daemon::start(&home, &["--set", "hooks.workers=4"]);
+    let session = daemon.mcp_session(None);
+    let send = |message: &str| daemon.mcp_send("POST", None, &[("mcp-session-id", &session)], message);
+    let notify = |method: &str, params: Value| {
+        let notice = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        assert_eq!(send(&notice.to_string()).answer().status, 202);
+    };
+    notify("notifications/initialized", json!({}));
+    let caller = send(&message(7, "prompts/get", &json!({"name": "hang"})));
     wait_for_processes("hang-notice", 1);
-    let notice = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
-    answer(daemon.send("/mcp", &headers, &notice));
+    notify("notifications/cancelled", json!({"requestId": 7}));
     wait_for_processes("hang-notice", 0);
     drop(caller);
     is_served(&daemon);

@@ -220,13 +220,23 @@ impl Workspace {
         Diagnostic::from(found).shown(|name| self.shown(name))
     }
 
+    /// Whether it was told when the store was opened; every call finds it again.
+    fn is_told(&self, about: &str) -> bool {
+        about == "store" && self.told.is_completed() && self.store_problem().is_some()
+    }
+
     /// Tells of a finding on standard error.
     pub(crate) fn warn(&self, found: &hinagata::Diagnostic) {
-        self.talk(&self.finding(found));
+        if !self.is_told(&found.source) {
+            self.talk(&self.finding(found));
+        }
     }
 
     /// Tells of what went wrong in a call and did not stop it, where the result has no room for it.
     pub(crate) fn warn_of_call(&self, warning: &hinagata::Warning) {
+        if self.is_told(&warning.about) {
+            return;
+        }
         let mut diagnostic = Diagnostic::from(&warning.error).shown(|name| self.shown(name));
         diagnostic.level = Level::Warning;
         // Several providers may fail alike.

@@ -46,7 +46,8 @@ pub(crate) fn of_engine(error: &Error) -> ErrorData {
         _ => inside(code).to_owned(),
     };
     if code.mcp_code() == ErrorCode::INTERNAL_ERROR.0 {
-        tracing::warn!(code = code.as_str(), error = error.message(), details = ?error.details(), "a render failed");
+        let place = error.place().map(tracing::field::display);
+        tracing::warn!(code = code.as_str(), place, error = error.message(), details = ?error.details(), "a render failed");
     }
     let mut data = Map::new();
     data.insert("code".to_owned(), code.as_str().into());
@@ -74,7 +75,7 @@ fn inside(code: Code) -> &'static str {
 }
 
 /// The message without words that look like absolute paths.
-fn without_paths(message: &str) -> String {
+pub(crate) fn without_paths(message: &str) -> String {
     let is_path = |word: &str| {
         let word = word.trim_start_matches(['`', '"', '\'', '(']);
         word.len() > 1 && word.starts_with('/') || word.get(1..3) == Some(":\\")

@@ -1,13 +1,13 @@
 //! What a render gave, as messages of the protocol: one block of content each, and no role but user and assistant.
 
-use hinagata::{Content, Message, Rendered, RenderedBody, media};
+use hinagata::{Content, Message, Rendered, RenderedBody, Warning, media};
 use rmcp::{
     ErrorData,
     model::{ContentBlock, GetPromptResult, MetaObject, PromptMessage, Resource, ResourceContents, Role},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::prompt::PublicPrompt;
+use crate::{failure::without_paths, prompt::PublicPrompt};
 
 /// Most bytes of all contents of an answer.
 const LARGEST: usize = 32 << 20;
@@ -15,19 +15,39 @@ const LARGEST: usize = 32 << 20;
 /// What finds the contents of a resource by its URI.
 pub(crate) type Lookup<'l> = &'l (dyn Fn(&str) -> Option<ResourceContents> + Sync);
 
+/// The key of `_meta` that tells what did not work as it should and did not stop the answer.
+pub(crate) const WARNINGS: &str = "hinagata/warnings";
+
+/// Warnings as `_meta` of an answer; `None` where there are none.
+pub(crate) fn warnings_meta(warnings: &[Warning]) -> Option<Map<String, Value>> {
+    let told = |warning: &Warning| {
+        let mut told = warning.to_json();
+        for key in ["message", "file"] {
+            if let Some(Value::String(text)) = told.get_mut(key) {
+                *text = without_paths(text);
+            }
+        }
+        told
+    };
+    let told: Vec<Value> = warnings.iter().map(told).collect();
+    (!told.is_empty()).then(|| Map::from_iter([(WARNINGS.to_owned(), told.into())]))
+}
+
 /// The answer to `prompts/get`.
 pub(crate) fn result(
     prompt: &PublicPrompt,
     rendered: Rendered,
     lookup: Lookup<'_>,
 ) -> Result<GetPromptResult, ErrorData> {
-    let mut meta = json!({"hinagata/id": prompt.id, "hinagata/version": rendered.version()});
+    let mut meta = warnings_meta(&rendered.warnings).unwrap_or_default();
+    meta.insert("hinagata/id".to_owned(), prompt.id.as_str().into());
+    meta.insert("hinagata/version".to_owned(), rendered.version().into());
     let messages = match rendered.body {
         RenderedBody::Text(text) => vec![PromptMessage::new_text(Role::User, text)],
         RenderedBody::Messages(messages) => {
             let (messages, system) = conversation(&messages, lookup)?;
             if let Some(system) = system {
-                meta["hinagata/system"] = system.into();
+                meta.insert("hinagata/system".to_owned(), system.into());
             }
             messages
         }
@@ -41,7 +61,7 @@ pub(crate) fn result(
     }
     let mut result = GetPromptResult::new(messages);
     result.description = prompt.inherited.definition.metadata.description.clone();
-    result.meta = meta.as_object().cloned().map(MetaObject);
+    result.meta = Some(MetaObject(meta));
     Ok(result)
 }
 

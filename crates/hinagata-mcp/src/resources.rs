@@ -5,13 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hinagata::{Code, Error, Result, Settings, Warning, media, source::Directory};
+use hinagata::{Code, Error, Rendered, Result, Settings, Warning, media, source::Directory};
 use hinagata_agent::{Profile, Project, of_context};
 use hinagata_context::{Guard, Packer};
 use rmcp::model::{MetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Map, Value, json};
 
 use crate::{
+    messages::warnings_meta,
     prompt::PublicPrompt,
     template::{UriTemplate, filled},
 };
@@ -169,11 +170,10 @@ impl Resources {
 
 /// The same contents, with what is not in them as it was asked for in their `_meta`.
 fn with_warnings(contents: ResourceContents, warnings: &[Warning]) -> ResourceContents {
-    if warnings.is_empty() {
-        return contents;
+    match warnings_meta(warnings) {
+        Some(meta) => contents.with_meta(MetaObject(meta)),
+        None => contents,
     }
-    let told: Vec<Value> = warnings.iter().map(Warning::to_json).collect();
-    contents.with_meta(MetaObject(Map::from_iter([("hinagata/warnings".to_owned(), told.into())])))
 }
 
 /// The content of a file: a text where it is one.
@@ -258,8 +258,9 @@ impl Declared {
     }
 
     /// The text that a prompt gave, as content.
-    pub(crate) fn of_prompt(&self, text: String, uri: &str) -> ResourceContents {
-        self.typed(ResourceContents::text(text, uri))
+    pub(crate) fn of_prompt(&self, mut rendered: Rendered, uri: &str) -> ResourceContents {
+        let warnings = std::mem::take(&mut rendered.warnings);
+        with_warnings(self.typed(ResourceContents::text(rendered.into_text(), uri)), &warnings)
     }
 }
 

@@ -16,7 +16,6 @@ use rmcp::{
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
-use serde_json::{Map, Value};
 use tokio::{sync::broadcast::Receiver, task::JoinHandle};
 
 use crate::{
@@ -28,10 +27,8 @@ use crate::{
     messages,
     notices::{Notice, Subscribed, tell_peer, tell_subscription},
     page::{TTL, cache_scope, page},
-    prompt::PublicPrompt,
     resources::{Source, listed_embedded, listed_prompt},
     shared::{Inner, Mcp},
-    state::State,
 };
 
 /// Most URIs that one client subscribes to.
@@ -129,18 +126,8 @@ impl Session {
                 return Err(input::missing_error(&prompt, &missing));
             }
         }
-        self.rendered(viewer, &state, &prompt, variables).await.map(Into::into)
-    }
-
-    async fn rendered(
-        &self,
-        viewer: &Viewer,
-        state: &State,
-        prompt: &PublicPrompt,
-        variables: Map<String, Value>,
-    ) -> Result<rmcp::model::GetPromptResult, ErrorData> {
-        let rendered = self.shared.render(state, prompt, variables).await?;
-        messages::result(prompt, rendered, &|uri| self.shared.at_hand(viewer, uri))
+        let rendered = self.shared.render(&state, (&request.name, &prompt), variables).await?;
+        messages::result(&prompt, rendered, &|uri| self.shared.at_hand(viewer, uri)).map(Into::into)
     }
 
     fn start_telling(&self, context: &NotificationContext<RoleServer>) {

@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     door::{Done, Door, Job, Viewer},
     failure::{of_engine, shown},
+    names::with_version,
     notices::{Notice, WAITING},
     prompt::PublicPrompt,
     resources::{Resources, Source, embedded_content, prompt_source, prompt_uri},
@@ -246,21 +247,25 @@ impl Inner {
         self.notices.subscribe()
     }
 
-    /// Renders a prompt; where a part that it includes broke, as it was before.
+    /// Renders a prompt that was asked for as `asked`; where a part that it includes broke, as it was before.
     pub(crate) async fn render(
         &self,
         state: &State,
-        prompt: &PublicPrompt,
+        (asked, prompt): (&str, &PublicPrompt),
         variables: Map<String, Value>,
     ) -> Result<Rendered, ErrorData> {
         let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
         let again = state.before().map(|before| (before, variables.clone()));
-        let failed = match self.render_in(engine, prompt, variables).await {
+        // A name of the vocabulary is told what is wrong with the vocabulary.
+        let asked = with_version(asked).0;
+        let is_same = engine.catalog().resolve_id(asked).is_ok_and(|id| id.as_str() == prompt.id);
+        let name = if is_same { asked } else { prompt.id.as_str() };
+        let failed = match self.render_in(engine, name, variables).await {
             Ok(rendered) => return Ok(rendered),
             Err(error) => error,
         };
         if let (true, Some((before, variables))) = (is_broken(&failed), again)
-            && let Ok(rendered) = self.render_in(before, prompt, variables).await
+            && let Ok(rendered) = self.render_in(before, &prompt.id, variables).await
         {
             tracing::warn!(
                 prompt = prompt.id,
@@ -276,11 +281,11 @@ impl Inner {
     async fn render_in(
         &self,
         engine: &Engine,
-        prompt: &PublicPrompt,
+        prompt: &str,
         variables: Map<String, Value>,
     ) -> Result<Rendered> {
         let job =
-            Job { engine: engine.clone(), prompt: prompt.id.clone(), variables, cancel: Cancel::default() };
+            Job { engine: engine.clone(), prompt: prompt.to_owned(), variables, cancel: Cancel::default() };
         let guard = CancelOnDrop(job.cancel.clone());
         let rendered = self.door.render(job).await;
         drop(guard);
@@ -353,8 +358,8 @@ impl Inner {
                 let prompt = state.find(name, viewer).map_err(|_| missing())?;
                 let variables = values.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
                 let variables = crate::arguments::variables(&prompt, Some(&variables))?;
-                let rendered = self.render(&state, &prompt, variables).await?;
-                return Ok(vec![declared.of_prompt(rendered.into_text(), uri)]);
+                let rendered = self.render(&state, (name, &prompt), variables).await?;
+                return Ok(vec![declared.of_prompt(rendered, uri)]);
             }
             if !viewer.sees_all() {
                 return Err(missing());

@@ -253,7 +253,7 @@ impl State {
     pub(crate) fn find(&self, name: &str, viewer: &Viewer) -> Result<Arc<PublicPrompt>, ErrorData> {
         let (bare, version) = with_version(name);
         let found = self.find_any(bare)?.filter(|prompt| viewer.sees(&prompt.id));
-        let prompt = found.ok_or_else(|| no_prompt(bare, self.near(bare, viewer)))?;
+        let prompt = found.ok_or_else(|| self.missing(bare, viewer))?;
         match version {
             Some(version) if version != prompt.version => Err(invalid(format!(
                 "`{}` has the version {}, not {}",
@@ -288,6 +288,17 @@ impl State {
         Ok(Some(prompt))
     }
 
+    /// There is no such prompt; what could not be read and holds it, or may hold it, is told.
+    fn missing(&self, name: &str, viewer: &Viewer) -> ErrorData {
+        let is_plain = |error: &Error| {
+            matches!(error.code(), Code::NotFound | Code::Id) && !error.details().contains_key("unread")
+        };
+        match self.engine.catalog().resolve_id(name) {
+            Err(error) if !is_plain(&error) => of_engine(&error),
+            _ => no_prompt(name, self.near(name, viewer)),
+        }
+    }
+
     fn near(&self, name: &str, viewer: &Viewer) -> Vec<String> {
         let Some(list) = self.list.get() else { return Vec::new() };
         let seen =
@@ -300,6 +311,7 @@ fn left_out(id: &str, error: &Error) {
     tracing::warn!(
         prompt = id,
         code = error.code().as_str(),
+        place = error.place().map(tracing::field::display),
         error = error.message(),
         "a prompt is left out"
     );

@@ -7,7 +7,8 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
-        GetPromptResponse, GetPromptResult, JsonObject, PaginatedRequestParams, Role, Tool, ToolAnnotations,
+        GetPromptResponse, GetPromptResult, JsonObject, MetaObject, PaginatedRequestParams, Role, Tool,
+        ToolAnnotations,
     },
     service::RequestContext,
 };
@@ -16,6 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     door::Viewer,
     failure::{invalid, shown},
+    messages::WARNINGS,
     page::page,
     prompt::{PublicPrompt, is_required},
     session::Session,
@@ -149,11 +151,19 @@ pub(crate) async fn call(
     get.input_responses = request.input_responses;
     get.request_state = request.request_state;
     Ok(match session.got(viewer, &get, context).await {
-        Ok(GetPromptResponse::Complete(result)) => CallToolResult::success(blocks(result)).into(),
+        Ok(GetPromptResponse::Complete(result)) => completed(result).into(),
         Ok(GetPromptResponse::InputRequired(result)) => result.into(),
         Ok(_) => failed(&invalid("this client cannot be answered")).into(),
         Err(error) => failed(&error).into(),
     })
+}
+
+/// What a prompt gave, with what did not work as it should.
+fn completed(mut result: GetPromptResult) -> CallToolResult {
+    let warnings = result.meta.as_mut().and_then(|meta| meta.0.remove(WARNINGS));
+    let mut completed = CallToolResult::success(blocks(result));
+    completed.meta = warnings.map(|told| MetaObject(Map::from_iter([(WARNINGS.to_owned(), told)])));
+    completed
 }
 
 fn failed(error: &ErrorData) -> CallToolResult {

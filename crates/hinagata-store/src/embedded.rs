@@ -11,7 +11,7 @@ use std::{
 use hinagata::{
     Code, Error, Result,
     ports::{Store, StoreListener, Waiting},
-    source::Directory,
+    source::{Directory, Refused},
     store::{Freshness, StoreChange, StoreHealth, StoreSnapshot},
     watch::Watcher,
     write::{directory_beneath, lock_directory, open_without_link},
@@ -175,8 +175,17 @@ fn read(root: &Path, seen: Option<u64>) -> Result<Option<Found>> {
     let path = root.join(DIRECTORY).join(FILE);
     // Directories of a workspace come from strangers: no link leads out of it.
     let directory = Directory::open(root)?.map(|root| root.directory(DIRECTORY)).transpose()?.flatten();
-    if directory.is_none_or(|directory| directory.stamp(FILE).is_none()) {
-        return Ok(Some(Found { generation: 0, documents: Vec::new() }).filter(|_| seen != Some(0)));
+    let why = match directory.map_or(Err(Refused::Missing), |directory| directory.file(FILE)) {
+        Ok(_) => None,
+        Err(Refused::Missing) => {
+            return Ok(Some(Found { generation: 0, documents: Vec::new() }).filter(|_| seen != Some(0)));
+        }
+        Err(Refused::Outside) => Some("it leads out of the workspace".to_owned()),
+        Err(Refused::NoFile) => Some("it is no regular file".to_owned()),
+        Err(Refused::Unreadable(error)) => Some(error.to_string()),
+    };
+    if let Some(why) = why {
+        return Err(failed("opened", &path, &why));
     }
     // Where no lock can be made, nobody can write either.
     let _lock = lock_directory(&root.join(DIRECTORY), LOCK).ok();
@@ -245,7 +254,7 @@ fn create(path: &Path) -> Result<Database> {
 }
 
 fn failed(done: &str, path: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::new(Code::Store, format!("the store `{}` cannot be {done}: {error}", path.display()))
+    Error::new(Code::Store, format!("the store `{DIRECTORY}/{FILE}` cannot be {done}: {error}"))
         .with("path", path.display().to_string())
         .with_hint("check the permissions and the free space of its directory; `hina store export` of a copy saves what is in it")
 }

@@ -155,11 +155,13 @@ impl Documents {
         self.diagnostics.clear();
         for (key, held) in &self.by_key {
             let rest = keys.read(key).map_or(&**key, |(_, rest)| rest);
-            let mut report = |error: Error| {
-                // Renders that read shared variables are told of those that are wrong.
-                let error = if kind == StoreKind::Environ { error.with("environ", rest) } else { error };
-                self.diagnostics.push(Diagnostic::error(format!("store:{key}"), error));
+            // Renders that read shared variables are told of those that are wrong.
+            let about = |error: Error| match kind {
+                StoreKind::Environ => error.with("environ", rest),
+                _ => error,
             };
+            let mut report =
+                |error: Error| self.diagnostics.push(Diagnostic::error(format!("store:{key}"), about(error)));
             if let Some(error) = &held.bad {
                 report(stale(error, held.good.is_some()));
             }
@@ -172,16 +174,13 @@ impl Documents {
                 ),
                 Ok(id) => {
                     // Tools are told of by whoever calls them.
-                    if kind == StoreKind::Extension
-                        && let Err(error) = check_shape(kind, &id, value)
-                    {
-                        self.diagnostics.push(Diagnostic::warning(format!("store:{key}"), error));
-                    }
-                    if kind == StoreKind::Environ
-                        && let Some(error) = hinagata::long_number(&id, value)
-                    {
-                        report(error);
-                    }
+                    let doubt = match kind {
+                        StoreKind::Extension => check_shape(kind, &id, value).err(),
+                        StoreKind::Environ => hinagata::long_number(&id, value),
+                        _ => None,
+                    };
+                    let warning = |error| Diagnostic::warning(format!("store:{key}"), about(error));
+                    self.diagnostics.extend(doubt.map(warning));
                     let stored =
                         Stored { key: Arc::clone(key), value: Arc::clone(value), stale: held.bad.clone() };
                     all.insert(id, stored);

@@ -63,7 +63,11 @@ impl Catalog {
 
     /// The error for an id that nothing has, with everything that may be why.
     fn not_found(&self, id: &PromptId) -> Error {
-        if let Some(error) = self.entries(id).find_map(|entry| self.pack(entry.pack()?)?.broken_copy()) {
+        let unusable = |entry: &Arc<Entry>| {
+            let pack = self.pack(entry.pack()?)?;
+            pack.broken_copy().or_else(|| pack.undecided().filter(|_| self.reach().is_none()))
+        };
+        if let Some(error) = self.entries(id).find_map(unusable) {
             return error.with("prompt_id", id.as_str());
         }
         let exists = |id: &PromptId| self.entries(id).any(|entry| self.is_usable(entry));

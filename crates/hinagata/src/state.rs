@@ -17,7 +17,7 @@ use std::{
 
 use serde::de::DeserializeOwned;
 
-use crate::{Code, Error, Result, digest::Digest, write};
+use crate::{Code, Error, Place, Result, digest::Digest, write};
 
 /// The directory that holds the user's decisions. Nothing is read or made before it is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,10 +104,14 @@ pub(crate) fn real_path(path: &Path) -> PathBuf {
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, largest: u64) -> Result<Option<T>> {
     let Some(text) = write::read_text(path, largest)? else { return Ok(None) };
     serde_json::from_str(&text).map(Some).map_err(|error| {
-        Error::new(Code::Store, format!("{} is broken", path.display()))
+        let shown = path.display().to_string();
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let place = Place::at_line(&shown, &text, number(error.line().max(1)), number(error.column()));
+        Error::new(Code::Store, format!("{shown} is broken"))
             .with("reason", "broken")
-            .with("path", path.display().to_string())
+            .with("path", shown)
             .with_hint("remove it, then decide again")
+            .at(place)
             .with_source(error)
     })
 }

@@ -8,11 +8,40 @@ use crate::{
     source::Index, store::StoreSnapshot,
 };
 
+/// What findings about the store as a whole are about.
+const STORE: &str = "store";
+
 impl Catalog {
-    /// Search places that cannot be read, or that the settings name and nobody made. Packs tell of themselves.
-    fn unread_places(&self) -> impl Iterator<Item = &Diagnostic> {
+    /// Search places that cannot be read, or that the settings name and nobody made, the store, and what was decided about
+    /// packs. Of everything else packs tell themselves.
+    fn unread_places(&self) -> impl Iterator<Item = Diagnostic> {
         let of_pack = |source: &str| source.strip_prefix(PACKS).is_some_and(|rest| rest.starts_with('/'));
-        self.opening().iter().filter(move |found| !of_pack(&found.source))
+        let places = self.opening().iter().filter(move |found| !of_pack(&found.source));
+        places.cloned().chain(self.unread_store()).chain(self.undecided_packs())
+    }
+
+    /// Packs of which nothing is used because it is not known what was decided about them. Which they are, and where that is
+    /// kept, is told to whoever reaches everything.
+    fn undecided_packs(&self) -> impl Iterator<Item = Diagnostic> {
+        self.opened_packs().iter().filter_map(|pack| {
+            let error = pack.undecided()?;
+            if self.reach().is_some() {
+                let message = "what was decided about a pack cannot be read, so nothing of it is used";
+                return Some(Diagnostic::warning(PACKS, Error::new(Code::Store, message)));
+            }
+            Some(Diagnostic::warning(pack.path(), error))
+        })
+    }
+
+    /// That the store does not answer: what it holds by now may be something else. Where it is, is told to whoever reaches
+    /// everything.
+    fn unread_store(&self) -> Option<Diagnostic> {
+        let (_, error) = self.store()?.health.outage.as_ref()?;
+        let error = match self.reach() {
+            None => error.clone(),
+            Some(_) => Error::new(Code::Store, "the store cannot be read"),
+        };
+        Some(Diagnostic::warning(STORE, error))
     }
 
     fn unread_vocabulary(&self) -> impl Iterator<Item = &Diagnostic> {
@@ -41,7 +70,7 @@ impl Catalog {
     /// What could not be read and may have changed what a call gives that asked for `name` and was answered by `choice`.
     #[must_use]
     pub fn unread_for(&self, name: &str, choice: &Choice) -> Vec<Diagnostic> {
-        let mut all: Vec<Diagnostic> = self.unread_places().cloned().collect();
+        let mut all: Vec<Diagnostic> = self.unread_places().collect();
         all.extend(self.roots().iter().flat_map(|index| index.left_out_of(&choice.id)).cloned());
         all.extend(self.resolution_problem(self.resolutions().problem_of(&choice.id)));
         // The vocabulary is asked only about names that are no prompt.
@@ -61,9 +90,8 @@ impl Catalog {
     pub(crate) fn with_unread(&self, error: Error, id: &PromptId) -> Error {
         let left_out: Vec<&Diagnostic> =
             self.roots().iter().flat_map(|index: &Index| index.left_out_of(id)).collect();
-        let outage = self.store().and_then(|store| store.unread());
-        let others = self.unread_places().chain(self.unread_vocabulary()).chain(&outage);
-        let unread: Vec<&Diagnostic> = left_out.iter().copied().chain(others).collect();
+        let others = self.unread_places().chain(self.unread_vocabulary().cloned());
+        let unread: Vec<Diagnostic> = left_out.iter().map(|&found| found.clone()).chain(others).collect();
         let Some(first) = unread.first() else { return error };
         let listed: Vec<Value> = unread.iter().map(|found| told(found).into()).collect();
         let error = error.with("unread", listed);
@@ -74,7 +102,7 @@ impl Catalog {
             }
             None => {
                 let error = error.reworded(|message| {
-                    format!("{message}, but `{}` cannot be read and may hold it", first.source)
+                    format!("{message}, but `{}` cannot be read and may hold it", place(first))
                 });
                 error.with_hint("`hina doctor` tells what is wrong with it")
             }
@@ -94,19 +122,9 @@ pub fn long_number(name: &str, value: &Value) -> Option<Error> {
 }
 
 impl StoreSnapshot {
-    /// That the store cannot be read now.
-    pub(crate) fn unread(&self) -> Option<Diagnostic> {
-        let (_, error) = self.health.outage.as_ref()?;
-        let error = error.clone().reworded(|message| {
-            format!("the store cannot be read, so what was last read of it counts: {message}")
-        });
-        Some(Diagnostic::warning("store", error.with_hint("`hina store status` tells more")))
-    }
-
-    /// What is wrong with the store and may have changed what a template reads of shared variables.
-    pub(crate) fn unread_environs(&self) -> impl Iterator<Item = Diagnostic> {
-        let of_environ = |found: &&Diagnostic| found.error.details().contains_key("environ");
-        self.unread().into_iter().chain(self.diagnostics.iter().filter(of_environ).cloned())
+    /// Shared variables that cannot be read, or are not what was written.
+    pub(crate) fn unread_environs(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|found| found.error.details().contains_key("environ"))
     }
 }
 
@@ -114,6 +132,12 @@ impl StoreSnapshot {
 fn told(found: &Diagnostic) -> String {
     match found.error.message() {
         message if message.contains(&found.source) => message.to_owned(),
-        message => format!("{}: {message}", found.source),
+        message => format!("{}: {message}", place(found)),
     }
+}
+
+/// What a finding is about, with line and column where they are known.
+fn place(found: &Diagnostic) -> String {
+    let known = found.error.place().filter(|place| place.file == found.source);
+    known.map_or_else(|| found.source.clone(), ToString::to_string)
 }

@@ -357,7 +357,10 @@ impl Call<'_> {
         if plan.is_of_store() || plan.reaches("environs") {
             scope.environs = Some(Arc::clone(store));
         }
-        store.unread_environs().map(|found| Warning::new(found.source, found.error)).collect()
+        store
+            .unread_environs()
+            .map(|found| Warning::new(found.source.as_str(), found.error.clone()))
+            .collect()
     }
 
     /// Runs the providers that are reached and not given, at the same time.

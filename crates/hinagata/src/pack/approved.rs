@@ -43,7 +43,12 @@ impl ApprovedCopy {
 
     /// The bytes of the approved file at `path`, compared with their hash, and the state of the file.
     pub(super) fn read(&self, path: &str, approved: &Digest, largest: u64) -> Result<(Vec<u8>, Stamp)> {
-        let (bytes, stamp) = self.directory.bytes(path, largest)?.ok_or_else(|| self.lacks(path))?;
+        let read = self.directory.bytes(path, largest).map_err(|error| match error.reason() {
+            // It was approved as large as it is.
+            Some("size") => error,
+            _ => self.hides(path).with_source(error),
+        });
+        let (bytes, stamp) = read?.ok_or_else(|| self.lacks(path))?;
         if Digest::of(&bytes) == *approved { Ok((bytes, stamp)) } else { Err(self.differs(path)) }
     }
 
@@ -71,6 +76,10 @@ impl ApprovedCopy {
 
     fn differs(&self, path: &str) -> Error {
         broken(&self.pack, &format!("has another `{path}` than was approved")).with("file", path)
+    }
+
+    fn hides(&self, path: &str) -> Error {
+        broken(&self.pack, &format!("has a `{path}` that cannot be read")).with("file", path)
     }
 
     fn lacks(&self, path: &str) -> Error {

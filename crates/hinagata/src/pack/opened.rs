@@ -96,6 +96,17 @@ impl Pack {
         (self.approval() == Approval::Approved).then_some(error)
     }
 
+    /// Why nothing of it is used although it may be approved: what was decided about it cannot be read.
+    pub(crate) fn undecided(&self) -> Option<Error> {
+        let pack = &self.id;
+        let error = self.seal.undecided()?.with("pack_id", pack.as_str());
+        Some(error.reworded(|message| {
+            format!(
+                "nothing of the pack `{pack}` is used, as what was decided about it cannot be read: {message}"
+            )
+        }))
+    }
+
     /// What the user has to do or to know about it.
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.unused().into_iter().collect();

@@ -112,7 +112,10 @@ impl PackState {
 
     /// The state of the file with the approval; `None` when there is no approval.
     pub(super) fn approval_stamp(&self) -> Option<Stamp> {
-        fs::metadata(self.directory.join(APPROVAL)).ok().map(|metadata| Stamp::of(&metadata))
+        let path = self.directory.join(APPROVAL);
+        // A link that leads nowhere is there, and cannot be read.
+        let metadata = fs::metadata(&path).or_else(|_| fs::symlink_metadata(&path));
+        metadata.ok().map(|metadata| Stamp::of(&metadata))
     }
 
     /// The approval, if there is one.

@@ -105,12 +105,17 @@ impl Seal {
         Some(record.get_or_init(read).clone().map(|record| (state, record)))
     }
 
+    /// Why it is not known what was decided; then nothing of the pack is used.
+    pub(crate) fn undecided(&self) -> Option<Error> {
+        let Kind::Remembered { state, .. } = &self.kind else { return None };
+        state.decisions().err().or_else(|| self.record()?.err())
+    }
+
     /// What is wrong with the files that tell what was decided.
     pub(crate) fn problem(&self) -> Option<Error> {
-        let Kind::Remembered { state, .. } = &self.kind else { return None };
         let copy =
             || self.is_sealed().then(|| self.copy().and_then(ApprovedCopy::checked_directory).err())?;
-        state.decisions().err().or_else(|| self.record()?.err()).or_else(copy)
+        self.undecided().or_else(copy)
     }
 
     /// What is different from the approval; `None` when there is none.

@@ -215,7 +215,9 @@ impl StoreSnapshot {
 
     /// Whether prompts and everything else that makes a catalog is the same.
     pub(crate) fn has_same_prompts(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.extensions, &other.extensions) && Arc::ptr_eq(&self.templates, &other.templates)
+        Arc::ptr_eq(&self.extensions, &other.extensions)
+            && Arc::ptr_eq(&self.templates, &other.templates)
+            && self.health.is_up() == other.health.is_up()
     }
 }
 
