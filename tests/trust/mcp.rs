@@ -23,6 +23,7 @@ impl Place {
         let (bound, third) = home.new_key("bound", &["--prompt", "mine"]);
         home.write_outside("config/hinagata/config.toml", format!("{first}{second}{third}"));
         home.write("user_data/shared/prompts/report/template.md", "report for {{ team }}");
+        home.write("user_data/shared/prompts/broken/prompt.json", "{");
         home.write("user_data/shared/prompts/mine/template.md", "{% include 'report/template.md' %}");
         home.write("hinagata.toml", "[[resources]]\nuri = \"reports://{team}\"\nprompt = \"report\"\n");
         let daemon = Daemon::start(&home, &[]);
@@ -92,6 +93,13 @@ fn a_bound_key_reaches_no_other_prompt() {
         assert!(!got.contains("report for"), "{method} {params}: {got}");
         let asked = params.to_string().contains("report");
         assert!(asked || !got.contains("report"), "{method} {params}: {got}");
+    }
+    let answer = |name: &str| {
+        let got = place.call(&place.bound, "prompts/get", &json!({"name": name}));
+        got["error"].to_string().replace(name, "NAME")
+    };
+    for name in ["report", "broken", "general_system"] {
+        assert_eq!(answer(name), answer("nothing_such"), "whether there is `{name}` is not theirs to know");
     }
     let got = place.call(&place.bound, "prompts/get", &json!({"name": "mine"}));
     assert!(got.get("error").is_some(), "it does not render as if nothing was missing: {got}");

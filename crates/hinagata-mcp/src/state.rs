@@ -252,7 +252,7 @@ impl State {
     /// The prompt that a caller calls `name`, in any spelling, with or without a version.
     pub(crate) fn find(&self, name: &str, viewer: &Viewer) -> Result<Arc<PublicPrompt>, ErrorData> {
         let (bare, version) = with_version(name);
-        let found = self.find_any(bare)?.filter(|prompt| viewer.sees(&prompt.id));
+        let found = self.find_any(bare, viewer)?.filter(|prompt| viewer.sees(&prompt.id));
         let prompt = found.ok_or_else(|| self.missing(bare, viewer))?;
         match version {
             Some(version) if version != prompt.version => Err(invalid(format!(
@@ -265,7 +265,7 @@ impl State {
         }
     }
 
-    fn find_any(&self, name: &str) -> Result<Option<Arc<PublicPrompt>>, ErrorData> {
+    fn find_any(&self, name: &str, viewer: &Viewer) -> Result<Option<Arc<PublicPrompt>>, ErrorData> {
         if let Some(found) = self.list.get().and_then(|list| list.named(name)) {
             return Ok(Some(Arc::clone(found)));
         }
@@ -278,6 +278,10 @@ impl State {
         };
         if let Some(found) = self.list.get().and_then(|list| list.of_id(&id)) {
             return Ok(Some(Arc::clone(found)));
+        }
+        // Not even that it is broken is told to somebody who does not see it.
+        if !viewer.sees(&id) {
+            return Ok(None);
         }
         let prompt = Arc::new(PublicPrompt::read(&self.engine, &id).map_err(|error| of_engine(&error))?);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -294,7 +298,7 @@ impl State {
             matches!(error.code(), Code::NotFound | Code::Id) && !error.details().contains_key("unread")
         };
         match self.engine.catalog().resolve_id(name) {
-            Err(error) if !is_plain(&error) => of_engine(&error),
+            Err(error) if viewer.sees_all() && !is_plain(&error) => of_engine(&error),
             _ => no_prompt(name, self.near(name, viewer)),
         }
     }
