@@ -99,6 +99,10 @@ fn an_agent_that_is_not_there_ends_the_call() {
         (warnings(&ran), near(&ran)),
         (vec!["there is no agent `rumy`".to_owned()], vec![json!("rumi")])
     );
+    home.write("user_data/packs/kit/pack.json", r#"{"pack_id": "kit"}"#);
+    home.write("user_data/packs/kit/agents/mika/agent.json", "{}");
+    let ran = home.run(&["render", "hello", "--agent", "mika"]);
+    assert!(ran.code == 3 && ran.stderr.contains("the pack `kit` has one, but is pending"), "{ran:?}");
     home.write("user_data/shared/agents/rumi/agent.json", r#"{"prompt_varibles": {"a": 1}}"#);
     let ran = home.done(&["render", "hello", "--agent", "rumi", "--json"]);
     assert_eq!(near(&ran), [json!("prompt_variables")]);

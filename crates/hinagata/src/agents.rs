@@ -1,7 +1,7 @@
 //! The agents of a workspace together: their names, and what is wrong with them.
 
 use crate::{
-    Catalog, Code, Diagnostic, Error, Result,
+    Approval, Catalog, Code, Diagnostic, Error, PackId, Result,
     catalog::{AGENTS, SHARED},
     source::Directory,
 };
@@ -26,10 +26,27 @@ impl Catalog {
         let names: Vec<String> =
             listed.flatten().filter(|listed| listed.directory).map(|listed| listed.name).collect();
         let near = hinagata_value::near_names(id, names.iter().map(String::as_str));
+        let hint = match self.agent_of_unused_pack(id) {
+            Some((pack, state)) => {
+                format!("the pack `{pack}` has one, but is {state}: `hina pack show {pack}`")
+            }
+            None => format!("its file would be {SHARED}/{AGENTS}/{id}/agent.json"),
+        };
         Error::new(Code::NotFound, format!("there is no agent `{id}`"))
             .with("agent_id", id)
             .with_near(near)
-            .with_hint(format!("its file would be {SHARED}/{AGENTS}/{id}/agent.json"))
+            .with_hint(hint)
+    }
+
+    /// A pack that has the agent and is not used, and why.
+    fn agent_of_unused_pack(&self, id: &str) -> Option<(&PackId, Approval)> {
+        // Whoever reaches some prompts alone is told nothing of packs.
+        let packs = self.opened_packs().iter().filter(|_| self.reach().is_none());
+        let mut unused = packs.filter(|pack| !self.is_active(&pack.id));
+        let agent = format!("{AGENTS}/{id}");
+        let pack =
+            unused.find(|pack| pack.directory().directory(&agent).is_ok_and(|found| found.is_some()))?;
+        Some((&pack.id, pack.approval()))
     }
 
     /// What is wrong with agents.
