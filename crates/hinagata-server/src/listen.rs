@@ -23,6 +23,9 @@ use tokio::{
 
 use crate::{body::Body, lanes::Lanes, routes::Router, state::App};
 
+/// How long connections that were begun before the door was shut may take to be there.
+const HANDSHAKE: Duration = Duration::from_millis(50);
+
 /// How long to wait before trying again when the system has no more sockets.
 const NO_SOCKETS: Duration = Duration::from_millis(50);
 
@@ -64,9 +67,16 @@ pub(crate) async fn serve(
         () = take => {}
         () = stopped => {}
     }
-    for (stream, peer) in last_ones(listener) {
-        answer(&lanes, &connections, Ok(stream), peer, None);
-    }
+    // Those who are through the door and were not seen yet have sent their request already, and closing alone would reset
+    // them.
+    shut(&listener);
+    let last_ones = async {
+        while let Ok((stream, peer)) = listener.accept().await {
+            answer(&lanes, &connections, stream.into_std(), peer, None);
+        }
+    };
+    let _ = tokio::time::timeout(HANDSHAKE, last_ones).await;
+    drop(listener);
     drop(connections);
     let _ = end.send(true);
     if tokio::time::timeout(app.settings.stop_timeout, finished.recv()).await.is_err() {
@@ -74,27 +84,28 @@ pub(crate) async fn serve(
     }
 }
 
-/// Closes the door, and gives those who are through it and were not seen yet: they have sent their request already,
-/// and closing alone would reset them.
-fn last_ones(listener: TcpListener) -> Vec<(net::TcpStream, SocketAddr)> {
-    shut(&listener);
-    let Ok(listener) = listener.into_std() else { return Vec::new() };
-    let mut last = Vec::new();
-    while let Ok((stream, peer)) = listener.accept() {
-        last.extend(stream.set_nonblocking(true).map(|()| (stream, peer)));
-    }
-    last
-}
-
-/// Lets nobody new in, while those who are in stay: a filter that takes no packet. Whoever knocks now is refused when
-/// the listener is gone. Elsewhere than on Linux a connection in these microseconds is reset.
+/// Lets nobody new in, while those who are in stay, and those who are about to get in: a filter that takes every packet but
+/// the first one of a connection. Whoever knocks now is refused when the listener is gone. Elsewhere than on Linux a
+/// connection in these microseconds is reset.
 fn shut(listener: &TcpListener) {
     #[cfg(target_os = "linux")]
     {
-        /// The instruction of the filter's machine that ends it with the number of bytes to take.
-        const RETURN: u16 = 6;
-        let nothing = socket2::SockFilter::new(RETURN, 0, 0, 0);
-        if let Err(error) = socket2::SockRef::from(listener).attach_filter(&[nothing]) {
+        use socket2::SockFilter;
+
+        /// Where a packet has its flags, and the one that asks for a connection.
+        const FLAGS: u32 = 13;
+        const SYN: u32 = 2;
+        // Instructions of the filter's machine; a filter returns how many bytes of the packet it takes.
+        const LOAD_BYTE: u16 = 0x30;
+        const SKIP_UNLESS_SET: u16 = 0x45;
+        const RETURN: u16 = 0x06;
+        let no_first_packet = [
+            SockFilter::new(LOAD_BYTE, 0, 0, FLAGS),
+            SockFilter::new(SKIP_UNLESS_SET, 0, 1, SYN),
+            SockFilter::new(RETURN, 0, 0, 0),
+            SockFilter::new(RETURN, 0, 0, u32::MAX),
+        ];
+        if let Err(error) = socket2::SockRef::from(listener).attach_filter(&no_first_packet) {
             tracing::debug!(%error, "the door cannot be shut before it is closed");
         }
     }

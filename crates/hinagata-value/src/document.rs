@@ -24,7 +24,7 @@ const DOCUMENT_DEPTH: usize = 1_000;
 #[must_use]
 pub fn has_long_number(document: &Json) -> bool {
     const LIMIT: f64 = 18_446_744_073_709_551_616.0;
-    let is_long = |float: f64| !(LIMIT / -2.0..LIMIT).contains(&float);
+    let is_long = |float: f64| float >= LIMIT || float <= LIMIT / -2.0;
     let mut open = Vec::new();
     let mut next = Some(document);
     while let Some(value) = next {
