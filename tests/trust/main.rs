@@ -8,6 +8,7 @@ mod context;
 mod daemon;
 mod http;
 mod keys;
+mod long_templates;
 mod mcp;
 mod packs;
 mod profile_doors;

@@ -174,3 +174,79 @@ fn a_copy_cannot_be_changed_through_the_pack() {
     assert!(text.contains("GOOD"), "{text}");
     assert_refused(&render(&home), "the pack `hp`");
 }
+
+#[test]
+fn a_file_that_cannot_be_read_raises_what_the_page_says() {
+    let home = Home::new();
+    home.write(
+        "user_data/shared/prompts/reads/prompt.py",
+        r#"METADATA = {"name": "reads"}
+PERMISSIONS = {"read_file": True}
+TEMPLATE = "{{ said | join(' ') }}"
+
+async def pre_render(variables, context):
+    said = []
+    for path in variables["paths"]:
+        try:
+            said.append(await context["read_file"](path))
+        except Exception as error:
+            said.append(type(error).__name__)
+    return {**variables, "said": said}
+"#,
+    );
+    home.write("note.txt", "read");
+    home.write("sub/other.txt", "other");
+    home.write("bytes.txt", b"\xff\xfe");
+    home.write("large.txt", vec![b'x'; (1 << 20) + 1]);
+    let outside = home.write_outside("outside.txt", "outside");
+    symlink(outside, home.path("out")).expect("linked");
+    for (path, said) in [
+        ("note.txt", "read"),
+        ("sub/../note.txt", "read"),
+        ("absent.txt", "FileNotFoundError"),
+        ("../outside.txt", "PermissionError"),
+        ("/etc/passwd", "PermissionError"),
+        ("out", "PermissionError"),
+        ("sub", "IsADirectoryError"),
+        ("bytes.txt", "UnicodeDecodeError"),
+        ("large.txt", "OSError"),
+    ] {
+        let ran = home.done(&["render", "reads", &format!("paths:=[\"{path}\"]")]);
+        assert_eq!(ran.stdout.trim(), said, "{path}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_module_beside_is_imported_without_a_search_path() {
+    let home = Home::new();
+    let kit = "user_data/packs/kit";
+    let provider =
+        r#"{"pack_id": "kit", "variable_providers": [{"file": "v/side.py", "namespace": "side"}]}"#;
+    home.write(&format!("{kit}/pack.json"), provider);
+    home.write(
+        &format!("{kit}/v/side.py"),
+        "import helper_z\ndef provide(context):\n    return {'said': helper_z.SAID}\n",
+    );
+    home.write(&format!("{kit}/v/helper_z.py"), "SAID = 'beside the provider'\n");
+    home.done(&["pack", "approve", "kit", "--yes"]);
+    let own = "user_data/shared/prompts/own";
+    home.write(
+        &format!("{own}/prompt.py"),
+        "import helper_z\nMETADATA = {'name': 'own'}\nTEMPLATE = '{{ said }}, {{ side.said }}'\n\
+         def pre_render(variables, context):\n    return {**variables, 'said': helper_z.SAID}\n",
+    );
+    home.write(&format!("{own}/helper_z.py"), "SAID = 'beside the prompt'\n");
+    assert_eq!(home.done(&["render", "own"]).stdout.trim(), "beside the prompt, beside the provider");
+}
+
+#[test]
+fn post_render_of_a_prompt_with_messages_is_an_error_that_says_so() {
+    let home = Home::new();
+    home.write(
+        "user_data/shared/prompts/talk/prompt.py",
+        "METADATA = {'name': 'talk', 'messages': [{'role': 'user', 'content': 'Hi'}]}\n\
+         def post_render(text, variables, context):\n    return text\n",
+    );
+    let ran = home.run(&["render", "talk"]);
+    assert!(ran.code != 0 && ran.stderr.contains("the prompt has messages, and `post_render`"), "{ran:?}");
+}

@@ -89,6 +89,17 @@ fn a_workspace_path_that_leads_nowhere_is_told() {
 }
 
 #[test]
+fn a_number_that_lost_digits_is_told() {
+    let home = with_prompt(&[("number/template.md", "{{ n }}")]);
+    let file = format!("{PROMPTS}/number/template.md");
+    for call in [&["render", "number"][..], &["render-file", &file]] {
+        let told = |number: &str| home.done(&[call, &[&format!("n:={number}")]].concat()).stderr;
+        assert!(told("18446744073709551616").contains("`n` holds a number beyond 64 bits"), "{call:?}");
+        assert_eq!(told("18446744073709551615"), "", "{call:?}");
+    }
+}
+
+#[test]
 fn an_agent_that_is_not_there_ends_the_call() {
     let home = with_prompt(&[("hello/template.md", "Hello")]);
     home.write("user_data/shared/agents/rumi/agent.json", "{}");

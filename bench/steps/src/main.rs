@@ -22,5 +22,6 @@ fn main() -> ExitCode {
     for failure in &report.failures {
         eprintln!("error: {failure}");
     }
-    if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let is_met = report.figures.iter().all(|figure| figure.nanoseconds <= report.bound());
+    if is_met && report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -54,3 +54,20 @@ fn recorded_answers_of_python_are_given() {
     assert!(count > 5_000, "{count} cases were found");
     assert!(differences.is_empty(), "{} of {count} differ:\n{}", differences.len(), differences.join("\n"));
 }
+
+/// What the differential test takes for something that is different on purpose, and is not.
+#[test]
+fn large_numbers_are_rounded_and_what_has_no_slices_is_undefined() {
+    for (template, output) in [
+        ("{{ 1e300|round }}", "1e+300"),
+        ("{{ 1e300|round(0, 'floor') }}", "1e+300"),
+        ("{{ 1e300|round(2, 'ceil') }}", "1e+300"),
+        ("{{ -1e200|round(0, 'ceil') }}", "-1e+200"),
+        ("{{ 1e25|round(0, 'floor') }}", "1e+25"),
+        ("[{{ {'a': 1}[1:2] }}{{ 5[1:2] }}]", "[]"),
+        ("{{ {'a': 1}[1:2] is defined }}", "False"),
+    ] {
+        let case = serde_json::json!({"template": template, "data": {}});
+        assert_eq!(render(&case).as_deref().ok(), Some(output), "{template}: {:?}", render(&case));
+    }
+}

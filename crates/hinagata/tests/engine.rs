@@ -708,3 +708,18 @@ fn a_changed_file_is_live_at_the_next_event() {
     assert_eq!(text(&engine, "q", &json!({})).expect("renders"), "other", "one broken prompt stops no other");
     drop(watcher);
 }
+
+#[test]
+fn an_unknown_filter_has_a_reason_of_its_own() {
+    let place = workspace(&[
+        (&prompt("filter", "template.md"), "{{ a | nosuch }}"),
+        (&prompt("syntax", "template.md"), "{{ a | }}"),
+    ]);
+    let engine = Engine::open(place.path());
+    let reason = |name: &str| {
+        let error = text(&engine, name, &json!({"a": 1})).expect_err("fails");
+        error.reason().map(str::to_owned)
+    };
+    assert_eq!(reason("filter").as_deref(), Some("unknown_filter"));
+    assert_eq!(reason("syntax").as_deref(), Some("syntax"));
+}

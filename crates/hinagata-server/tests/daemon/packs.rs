@@ -34,6 +34,12 @@ async fn a_pack_is_installed_approved_changed_and_removed() {
     assert_eq!(refused.status, 401);
     let installed = install(&daemon, "", archive("Hello {{ who }}!")).await.given(201);
     assert_eq!(installed["pack"]["pack_id"], "greetings", "{installed}");
+    let listed = daemon.get("/api/packs").await.given(200);
+    assert_eq!(
+        (&listed[0]["pack_id"], &listed[0]["state"]),
+        (&json!("greetings"), &json!("pending")),
+        "{listed}"
+    );
     let render =
         async || daemon.post("/api/render/prompts/hello", &json!({"variables": {"who": "you"}})).await;
     assert!(render().await.status.is_client_error(), "nothing of it is used before it is approved");

@@ -202,8 +202,9 @@ fn of_variable(variable: &str) -> Option<(String, &'static Setting)> {
 const OTHER_VARIABLES: [&str; 4] =
     [crate::ROOT_VARIABLE, super::CONFIG_VARIABLE, crate::StateDir::VARIABLE, "HINAGATA_COMPLETE"];
 
-/// What the tests of this project call theirs.
-const TEST_VARIABLES: [&str; 3] = ["HINAGATA_TEST_", "HINAGATA_BLESS", "HINAGATA_DIFFERENTIAL"];
+/// What the commands and tests of this project call theirs.
+const TEST_VARIABLES: [&str; 4] =
+    ["HINAGATA_CACHE", "HINAGATA_TEST_", "HINAGATA_BLESS", "HINAGATA_DIFFERENTIAL"];
 
 /// Whether a variable with our prefix is no attempt at a setting: one of ours that is none, or one that a system of
 /// containers makes for a service that is called as we are.

@@ -172,6 +172,7 @@ fn names_that_nobody_knows_are_warnings_with_near_ones() {
     sources.environment = vec![
         ("HINAGATA_RENDER_LANGAUGE".into(), "x".into()),
         ("HINAGATA_ROOT".into(), "x".into()),
+        ("HINAGATA_CASH".into(), "x".into()),
         ("HINAGATA_CACHE".into(), "x".into()),
         ("HINAGATA_SERVICE_PORT_HTTP".into(), "x".into()),
         ("HINAGATA_PORT_8700_TCP_ADDR".into(), "x".into()),
