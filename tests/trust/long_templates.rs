@@ -28,9 +28,10 @@ fn a_long_chain_is_answered_by_every_door_and_ends_none() {
             let ran = home.run(call);
             assert!((0..=9).contains(&ran.code), "{call:?}: {ran:?}");
         }
-        for route in ["render", "explain"] {
-            let answer = daemon.request("POST", &format!("/api/{route}/prompts/{id}"), None, "{}");
-            assert!((200..500).contains(&answer.status), "{route} {id}: {answer:?}");
+        for route in [format!("/api/render/prompts/{id}"), format!("/api/prompts/{id}/explain")] {
+            let answer = daemon.request("POST", &route, None, "{}");
+            let code = answer.json()["code"].as_str().unwrap_or_default().to_owned();
+            assert!(answer.status == 200 || code.starts_with("render."), "{route}: {code}");
         }
     }
     assert_eq!(daemon.get("/healthz", None).status, 200);
