@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     explain::Tracer,
-    late::{LateProviders, provider_of},
+    late::{provider_of, reached_namespaces},
     own_files::OwnFiles,
     pipeline::Call,
     places::with_places,
@@ -226,11 +226,11 @@ impl<'a, 'c> Abilities<'a, 'c> {
     fn reached(&self, name: &str) -> Result<Vec<String>> {
         let Call { snapshot, plan, .. } = *self.call;
         let sources = PromptSources::new(&snapshot.catalog, &plan.known);
-        let (Some(scope), Some(file)) = (self.scope, self.template(&sources, name)?) else {
+        let (Some(_), Some((joined, file))) = (self.scope, self.template(&sources, name)?) else {
             return Ok(Vec::new());
         };
-        let late = LateProviders::new(self.call, scope);
-        Ok(late.reached(&file.0, &file.1).into_iter().collect())
+        let reached = reached_namespaces(&snapshot.catalog, (&plan.options, &plan.limits), &joined, &file);
+        Ok(reached.into_iter().collect())
     }
 
     /// The template that a hook names, as `include` of the prompt would find it.

@@ -58,7 +58,7 @@ impl<'r> LateProviders<'r> {
         if state.checked.contains(name) {
             return true;
         }
-        let mut missing = self.reached(name, file);
+        let mut missing = reached_namespaces(self.catalog, (self.options, self.limits), name, file);
         missing.retain(|namespace| !self.given.borrow().contains(namespace));
         if missing.is_empty() {
             state.checked.insert(name.to_owned());
@@ -68,24 +68,29 @@ impl<'r> LateProviders<'r> {
         false
     }
 
-    /// The namespaces that a template reaches, given or not. What is wrong with it is told when it runs.
-    pub(super) fn reached(&self, name: &str, file: &Arc<TemplateFile>) -> BTreeSet<String> {
-        let known = Known::with_entry(name, TemplateFile::clone(file));
-        let sources = PromptSources::new(self.catalog, &known);
-        let Ok(graph) = analyze_graph(name, &sources, self.options, self.limits) else {
-            return BTreeSet::new();
-        };
-        let roots: HashSet<&str> = graph.variables.iter().map(|item| &*item.variable.path.root).collect();
-        let is_read = |namespace: &&str| roots.contains(WHOLE) || roots.contains(*namespace);
-        namespaces(self.catalog).iter().map(String::as_str).filter(is_read).map(str::to_owned).collect()
-    }
-
     /// What the pass stopped for; it counts as given from now on.
     pub(super) fn take_wanted(&self) -> Vec<String> {
         let wanted = std::mem::take(&mut self.state.borrow_mut().wanted);
         self.given.borrow_mut().extend(wanted.iter().cloned());
         wanted.into_iter().collect()
     }
+}
+
+/// The namespaces that a template reaches, given or not. What is wrong with it is told when it runs.
+pub(super) fn reached_namespaces(
+    catalog: &Catalog,
+    (options, limits): (&Options, &Limits),
+    name: &str,
+    file: &Arc<TemplateFile>,
+) -> BTreeSet<String> {
+    let known = Known::with_entry(name, TemplateFile::clone(file));
+    let sources = PromptSources::new(catalog, &known);
+    let Ok(graph) = analyze_graph(name, &sources, options, limits) else {
+        return BTreeSet::new();
+    };
+    let roots: HashSet<&str> = graph.variables.iter().map(|item| &*item.variable.path.root).collect();
+    let is_read = |namespace: &String| roots.contains(WHOLE) || roots.contains(namespace.as_str());
+    namespaces(catalog).into_iter().filter(is_read).collect()
 }
 
 /// The namespaces of all active packs.

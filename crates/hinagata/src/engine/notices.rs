@@ -1,6 +1,8 @@
 //! What every call of a prompt is told before it starts: files that could not be read and may have changed it, names that
 //! do nothing, providers that are held back.
 
+use std::cell::LazyCell;
+
 use super::{late::namespaces, plan::Reads, rendered::Warning};
 use crate::{
     Approval, Catalog, Choice, Code, Defaults, Error,
@@ -39,6 +41,8 @@ fn manifest_name(choice: &Choice) -> &str {
 /// Providers that a template reaches and that no active pack has, but one that the user did not approve as it is.
 fn held_back(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Vec<Warning> {
     let mut all = Vec::new();
+    // Only a workspace with packs that are held back asks for them.
+    let provided = LazyCell::new(|| namespaces(catalog));
     for pack in catalog.packs() {
         let state = catalog.approval(pack);
         // What was rejected is left out as the user wants it.
@@ -49,7 +53,7 @@ fn held_back(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Vec<War
         let reached = |namespace: &str| {
             reads.roots_contain(namespace)
                 && inherited.parameters.get(namespace).is_none()
-                && !namespaces(catalog).contains(namespace)
+                && !provided.contains(namespace)
         };
         for provider in manifest.providers.iter().filter(|provider| reached(&provider.namespace)) {
             let namespace = &provider.namespace;
