@@ -46,7 +46,7 @@ fn odd((path, near): &(String, Vec<String>), locate: &Locate<'_>) -> Diagnostic 
     let error = Error::definition("settings", format!("there is no setting `{path}`"))
         .with("setting", path.as_str())
         .with_near(near.clone())
-        .with_hint("docs/context.md lists the keys of `context` and `agents`");
+        .with_hint("docs/reference/context.md lists the keys of `context` and `agents`");
     let place = locate(path);
     let file = place.as_ref().map_or(hinagata::SETTINGS_FILE, |place| &place.file).to_owned();
     Diagnostic::warning(file, place.into_iter().fold(error, Error::at))

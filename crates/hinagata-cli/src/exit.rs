@@ -73,7 +73,7 @@ Exit codes:
     for code in Code::ALL {
         let _ = writeln!(text, "  {}  {}", code as u8, code.meaning());
     }
-    text.push_str("\nMore about a command: hina COMMAND --help. About all of them: docs/cli.md");
+    text.push_str("\nMore about a command: hina COMMAND --help. About all of them: docs/reference/cli.md");
     text
 }
 

@@ -7,12 +7,12 @@ fn commands_answer_as_the_pages_say() {
     std::env::set_current_dir("../..").expect("the project is two levels up");
     let (cases, _place) = common::cases();
     cases
-        .case("docs/cli.md")
-        .case("docs/chat.md")
-        .case("docs/hooks.md")
-        .case("docs/modules.md")
-        .case("docs/processes.md")
-        .case("docs/context.md");
+        .case("docs/reference/cli.md")
+        .case("docs/reference/models.md")
+        .case("docs/reference/hooks.md")
+        .case("docs/reference/module-files.md")
+        .case("docs/reference/processes.md")
+        .case("docs/reference/context.md");
     cases.run();
 }
 
@@ -22,7 +22,7 @@ fn commands_that_write_answer_as_the_pages_say() {
     let project = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let place = tempfile::tempdir().expect("a temporary directory");
     for page in ["store"] {
-        let (own, there) = (format!("docs/{page}.md"), place.path().join(format!("{page}.md")));
+        let (own, there) = (format!("docs/reference/{page}.md"), place.path().join(format!("{page}.md")));
         std::fs::copy(project.join(own), there).expect("the page is there");
         for directory in ["in/user_data", "out"] {
             std::fs::create_dir_all(place.path().join(format!("{page}.{directory}"))).expect("made");

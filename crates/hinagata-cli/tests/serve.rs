@@ -107,7 +107,7 @@ impl Drop for Daemon {
 #[test]
 fn the_page_about_the_daemon_tells_the_truth() {
     let daemon = Daemon::open();
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/server.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/http.md");
     let page = std::fs::read_to_string(page).expect("is there");
     let mut shown = 0;
     for block in page.split("```console\n").skip(1) {

@@ -311,7 +311,7 @@ fn section<T: DeserializeOwned>(settings: &Settings, name: &str) -> Result<BTree
         check_fields(&setting, &value)?;
         serde_json::from_value(value).map(|read| (key, read)).map_err(|error| {
             wrong(&setting, format!("`{setting}` is wrong: {error}"))
-                .with_hint("docs/chat.md tells what it can hold")
+                .with_hint("docs/reference/models.md tells what it can hold")
         })
     };
     settings.section(name).into_iter().map(read).collect()

@@ -68,5 +68,5 @@ pub use yielded::{Elements, IntoElements, IntoTexts, Texts, Yielded};
 
 /// The page about modules: its program is compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/modules.md")]
+#[doc = include_str!("../../../docs/reference/module-files.md")]
 struct Page;

@@ -106,7 +106,7 @@ pub fn check_document(document: &Value) -> Result<()> {
         problems.iter().map(|(field, message)| json!({"field": field, "message": message})).collect();
     Err(Error::definition("tool", told)
         .with("problems", all)
-        .with_hint("docs/tools.md tells what a tool consists of"))
+        .with_hint("docs/reference/tools.md tells what a tool consists of"))
 }
 
 /// What no schema can say.

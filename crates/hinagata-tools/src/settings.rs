@@ -235,7 +235,7 @@ fn section<T: for<'de> Deserialize<'de>>(
             let setting = format!("{name}.{key}");
             Err(Error::definition("settings", format!("`{setting}` is wrong: {error}"))
                 .with("setting", setting)
-                .with_hint("docs/tools.md tells what it can hold"))
+                .with_hint("docs/reference/tools.md tells what it can hold"))
         }
     };
     entries.into_iter().map(read).collect()

@@ -252,7 +252,7 @@ fn what_a_message_cannot_have_is_not_lost() {
 
 #[test]
 fn the_example_of_the_page_renders() {
-    let page = include_str!("../../../docs/modules.md");
+    let page = include_str!("../../../docs/reference/module-files.md");
     let example =
         page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     assert_eq!(example, include_str!("../../../examples/modules/triage.yaml"));

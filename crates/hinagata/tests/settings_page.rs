@@ -41,6 +41,6 @@ const fn power(power: Power) -> &'static str {
 
 #[test]
 fn the_page_lists_every_setting_as_it_is() {
-    let page = include_str!("../../../docs/settings.md");
-    assert!(page.contains(&table()), "the table of docs/settings.md should be\n{}", table());
+    let page = include_str!("../../../docs/reference/settings.md");
+    assert!(page.contains(&table()), "the table of docs/reference/settings.md should be\n{}", table());
 }

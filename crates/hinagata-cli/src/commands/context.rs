@@ -22,7 +22,7 @@ use crate::{
 
 /// Pack files for a model
 ///
-/// What is packed, and how much of it, is said by the section `context` of the settings; docs/context.md tells more.
+/// What is packed, and how much of it, is said by the section `context` of the settings; docs/reference/context.md tells more.
 /// Files that hold secrets, binary files and those that .gitignore, .ignore and .hinagataignore name are left out.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   hina mcp --root ~/prompts --tools
   claude mcp add prompts -- hina mcp --root ~/prompts
 
-docs/mcp.md has the entries for other clients.";
+docs/reference/mcp.md has the entries for other clients.";
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace =

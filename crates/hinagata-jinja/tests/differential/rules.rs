@@ -1,5 +1,5 @@
 //! When two answers count as the same: the differences on purpose, each as narrow as it can be.
-//! `docs/jinja.md` has their reasons.
+//! `docs/reference/jinja.md` has their reasons.
 
 use hinagata_value::{Error, LimitKind};
 use serde_json::Value as Json;

@@ -1,7 +1,7 @@
 //! Every setting there is: name, type, default, meaning, and what it could do in the hands of a stranger.
 //!
 //! This table is the only place that lists them. Files, environment and flags are read by it, `hina config` prints it,
-//! the page `docs/settings.md` is compared with it.
+//! the page `docs/reference/settings.md` is compared with it.
 
 use serde_json::Value;
 
