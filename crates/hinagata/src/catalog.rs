@@ -14,10 +14,10 @@ use crate::{
     agent, defaults,
     diagnostic::sorted,
     pack::{Pack, PackTools, open_packs, pack_tools},
-    ports::ToolDocuments,
     resolution,
     source::{Directory, Index, PROMPTS, Root, RootKind, Tree, builtin},
     store::{StorePrompts, StoreSnapshot},
+    tool_document::ToolDocuments,
     vocab,
 };
 

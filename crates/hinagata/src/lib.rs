@@ -42,6 +42,7 @@ pub mod settings;
 pub mod source;
 mod state;
 pub mod store;
+mod tool_document;
 mod trust;
 mod unread;
 mod vocab;

@@ -22,6 +22,7 @@ use crate::{
 };
 
 pub use crate::engine::Secrets;
+pub use crate::tool_document::{OnError, ToolDocument, ToolDocuments};
 
 /// What an asynchronous port returns.
 pub type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -218,22 +219,6 @@ pub trait ToolSet: Send + Sync {
     }
 }
 
-/// Definitions of tools from one source, in the order of their keys.
-pub type ToolDocuments = Arc<[ToolDocument]>;
-
-/// The definition of a tool as it is written.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolDocument {
-    /// The id, such as `files.search`.
-    pub id: String,
-    /// The file or key that it was read from.
-    pub origin: String,
-    /// What is written there.
-    pub document: Value,
-    /// Whether it takes the place of the one that has this id otherwise, as the user decided.
-    pub replaces: bool,
-}
-
 /// A tool as templates see it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tool {
@@ -253,40 +238,6 @@ pub struct Tool {
     pub on_error: OnError,
     /// The value of a failed call.
     pub fallback: Value,
-}
-
-/// What a failed call of a tool does to the render.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum OnError {
-    /// It goes on with a value that the tool has for that, and warns.
-    #[default]
-    Default,
-    /// It fails.
-    Fail,
-}
-
-impl OnError {
-    /// The names.
-    pub const NAMES: [&'static str; 2] = ["default", "fail"];
-
-    /// The name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Fail => "fail",
-        }
-    }
-
-    /// The one called `name`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "default" => Some(Self::Default),
-            "fail" => Some(Self::Fail),
-            _ => None,
-        }
-    }
 }
 
 /// What many machines share: extensions, templates, environs and tools.

@@ -9,7 +9,7 @@ use super::messages::{self, DraftMessage};
 use super::model::{OwnLimits, Permissions, Settings, UndefinedMode};
 use super::node::{Data, Node};
 use super::parameter::Parameters;
-use crate::{Error, Place, ports::OnError};
+use crate::{Error, Place, tool_document::OnError};
 
 /// What one document says; `None` is what it does not speak about.
 #[derive(Clone, Debug, Default)]

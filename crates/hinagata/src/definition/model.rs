@@ -6,7 +6,7 @@ use hinagata_template::Engine;
 use serde_json::{Map, Number, Value};
 
 use super::{module::ModuleBody, parameter::Parameters};
-use crate::{Error, Place, PromptId, ports::OnError};
+use crate::{Error, Place, PromptId, tool_document::OnError};
 
 /// A prompt as it is declared: metadata, parameters, a body, permissions, limits.
 ///

@@ -7,7 +7,7 @@ use super::{
     model::{Body, Definition, Hook, Message, Role, UndefinedMode},
     parameter::{Class, Origin, Parameter},
 };
-use crate::{Error, RenderLimits, ports::OnError};
+use crate::{Error, RenderLimits, tool_document::OnError};
 
 impl Inherited {
     /// What the prompt declares and inherits, as data; `limits` are those that hold for it.

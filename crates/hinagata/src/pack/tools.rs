@@ -6,7 +6,7 @@ use super::Pack;
 use crate::{
     Catalog, Diagnostic, Result,
     definition::json,
-    ports::{ToolDocument, ToolDocuments},
+    tool_document::{ToolDocument, ToolDocuments},
 };
 
 /// Where a pack has its tools.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{StoreHealth, environs::environ_tree};
 use crate::{
     Code, Diagnostic, Error,
-    ports::{ToolDocument, ToolDocuments},
+    tool_document::{ToolDocument, ToolDocuments},
 };
 
 /// What a key of the store holds.
