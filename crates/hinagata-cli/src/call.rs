@@ -56,7 +56,7 @@ pub(crate) struct CallArguments {
 
 fn undefined_parser() -> impl clap::builder::TypedValueParser<Value = UndefinedMode> {
     PossibleValuesParser::new(UndefinedMode::NAMES)
-        .map(|name| UndefinedMode::named(&name).expect("only names of modes are possible"))
+        .map(|name| UndefinedMode::from_name(&name).expect("only names of modes are possible"))
 }
 
 /// A call whose arguments were read.

@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::{
     Error, Result, Settings,
-    definition::{Fields, Inherited, OwnLimits, Parameters, json, limits, variables},
+    definition::{Fields, Inherited, OwnLimits, Parameters, RenderLimits, json, limits, variables},
 };
 
 /// The name of the file.
@@ -33,15 +33,6 @@ pub struct Defaults {
 
 /// What the file can say.
 const KEYS: [&str; 3] = ["variables", "limits", "caps"];
-
-/// The limits of a render.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RenderLimits {
-    /// Seconds that all Python of a render may take.
-    pub max_execution_time: Number,
-    /// Unicode characters that a render may give.
-    pub max_output_size: u64,
-}
 
 impl Defaults {
     /// Reads `text`, the content of `file`.
@@ -89,10 +80,10 @@ impl Defaults {
     /// The limits that a prompt renders with under these settings.
     #[must_use]
     pub fn limits_of(&self, found: &Inherited, settings: &Settings) -> RenderLimits {
-        let configured = settings.prompt_limits();
+        let configured = OwnLimits::from_settings(settings);
         let below =
             found.with_body().map_or_else(|_| configured.clone(), |with| with.body.limits(&configured));
-        self.limits_within(&found.definition.limits, &below, &settings.caps())
+        self.limits_within(&found.definition.limits, &below, &OwnLimits::caps_from_settings(settings))
     }
 
     /// As [`Defaults::limits`], with limits below those of the workspace, and caps beside its own.

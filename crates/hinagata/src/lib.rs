@@ -54,7 +54,8 @@ pub mod write;
 pub use agent::Agent;
 pub use candidates::{Candidate, Choice};
 pub use catalog::{Catalog, CatalogOptions, PACKS, SHARED_PROMPTS};
-pub use defaults::{Defaults, RenderLimits};
+pub use defaults::Defaults;
+pub use definition::RenderLimits;
 pub use diagnostic::{Diagnostic, Severity};
 pub use digest::{Digest, NoDigest};
 pub use engine::{

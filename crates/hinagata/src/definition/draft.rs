@@ -6,7 +6,8 @@ use serde_json::{Map, Number, Value};
 use super::declarations;
 use super::fields::{Fields, shortened};
 use super::messages::{self, DraftMessage};
-use super::model::{OwnLimits, Permissions, Settings, UndefinedMode};
+use super::limits::OwnLimits;
+use super::model::{Permissions, Settings, UndefinedMode};
 use super::node::{Data, Node};
 use super::parameter::Parameters;
 use crate::{Error, Place, tool_document::OnError};
@@ -124,7 +125,7 @@ impl Draft {
             "template" => self.read_template(fields, node),
             "engine" => self.engine = engine(fields, node),
             "undefined" => {
-                self.undefined = fields.one_of(key, node, &UndefinedMode::NAMES, UndefinedMode::named);
+                self.undefined = fields.one_of(key, node, &UndefinedMode::NAMES, UndefinedMode::from_name);
             }
             "on_error" => self.on_error = fields.one_of(key, node, &OnError::NAMES, OnError::named),
             "inputs" | "variables" | "parameters" => {

@@ -11,6 +11,7 @@ mod fields;
 mod front_matter;
 mod inherit;
 pub(crate) mod json;
+mod limits;
 mod messages;
 mod model;
 pub(crate) mod module;
@@ -25,9 +26,10 @@ pub use hinagata_template::Engine;
 
 pub use computed::Computed;
 pub use inherit::Inherited;
+pub use limits::{OwnLimits, RenderLimits};
 pub use model::{
-    Body, Definition, FileRead, Hook, Hooks, Message, Metadata, OwnLimits, Part, Permissions, Role, Settings,
-    TemplateText, UndefinedMode,
+    Body, Definition, FileRead, Hook, Hooks, Message, Metadata, Part, Permissions, Role, Settings, TemplateText,
+    UndefinedMode,
 };
 pub use module::{Given, LooseModules, ModuleBody, PRESETS, preset};
 pub use parameter::{Class, Origin, Parameter, Parameters, Proposals, Type};

@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use hinagata_template::Engine;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
-use super::{module::ModuleBody, parameter::Parameters};
+use super::{limits::OwnLimits, module::ModuleBody, parameter::Parameters};
 use crate::{Error, Place, PromptId, tool_document::OnError};
 
 /// A prompt as it is declared: metadata, parameters, a body, permissions, limits.
@@ -199,22 +199,6 @@ impl Permissions {
     }
 }
 
-/// The limits that a prompt sets for itself; `None` where it sets none.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct OwnLimits {
-    /// Seconds that all its Python may take.
-    pub max_execution_time: Option<Number>,
-    /// Unicode characters that it may give.
-    pub max_output_size: Option<u64>,
-    /// Other limits, by name.
-    pub other: Map<String, Value>,
-}
-
-impl OwnLimits {
-    /// The limits that the engine knows.
-    pub const NAMES: [&'static str; 2] = ["max_execution_time", "max_output_size"];
-}
-
 /// The Python of a prompt.
 #[derive(Clone, Debug, Default)]
 pub struct Hooks {
@@ -283,7 +267,7 @@ impl UndefinedMode {
 
     /// The mode called `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "empty" => Self::Empty,
             "jinja" => Self::Jinja,

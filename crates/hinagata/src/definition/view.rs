@@ -4,10 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     inherit::Inherited,
+    limits::RenderLimits,
     model::{Body, Definition, Hook, Message, Role, UndefinedMode},
     parameter::{Class, Origin, Parameter},
 };
-use crate::{Error, RenderLimits, tool_document::OnError};
+use crate::{Error, tool_document::OnError};
 
 impl Inherited {
     /// What the prompt declares and inherits, as data; `limits` are those that hold for it.

@@ -27,10 +27,6 @@ fn without_any_source_the_defaults_hold() {
     assert_eq!((settings.undefined(), settings.template_cache()), (None, 100));
     assert_eq!(settings.catalog_paths(), [] as [&str; 0]);
     assert_eq!((settings.language(), settings.timezone()), (None, None));
-    let limits = settings.prompt_limits();
-    assert_eq!((limits.max_execution_time, limits.max_output_size), (Some(5.into()), None));
-    let caps = settings.caps();
-    assert_eq!((caps.max_execution_time, caps.max_output_size), (Some(60.into()), None));
     assert_eq!(settings.time("hooks.timeout"), Some(std::time::Duration::from_secs(10)));
 }
 
@@ -146,7 +142,7 @@ fn a_workspace_that_is_not_trusted_lowers_limits_and_does_not_raise_them() {
     let limits = settings.limits();
     assert_eq!((limits.steps, limits.calls), (1000, 10));
     assert_eq!(limits.deadline, Some(std::time::Duration::from_secs(2)), "none was set before");
-    assert_eq!(settings.caps().max_output_size, Some(500));
+    assert_eq!(settings.count("caps.max_output_size"), Some(500));
     assert_eq!(
         messages(&settings),
         [

@@ -3,19 +3,12 @@
 use std::time::Duration;
 
 use hinagata_value::Limits;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::{Settings, amount};
-use crate::{
-    Error, Result,
-    definition::{OwnLimits, UndefinedMode},
-};
+use crate::{Error, Result};
 
 impl Settings {
-    fn value(&self, name: &str) -> &Value {
-        &self.get(name).expect("the registry has every name that is asked for here").value
-    }
-
     /// The text of the setting `name`; `None` where it holds none.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
@@ -80,10 +73,10 @@ impl Settings {
         self.texts("catalog.paths")
     }
 
-    /// What a variable that is not there gives, unless the prompt says; `None` leaves it to the kind of source.
+    /// The name of what an undefined variable gives, unless the prompt says; `None` leaves it to the kind of source.
     #[must_use]
-    pub fn undefined(&self) -> Option<UndefinedMode> {
-        self.text("render.undefined").and_then(UndefinedMode::named)
+    pub fn undefined(&self) -> Option<&str> {
+        self.text("render.undefined")
     }
 
     /// The language of `system.language`, when it is set.
@@ -121,27 +114,6 @@ impl Settings {
             requests: size("requests"),
             deadline: self.time("limits.deadline"),
         }
-    }
-
-    /// What holds for prompts that set no limits of their own; `None` leaves it to the kind of prompt.
-    #[must_use]
-    pub fn prompt_limits(&self) -> OwnLimits {
-        self.own_limits("limits")
-    }
-
-    /// What no prompt can go beyond.
-    #[must_use]
-    pub fn caps(&self) -> OwnLimits {
-        self.own_limits("caps")
-    }
-
-    fn own_limits(&self, section: &str) -> OwnLimits {
-        let time: Option<Number> = match self.value(&format!("{section}.max_execution_time")) {
-            Value::Number(number) => Some(number.clone()),
-            _ => None,
-        };
-        let size = self.count(&format!("{section}.max_output_size"));
-        OwnLimits { max_execution_time: time, max_output_size: size, other: Map::new() }
     }
 
     /// Compiled templates that are kept.

@@ -92,7 +92,8 @@ struct Request<'a> {
 impl Request<'_> {
     /// What the engines need to know.
     fn options(&self) -> Options {
-        self.arguments.behaviour.options(self.settings.undefined().unwrap_or(UndefinedMode::Empty))
+        let configured = self.settings.undefined().and_then(UndefinedMode::from_name);
+        self.arguments.behaviour.options(configured.unwrap_or(UndefinedMode::Empty))
     }
 }
 

@@ -1,0 +1,63 @@
+//! How long the Python of a prompt may run, and how much it may give.
+
+use serde_json::{Map, Number, Value};
+
+use crate::Settings;
+
+/// The limits that a prompt sets for itself; `None` where it sets none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnLimits {
+    /// Seconds that all its Python may take.
+    pub max_execution_time: Option<Number>,
+    /// Unicode characters that it may give.
+    pub max_output_size: Option<u64>,
+    /// Other limits, by name.
+    pub other: Map<String, Value>,
+}
+
+impl OwnLimits {
+    /// The limits that the engine knows.
+    pub const NAMES: [&'static str; 2] = ["max_execution_time", "max_output_size"];
+
+    /// What `limits` of the settings says about prompts that set no limits of their own.
+    #[must_use]
+    pub fn from_settings(settings: &Settings) -> Self {
+        Self::from_section(settings, "limits")
+    }
+
+    /// What `caps` of the settings says: no prompt goes beyond them.
+    #[must_use]
+    pub fn caps_from_settings(settings: &Settings) -> Self {
+        Self::from_section(settings, "caps")
+    }
+
+    fn from_section(settings: &Settings, section: &str) -> Self {
+        let time = settings.get(&format!("{section}.max_execution_time"));
+        let time = time.and_then(|found| found.value.as_number().cloned());
+        let size = settings.count(&format!("{section}.max_output_size"));
+        Self { max_execution_time: time, max_output_size: size, other: Map::new() }
+    }
+}
+
+/// The limits of a render.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenderLimits {
+    /// Seconds that all Python of a render may take.
+    pub max_execution_time: Number,
+    /// Unicode characters that a render may give.
+    pub max_output_size: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_any_source_prompts_have_five_seconds_and_at_most_sixty() {
+        let settings = Settings::default();
+        let limits = OwnLimits::from_settings(&settings);
+        assert_eq!((limits.max_execution_time, limits.max_output_size), (Some(5.into()), None));
+        let caps = OwnLimits::caps_from_settings(&settings);
+        assert_eq!((caps.max_execution_time, caps.max_output_size), (Some(60.into()), None));
+    }
+}
