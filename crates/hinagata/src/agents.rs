@@ -2,7 +2,7 @@
 
 use crate::{
     Approval, Catalog, Code, Diagnostic, Error, PackId, Result,
-    catalog::{AGENTS, SHARED},
+    layout::{AGENTS, SHARED},
     source::Directory,
 };
 

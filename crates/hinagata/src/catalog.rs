@@ -13,21 +13,14 @@ use crate::{
     Agent, Approvals, Code, Defaults, Diagnostic, Error, PromptId, Reach, Resolutions, Result, Vocabulary,
     agent, defaults,
     diagnostic::sorted,
+    layout::{AGENTS, BUILTIN_PROMPTS, PROMPTS, SHARED, SHARED_PROMPTS},
     pack::{Pack, PackTools, open_packs, pack_tools},
     resolution,
-    source::{Directory, Index, PROMPTS, Root, RootKind, Tree, builtin},
+    source::{Directory, Index, Root, RootKind, Tree, builtin},
     store::{StorePrompts, StoreSnapshot},
     tool_document::ToolDocuments,
     vocab,
 };
-
-/// Path of the user's prompts from the workspace root.
-pub const SHARED_PROMPTS: &str = "user_data/shared/prompts";
-pub(crate) const SHARED: &str = "user_data/shared";
-/// The directory of agents, beneath [`SHARED`] and in packs.
-pub(crate) const AGENTS: &str = "agents";
-/// Path of the packs from the workspace root.
-pub const PACKS: &str = "user_data/packs";
 
 /// What a catalog is opened with.
 #[derive(Clone, Debug, Default)]
@@ -189,8 +182,8 @@ impl Catalog {
             });
             add(RootKind::Pack(pack.id.clone()), prefix, tree);
         }
-        add(RootKind::Builtin, builtin::PREFIX.to_owned(), open(builtin::PREFIX));
-        add(RootKind::Builtin, builtin::PREFIX.to_owned(), Tree::Compiled);
+        add(RootKind::Builtin, BUILTIN_PROMPTS.to_owned(), open(BUILTIN_PROMPTS));
+        add(RootKind::Builtin, BUILTIN_PROMPTS.to_owned(), Tree::Compiled);
         let mut stored = Vec::new();
         if let Some(store) = &options.store {
             let (index, found) = index_of_store(store, before, options.serve_stale);
@@ -278,7 +271,7 @@ impl Catalog {
         for pack in self.active_packs() {
             add(&pack.path(), &|name| pack.read(name, vocab::LARGEST));
         }
-        found.extend(vocabulary.add_unknown(builtin::PREFIX, builtin::VOCABULARY));
+        found.extend(vocabulary.add_unknown(BUILTIN_PROMPTS, builtin::VOCABULARY));
         (vocabulary, found)
     }
 

@@ -5,16 +5,13 @@ use std::{borrow::Cow, fmt, sync::Arc};
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, layout::PARTIALS};
 
 /// Longest normal form of a segment, in characters.
 const LONGEST: usize = 64;
 
 /// Most segments of an id.
 const SEGMENTS: usize = 16;
-
-/// The directory that holds shared parts, and therefore no prompt.
-pub const PARTIALS: &str = "partials";
 
 /// The normal form of a prompt's name: one or more segments joined by `.`.
 ///

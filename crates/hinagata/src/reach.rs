@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::{
     Catalog, Code, Diagnostic, Error, PromptId, Result,
-    settings::is_settings_file,
+    layout::{USER_DATA, is_settings_file},
     source::{Entry, Index},
     store::{StoreKind, StoreSnapshot, StoredMap, environ_tree},
 };
@@ -163,7 +163,7 @@ pub(crate) const BOUND: &str =
     "this caller reaches some prompts alone; whoever runs the daemon can add more to `prompts` of the key";
 
 /// Directories of the workspace that prompts, packs, agents and the store are in.
-const OWN: [&str; 2] = ["user_data", "ecosystem"];
+const OWN: [&str; 2] = [USER_DATA, "ecosystem"];
 
 impl Catalog {
     /// Whether the prompt of this id is there for whom the catalog is.

@@ -10,13 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Result, StateDir,
     digest::Digest,
-    resolution::utc,
+    layout::TRUST_FILE,
     state::{self, real_path},
+    time::utc,
     write::{Readers, Writer},
 };
 
-/// The name of the file.
-pub(crate) const FILE: &str = "trust.json";
 const LOCK: &str = ".trust.lock";
 const LARGEST: u64 = 16 << 20;
 
@@ -137,14 +136,14 @@ impl Trust {
     }
 
     fn read(&self) -> Result<Records> {
-        Ok(state::read_json(&self.state.path().join(FILE), LARGEST)?.unwrap_or_default())
+        Ok(state::read_json(&self.state.path().join(TRUST_FILE), LARGEST)?.unwrap_or_default())
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Records) -> T) -> Result<T> {
         let writer = Writer::lock(self.state.path(), LOCK, Readers::Owner)?;
         let mut records = self.read()?;
         let answer = change(&mut records);
-        writer.replace_json(FILE, &records)?;
+        writer.replace_json(TRUST_FILE, &records)?;
         Ok(answer)
     }
 }
@@ -192,9 +191,12 @@ mod tests {
     fn what_cannot_be_read_is_no_trust() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let trust = Trust::new(&StateDir::at(place.path()));
-        fs::write(place.path().join(FILE), r#"{"workspaces": {"#).expect("written");
+        fs::write(place.path().join(TRUST_FILE), r#"{"workspaces": {"#).expect("written");
         assert_eq!(trust.state(place.path(), None).expect_err("is broken").reason(), Some("broken"));
         assert!(trust.record(place.path(), None, UNIX_EPOCH).is_err() && trust.list().is_err());
-        assert_eq!(fs::read_to_string(place.path().join(FILE)).expect("is there"), r#"{"workspaces": {"#);
+        assert_eq!(
+            fs::read_to_string(place.path().join(TRUST_FILE)).expect("is there"),
+            r#"{"workspaces": {"#
+        );
     }
 }

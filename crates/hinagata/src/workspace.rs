@@ -6,16 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Code, Error, Result, settings::formats};
+use crate::{
+    Code, Error, Result,
+    layout::{SETTINGS_FILE, USER_DATA, has_other_settings},
+};
 
 /// The environment variable that names the workspace root.
 pub const ROOT_VARIABLE: &str = "HINAGATA_ROOT";
-
-/// The file with the settings of a workspace, beneath its root.
-pub const SETTINGS_FILE: &str = "hinagata.toml";
-
-/// The directory of the user's prompts and packs, beneath the root.
-const USER_DATA: &str = "user_data";
 
 /// The root of a workspace, and what led to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +111,7 @@ fn mark(path: &Path) -> Option<RootFound> {
     if path.join(SETTINGS_FILE).symlink_metadata().is_ok() {
         return Some(RootFound::Settings);
     }
-    if formats::marks(path) {
+    if has_other_settings(path) {
         return Some(RootFound::Config);
     }
     let data = path.join(USER_DATA);

@@ -5,8 +5,8 @@ use serde_json::{Map, Number, Value};
 
 use super::declarations;
 use super::fields::{Fields, shortened};
-use super::messages::{self, DraftMessage};
 use super::limits::OwnLimits;
+use super::messages::{self, DraftMessage};
 use super::model::{Permissions, Settings, UndefinedMode};
 use super::node::{Data, Node};
 use super::parameter::Parameters;

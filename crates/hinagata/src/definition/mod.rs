@@ -28,8 +28,8 @@ pub use computed::Computed;
 pub use inherit::Inherited;
 pub use limits::{OwnLimits, RenderLimits};
 pub use model::{
-    Body, Definition, FileRead, Hook, Hooks, Message, Metadata, Part, Permissions, Role, Settings, TemplateText,
-    UndefinedMode,
+    Body, Definition, FileRead, Hook, Hooks, Message, Metadata, Part, Permissions, Role, Settings,
+    TemplateText, UndefinedMode,
 };
 pub use module::{Given, LooseModules, ModuleBody, PRESETS, preset};
 pub use parameter::{Class, Origin, Parameter, Parameters, Proposals, Type};

@@ -12,8 +12,9 @@ use super::{
     files::{PackLimits, Refused, Walked, walk},
 };
 use crate::{
-    Code, Error, PACKS, Result,
+    Code, Error, Result,
     digest::{Digest, Digester},
+    layout::PACKS,
     source::Directory,
     write::{self, Readers, failed},
 };

@@ -27,9 +27,7 @@ pub(crate) use changes::Changes;
 pub(crate) use copy::{content_of, refusal};
 pub(crate) use files::{LEFT_OUT, Walked, walk};
 pub(crate) use manifest::LARGEST;
-pub(crate) use opened::{AGENTS, Pack, open_packs};
-#[cfg(feature = "watch")]
-pub(crate) use record::STAMPS;
+pub(crate) use opened::{Pack, open_packs};
 pub(crate) use record::{Decisions, PackState, Record};
 pub(crate) use seal::Seal;
 pub(crate) use tools::{PackTools, pack_tools};

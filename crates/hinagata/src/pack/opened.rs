@@ -8,12 +8,10 @@ use std::{
 
 use super::{Approval, Approvals, LARGEST, Manifest, PackId, PackKind, Seal};
 use crate::{
-    Catalog, Code, Diagnostic, Error, PACKS, Result,
-    source::{Directory, Entry, Index, PROMPTS, RootKind, Tree, text_of},
+    Catalog, Code, Diagnostic, Error, Result,
+    layout::{AGENTS, PACKS, PROMPTS},
+    source::{Directory, Entry, Index, RootKind, Tree, text_of},
 };
-
-/// The directory of a pack that holds its agents.
-pub(crate) const AGENTS: &str = "agents";
 
 /// A pack directory.
 #[derive(Debug)]

@@ -29,14 +29,14 @@ use super::{
 use crate::{
     Code, Error, Result,
     digest::Digest,
-    resolution::utc,
+    layout::STAMPS_FILE,
     source::{Directory, Stamp},
     state::{self, WorkspaceState},
+    time::utc,
     write::{Readers, Writer, failed},
 };
 
 const APPROVAL: &str = "approval.json";
-pub(crate) const STAMPS: &str = "stamps.json";
 const DECISIONS: &str = "decisions.json";
 const LOCK: &str = ".lock";
 const NEW_COPY: &str = ".copy.new";
@@ -130,7 +130,7 @@ impl PackState {
     /// States of files that had the content of `record` when they were looked at.
     pub(super) fn stamps(&self, record: &Record) -> BTreeMap<String, Stamp> {
         // They only save work: whatever is wrong with them, the files are hashed instead.
-        let read = state::read_json::<Stamps>(&self.directory.join(STAMPS), LARGEST).ok().flatten();
+        let read = state::read_json::<Stamps>(&self.directory.join(STAMPS_FILE), LARGEST).ok().flatten();
         read.filter(|stamps| stamps.content == record.content).map(|stamps| stamps.files).unwrap_or_default()
     }
 
@@ -149,7 +149,7 @@ impl PackState {
         }
         let Some(writer) = Writer::try_lock(&self.directory, LOCK, Readers::Owner) else { return };
         if self.record().is_ok_and(|now| now.is_some_and(|now| now == *record)) {
-            let _ = writer.replace_json(STAMPS, &Stamps { content: record.content, files: stamps });
+            let _ = writer.replace_json(STAMPS_FILE, &Stamps { content: record.content, files: stamps });
         }
     }
 
@@ -234,7 +234,7 @@ impl PackState {
 
     fn forget_approval(&self, writer: &Writer) -> Result<()> {
         writer.remove(APPROVAL)?;
-        writer.remove(STAMPS)?;
+        writer.remove(STAMPS_FILE)?;
         self.remove_copies(None);
         Ok(())
     }

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::{Packs, view::View};
 use crate::{
-    Catalog, Code, Error, PACKS, PackId, PromptId, Result,
+    Catalog, Code, Error, PackId, PromptId, Result,
     candidates::not_approved,
+    layout::{PACKS, PROMPTS},
     pack::{Decisions, Pack},
-    source::PROMPTS,
 };
 
 /// A proposal of a pack: one of its own in the place of another one's.

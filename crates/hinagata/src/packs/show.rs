@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use super::{Packs, Problem, Replacement, summary::PackSummary, view::View};
 use crate::{
-    Diagnostic, Digest, PARTIALS, PackId, PromptId, Provider,
+    Diagnostic, Digest, PackId, PromptId, Provider,
     definition::{Definition, Hooks},
+    layout::{PARTIALS, PROMPTS},
     pack::{Walked, content_of},
-    source::{Entry, Index, PROMPTS, RootKind},
+    source::{Entry, Index, RootKind},
     trust::needing_trust,
 };
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use crate::{
     Error, Manifest, PackId, PackKind, Result,
-    pack::{self, AGENTS, Pack, PackLimits, Walked, walk},
-    source::{Directory, Index, PROMPTS, Root, RootKind, Tree},
+    layout::{AGENTS, PROMPTS},
+    pack::{self, Pack, PackLimits, Walked, walk},
+    source::{Directory, Index, Root, RootKind, Tree},
 };
 
 pub(super) struct View<'a> {

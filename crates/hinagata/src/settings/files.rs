@@ -132,7 +132,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::SETTINGS_FILE;
+    use crate::layout::SETTINGS_FILE;
 
     fn config(variables: &[(&str, &str)]) -> UserConfig {
         UserConfig::find(|name| {

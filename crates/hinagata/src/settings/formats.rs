@@ -11,42 +11,15 @@ use super::{
     files::{LARGEST, unreadable},
 };
 use crate::{
-    Error, Place, Result, SETTINGS_FILE,
+    Error, Place, Result,
     definition::{
         node::{Data, Node},
         yaml,
     },
+    layout::SETTINGS_RANKS,
     place::{At, Cursor},
     source::Directory,
 };
-
-/// The names of files with the settings of a workspace, the first rank that is there counts.
-const RANKS: [&[&str]; 3] = [
-    &[SETTINGS_FILE],
-    &["hinagata.config.json", "hinagata.config.jsonc", "hinagata.config.yaml", "hinagata.config.yml"],
-    &[
-        "eddie.config.json",
-        "eddie.config.jsonc",
-        "eddie.config.yaml",
-        "eddie.config.yml",
-        ".eddierc",
-        ".eddierc.json",
-        ".eddierc.jsonc",
-        ".eddierc.yaml",
-        ".eddierc.yml",
-    ],
-];
-
-/// Every name of a file with the settings of a workspace.
-#[cfg(feature = "watch")]
-pub(crate) fn file_names() -> impl Iterator<Item = &'static str> {
-    RANKS.into_iter().flatten().copied()
-}
-
-/// Whether a file of this name has the settings of a workspace.
-pub(crate) fn is_settings_file(name: &str) -> bool {
-    RANKS.into_iter().flatten().any(|known| *known == name)
-}
 
 /// Most files that extend each other.
 const LONGEST: usize = 16;
@@ -54,23 +27,9 @@ const LONGEST: usize = 16;
 /// Most files that one file extends, counted each time.
 const MOST: usize = 64;
 
-/// Whether `path` holds a file that marks a workspace; files for a whole home directory do not.
-pub(crate) fn marks(path: &Path) -> bool {
-    RANKS[1..]
-        .iter()
-        .flat_map(|names| names.iter())
-        .any(|name| !name.starts_with('.') && path.join(name).symlink_metadata().is_ok())
-}
-
-/// Whether settings called `name` are those of the program whose habits `compat` follows.
-pub(crate) fn is_foreign(name: &str) -> bool {
-    let name = name.rsplit('/').next().unwrap_or(name);
-    RANKS[2].contains(&name)
-}
-
 /// The settings of the workspace in `directory`: what it extends first, its own file last.
 pub(super) fn workspace(directory: &Directory) -> Result<Vec<SettingsFile>> {
-    for names in RANKS {
+    for names in SETTINGS_RANKS {
         let mut found = Vec::new();
         for name in names {
             found.extend(read(directory, name)?);

@@ -9,6 +9,7 @@ use super::{Origin, Power, SETTINGS, Setting, SettingsFile, SettingsSources, for
 use crate::{
     Diagnostic, Error, Place, Result,
     definition::node::{Data, Node},
+    layout::{SETTINGS_FILE, is_foreign_settings},
 };
 
 const PREFIX: &str = "HINAGATA_";
@@ -55,7 +56,7 @@ pub(super) fn privileged(sources: &SettingsSources) -> BTreeMap<String, Value> {
 /// The habits that the name of `file` asks for. They count in every workspace, so nothing that needs trust may follow from
 /// this origin.
 fn compat(file: &SettingsFile) -> Option<Given> {
-    let setting = setting("compat").filter(|_| formats::is_foreign(&file.name))?;
+    let setting = setting("compat").filter(|_| is_foreign_settings(&file.name))?;
     let origin = Origin::FileName(file.name.clone());
     Some(Given { name: "compat".to_owned(), setting, value: "eddie".into(), origin })
 }
@@ -106,7 +107,7 @@ impl Reader<'_> {
                 self.problems.wrong(name, wrong, Some(self.place(node)), &self.file.name);
             }
             // What others keep in their files is theirs, but for the sections that we read.
-            None if formats::is_foreign(&self.file.name) && !is_of_project(name) => {}
+            None if is_foreign_settings(&self.file.name) && !is_of_project(name) => {}
             None => {
                 let error = unknown(name).at(self.place(node));
                 self.problems.warnings.push(Diagnostic::warning(&self.file.name, error));
@@ -200,7 +201,7 @@ fn of_variable(variable: &str) -> Option<(String, &'static Setting)> {
 
 /// Variables of ours that are no settings.
 const OTHER_VARIABLES: [&str; 4] =
-    [crate::ROOT_VARIABLE, super::CONFIG_VARIABLE, crate::StateDir::VARIABLE, "HINAGATA_COMPLETE"];
+    [crate::workspace::ROOT_VARIABLE, super::CONFIG_VARIABLE, crate::StateDir::VARIABLE, "HINAGATA_COMPLETE"];
 
 /// What the commands and tests of this project call theirs.
 const TEST_VARIABLES: [&str; 4] =
@@ -323,7 +324,7 @@ impl Problems {
             .with("setting", given.name.as_str())
             .with_hint("look at it, then run `hina trust`; or set it in your own settings");
         let error = given.origin.place().cloned().into_iter().fold(error, Error::at);
-        self.warnings.push(Diagnostic::warning(crate::SETTINGS_FILE, error));
+        self.warnings.push(Diagnostic::warning(SETTINGS_FILE, error));
     }
 
     /// The warnings, or one error that tells all errors, with the place of the first.

@@ -31,9 +31,6 @@ use serde_json::Value;
 
 pub use amount::grouped;
 pub use files::{CONFIG_VARIABLE, SettingsFile, SettingsSources, UserConfig};
-#[cfg(feature = "watch")]
-pub(crate) use formats::file_names;
-pub(crate) use formats::is_settings_file;
 pub use formats::{Merging, place_in_config, read_config, snake_case};
 pub use kind::Kind;
 pub use layers::unknown;

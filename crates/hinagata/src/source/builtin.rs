@@ -1,7 +1,6 @@
 //! The prompts that every workspace has: compiled in, so that they are there without any file.
 
-/// Path from the workspace root that the built-ins stand for.
-pub(crate) const PREFIX: &str = "ecosystem/default/prompts";
+use crate::layout::PARTIALS;
 
 macro_rules! files {
     ($($path:literal),* $(,)?) => {
@@ -36,7 +35,7 @@ pub(crate) fn file(path: &str) -> Option<&'static str> {
 
 /// The names of the shared parts, in order.
 pub(crate) fn partials() -> Vec<&'static str> {
-    let of = |path: &'static str| path.strip_prefix(crate::PARTIALS)?.strip_prefix('/');
+    let of = |path: &'static str| path.strip_prefix(PARTIALS)?.strip_prefix('/');
     FILES.iter().filter_map(|(path, _)| of(path)).collect()
 }
 

@@ -13,12 +13,10 @@ pub use entry::Entry;
 use self::directory::{LinkLeads, Listed};
 use crate::{
     Diagnostic, Error, PackId, PromptId, Result,
+    layout::{PARTIALS, PROMPTS},
     pack::Seal,
     store::{StorePrompt, StorePrompts},
 };
-
-/// The directory of a pack that holds its prompts.
-pub(crate) const PROMPTS: &str = "prompts";
 
 /// Which of the search places a root is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -134,15 +132,14 @@ impl Tree {
 
     /// The names of the files in the directory of shared parts, with its name.
     pub(crate) fn partials(&self) -> Vec<String> {
-        let named = |name: String| format!("{}/{name}", crate::PARTIALS);
+        let named = |name: String| format!("{}/{name}", PARTIALS);
         match self {
             Self::Pack(_, seal) if seal.is_sealed() => {
-                let files = seal.approved_names(&format!("{PROMPTS}/{}", crate::PARTIALS));
+                let files = seal.approved_names(&format!("{PROMPTS}/{}", PARTIALS));
                 files.into_iter().map(named).collect()
             }
             Self::Directory(directory) | Self::Pack(directory, _) => {
-                let listed =
-                    directory.directory(crate::PARTIALS).ok().flatten().and_then(|found| found.list().ok());
+                let listed = directory.directory(PARTIALS).ok().flatten().and_then(|found| found.list().ok());
                 let files = listed.unwrap_or_default().into_iter().filter(|listed| !listed.directory);
                 files.map(|listed| named(listed.name)).collect()
             }
@@ -195,7 +192,7 @@ impl Index {
         let left_out = links.map(|(name, leads)| left_out(&root.prefix, &name, leads)).collect();
         let mut index = Self { root, entries: Vec::new(), unnamed: Vec::new(), left_out };
         for name in names {
-            if name.starts_with('.') || name == crate::PARTIALS || name == "__pycache__" {
+            if name.starts_with('.') || name == PARTIALS || name == "__pycache__" {
                 continue;
             }
             let Some(id) = PromptId::of_directory(&name) else {

@@ -15,7 +15,10 @@ use std::{
 };
 
 use self::{arms::Arms, noted::Noted};
-use crate::{Code, Error, PACKS, Result, StateDir, settings, source::builtin};
+use crate::{
+    Code, Error, Result, StateDir,
+    layout::{self, BUILTIN_PROMPTS, PACKS, SHARED, TRUST_FILE},
+};
 
 /// A burst is over when nothing happened for this long …
 const QUIET: Duration = Duration::from_millis(50);
@@ -103,15 +106,15 @@ impl Change {
 /// `paths` of the settings, built-ins, the settings under each of their names, and what `state` remembers about the workspace.
 #[must_use]
 pub fn places(root: &Path, paths: &[String], state: Option<&StateDir>) -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = ["user_data/shared", PACKS, builtin::PREFIX]
+    let mut places: Vec<PathBuf> = [SHARED, PACKS, BUILTIN_PROMPTS]
         .into_iter()
-        .chain(settings::file_names())
+        .chain(layout::settings_names())
         .map(|path| root.join(path))
         .collect();
     places.extend(paths.iter().map(|path| root.join(path)));
     if let Some(state) = state {
         places.push(state.workspace(root).directory);
-        places.push(state.path().join(crate::trust::FILE));
+        places.push(state.path().join(TRUST_FILE));
     }
     places
 }

@@ -13,6 +13,7 @@ use notify::{
 };
 
 use super::Change;
+use crate::layout::STAMPS_FILE;
 
 /// Most paths that are noted by name.
 const MOST: usize = 256;
@@ -161,7 +162,7 @@ fn is_passing(path: &Path, inner: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let hidden = name.starts_with('.') && (name.ends_with(".lock") || name.ends_with(".new"));
     let passing = |part: &std::ffi::OsStr| part.to_str().is_some_and(|part| PASSING.contains(&part));
-    hidden || name == crate::pack::STAMPS || inner.iter().any(passing)
+    hidden || name == STAMPS_FILE || inner.iter().any(passing)
 }
 
 #[cfg(test)]
