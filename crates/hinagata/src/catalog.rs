@@ -16,7 +16,7 @@ use crate::{
     layout::{AGENTS, BUILTIN_PROMPTS, PROMPTS, SHARED, SHARED_PROMPTS},
     pack::{Pack, PackTools, open_packs, pack_tools},
     resolution,
-    source::{Directory, Index, Root, RootKind, Tree, builtin},
+    source::{Compiled, Directory, FileTree, Index, NoFiles, Root, RootKind, builtin, open_tree},
     store::{StorePrompts, StoreSnapshot},
     tool_document::ToolDocuments,
     vocab,
@@ -139,11 +139,8 @@ impl Catalog {
         });
         let packs = open_packs(workspace.as_ref(), &options.approvals, &mut opening);
         let mut roots = Vec::new();
-        let mut add = |kind: RootKind, prefix: String, tree: Tree| {
-            let compiled = matches!(tree, Tree::Compiled);
-            let same = |index: &&Index| {
-                index.root.kind == kind && matches!(index.root.tree, Tree::Compiled) == compiled
-            };
+        let mut add = |kind: RootKind, prefix: String, tree: Box<dyn FileTree>| {
+            let same = |index: &&Index| index.root.kind == kind && index.root.tree.is_same(&*tree);
             let known = before.and_then(|before| before.0.roots.iter().find(same));
             match Index::new(Root { kind, prefix: prefix.clone(), tree }, known) {
                 Ok(index) => roots.push(index),
@@ -157,33 +154,30 @@ impl Catalog {
                 (Some(workspace), _) => workspace.directory(prefix),
                 (None, _) => Ok(None),
             };
-            opened.map_or_else(
-                |error| {
-                    problems.push(Diagnostic::error(prefix, error.in_file(prefix)));
-                    Tree::Missing
-                },
-                |directory| directory.map_or(Tree::Missing, Tree::Directory),
-            )
+            opened.unwrap_or_else(|error| {
+                problems.push(Diagnostic::error(prefix, error.in_file(prefix)));
+                None
+            })
         };
-        add(RootKind::Shared, SHARED_PROMPTS.to_owned(), open(SHARED_PROMPTS));
+        add(RootKind::Shared, SHARED_PROMPTS.to_owned(), open_tree(open(SHARED_PROMPTS)));
         for (place, path) in options.paths.iter().enumerate() {
             let prefix = path.trim_end_matches('/').to_owned();
-            let tree = open(&prefix);
-            if let (Tree::Missing, Some(workspace)) = (&tree, &workspace) {
+            let directory = open(&prefix);
+            if let (None, Some(workspace)) = (&directory, &workspace) {
                 missing_paths.extend(missing_path(workspace, &prefix));
             }
-            add(RootKind::Path(place), prefix, tree);
+            add(RootKind::Path(place), prefix, open_tree(directory));
         }
         for pack in &packs {
             let prefix = format!("{}/{PROMPTS}", pack.path());
             let tree = pack.prompts().unwrap_or_else(|error| {
                 found.push(Diagnostic::error(&prefix, error));
-                Tree::Missing
+                Box::new(NoFiles)
             });
             add(RootKind::Pack(pack.id.clone()), prefix, tree);
         }
-        add(RootKind::Builtin, BUILTIN_PROMPTS.to_owned(), open(BUILTIN_PROMPTS));
-        add(RootKind::Builtin, BUILTIN_PROMPTS.to_owned(), Tree::Compiled);
+        add(RootKind::Builtin, BUILTIN_PROMPTS.to_owned(), open_tree(open(BUILTIN_PROMPTS)));
+        add(RootKind::Builtin, BUILTIN_PROMPTS.to_owned(), Box::new(Compiled));
         let mut stored = Vec::new();
         if let Some(store) = &options.store {
             let (index, found) = index_of_store(store, before, options.serve_stale);
@@ -337,7 +331,7 @@ impl Catalog {
             return Err(unread.error.clone());
         }
         let index = self.0.roots.iter().find(|index| index.root.kind == RootKind::Shared);
-        let read = index.map_or(Ok(None), |index| index.root.tree.read(name, largest));
+        let read = index.map_or(Ok(None), |index| index.root.tree.read_text(name, largest));
         let found = read.map_err(|error| error.in_file(&file))?;
         Ok(found.map(|(text, _)| (file, text)))
     }

@@ -51,7 +51,7 @@ impl Catalog {
             .flat_map(Index::iter)
             .filter(|entry| entry.has_template() && self.reaches_prompt(entry.id()));
         let mut names: Vec<String> = own.map(|entry| format!("{}/template.md", entry.id())).collect();
-        names.extend(usable().flat_map(|index| index.root.tree.partials()));
+        names.extend(usable().flat_map(|index| index.root.tree.list_partials()));
         names.sort_unstable();
         names.dedup();
         names
@@ -114,7 +114,7 @@ impl Catalog {
     fn template_of_packs(&self, name: &str) -> Result<Option<FoundTemplate>> {
         let has = |index: &&Index| {
             matches!(index.root.kind, RootKind::Pack(_))
-                && index.root.tree.stamp(name).is_some()
+                && index.root.tree.file_stamp(name).is_some()
                 && self.may_read(index)
         };
         let found: Vec<&Index> = self.roots().iter().filter(has).collect();
@@ -160,7 +160,7 @@ fn template_of(entry: &Entry, file: &str) -> Result<Option<FoundTemplate>> {
 fn template_in(index: &Index, name: &str) -> Result<Option<FoundTemplate>> {
     index.root.tree.refuse_secret(name)?;
     let path = format!("{}/{name}", index.root.prefix);
-    let read = index.root.tree.read(name, LARGEST_TEMPLATE).map_err(|error| error.in_file(&path));
+    let read = index.root.tree.read_text(name, LARGEST_TEMPLATE).map_err(|error| error.in_file(&path));
     let Some((text, _)) = read? else { return Ok(None) };
     let text = plain(path, name, &text)?;
     Ok(Some(FoundTemplate { text, root: index.root.kind.clone() }))

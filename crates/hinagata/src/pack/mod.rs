@@ -13,6 +13,7 @@ mod manifest;
 mod opened;
 mod record;
 mod seal;
+mod sealed_tree;
 mod tools;
 
 use std::fmt;

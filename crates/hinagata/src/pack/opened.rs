@@ -6,11 +6,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::{Approval, Approvals, LARGEST, Manifest, PackId, PackKind, Seal};
+use super::{Approval, Approvals, LARGEST, Manifest, PackId, PackKind, Seal, sealed_tree::SealedTree};
 use crate::{
     Catalog, Code, Diagnostic, Error, Result,
     layout::{AGENTS, PACKS, PROMPTS},
-    source::{Directory, Entry, Index, RootKind, Tree, text_of},
+    source::{Directory, Entry, FileTree, Index, NoFiles, RootKind, text_of},
 };
 
 /// A pack directory.
@@ -32,9 +32,12 @@ impl Pack {
     }
 
     /// The directory with its prompts, if it has one.
-    pub(crate) fn prompts(&self) -> Result<Tree> {
+    pub(crate) fn prompts(&self) -> Result<Box<dyn FileTree>> {
         let found = self.directory.directory(PROMPTS)?;
-        Ok(found.map_or(Tree::Missing, |found| Tree::Pack(found, Arc::clone(&self.seal))))
+        Ok(match found {
+            Some(directory) => Box::new(SealedTree::new(directory, Arc::clone(&self.seal))),
+            None => Box::new(NoFiles),
+        })
     }
 
     pub(crate) fn path(&self) -> String {

@@ -204,7 +204,7 @@ impl Packs {
     fn partial_conflict(&self, pack: &PackId, file: &str) -> Option<PackConflict> {
         let name = file.strip_prefix(PROMPTS)?.strip_prefix('/')?;
         let mut others = Vec::new();
-        for index in self.catalog.roots().iter().filter(|index| index.root.tree.stamp(name).is_some()) {
+        for index in self.catalog.roots().iter().filter(|index| index.root.tree.file_stamp(name).is_some()) {
             match &index.root.kind {
                 RootKind::Pack(other) if other == pack || !self.catalog.is_active(other) => {}
                 RootKind::Pack(_) => others.push(format!("{}/{name}", index.root.prefix)),

@@ -9,7 +9,7 @@ use crate::{
     Error, Manifest, PackId, PackKind, Result,
     layout::{AGENTS, PROMPTS},
     pack::{self, Pack, PackLimits, Walked, walk},
-    source::{Directory, Index, Root, RootKind, Tree},
+    source::{Directory, Index, Root, RootKind},
 };
 
 pub(super) struct View<'a> {
@@ -61,7 +61,7 @@ fn prompts(pack: &Pack) -> Result<Option<Index>> {
     let root = Root {
         kind: RootKind::Pack(pack.id.clone()),
         prefix: format!("{}/{PROMPTS}", pack.path()),
-        tree: Tree::Directory(directory),
+        tree: Box::new(directory),
     };
     Index::new(root, None).map(Some)
 }

@@ -243,25 +243,28 @@ impl Directory {
         self.file(name).ok().map(|(_, metadata)| Stamp::of(&metadata))
     }
 
-    /// Which of `files` are names in the directory called `name`, whatever stands behind them: what is there and
+    /// Sets `present` for each of `files` that is a name in the directory called `name`, whatever stands behind them: what is there and
     /// cannot be read is told by whoever reads it.
     ///
     /// Cheaper than a [`Directory::stamp`] of each: the directory is looked up once and nothing is opened.
-    pub(crate) fn present<const N: usize>(&self, name: &str, files: [&str; N]) -> [bool; N] {
+    pub(crate) fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]) {
+        present.fill(false);
         if stays_inside(name).is_err() {
-            return [false; N];
+            return;
         }
+        let mut mark = |is_there: &dyn Fn(&str) -> bool| {
+            files.iter().zip(&mut *present).for_each(|(file, present)| *present = is_there(file));
+        };
         #[cfg(target_os = "linux")]
         if let Some(directory) = linux::open_directory(&self.handle, Path::new(name)) {
             return match directory {
-                Ok(directory) => files.map(|file| linux::is_there(&directory, file)),
-                Err(is_there) => [is_there; N],
+                Ok(directory) => mark(&|file| linux::is_there(&directory, file)),
+                Err(is_there) => mark(&|_| is_there),
             };
         }
-        if self.check_directory(Path::new(name)).is_err() {
-            return [false; N];
+        if self.check_directory(Path::new(name)).is_ok() {
+            mark(&|file| self.path.join(name).join(file).symlink_metadata().is_ok());
         }
-        files.map(|file| self.path.join(name).join(file).symlink_metadata().is_ok())
     }
 
     /// What the directory holds, in the order of names. A name that is no text has `\u{fffd}` in it, and nothing can
@@ -551,11 +554,16 @@ mod tests {
         symlink("sub", root.join("link-to-sub")).expect("linked");
         let directory = Directory::open(&root).expect("opens").expect("is there");
         let files = ["b.md", "none", "link-beside", "link-out", "directory"];
+        let present = |name: &str, files: &[&str]| {
+            let mut present = vec![true; files.len()];
+            directory.mark_present(name, files, &mut present);
+            present
+        };
         for name in ["sub", "link-to-sub"] {
-            assert_eq!(directory.present(name, files), [true, false, true, true, true], "{name}");
+            assert_eq!(present(name, &files), [true, false, true, true, true], "{name}");
         }
         for name in ["none", "a.md", "sub/up-out", "..", "circle", ""] {
-            assert_eq!(directory.present(name, ["secret", "b.md"]), [false, false], "{name}");
+            assert_eq!(present(name, &["secret", "b.md"]), [false, false], "{name}");
         }
     }
 

@@ -112,14 +112,11 @@ impl Entry {
 
     /// The SHA-256 of all that was approved of its pack; `None` where nothing was, or it has none.
     pub(crate) fn approved_content(&self) -> Option<Digest> {
-        match &self.root.tree {
-            super::Tree::Pack(_, seal) => seal.content(),
-            _ => None,
-        }
+        self.root.tree.approved_content()
     }
 
     pub(crate) fn is_compiled(&self) -> bool {
-        matches!(self.root.tree, super::Tree::Compiled)
+        self.root.tree.is_compiled()
     }
 
     /// Whether it holds a `prompt.py`.
@@ -145,7 +142,9 @@ impl Entry {
 
     /// Which of the marks are there now.
     fn present(&self) -> [bool; MARKS.len()] {
-        self.root.tree.present(self.name(), MARKS)
+        let mut present = [false; MARKS.len()];
+        self.root.tree.mark_present(self.name(), &MARKS, &mut present);
+        present
     }
 
     fn path(&self, file: &str) -> String {
@@ -174,7 +173,7 @@ impl Entry {
     /// Whether what was read of it, if anything, is still what its files hold.
     pub(super) fn is_unchanged(&self) -> bool {
         let marks = self.presence.get().is_none_or(|known| self.present() == *known);
-        let same = |(path, stamp): &(String, Option<Stamp>)| self.root.tree.stamp(path).flatten() == *stamp;
+        let same = |(path, stamp): &(String, Option<Stamp>)| self.root.tree.file_stamp(path).flatten() == *stamp;
         // What was not approved when it was read is read again: it may have been put right between the reading and
         // the look at its state.
         let refused =
@@ -184,7 +183,7 @@ impl Entry {
 
     /// The bytes of the file called `name` in this directory.
     pub(crate) fn bytes(&self, name: &str, largest: u64) -> Result<Option<Vec<u8>>> {
-        self.root.tree.bytes(&self.path(name), largest)
+        self.root.tree.read_bytes(&self.path(name), largest)
     }
 
     /// Refuses a file of this directory whose name says that it holds secrets.
@@ -194,7 +193,7 @@ impl Entry {
 
     /// The text of the file called `name` in this directory.
     pub(crate) fn file(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
-        Ok(self.root.tree.read(&self.path(name), largest)?.map(|(text, _)| text))
+        Ok(self.root.tree.read_text(&self.path(name), largest)?.map(|(text, _)| text))
     }
 }
 
@@ -226,10 +225,10 @@ impl Files<'_> {
     /// The text of a file beneath the search place.
     fn read(&self, path: String, largest: u64) -> Result<Option<Arc<str>>> {
         let tree = &self.entry.root.tree;
-        let read = tree.read(&path, largest);
+        let read = tree.read_text(&path, largest);
         let stamp = match &read {
             Ok(found) => found.as_ref().and_then(|(_, stamp)| *stamp),
-            Err(_) => tree.stamp(&path).flatten(),
+            Err(_) => tree.file_stamp(&path).flatten(),
         };
         self.stamps.borrow_mut().push((path, stamp));
         Ok(read?.map(|(text, _)| text))

@@ -3,18 +3,19 @@
 pub(crate) mod builtin;
 mod directory;
 mod entry;
+mod tree;
 
 use std::sync::Arc;
 
 pub(crate) use directory::text_of;
 pub use directory::{Directory, ReadFile, Refused, Stamp};
 pub use entry::Entry;
+pub(crate) use tree::{Compiled, DirectoryNames, FileTree, NoFiles, list_directories, list_partials, open_tree, tree_as};
 
-use self::directory::{LinkLeads, Listed};
+use self::directory::LinkLeads;
 use crate::{
     Diagnostic, Error, PackId, PromptId, Result,
-    layout::{PARTIALS, PROMPTS},
-    pack::Seal,
+    layout::PARTIALS,
     store::{StorePrompt, StorePrompts},
 };
 
@@ -33,140 +34,13 @@ pub enum RootKind {
     Builtin,
 }
 
-/// Files by path, wherever they are.
-#[derive(Debug)]
-pub(crate) enum Tree {
-    Directory(Directory),
-    /// The prompts of a pack, with what guards them: what is read comes from what was approved.
-    Pack(Directory, Arc<Seal>),
-    Compiled,
-    /// No files: a directory that does not exist, or the store.
-    Missing,
-}
-
-/// Names of directories, and those of links that cannot be followed.
-type DirectoryNames = (Vec<String>, Vec<(String, LinkLeads)>);
-
-impl Tree {
-    /// The text of the file at `path`, and its state where it can change.
-    pub(crate) fn read(&self, path: &str, largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>> {
-        Ok(match self {
-            Self::Directory(directory) => {
-                directory.read(path, largest)?.map(|file| (file.text, Some(file.stamp)))
-            }
-            Self::Pack(directory, seal) => match seal.read(directory, PROMPTS, path, largest)? {
-                Some((bytes, stamp)) => Some((text_of(path, bytes)?, Some(stamp))),
-                None => None,
-            },
-            Self::Compiled => builtin::file(path).map(|text| (Arc::from(text), None)),
-            Self::Missing => None,
-        })
-    }
-
-    /// Refuses a file of the workspace whose name says that it holds secrets; one that is not there is none.
-    pub(crate) fn refuse_secret(&self, path: &str) -> Result<()> {
-        match self {
-            Self::Directory(directory) if directory.stamp(path).is_some() => {
-                crate::secret::refuse_name(directory.path(), path)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The bytes of the file at `path`.
-    pub(crate) fn bytes(&self, path: &str, largest: u64) -> Result<Option<Vec<u8>>> {
-        Ok(match self {
-            Self::Directory(directory) => directory.read_bytes(path, largest)?,
-            Self::Pack(directory, seal) => {
-                seal.read(directory, PROMPTS, path, largest)?.map(|(bytes, _)| bytes)
-            }
-            Self::Compiled => builtin::file(path).map(|text| text.as_bytes().to_vec()),
-            Self::Missing => None,
-        })
-    }
-
-    /// Whether there is a regular file at `path`, and its state where it can change.
-    pub(crate) fn stamp(&self, path: &str) -> Option<Option<Stamp>> {
-        match self {
-            Self::Directory(directory) => directory.stamp(path).map(Some),
-            Self::Pack(directory, seal) => seal.stamp(directory, PROMPTS, path).map(Some),
-            Self::Compiled => builtin::file(path).map(|_| None),
-            Self::Missing => None,
-        }
-    }
-
-    /// Which of `files` are names in the directory called `name`.
-    fn present<const N: usize>(&self, name: &str, files: [&str; N]) -> [bool; N] {
-        match self {
-            Self::Directory(directory) => directory.present(name, files),
-            Self::Pack(directory, seal) => {
-                // What was approved is there, whatever was done to the directory since.
-                let approved = files.map(|file| seal.has_approved(&format!("{PROMPTS}/{name}/{file}")));
-                let found = directory.present(name, files);
-                std::array::from_fn(|index| approved[index] || found[index])
-            }
-            Self::Compiled => files.map(|file| builtin::file(&format!("{name}/{file}")).is_some()),
-            Self::Missing => [false; N],
-        }
-    }
-
-    /// The names of the directories, and those of links that cannot be followed.
-    fn directories(&self) -> Result<DirectoryNames> {
-        let directory = match self {
-            Self::Directory(directory) | Self::Pack(directory, _) => directory,
-            Self::Compiled => {
-                return Ok((builtin::directories().into_iter().map(str::to_owned).collect(), Vec::new()));
-            }
-            Self::Missing => return Ok((Vec::new(), Vec::new())),
-        };
-        let (mut names, mut left_out) = (Vec::new(), Vec::new());
-        for Listed { name, link, .. } in directory.list()?.into_iter().filter(|listed| listed.directory) {
-            match if link { directory.look_behind(&name) } else { Ok(true) } {
-                Ok(true) => names.push(name),
-                Ok(false) => {}
-                Err(leads) => left_out.push((name, leads)),
-            }
-        }
-        Ok((names, left_out))
-    }
-
-    /// The names of the files in the directory of shared parts, with its name.
-    pub(crate) fn partials(&self) -> Vec<String> {
-        let named = |name: String| format!("{}/{name}", PARTIALS);
-        match self {
-            Self::Pack(_, seal) if seal.is_sealed() => {
-                let files = seal.approved_names(&format!("{PROMPTS}/{}", PARTIALS));
-                files.into_iter().map(named).collect()
-            }
-            Self::Directory(directory) | Self::Pack(directory, _) => {
-                let listed = directory.directory(PARTIALS).ok().flatten().and_then(|found| found.list().ok());
-                let files = listed.unwrap_or_default().into_iter().filter(|listed| !listed.directory);
-                files.map(|listed| named(listed.name)).collect()
-            }
-            Self::Compiled => builtin::partials().into_iter().map(|name| named(name.to_owned())).collect(),
-            Self::Missing => Vec::new(),
-        }
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Directory(ours), Self::Directory(theirs)) => ours.is_same(theirs),
-            (Self::Pack(ours, our_seal), Self::Pack(theirs, their_seal)) => {
-                ours.is_same(theirs) && our_seal.is_same(their_seal)
-            }
-            (Self::Compiled, Self::Compiled) => true,
-            _ => false,
-        }
-    }
-}
-
 /// A search place without its entries.
 #[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) kind: RootKind,
     /// The path from the workspace root.
     pub(crate) prefix: String,
-    pub(crate) tree: Tree,
+    pub(crate) tree: Box<dyn FileTree>,
 }
 
 /// A search place and the prompt directories that were found in it.
@@ -185,9 +59,9 @@ impl Index {
     /// Lists `root`; what did not change since `before` is shared with it.
     pub(crate) fn new(root: Root, before: Option<&Self>) -> Result<Self> {
         let same =
-            before.filter(|before| before.root.tree.is_same(&root.tree) && before.root.prefix == root.prefix);
+            before.filter(|before| before.root.tree.is_same(&*root.tree) && before.root.prefix == root.prefix);
         let root = same.map_or_else(|| Arc::new(root), |before| Arc::clone(&before.root));
-        let (names, links) = root.tree.directories()?;
+        let (names, links) = root.tree.list_directories()?;
         let links = links.into_iter().filter(|(name, _)| !name.starts_with('.'));
         let left_out = links.map(|(name, leads)| left_out(&root.prefix, &name, leads)).collect();
         let mut index = Self { root, entries: Vec::new(), unnamed: Vec::new(), left_out };
@@ -213,7 +87,7 @@ impl Index {
     /// The prompts of a store; those that did not change since `before` are shared with it.
     pub(crate) fn of_store(prompts: &StorePrompts, before: Option<&Self>) -> Self {
         let root = before.map_or_else(
-            || Arc::new(Root { kind: RootKind::Store, prefix: "store".to_owned(), tree: Tree::Missing }),
+            || Arc::new(Root { kind: RootKind::Store, prefix: "store".to_owned(), tree: Box::new(NoFiles) }),
             |before| Arc::clone(&before.root),
         );
         let entry = |prompt: &StorePrompt| {

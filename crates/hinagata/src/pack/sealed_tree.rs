@@ -1,0 +1,72 @@
+//! The prompts of a pack as files: what is read comes from what was approved.
+
+use std::sync::Arc;
+
+use super::Seal;
+use crate::{
+    Digest, Result,
+    layout::{PARTIALS, PROMPTS},
+    source::{
+        Directory, DirectoryNames, FileTree, Stamp, list_directories, list_partials, text_of, tree_as,
+    },
+};
+
+/// The directory with the prompts of a pack, and what guards them.
+#[derive(Debug)]
+pub(crate) struct SealedTree {
+    directory: Directory,
+    seal: Arc<Seal>,
+}
+
+impl SealedTree {
+    pub(super) fn new(directory: Directory, seal: Arc<Seal>) -> Self {
+        Self { directory, seal }
+    }
+}
+
+impl FileTree for SealedTree {
+    fn read_text(&self, path: &str, largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>> {
+        match self.seal.read(&self.directory, PROMPTS, path, largest)? {
+            Some((bytes, stamp)) => Ok(Some((text_of(path, bytes)?, Some(stamp)))),
+            None => Ok(None),
+        }
+    }
+
+    fn read_bytes(&self, path: &str, largest: u64) -> Result<Option<Vec<u8>>> {
+        Ok(self.seal.read(&self.directory, PROMPTS, path, largest)?.map(|(bytes, _)| bytes))
+    }
+
+    fn file_stamp(&self, path: &str) -> Option<Option<Stamp>> {
+        self.seal.stamp(&self.directory, PROMPTS, path).map(Some)
+    }
+
+    fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]) {
+        self.directory.mark_present(name, files, present);
+        // What was approved is there, whatever was done to the directory since.
+        for (file, present) in files.iter().zip(present) {
+            *present |= self.seal.has_approved(&format!("{PROMPTS}/{name}/{file}"));
+        }
+    }
+
+    fn list_directories(&self) -> Result<DirectoryNames> {
+        list_directories(&self.directory)
+    }
+
+    fn list_partials(&self) -> Vec<String> {
+        if !self.seal.is_sealed() {
+            return list_partials(&self.directory);
+        }
+        let files = self.seal.approved_names(&format!("{PROMPTS}/{PARTIALS}"));
+        files.into_iter().map(|name| format!("{PARTIALS}/{name}")).collect()
+    }
+
+    fn is_same(&self, other: &dyn FileTree) -> bool {
+        tree_as::<Self>(other).is_some_and(|other| {
+            self.directory.is_same(&other.directory) && self.seal.is_same(&other.seal)
+        })
+    }
+
+    fn approved_content(&self) -> Option<Digest> {
+        self.seal.content()
+    }
+}
