@@ -1,4 +1,4 @@
-//! Names of prompts: every spelling of a name leads to one normal form.
+//! Names of prompts and packs: every spelling of a prompt's name leads to one normal form.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -215,6 +215,31 @@ fn without_repeated_underscores(text: &str) -> String {
         }
     }
     result
+}
+
+/// The name of a pack: that of its directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct PackId(Box<str>);
+
+impl PackId {
+    /// The pack whose directory is called `name`.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self(name.into())
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PackId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 #[cfg(test)]

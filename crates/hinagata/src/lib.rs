@@ -67,11 +67,11 @@ pub use engine::{
 };
 pub use error::{Code, Error, Result};
 pub use hinagata_module as module;
-pub use id::{PromptId, normal_form};
+pub use id::{PackId, PromptId, normal_form};
 pub use layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS};
 pub use listing::{Listing, PromptFilter};
 pub use lookup::FoundTemplate;
-pub use pack::{Approval, Approvals, Manifest, PackId, PackKind, PackLimits, Provider, Refused, Replaces};
+pub use pack::{Approval, Approvals, Manifest, PackKind, PackLimits, Provider, Refused, Replaces};
 pub use place::Place;
 pub use reach::Reach;
 pub use resolution::{Resolution, Resolutions, record as record_resolution};

@@ -4,8 +4,8 @@ use std::{collections::HashMap, fmt, path::Path};
 
 use serde::Serialize;
 
-use super::{PackId, record::PackState, seal::Seal};
-use crate::{StateDir, state::WorkspaceState};
+use super::{record::PackState, seal::Seal};
+use crate::{PackId, StateDir, state::WorkspaceState};
 
 /// What the user said about a pack, and whether it still holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]

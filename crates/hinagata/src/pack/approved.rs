@@ -13,12 +13,11 @@ use std::{
 };
 
 use super::{
-    PackId,
     changes::{Walk, compare},
     record::{PackState, Record},
 };
 use crate::{
-    Code, Error, Result,
+    Code, Error, PackId, Result,
     digest::Digest,
     source::{Directory, Stamp},
 };

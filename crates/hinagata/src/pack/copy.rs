@@ -8,11 +8,11 @@ use std::{
 };
 
 use super::{
-    Manifest, PackId,
+    Manifest,
     files::{PackLimits, Refused, Walked, walk},
 };
 use crate::{
-    Code, Error, Result,
+    Code, Error, PackId, Result,
     digest::{Digest, Digester},
     layout::PACKS,
     source::Directory,

@@ -14,11 +14,6 @@ mod opened;
 mod record;
 mod seal;
 mod sealed_tree;
-mod tools;
-
-use std::fmt;
-
-use serde::Serialize;
 
 pub use approval::{Approval, Approvals};
 pub use files::{PackLimits, Refused};
@@ -31,29 +26,3 @@ pub(crate) use manifest::LARGEST;
 pub(crate) use opened::{Pack, open_packs};
 pub(crate) use record::{Decisions, PackState, Record};
 pub(crate) use seal::Seal;
-pub(crate) use tools::{PackTools, pack_tools};
-
-/// The name of a pack: that of its directory.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct PackId(Box<str>);
-
-impl PackId {
-    /// The pack whose directory is called `name`.
-    #[must_use]
-    pub fn new(name: &str) -> Self {
-        Self(name.into())
-    }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for PackId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}

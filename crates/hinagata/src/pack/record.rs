@@ -22,12 +22,11 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    PackId,
     changes::{Walk, compare},
     copy::{Copy, put_copy},
 };
 use crate::{
-    Code, Error, Result,
+    Code, Error, PackId, Result,
     digest::Digest,
     layout::STAMPS_FILE,
     source::{Directory, Stamp},

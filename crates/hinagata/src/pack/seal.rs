@@ -7,13 +7,13 @@ use std::{
 };
 
 use super::{
-    Approval, PackId,
+    Approval,
     approved::ApprovedCopy,
     changes::{Changes, Walk, compare},
     record::{PackState, Record},
 };
 use crate::{
-    Code, Error, Result,
+    Code, Error, PackId, Result,
     digest::Digest,
     source::{Directory, Stamp},
 };

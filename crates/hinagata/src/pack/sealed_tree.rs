@@ -6,9 +6,7 @@ use super::Seal;
 use crate::{
     Digest, Result,
     layout::{PARTIALS, PROMPTS},
-    source::{
-        Directory, DirectoryNames, FileTree, Stamp, list_directories, list_partials, text_of, tree_as,
-    },
+    source::{Directory, DirectoryNames, FileTree, Stamp, list_directories, list_partials, text_of, tree_as},
 };
 
 /// The directory with the prompts of a pack, and what guards them.
@@ -61,9 +59,8 @@ impl FileTree for SealedTree {
     }
 
     fn is_same(&self, other: &dyn FileTree) -> bool {
-        tree_as::<Self>(other).is_some_and(|other| {
-            self.directory.is_same(&other.directory) && self.seal.is_same(&other.seal)
-        })
+        tree_as::<Self>(other)
+            .is_some_and(|other| self.directory.is_same(&other.directory) && self.seal.is_same(&other.seal))
     }
 
     fn approved_content(&self) -> Option<Digest> {

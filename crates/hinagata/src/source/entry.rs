@@ -173,7 +173,8 @@ impl Entry {
     /// Whether what was read of it, if anything, is still what its files hold.
     pub(super) fn is_unchanged(&self) -> bool {
         let marks = self.presence.get().is_none_or(|known| self.present() == *known);
-        let same = |(path, stamp): &(String, Option<Stamp>)| self.root.tree.file_stamp(path).flatten() == *stamp;
+        let same =
+            |(path, stamp): &(String, Option<Stamp>)| self.root.tree.file_stamp(path).flatten() == *stamp;
         // What was not approved when it was read is read again: it may have been put right between the reading and
         // the look at its state.
         let refused =

@@ -10,7 +10,9 @@ use std::sync::Arc;
 pub(crate) use directory::text_of;
 pub use directory::{Directory, ReadFile, Refused, Stamp};
 pub use entry::Entry;
-pub(crate) use tree::{Compiled, DirectoryNames, FileTree, NoFiles, list_directories, list_partials, open_tree, tree_as};
+pub(crate) use tree::{
+    Compiled, DirectoryNames, FileTree, NoFiles, list_directories, list_partials, open_tree, tree_as,
+};
 
 use self::directory::LinkLeads;
 use crate::{
@@ -58,8 +60,8 @@ pub(crate) struct Index {
 impl Index {
     /// Lists `root`; what did not change since `before` is shared with it.
     pub(crate) fn new(root: Root, before: Option<&Self>) -> Result<Self> {
-        let same =
-            before.filter(|before| before.root.tree.is_same(&*root.tree) && before.root.prefix == root.prefix);
+        let same = before
+            .filter(|before| before.root.tree.is_same(&*root.tree) && before.root.prefix == root.prefix);
         let root = same.map_or_else(|| Arc::new(root), |before| Arc::clone(&before.root));
         let (names, links) = root.tree.list_directories()?;
         let links = links.into_iter().filter(|(name, _)| !name.starts_with('.'));

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use super::Pack;
+use super::Catalog;
 use crate::{
-    Catalog, Diagnostic, Result,
+    Diagnostic, Resolution, Result,
     definition::json,
+    pack::Pack,
     tool_document::{ToolDocument, ToolDocuments},
 };
 
@@ -48,7 +49,7 @@ pub(crate) fn pack_tools(catalog: &Catalog) -> PackTools {
             }
         }
     }
-    let chosen = |(id, chosen): (&str, &crate::Resolution)| {
+    let chosen = |(id, chosen): (&str, &Resolution)| {
         let own = all.iter().find(|own| own.origin == chosen.source)?;
         Some(ToolDocument { id: id.to_owned(), replaces: true, ..own.clone() })
     };

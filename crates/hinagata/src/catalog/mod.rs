@@ -4,17 +4,21 @@
 //! first asked for and kept. [`Catalog::reload`] makes a new snapshot and shares with it whatever did not
 //! change, by size, time of change and inode.
 
+mod packs;
+mod tools;
+
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
+use self::tools::{PackTools, pack_tools};
 use crate::{
     Agent, Approvals, Code, Defaults, Diagnostic, Error, PromptId, Reach, Resolutions, Result, Vocabulary,
     agent, defaults,
     diagnostic::sorted,
     layout::{AGENTS, BUILTIN_PROMPTS, PROMPTS, SHARED, SHARED_PROMPTS},
-    pack::{Pack, PackTools, open_packs, pack_tools},
+    pack::{Pack, open_packs},
     resolution,
     source::{Compiled, Directory, FileTree, Index, NoFiles, Root, RootKind, builtin, open_tree},
     store::{StorePrompts, StoreSnapshot},
