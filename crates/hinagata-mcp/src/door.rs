@@ -2,9 +2,7 @@
 
 use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
-use hinagata::{Context, Engine, Reach, Rendered, Request, Result, ports::Waiting};
-use hinagata_value::Cancel;
-use serde_json::{Map, Value};
+use hinagata::{Reach, RenderJob, Rendered, Result, ports::Waiting};
 
 /// Whoever asks, and what is there for them.
 #[derive(Clone)]
@@ -60,28 +58,6 @@ impl fmt::Debug for Viewer {
     }
 }
 
-/// A render to make.
-#[derive(Debug)]
-pub struct Job {
-    /// The state of the workspace that answers.
-    pub engine: Engine,
-    /// The id of the prompt.
-    pub prompt: String,
-    /// Its variables.
-    pub variables: Map<String, Value>,
-    /// Stops it when the caller does not wait any more.
-    pub cancel: Cancel,
-}
-
-impl Job {
-    /// The call of the engine that it stands for.
-    #[must_use]
-    pub fn request<'j>(&'j self, context: &'j Context) -> Request<'j> {
-        let request = Request::new(&self.prompt).variable_map(&self.variables).context(context);
-        request.cancel(self.cancel.clone())
-    }
-}
-
 /// Something that was asked for and is answered.
 #[derive(Debug)]
 pub struct Done<'d> {
@@ -100,7 +76,7 @@ pub struct Done<'d> {
 /// How requests come in.
 pub trait Door: Send + Sync + 'static {
     /// Renders.
-    fn render(&self, job: Job) -> Waiting<'_, Result<Rendered>>;
+    fn render(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>>;
 
     /// Writes down what was done.
     fn done(&self, viewer: &Viewer, done: &Done<'_>);
@@ -111,8 +87,8 @@ pub trait Door: Send + Sync + 'static {
 pub struct PlainDoor;
 
 impl Door for PlainDoor {
-    fn render(&self, job: Job) -> Waiting<'_, Result<Rendered>> {
-        Box::pin(async move { job.engine.render(&job.request(&Context::default())).await })
+    fn render(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>> {
+        Box::pin(async move { job.render().await })
     }
 
     fn done(&self, _: &Viewer, done: &Done<'_>) {

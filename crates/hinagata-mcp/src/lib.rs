@@ -24,7 +24,7 @@ mod stdio;
 mod template;
 mod tools;
 
-pub use door::{Done, Door, Job, PlainDoor, Viewer};
+pub use door::{Done, Door, PlainDoor, Viewer};
 pub use resources::Resources;
 pub use serve::HttpService;
 pub use session::Session;

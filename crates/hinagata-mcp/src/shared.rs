@@ -7,8 +7,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use hinagata::{Code, Engine, Error, Rendered, Result, watch::Watcher};
-use hinagata_value::Cancel;
+use hinagata::{Code, Engine, Error, RenderJob, Rendered, Result, watch::Watcher};
 use rmcp::{
     ErrorData,
     model::{Implementation, ResourceContents, ServerCapabilities, ServerConfig},
@@ -24,7 +23,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    door::{Done, Door, Job, Viewer},
+    door::{Done, Door, Viewer},
     failure::{of_engine, shown},
     names::with_version,
     notices::{Notice, WAITING},
@@ -284,12 +283,7 @@ impl Inner {
         prompt: &str,
         variables: Map<String, Value>,
     ) -> Result<Rendered> {
-        let job =
-            Job { engine: engine.clone(), prompt: prompt.to_owned(), variables, cancel: Cancel::default() };
-        let guard = CancelOnDrop(job.cancel.clone());
-        let rendered = self.door.render(job).await;
-        drop(guard);
-        rendered
+        self.door.render(RenderJob { variables, ..RenderJob::new(engine.clone(), prompt) }).await
     }
 
     /// Makes an answer, if the viewer may have it and unless the client cancels it, and has it written down. `renders` is
@@ -420,13 +414,4 @@ fn no_resource(uri: &str) -> ErrorData {
 /// Whether something that the prompt is made of is written wrongly.
 fn is_broken(error: &Error) -> bool {
     matches!(error.code(), Code::Definition | Code::RenderSyntax | Code::RenderTemplateNotFound)
-}
-
-/// Stops a render when nobody waits for it any more.
-struct CancelOnDrop(Cancel);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }

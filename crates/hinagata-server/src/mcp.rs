@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use hinagata::{Code, Context, Error, Rendered, Result, ports::Waiting};
+use hinagata::{Code, Error, RenderJob, Rendered, Result, ports::Waiting};
 use hinagata_mcp::{Done, Door, Mcp, McpOptions, Resources, Viewer};
 use hyper::{Method, StatusCode};
 
@@ -17,7 +17,7 @@ use crate::{
     body::Body,
     gate::{Answer, Call, LAST_WORD},
     problem::Problem,
-    state::{App, Job, Manner},
+    state::App,
 };
 
 /// Opens the door for clients, and gives what is to be told of changes.
@@ -66,15 +66,13 @@ fn viewer(app: &Arc<App>, caller: &Caller, peer: IpAddr) -> Viewer {
 struct AppDoor(Weak<App>);
 
 impl Door for AppDoor {
-    fn render(&self, job: hinagata_mcp::Job) -> Waiting<'_, Result<Rendered>> {
+    fn render(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>> {
         let app = self.0.upgrade();
         Box::pin(async move {
             let app = app.ok_or_else(|| Error::new(Code::Store, "the daemon stops"))?;
-            let hinagata_mcp::Job { engine, prompt, variables, .. } = job;
-            let job = Job { prompt, variables, context: Context::default(), manner: Manner::Strict };
             // Nobody else bounds requests of this protocol: a session outlives its connections.
             let time = app.settings.request_timeout;
-            let rendered = tokio::time::timeout(time + LAST_WORD, app.render_with(&engine, job)).await;
+            let rendered = tokio::time::timeout(time + LAST_WORD, app.render(job)).await;
             rendered.unwrap_or_else(|_| {
                 let message = format!("the render took longer than {} s", time.as_secs_f64());
                 Err(Error::new(Code::Deadline, message)

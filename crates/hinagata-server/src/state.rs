@@ -10,9 +10,7 @@ use std::{
     time::Instant,
 };
 
-use hinagata::{
-    Catalog, Code, Context, Engine, Error, Rendered, Request, Result, StateDir, definition::UndefinedMode,
-};
+use hinagata::{Catalog, Code, Context, Engine, Error, RenderJob, Rendered, Result, StateDir};
 use hinagata_llm::Llm;
 use hinagata_mcp::HttpService;
 use hinagata_value::Cancel;
@@ -64,40 +62,6 @@ pub(crate) struct App {
     rates: Rates,
     stopping: AtomicBool,
     paces: Paces,
-}
-
-/// What a request says about how to render, besides its variables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// As the prompt says.
-    #[default]
-    Strict,
-    /// As the second dialect has it: nothing is checked, and what is not there prints as nothing does in Go.
-    Lenient,
-}
-
-/// A render to make.
-pub(crate) struct Job {
-    pub(crate) prompt: String,
-    pub(crate) variables: Map<String, Value>,
-    pub(crate) context: Context,
-    pub(crate) manner: Manner,
-}
-
-impl Job {
-    fn request<'j>(&'j self, deadline: Instant, cancel: Option<Cancel>) -> Request<'j> {
-        let mut request = Request::new(&self.prompt)
-            .variable_map(&self.variables)
-            .context(&self.context)
-            .deadline(deadline);
-        if self.manner == Manner::Lenient {
-            request = request.unchecked().undefined(UndefinedMode::Empty);
-        }
-        match cancel {
-            Some(cancel) => request.cancel(cancel),
-            None => request,
-        }
-    }
 }
 
 impl App {
@@ -165,17 +129,16 @@ impl App {
         self.rates.check(caller, self.access.rate_of(caller), address)
     }
 
-    /// Renders with `engine`, which has what the caller reaches. Quick prompts run on the thread that serves the request;
-    /// others run on one of their own, so that others are answered meanwhile. Both stop when nobody waits for them any
-    /// more, with their hooks and tools.
-    pub(crate) async fn render_with(self: &Arc<Self>, engine: &Engine, job: Job) -> Result<Rendered> {
+    /// Renders. Quick prompts run on the thread that serves the request; others run on one of their own, so that others
+    /// are answered meanwhile. Both stop when nobody waits for them any more, with their hooks and tools.
+    pub(crate) async fn render(self: &Arc<Self>, job: RenderJob) -> Result<Rendered> {
         let span = spans::of_render();
         if span.is_disabled() {
-            return self.render_unseen(engine, job).await;
+            return self.render_unseen(job).await;
         }
         let rendered = match self.settings.trace_values {
-            true => self.explain_with(engine, job).instrument(span.clone()).await,
-            false => self.render_unseen(engine, job).instrument(span.clone()).await,
+            true => self.explain(job).instrument(span.clone()).await,
+            false => self.render_unseen(job).instrument(span.clone()).await,
         };
         if let Ok(rendered) = &rendered {
             spans::rendered(&span, rendered);
@@ -183,23 +146,24 @@ impl App {
         rendered
     }
 
-    async fn render_unseen(self: &Arc<Self>, engine: &Engine, job: Job) -> Result<Rendered> {
+    async fn render_unseen(self: &Arc<Self>, mut job: RenderJob) -> Result<Rendered> {
+        job.deadline = Some(self.deadline());
         if !self.paces.is_quick(&job.prompt) {
-            return self.render_beside(engine.clone(), job).await;
+            return self.render_beside(job).await;
         }
         let lap = Lap::start();
         // Whoever does not wait any more drops this, and with it everything that it waits for.
-        let rendered = engine.render(&job.request(self.deadline(), None)).await;
+        let rendered = job.render().await;
         // What else the thread did while this waited counts too, which errs on the safe side.
         self.paces.ran_among(&job.prompt, lap.time());
         rendered
     }
 
-    async fn render_beside(self: &Arc<Self>, engine: Engine, job: Job) -> Result<Rendered> {
-        let (app, deadline) = (Arc::clone(self), self.deadline());
-        run_beside(move |cancel| {
+    async fn render_beside(self: &Arc<Self>, job: RenderJob) -> Result<Rendered> {
+        let app = Arc::clone(self);
+        run_beside(job, move |job| {
             let started = Instant::now();
-            let rendered = engine.render_blocking(&job.request(deadline, Some(cancel)));
+            let rendered = job.render_blocking();
             // What is not there, or does not work, tells nothing.
             if rendered.is_ok() {
                 app.paces.ran_beside(&job.prompt, started.elapsed());
@@ -214,10 +178,10 @@ impl App {
         Instant::now() + self.settings.request_timeout
     }
 
-    /// Renders with `engine`, which has what the caller reaches, and tells why the result looks as it does.
-    pub(crate) async fn explain_with(&self, engine: &Engine, job: Job) -> Result<Rendered> {
-        let (engine, deadline) = (engine.clone(), self.deadline());
-        run_beside(move |cancel| engine.explain_blocking(&job.request(deadline, Some(cancel)))).await
+    /// Renders, and tells why the result looks as it does.
+    pub(crate) async fn explain(&self, mut job: RenderJob) -> Result<Rendered> {
+        job.deadline = Some(self.deadline());
+        run_beside(job, RenderJob::explain_blocking).await
     }
 
     /// The context that a caller gives. Files beneath its `workspace_path` can be read, so it may only name what the
@@ -271,10 +235,12 @@ impl App {
 }
 
 /// Runs a render on a thread of its own, until nobody waits for it any more.
-async fn run_beside(work: impl FnOnce(Cancel) -> Result<Rendered> + Send + 'static) -> Result<Rendered> {
-    let cancel = Cancel::default();
-    let guard = CancelOnDrop(cancel.clone());
-    let rendered = tokio::task::spawn_blocking(move || work(cancel)).await;
+async fn run_beside(
+    mut job: RenderJob,
+    work: impl FnOnce(&RenderJob) -> Result<Rendered> + Send + 'static,
+) -> Result<Rendered> {
+    let guard = CancelOnDrop(job.cancel.get_or_insert_default().clone());
+    let rendered = tokio::task::spawn_blocking(move || work(&job)).await;
     drop(guard);
     rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render did not end well")))
 }

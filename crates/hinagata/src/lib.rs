@@ -62,8 +62,9 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use digest::{Digest, NoDigest};
 pub use engine::{
     Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, HIDDEN, Layer, Lost, Message, ReadAt,
-    Rendered, RenderedBody, Request, SchemaProblem, Size, Times, Trace, TracedCall, TracedTemplate,
-    TracedUse, TracedVariable, TypeProblem, UnknownVariable, Validation, Warning, WeakEngine, from_text,
+    RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size, Strictness, Times, Trace, TracedCall,
+    TracedTemplate, TracedUse, TracedVariable, TypeProblem, UnknownVariable, Validation, Warning, WeakEngine,
+    from_text,
 };
 pub use error::{Code, Error, Result};
 pub use hinagata_module as module;

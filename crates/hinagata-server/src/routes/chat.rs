@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use hinagata::{Context, Error};
+use hinagata::{Error, RenderJob, Strictness};
 use hinagata_llm::AnswerStream;
 use hyper::{
     StatusCode,
@@ -16,7 +16,6 @@ use crate::{
     body::{Body, Response},
     fields::Fields,
     gate::{Answer, Call},
-    state::{Job, Manner},
 };
 
 /// `POST /api/chat/prompts/{id}`
@@ -25,7 +24,8 @@ pub(super) async fn ours(mut call: Call) -> Answer {
     let mut fields = Fields::new(call.object().await?);
     let RenderRequest { variables, context } = RenderRequest::take(&mut fields)?;
     let context = call.app.context(&context)?;
-    chat(call, Job { prompt, variables, context, manner: Manner::Strict }, fields).await
+    let job = RenderJob { variables, context, ..RenderJob::new(call.engine(), prompt) };
+    chat(call, job, fields).await
 }
 
 /// `POST /api/prompts/{id}/chat`
@@ -34,16 +34,18 @@ pub(super) async fn second(mut call: Call) -> Answer {
     let mut body = old_body(&call.body().await?)?;
     let variables = old_object(&mut body, "args")?;
     let options = Fields::new(body.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect());
-    chat(call, Job { prompt, variables, context: Context::default(), manner: Manner::Lenient }, options).await
+    let strictness = Strictness::Lenient;
+    let job = RenderJob { variables, strictness, ..RenderJob::new(call.engine(), prompt) };
+    chat(call, job, options).await
 }
 
 /// Everything that is not about the prompt is an option of the model.
-async fn chat(call: Call, job: Job, mut options: Fields) -> Answer {
+async fn chat(call: Call, job: RenderJob, mut options: Fields) -> Answer {
     let asked = options.text("model")?.filter(|model| !model.is_empty());
     let stream = options.flag("stream")?.unwrap_or(false);
     let options = options.rest();
     let llm = &call.app.llm;
-    let rendered = call.app.render_with(&call.engine(), job).await?;
+    let rendered = call.app.render(job).await?;
     let of_prompt = rendered.request_options().model;
     let choice = llm.choose(asked.as_deref(), of_prompt.as_deref())?;
     let request = llm.request(&choice, &rendered, &options)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata::{
-    Catalog, Listing, Request,
+    Catalog, Listing, RenderJob,
     source::{Entry, RootKind},
 };
 use serde_json::{Map, Value, json};
@@ -12,7 +12,6 @@ use crate::{
     answer::{self, Wanted},
     gate::{Answer, Call},
     problem::Problem,
-    state::{Job, Manner},
 };
 
 /// `GET /api/prompts`
@@ -111,7 +110,7 @@ pub(super) async fn candidates(call: Call) -> Answer {
 /// `POST /api/prompts/{id}/explain`
 pub(super) async fn explain(mut call: Call) -> Answer {
     let job = call.job().await?;
-    answer::json(&call.app.explain_with(&call.engine(), job).await?.to_json())
+    answer::json(&call.app.explain(job).await?.to_json())
 }
 
 /// `GET /api/prompts/{id}/explain`
@@ -131,15 +130,14 @@ pub(super) async fn explain_query(call: Call) -> Answer {
     let pairs = texts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     variables.extend(call.engine().variables_from_text(&prompt, pairs)?);
     let context = call.app.context(&Map::new())?;
-    let job = Job { prompt, variables, context, manner: Manner::Strict };
-    answer::json(&call.app.explain_with(&call.engine(), job).await?.to_json())
+    let job = RenderJob { variables, context, ..RenderJob::new(call.engine(), prompt) };
+    answer::json(&call.app.explain(job).await?.to_json())
 }
 
 /// `POST /api/prompts/{id}/validate`
 pub(super) async fn validate(mut call: Call) -> Answer {
     let job = call.job().await?;
-    let request = Request::new(&job.prompt).variable_map(&job.variables).context(&job.context);
-    answer::json(&call.engine().validate(&request)?)
+    answer::json(&job.engine.validate(&job.to_request())?)
 }
 
 /// `PUT /api/prompts/{id}/resolution`

@@ -1,7 +1,7 @@
 //! Rendering, in both dialects.
 
 use bytes::Bytes;
-use hinagata::{Context, Rendered, RenderedBody, Warning};
+use hinagata::{RenderJob, Rendered, RenderedBody, Strictness, Warning};
 use hyper::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,6 @@ use crate::{
     fields::Fields,
     gate::{Answer, Call},
     problem::Problem,
-    state::{Job, Manner},
 };
 
 /// The body of a request to render.
@@ -29,20 +28,20 @@ impl RenderRequest {
 
 impl Call {
     /// The render that the body asks for.
-    pub(crate) async fn job(&mut self) -> Result<Job, Problem> {
+    pub(crate) async fn job(&mut self) -> Result<RenderJob, Problem> {
         let prompt = self.prompt()?;
         let mut fields = Fields::new(self.object().await?);
         let RenderRequest { variables, context } = RenderRequest::take(&mut fields)?;
         fields.finish()?;
         let context = self.app.context(&context)?;
-        Ok(Job { prompt, variables, context, manner: Manner::Strict })
+        Ok(RenderJob { variables, context, ..RenderJob::new(self.engine(), prompt) })
     }
 }
 
 /// `POST /api/render/prompts/{id}`
 pub(super) async fn ours(mut call: Call) -> Answer {
     let job = call.job().await?;
-    let rendered = call.app.render_with(&call.engine(), job).await?;
+    let rendered = call.app.render(job).await?;
     let mut text = Vec::with_capacity(64 + rendered_size(&rendered));
     text.extend_from_slice(b"{\"rendered_prompt\":");
     match &rendered.body {
@@ -75,11 +74,9 @@ pub(super) async fn second(mut call: Call) -> Answer {
     let prompt = call.prompt()?;
     let mut body = old_body(&call.body().await?)?;
     let variables = old_object(&mut body, "args")?;
-    let context = Context::default();
-    let rendered = call
-        .app
-        .render_with(&call.engine(), Job { prompt, variables, context, manner: Manner::Lenient })
-        .await?;
+    let strictness = Strictness::Lenient;
+    let job = RenderJob { variables, strictness, ..RenderJob::new(call.engine(), prompt) };
+    let rendered = call.app.render(job).await?;
     let body = match &rendered.body {
         RenderedBody::Text(text) => json!({"kind": "prompt", "prompt": text}),
         RenderedBody::Messages(_) => json!({"kind": "messages", "messages": rendered.body.to_json()}),

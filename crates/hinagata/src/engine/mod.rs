@@ -21,6 +21,7 @@ mod places;
 mod plan;
 mod provided;
 mod python_time;
+mod render_job;
 mod rendered;
 mod request;
 mod run;
@@ -50,6 +51,7 @@ use serde_json::{Map, Value};
 
 pub use builder::{EngineBuilder, EngineOptions};
 pub use hinagata_template::{Content, Message};
+pub use render_job::{RenderJob, Strictness};
 pub use rendered::{Rendered, RenderedBody, Warning};
 pub use request::{Context, Request};
 pub use scope::Layer;
