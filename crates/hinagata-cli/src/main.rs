@@ -13,6 +13,8 @@ mod difference;
 mod exit;
 mod failure;
 mod files;
+#[cfg(test)]
+mod frozen;
 mod input;
 mod output;
 mod paths;

@@ -51,6 +51,29 @@ pub enum Code {
 }
 
 impl Code {
+    /// Every code, in the order of this list.
+    pub const ALL: [Self; 19] = [
+        Self::Id,
+        Self::NotFound,
+        Self::Conflict,
+        Self::Validation,
+        Self::Definition,
+        Self::RenderSyntax,
+        Self::RenderUndefined,
+        Self::RenderTemplateNotFound,
+        Self::RenderSecurity,
+        Self::RenderRuntime,
+        Self::RenderLimit,
+        Self::OutputLimit,
+        Self::Deadline,
+        Self::Hook,
+        Self::HookTimeout,
+        Self::Approval,
+        Self::Store,
+        Self::Tool,
+        Self::Model,
+    ];
+
     /// The name that every door uses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
