@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::symlink};
 
 use serde_json::json;
 
-use crate::{
+use super::{
     packs::{FILES, PACK, approved, assert_good, assert_refused, copy, render, state, write_pack},
     support::Home,
 };

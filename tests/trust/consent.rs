@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::support::{Home, Ran};
+use super::support::{Home, Ran};
 
 /// Settings of a stranger.
 const SETTINGS: &str = "[render]\nlanguage = \"ja\"\n[hooks]\nsandbox = \"off\"\npython = \"/tmp/python\"\n\

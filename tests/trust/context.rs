@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::support::{Home, Ran};
+use super::support::{Home, Ran};
 
 const HIDDEN: &str = "hidden-text";
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Home, Ran};
+use super::support::{Home, Ran};
 
 /// Far longer than anything takes: only a test that fails waits for it.
 pub(crate) const LONG: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::daemon::{Daemon, LONG};
+use super::daemon::{Daemon, LONG};
 
 /// A request that was sent; who drops it hangs up.
 pub(crate) struct Sent {

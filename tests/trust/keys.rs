@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{daemon::Daemon, http::Answer, support::Home};
+use super::{daemon::Daemon, http::Answer, support::Home};
 
 /// What a key for `team` must never see.
 const SECRETS: [&str; 5] = ["other-text", "hidden-text", "topsecret", "tool-address", "agent-text"];

@@ -1,6 +1,6 @@
 //! A template of any length ends no process: neither that of a command nor the daemon.
 
-use crate::{daemon::Daemon, support::Home};
+use super::{daemon::Daemon, support::Home};
 
 /// Templates of the greatest length that go on and on: `(before, again, after)`.
 const CHAINS: [(&str, &str, &str, &str); 6] = [

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{daemon::Daemon, protocol::spoken, support::Home};
+use super::{daemon::Daemon, protocol::spoken, support::Home};
 
 struct Place {
     home: Home,

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::support::{Home, Ran};
+use super::support::{Home, Ran};
 
 /// Where the pack `hp` lies in its workspace.
 pub(crate) const PACK: &str = "user_data/packs/hp";

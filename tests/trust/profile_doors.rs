@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::{daemon::Daemon, protocol::asked, support::Home};
+use super::{daemon::Daemon, protocol::asked, support::Home};
 
 const HIDDEN: &str = "hidden-text";
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::support::{Home, Ran};
+use super::support::{Home, Ran};
 
 /// Every name that stands for the habits of another program.
 const NAMES: [&str; 9] = [

@@ -4,7 +4,7 @@ use std::{io::Write as _, process::Stdio};
 
 use serde_json::{Value, json};
 
-use crate::{
+use super::{
     daemon::Daemon,
     http::{Answer, Sent},
     support::{Home, Ran},

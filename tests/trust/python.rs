@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use crate::{
+use super::{
     packs::{
         ANSWER, PACK, approved, assert_good, assert_refused, cached_name, compile_unchecked, copy, overwrite,
         render, state, write_pack,

@@ -16,7 +16,7 @@ use hinagata::{Approval, Code, Engine, PackId, Request, StateDir};
 use hinagata_python::{HookPool, Isolation, Launcher, Options};
 use serde_json::json;
 
-use crate::{
+use super::{
     daemon::Daemon,
     packs::{ANSWER, FILES, PACK, approved, cached_name, compile_unchecked},
     support::Home,

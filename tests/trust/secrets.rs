@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{daemon::Daemon, support::Home};
+use super::{daemon::Daemon, support::Home};
 
 const SECRET: &str = "hunter2secret";
 

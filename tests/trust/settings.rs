@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{
+use super::{
     daemon::Daemon,
     support::{Home, Ran},
 };

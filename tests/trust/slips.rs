@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Ran};
+use super::support::{Home, Ran};
 
 const PROMPTS: &str = "user_data/shared/prompts";
 

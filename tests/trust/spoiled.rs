@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 
 use serde_json::Value;
 
-use crate::support::{Home, Ran};
+use super::support::{Home, Ran};
 
 /// A way in which a file is there and cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 
 use serde_json::json;
 
-use crate::spoiled::{
+use super::spoiled::{
     ALL, OF_USER, PLAIN, Way, assert_none_silent, both_forms, called, furnished, has_place, is_placed,
     is_told, spoil,
 };

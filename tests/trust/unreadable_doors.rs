@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink, thread, time::Instant};
 
 use serde_json::{Value, json};
 
-use crate::{
+use super::{
     daemon::{Daemon, LONG},
     packs::{remembered, write_pack},
     protocol::asked,

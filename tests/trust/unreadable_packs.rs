@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use crate::{
+use super::{
     packs::{PACK, approved, assert_good, copy, remembered, render},
     spoiled::{OF_USER, Way, assert_none_silent, both_forms, has_place, is_placed, is_told, mend, spoil},
     support::Home,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{
+use super::{
     daemon::{Daemon, wait_for_processes},
     protocol::message,
     support::Home,

@@ -1,6 +1,8 @@
 //! A workspace without hooks: nothing of Python is started, not even a thread. A test of its own process.
 #![cfg(target_os = "linux")]
 
+#[path = "it/support/mod.rs"]
+#[expect(dead_code, reason = "the tests of the other binary use the rest")]
 mod support;
 
 use std::{fs, sync::Arc};

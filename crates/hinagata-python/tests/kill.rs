@@ -1,6 +1,8 @@
 //! Whatever ends in the middle of a call: the caller hears it in time, the pool heals, nothing is left.
 #![cfg(target_os = "linux")]
 
+#[path = "it/support/mod.rs"]
+#[expect(dead_code, reason = "the tests of the other binary use the rest")]
 mod support;
 
 use std::{

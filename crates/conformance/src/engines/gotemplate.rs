@@ -6,7 +6,7 @@ use hinagata_value::{Budget, Calls, Heap, Output};
 use crate::kinds::gotemplate::{self, GoCase, GoEngine, GoOutcome};
 
 // The functions that the cases register are no part of the product; its tests need them too.
-#[path = "../../../hinagata-gotemplate/tests/support/functions.rs"]
+#[path = "../../../hinagata-gotemplate/tests/it/support/functions.rs"]
 mod functions;
 
 /// The engine as the product ships it.

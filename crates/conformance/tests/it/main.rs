@@ -1,0 +1,4 @@
+//! The runner of recorded cases: what it prints, how it ends, what its fixtures may hold.
+
+mod command;
+mod runner;

@@ -1,0 +1,3 @@
+//! Projects and their agents.
+
+mod agents;

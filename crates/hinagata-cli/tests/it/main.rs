@@ -1,0 +1,16 @@
+//! `hina` as its users run it.
+
+mod chat;
+mod cli;
+mod common;
+mod docs;
+mod process;
+mod render_file;
+mod serve;
+mod shell;
+mod tools;
+mod watch;
+
+// The attacks that have to fail, beside the other suites of the whole product.
+#[path = "../../../../tests/trust/mod.rs"]
+mod trust;

@@ -1,0 +1,305 @@
+//! `hina serve` as its users run it: the program itself, over HTTP, with curl, with its signals.
+#![cfg(unix)]
+
+use std::{
+    collections::HashMap,
+    io::{BufRead as _, BufReader, Read as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+use fake_provider::FakeProvider;
+use serde_json::Value;
+
+/// Far longer than anything takes: only a test that fails waits for it.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A daemon that runs until it is dropped.
+struct Daemon {
+    child: Child,
+    address: String,
+    token: String,
+    place: tempfile::TempDir,
+    /// Everything that it said on standard error, once it ended.
+    said: mpsc::Receiver<String>,
+}
+
+impl Daemon {
+    fn start(prepare: impl FnOnce(&Path), arguments: &[&str]) -> Self {
+        Self::start_in(&[], prepare, arguments)
+    }
+
+    /// One that finds `variables` in its environment.
+    fn start_in(variables: &[(&str, &str)], prepare: impl FnOnce(&Path), arguments: &[&str]) -> Self {
+        let place = tempfile::tempdir().expect("a directory");
+        let root = place.path().join("root");
+        std::fs::create_dir_all(&root).expect("a directory");
+        prepare(&root);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hina"))
+            .args(["serve", "--root"])
+            .arg(&root)
+            .args(arguments)
+            .env_remove("OPENAI_API_KEY")
+            .envs(variables.iter().copied())
+            .env("HINAGATA_STATE", place.path().join("state"))
+            .env("XDG_CONFIG_HOME", place.path().join("config"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut errors = child.stderr.take().expect("is piped");
+        let (tell, said) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut text = String::new();
+            let _ = errors.read_to_string(&mut text);
+            let _ = tell.send(text);
+        });
+        let (tell, told) = mpsc::channel();
+        let output = BufReader::new(child.stdout.take().expect("is piped"));
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let _ = tell.send(line);
+            }
+        });
+        let line = told
+            .recv_timeout(LONG)
+            .unwrap_or_else(|_| panic!("nothing listens: {:?}", said.recv_timeout(LONG)));
+        let address = line.strip_prefix("listening on http://").expect("tells where it listens").to_owned();
+        let port = address.rsplit(':').next().expect("has a port");
+        let token = place.path().join(format!("state/daemon/token-{port}"));
+        let token = std::fs::read_to_string(token).expect("the token is kept").trim().to_owned();
+        Self { child, address, token, place, said }
+    }
+
+    fn open() -> Self {
+        Self::start(|_| {}, &["--listen", "127.0.0.1:0"])
+    }
+
+    /// What a shell prints.
+    fn shell(&self, command: &str) -> String {
+        let output =
+            Command::new("sh").args(["-c", command]).env("TOKEN", &self.token).output().expect("runs");
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.shell(&format!("curl -s http://{}{path}", self.address))
+    }
+
+    /// Sends a signal and waits for the end; its exit code and what it said.
+    fn end(mut self, signal: &str) -> (Option<i32>, String) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().expect("runs").success());
+        let status = self.child.wait().expect("ends");
+        (status.code(), self.said.recv_timeout(LONG).expect("says something"))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_page_about_the_daemon_tells_the_truth() {
+    let daemon = Daemon::open();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/http.md");
+    let page = std::fs::read_to_string(page).expect("is there");
+    let mut shown = 0;
+    for block in page.split("```console\n").skip(1) {
+        let block = block.split("```").next().expect("ends");
+        for example in block.split("$ ").skip(1) {
+            let (command, expected) = example.split_once('\n').expect("has a command and an answer");
+            let printed = daemon.shell(&command.replace("127.0.0.1:8700", &daemon.address));
+            assert_eq!(printed.trim_end(), expected.trim_end(), "{command}");
+            shown += 1;
+        }
+    }
+    assert!(shown >= 8, "the page shows {shown} calls");
+}
+
+#[test]
+fn what_it_prints_to_try_works() {
+    let daemon = Daemon::open();
+    let address = daemon.address.clone();
+    let (code, said) = daemon.end("-TERM");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.ends_with("stopped\n"), "{said}");
+    let command: String =
+        said.lines().skip_while(|line| !line.contains("curl")).take(3).collect::<Vec<_>>().join("\n");
+    assert!(command.contains(&address), "{said}");
+    let daemon = Daemon::open();
+    let printed = daemon.shell(&command.replace(&address, &daemon.address));
+    assert!(printed.contains("You are Rumi"), "{printed}");
+    assert_eq!(daemon.end("-INT").0, Some(0));
+}
+
+#[test]
+fn the_configuration_of_an_older_daemon_starts_it() {
+    let server = redis::Server::start(&["--requirepass", "p@ss"]);
+    let config = format!(
+        "app_name: \"ai-prompt-shell\"\nserver:\n  listen_addr: \"127.0.0.1:0\"\n  debug: true\nlogger:\n  level: \"info\"\n  \
+         format: \"text\"\n  output: \"stdout\"\nredis:\n  addr: \"127.0.0.1:{}\"\n  password: \"p@ss\"\n  db: 1\nrefresh:\n  tool: \"5m\"\n\
+         llm:\n  api_key: \"sk-old\"\n  api_base: \"http://127.0.0.1:9/v1\"\n",
+        server.port
+    );
+    let set = Command::new("redis-cli")
+        .args(["-p", &server.port.to_string(), "-a", "p@ss", "--no-auth-warning", "-n", "1", "SET"])
+        .args(["shenma:templates:old:greet", "{\"name\": \"greet\", \"prompt\": \"Hello {{.args.who}}\"}"])
+        .output()
+        .expect("runs");
+    assert!(set.status.success(), "{set:?}");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), config).expect("is written");
+    let daemon = Daemon::start(|_| {}, &["--config", file.path().to_str().expect("is text")]);
+    let answer = daemon.shell(&format!(
+        "curl -s http://{}/api/prompts/old.greet/render -d '{{\"args\": {{\"who\": \"you\"}}}}'",
+        daemon.address
+    ));
+    assert_eq!(answer, "{\"kind\":\"prompt\",\"prompt\":\"Hello you\"}");
+    let (_, said) = daemon.end("-TERM");
+    assert!(!said.contains("p@ss") && !said.contains("sk-old"), "{said}");
+}
+
+#[test]
+fn a_log_tells_no_values_and_no_keys() {
+    let daemon = Daemon::start(|_| {}, &["--listen", "127.0.0.1:0", "--set", "server.log=trace"]);
+    let token = daemon.token.clone();
+    let body = "{\"variables\": {\"agent_name\": \"private-value\"}}";
+    let url = format!("http://{}/api", daemon.address);
+    daemon.shell(&format!("curl -s {url}/render/prompts/general_system -d '{body}'"));
+    daemon.shell(&format!(
+        "curl -s -XPUT {url}/environs/e -H \"authorization: Bearer $TOKEN\" -d '\"private-value\"'"
+    ));
+    daemon.shell(&format!("curl -s {url}/prompts -H 'authorization: Bearer private-key'"));
+    let metrics = daemon.get("/metrics");
+    let (_, said) = daemon.end("-TERM");
+    let log: String = said.lines().filter(|line| !line.starts_with("Page:")).collect();
+    assert!(log.contains("/api/render/prompts/{id}"), "{log}");
+    for secret in ["private-value", "private-key", &token] {
+        assert!(!log.contains(secret) && !metrics.contains(secret), "{secret}: {log}");
+    }
+}
+
+/// The spans that a daemon with `settings` sends when it renders and chats for a caller that has a trace, by their names;
+/// and all that was sent, as text.
+fn spans(settings: &[&str]) -> (HashMap<String, Value>, String) {
+    let (collector, provider) = (FakeProvider::start(), FakeProvider::start());
+    let prompt = "---\nname: greeting\nversion: 1.2.3\ninputs:\n  who: string\n  word: {type: string, secret: true}\n---\n\
+                  Hello {{ who }}, {{ word }}";
+    let prepare = |root: &Path| {
+        let directory = root.join("user_data/shared/prompts/greeting");
+        std::fs::create_dir_all(&directory).expect("a directory");
+        std::fs::write(directory.join("template.md"), prompt).expect("is written");
+    };
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json".to_owned()),
+        ("OPENAI_BASE_URL", provider.base_url()),
+        ("OPENAI_API_KEY", "sk-private".to_owned()),
+    ];
+    let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let arguments = [&["--listen", "127.0.0.1:0"], settings].concat();
+    let daemon = Daemon::start_in(&environment, prepare, &arguments);
+    let body = r#"{"model": "gpt-5", "variables": {"who": "Ada", "word": "hunter2"}}"#;
+    let answer = daemon.shell(&format!(
+        "curl -s http://{}/api/chat/prompts/greeting -H 'traceparent: 00-{TRACE}-00f067aa0ba902b7-01' \
+         -H \"authorization: Bearer $TOKEN\" -d '{body}'",
+        daemon.address
+    ));
+    assert!(answer.contains("choices"), "{answer}");
+    daemon.end("-TERM");
+    let received = collector.received();
+    let sent: Vec<Value> = received
+        .iter()
+        .filter(|request| request.path == "/v1/traces")
+        .flat_map(|request| request.body["resourceSpans"].as_array().cloned().unwrap_or_default())
+        .flat_map(|resource| resource["scopeSpans"].as_array().cloned().unwrap_or_default())
+        .flat_map(|scope| scope["spans"].as_array().cloned().unwrap_or_default())
+        .collect();
+    let named = |span: Value| (span["name"].as_str().unwrap_or_default().to_owned(), span);
+    (sent.into_iter().map(named).collect(), format!("{received:?}"))
+}
+
+/// The trace of the caller.
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+/// The attribute `name` of a span.
+fn attribute<'s>(span: &'s Value, name: &str) -> &'s Value {
+    let all = span["attributes"].as_array().expect("has attributes");
+    let found = all.iter().find(|attribute| attribute["key"] == name).map(|attribute| &attribute["value"]);
+    let value = found.and_then(Value::as_object).and_then(|value| value.values().next());
+    value.unwrap_or_else(|| panic!("there is no {name} in {span}"))
+}
+
+#[test]
+fn spans_go_to_the_collector_that_the_environment_names() {
+    let (spans, text) = spans(&[]);
+    let route = "POST /api/chat/prompts/{id}";
+    for name in [route, "render", "chat gpt-5"] {
+        assert_eq!(spans[name]["traceId"], TRACE, "{name} is in the trace of the caller");
+    }
+    assert_eq!(spans[route]["parentSpanId"], "00f067aa0ba902b7");
+    assert_eq!(spans["render"]["parentSpanId"], spans[route]["spanId"]);
+    for name in [route, "render"] {
+        assert_eq!(attribute(&spans[name], "gen_ai.prompt.name"), "greeting");
+        assert_eq!(attribute(&spans[name], "gen_ai.prompt.version"), "1.2.3");
+    }
+    assert_eq!(attribute(&spans[route], "http.route"), "/api/chat/prompts/{id}");
+    assert_eq!(attribute(&spans["chat gpt-5"], "gen_ai.provider.name"), "openai");
+    for value in ["Ada", "hunter2", "sk-private"] {
+        assert!(!text.contains(value), "{value}: {text}");
+    }
+}
+
+#[test]
+fn spans_hold_values_that_are_asked_for_but_never_secret_ones() {
+    let (spans, text) = spans(&["--set", "server.trace_values=true"]);
+    let variables = attribute(&spans["render"], "hinagata.variables").as_str().expect("is text");
+    assert!(variables.contains("Ada") && variables.contains("•••"), "{variables}");
+    assert!(!text.contains("hunter2") && !text.contains("sk-private"), "{text}");
+}
+
+#[test]
+fn an_address_that_is_taken_is_told() {
+    let daemon = Daemon::open();
+    let output = Command::new(env!("CARGO_BIN_EXE_hina"))
+        .args(["serve", "--listen", &daemon.address, "--root"])
+        .arg(daemon.place.path().join("root"))
+        .env("HINAGATA_STATE", daemon.place.path().join("state"))
+        .output()
+        .expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("another program listens there"), "{said}");
+}
+
+/// Thousands of requests made of the description of the routes, odd ones among them: each is answered as described.
+#[test]
+fn requests_made_of_the_description_are_answered_as_it_says() {
+    let Some(python) = std::env::var_os("HINAGATA_TEST_PYTHON").map(PathBuf::from) else {
+        panic!("HINAGATA_TEST_PYTHON names a Python with schemathesis; ./test sets it");
+    };
+    let daemon = Daemon::open();
+    let command = python.with_file_name("st");
+    let output = Command::new(command)
+        .args(["run", &format!("http://{}/openapi.json", daemon.address)])
+        .args(["--header", &format!("Authorization: Bearer {}", daemon.token)])
+        .args(["--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,unsupported_method"])
+        .args(["--phases", "examples,coverage,fuzzing", "--max-examples", "25", "--seed", "7"])
+        // One never ends; the other has a protocol of its own, with a suite of its own.
+        .args(["--exclude-path", "/api/events", "--exclude-path", "/mcp", "--no-color"])
+        .current_dir(daemon.place.path())
+        .output()
+        .expect("runs");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(daemon.get("/healthz").contains("ok"));
+}
+
+#[path = "../../../hinagata-store/tests/it/support/mod.rs"]
+#[expect(dead_code, reason = "the tests of the store use the rest")]
+mod redis;

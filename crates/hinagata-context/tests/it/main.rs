@@ -1,0 +1,3 @@
+//! Files packed into one text.
+
+mod pack;

@@ -1,9 +1,0 @@
-//! What the tests of this crate share.
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
-pub(crate) mod corpus;
-pub(crate) mod functions;
-pub(crate) mod generate;
-pub(crate) mod go;
-pub(crate) mod productions;
-pub(crate) mod run;

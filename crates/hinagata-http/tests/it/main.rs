@@ -1,0 +1,3 @@
+//! Requests to listed hosts.
+
+mod client;

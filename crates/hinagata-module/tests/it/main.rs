@@ -1,0 +1,6 @@
+//! Prompt modules and the requests that drivers write.
+
+mod common;
+mod forging;
+mod modules;
+mod requests;

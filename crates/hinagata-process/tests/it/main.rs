@@ -1,0 +1,4 @@
+//! Processes of several model calls.
+
+mod models;
+mod processes;

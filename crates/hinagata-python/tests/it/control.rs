@@ -1,0 +1,306 @@
+//! Who runs when, what is told of a hook that did not end well, and what is not shown.
+#![cfg(target_os = "linux")]
+
+use std::{
+    fs,
+    sync::{Arc, Mutex, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use hinagata::{
+    Code, Error, Result,
+    ports::{Capabilities, Hooks as _, Job, ModelRequest, Secrets, Stage, Waited, Waiting},
+};
+use hinagata_python::{HookPool, Isolation, Options};
+use serde_json::{Map, Value, json};
+
+use crate::support::{Ask, block_on, options, pool};
+
+/// Answers `get_variable` when the test says so.
+struct Held {
+    asked: Mutex<mpsc::Sender<()>>,
+    go: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Capabilities for Held {
+    fn render_template<'a>(&'a self, _: &'a str, _: &'a Map<String, Value>) -> Waiting<'a, Result<String>> {
+        Box::pin(async { Ok(String::new()) })
+    }
+
+    fn get_variable<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+        Box::pin(async {
+            let _ = self.asked.lock().expect("works").send(());
+            let _ = self.go.lock().expect("works").recv();
+            Ok(None)
+        })
+    }
+
+    fn read_file<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<String>> {
+        Box::pin(async { Ok(String::new()) })
+    }
+
+    fn llm_call<'a>(&'a self, _: ModelRequest) -> Waiting<'a, Result<String>> {
+        Box::pin(async { Err(Error::new(Code::Model, "no model is configured")) })
+    }
+}
+
+const ASKING: &str = "async def pre_render(variables, context):\n    await context['get_variable']('x')\n    return {'done': True}\n";
+const PLAIN: &str = "def pre_render(variables, context):\n    return {'done': True}\n";
+
+fn job<'a>(
+    source: &'a str,
+    variables: &'a Map<String, Value>,
+    waited: &'a Waited,
+    capabilities: &'a dyn Capabilities,
+) -> Job<'a> {
+    Job {
+        stage: Stage::PreRender { variables },
+        file: "user_data/shared/prompts/p/prompt.py",
+        source,
+        permissions: Vec::new(),
+        withheld: Vec::new(),
+        context: Map::new(),
+        root: "/no/such/root".as_ref(),
+        workspace: "/no/such/workspace".into(),
+        own_directory: None,
+        path: "/no/such/root/prompt.py".into(),
+        owner: "p",
+        time: Duration::from_secs(60),
+        deadline: None,
+        waited,
+        secrets: Arc::default(),
+        capabilities,
+    }
+}
+
+/// Runs `work` while a hook has the only worker of the pool, which `work` can make free.
+fn while_busy(pool: &HookPool, work: impl FnOnce(&dyn Fn())) {
+    let (asked, is_asked) = mpsc::channel();
+    let (go, wait) = mpsc::channel();
+    let held = Held { asked: Mutex::new(asked), go: Mutex::new(wait) };
+    let (variables, waited) = (Map::new(), Waited::default());
+    thread::scope(|scope| {
+        let first = scope.spawn(|| block_on(pool.run(job(ASKING, &variables, &waited, &held))));
+        is_asked.recv().expect("the first one runs");
+        work(&|| {
+            let _ = go.send(());
+        });
+        let _ = go.send(());
+        assert_eq!(first.join().expect("ends").expect("runs"), json!({"done": true}));
+    });
+}
+
+#[test]
+fn waiting_for_a_worker_is_not_taken_off_the_time_of_a_hook() {
+    let pool = HookPool::new(Options { workers: 1, ..options() });
+    let own_time = Duration::from_secs(4);
+    while_busy(&pool, |free| {
+        let (variables, waited) = (Map::new(), Waited::default());
+        thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                let job = Job { time: own_time, ..job(PLAIN, &variables, &waited, &crate::support::Engine) };
+                block_on(pool.run(job))
+            });
+            // It waits for longer than it may run.
+            while waited.total() <= own_time {
+                thread::yield_now();
+            }
+            free();
+            assert_eq!(second.join().expect("ends").expect("runs"), json!({"done": true}));
+        });
+    });
+}
+
+#[test]
+fn a_hook_that_finds_no_worker_in_the_time_of_its_render_says_so() {
+    let pool = HookPool::new(Options { workers: 1, ..options() });
+    while_busy(&pool, |_| {
+        let (variables, waited) = (Map::new(), Waited::default());
+        let job = Job {
+            deadline: Some(Instant::now()),
+            ..job(PLAIN, &variables, &waited, &crate::support::Engine)
+        };
+        let error = block_on(pool.run(job)).expect_err("there is no worker");
+        assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some("busy")));
+        assert!(error.message().contains("for a free worker"), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("hooks.workers")), "{error:?}");
+    });
+}
+
+#[test]
+fn forty_hooks_on_four_workers_all_get_their_turn() {
+    let pool = HookPool::new(Options { workers: 4, ..options() });
+    thread::scope(|scope| {
+        let all: Vec<_> = (0..40).map(|_| scope.spawn(|| Ask::new(PLAIN).pre_render(&pool))).collect();
+        for one in all {
+            assert_eq!(one.join().expect("ends").expect("runs"), json!({"done": true}));
+        }
+    });
+}
+
+#[test]
+fn who_does_not_wait_for_a_hook_any_more_frees_its_worker() {
+    let pool = HookPool::new(Options { workers: 1, ..options() });
+    let (asked, is_asked) = mpsc::channel();
+    let (_go, wait) = mpsc::channel();
+    struct Asked(Held);
+    // The answer never comes, and does not keep the thread either.
+    impl Capabilities for Asked {
+        fn render_template<'a>(
+            &'a self,
+            name: &'a str,
+            all: &'a Map<String, Value>,
+        ) -> Waiting<'a, Result<String>> {
+            self.0.render_template(name, all)
+        }
+        fn get_variable<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+            let _ = self.0.asked.lock().expect("works").send(());
+            Box::pin(std::future::pending())
+        }
+        fn read_file<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String>> {
+            self.0.read_file(path)
+        }
+        fn llm_call<'a>(&'a self, request: ModelRequest) -> Waiting<'a, Result<String>> {
+            self.0.llm_call(request)
+        }
+    }
+    let asked = Asked(Held { asked: Mutex::new(asked), go: Mutex::new(wait) });
+    let (variables, waited) = (Map::new(), Waited::default());
+    let mut hanging = pool.run(job(ASKING, &variables, &waited, &asked));
+    block_on(std::future::poll_fn(|cx| match hanging.as_mut().poll(cx) {
+        std::task::Poll::Pending if is_asked.try_recv().is_ok() => std::task::Poll::Ready(()),
+        std::task::Poll::Pending => std::task::Poll::Pending,
+        std::task::Poll::Ready(done) => panic!("{done:?}"),
+    }));
+    drop(hanging);
+    assert_eq!(Ask::new(PLAIN).pre_render(&pool).expect("runs"), json!({"done": true}));
+}
+
+/// The error of a hook that does `body` from its third line on.
+fn failed(pool: &HookPool, body: &str, time: Duration) -> Error {
+    let body = body.replace('\n', "\n    ");
+    let source =
+        format!("import asyncio, ctypes, os, time\nasync def pre_render(variables, context):\n    {body}\n");
+    Ask::new(&source).time(time).pre_render(pool).expect_err("does not end well")
+}
+
+fn line(error: &Error) -> Option<u32> {
+    error.place().map(|place| place.line)
+}
+
+#[test]
+fn a_hook_that_takes_too_long_is_told_with_the_line_where_it_hangs() {
+    for isolation in [Isolation::Call, Isolation::Prompt] {
+        let pool = HookPool::new(Options { isolation, ..options() });
+        // The pool is warm before time counts.
+        Ask::new(PLAIN).pre_render(&pool).expect("runs");
+        for (body, expected) in [
+            ("pass\ntime.sleep(600)", 4),
+            ("async def inner():\n    await asyncio.sleep(600)\nawait inner()", 4),
+            ("pass\nwhile True: pass", 4),
+            ("pass\npass\nsum(range(10 ** 15))", 5),
+        ] {
+            let error = failed(&pool, body, Duration::from_millis(500));
+            assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some("timeout")), "{body}");
+            assert_eq!(line(&error), Some(expected), "{isolation:?} {body}: {error:?}");
+            assert_eq!(error.details().get("printed"), None, "{error:?}");
+        }
+    }
+}
+
+#[test]
+fn a_process_that_ends_is_told_with_the_line_that_ended_it() {
+    let pool = pool();
+    let long = Duration::from_secs(60);
+    for (body, expected) in [("pass\nos._exit(3)", 4), ("pass\npass\nctypes.string_at(0)", 5)] {
+        let error = failed(&pool, body, long);
+        assert_eq!((error.code(), error.reason()), (Code::Hook, Some("died")), "{body}");
+        assert_eq!(line(&error), Some(expected), "{body}: {error:?}");
+        assert_eq!(error.details().get("printed"), None, "{error:?}");
+    }
+}
+
+#[test]
+fn a_wrong_result_or_wrong_parameters_are_told_at_the_function() {
+    let pool = pool();
+    let cases = [
+        ("X = 1\ndef pre_render(variables, context):\n    return 5", "must return a dict"),
+        ("X = 1\ndef pre_render(variables):\n    return {}", "takes 1 positional argument"),
+        (
+            "X = 1\ndef pre_render(variables, context):\n    return {'a': {'b': [1, {2}]}}",
+            "`a['b'][1]` is a set",
+        ),
+        ("X = 1\ndef pre_render(variables, context):\n    variables['x'] = float('nan')", "`x` is nan"),
+        (
+            "X = 1\ndef pre_render(variables, context):\n    return {'k': {(1, 2): 3}}",
+            "has the key (1, 2), a tuple",
+        ),
+        ("X = 1\ndef pre_render(v, c):\n    v['self'] = v", "`self` contains itself"),
+        ("X = 1\ndef pre_render(v, c):\n    v['half'] = '\\ud800'", "`half` holds half of a character"),
+    ];
+    for (source, expected) in cases {
+        let error = Ask::new(source).pre_render(&pool).expect_err("is wrong");
+        assert!(error.message().contains(expected), "{source}: {error}");
+        assert_eq!(line(&error), Some(2), "{source}");
+    }
+}
+
+#[test]
+fn what_is_secret_is_masked_in_prints_and_errors() {
+    let heard: Arc<Mutex<String>> = Arc::default();
+    let log = Arc::clone(&heard);
+    let listener: hinagata_python::Listener =
+        Arc::new(move |printed| log.lock().expect("works").push_str(printed.text));
+    let pool = HookPool::new(Options { listener: Some(listener), ..options() });
+    let mut secrets = Secrets::default();
+    secrets.add_value(&json!("hunter2"));
+    let source =
+        "def pre_render(variables, context):\n    print('is hunter2')\n    raise ValueError('hunter2!')";
+    let ask = Ask { secrets: Arc::new(secrets), ..Ask::new(source) };
+    let error = ask.pre_render(&pool).expect_err("raises");
+    let told = format!("{error:?} {}", heard.lock().expect("works"));
+    assert!(!told.contains("hunter2") && told.contains("is •••") && told.contains("•••!"), "{told}");
+}
+
+#[test]
+fn a_module_beside_the_prompt_can_be_imported_and_never_what_was_compiled_of_it() {
+    let place = tempfile::tempdir().expect("a directory");
+    let own = place.path().join("user_data/shared/prompts/p");
+    fs::create_dir_all(own.join("kit")).expect("made");
+    fs::write(own.join("helper.py"), "from kit.inner import word\ndef say():\n    return word\n")
+        .expect("written");
+    fs::write(own.join("kit/__init__.py"), "").expect("written");
+    fs::write(own.join("kit/inner.py"), "word = 'source'\n").expect("written");
+    // Somebody left another content beside it, which Python would believe without a look at the source.
+    fs::write(own.join("evil.py"), "word = 'compiled'\n").expect("written");
+    let compile = "import importlib.util, py_compile, sys\npy_compile.compile(sys.argv[1], importlib.util.cache_from_source(sys.argv[2]), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)";
+    let compiled = std::process::Command::new("python3")
+        .args(["-c", compile])
+        .args([own.join("evil.py"), own.join("kit/inner.py")])
+        .status();
+    assert!(compiled.expect("Python runs").success());
+    // None of the library is replaced.
+    fs::write(own.join("json.py"), "raise RuntimeError('replaced')\n").expect("written");
+    let source =
+        "import json, helper\ndef pre_render(variables, context):\n    return {'said': helper.say()}";
+    for isolation in [Isolation::Call, Isolation::Prompt, Isolation::Spawn] {
+        let pool = HookPool::new(Options { isolation, ..options() });
+        let ask = Ask { root: place.path().to_owned(), own_directory: own.clone(), ..Ask::new(source) };
+        assert_eq!(ask.pre_render(&pool).expect("runs"), json!({"said": "source"}));
+        // A changed module counts at once, whatever is kept.
+        fs::write(own.join("kit/inner.py"), "word = 'changed'\n").expect("written");
+        assert_eq!(ask.pre_render(&pool).expect("runs")["said"], "changed");
+        fs::write(own.join("kit/inner.py"), "word = 'source'\n").expect("written");
+    }
+}
+
+#[test]
+fn the_arguments_of_a_worker_are_short() {
+    let source = "import sys\ndef pre_render(variables, context):\n    return {'size': sum(map(len, getattr(sys, 'orig_argv', [])))}";
+    for isolation in [Isolation::Call, Isolation::Spawn] {
+        let pool = HookPool::new(Options { isolation, ..options() });
+        let size = Ask::new(source).pre_render(&pool).expect("runs")["size"].as_u64();
+        assert!(size.is_some_and(|size| size < 1_000), "{size:?}");
+    }
+}

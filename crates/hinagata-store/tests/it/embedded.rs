@@ -1,0 +1,161 @@
+//! The store in a file of the workspace: durable, shared by processes, never torn.
+
+use std::{fs, process::Command, sync::Arc};
+
+use crate::support::wait_for;
+use hinagata::{
+    Code, Engine, Result,
+    ports::Store,
+    store::{StoreChange, StoreKind},
+};
+use hinagata_store::{DEFAULT_PREFIX, DIRECTORY, EmbeddedStore, FILE};
+use serde_json::json;
+
+fn write(root: &std::path::Path, changes: Vec<StoreChange>) -> Result<()> {
+    let store = Arc::new(EmbeddedStore::open(root, DEFAULT_PREFIX));
+    Engine::builder(root).store(store).open().write_store_blocking(changes)
+}
+
+fn environ(id: &str, number: u64) -> StoreChange {
+    StoreChange::set(StoreKind::Environ, id, json!(number))
+}
+
+#[test]
+fn what_is_written_is_there_for_the_next_process() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let empty = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
+    assert!(empty.snapshot().environs.is_empty() && empty.snapshot().health.is_up());
+    assert!(!place.path().join("user_data").exists(), "reading makes nothing");
+    write(place.path(), vec![environ("a.b", 1), environ("c", 2)]).expect("written");
+    write(place.path(), vec![StoreChange::delete(StoreKind::Environ, "c")]).expect("written");
+    let again = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
+    assert_eq!(*again.snapshot().tree, json!({"a": {"b": 1}}));
+}
+
+#[test]
+fn two_who_have_it_open_see_what_the_other_writes() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let open = || {
+        let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX).watched().expect("can be watched");
+        Arc::new(store)
+    };
+    let (one, other) = (open(), open());
+    let engine = |store: &Arc<EmbeddedStore>| {
+        Engine::builder(place.path()).store(Arc::<EmbeddedStore>::clone(store)).open()
+    };
+    engine(&one).write_store_blocking(vec![environ("a", 1)]).expect("written");
+    wait_for(&*other, "a", |snapshot| *snapshot.tree == json!({"a": 1}));
+    engine(&other).write_store_blocking(vec![environ("b", 2)]).expect("written");
+    assert_eq!(*other.snapshot().tree, json!({"a": 1, "b": 2}));
+    wait_for(&*one, "a and b", |snapshot| *snapshot.tree == json!({"a": 1, "b": 2}));
+}
+
+#[test]
+fn many_writers_lose_nothing() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let root = place.path();
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            scope.spawn(move || {
+                for number in 0..10 {
+                    write(root, vec![environ(&format!("w{writer}.n{number}"), number)]).expect("written");
+                }
+            });
+        }
+    });
+    let store = EmbeddedStore::open(root, DEFAULT_PREFIX);
+    assert_eq!(store.snapshot().environs.len(), 40);
+}
+
+/// What the next test runs in a process of its own, to kill it; by itself it has nothing to do.
+#[test]
+fn writes_until_it_is_killed() {
+    use std::io::Write as _;
+    let Some(root) = std::env::var_os("HINAGATA_TEST_ROOT") else { return };
+    for number in 0.. {
+        write(root.as_ref(), vec![environ("a", number), environ("b", number)]).expect("written");
+        writeln!(std::io::stdout(), "wrote {number}").expect("somebody reads");
+    }
+}
+
+#[test]
+fn a_killed_writer_leaves_the_old_state_or_the_new_one() {
+    use std::io::BufRead as _;
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let mut last = 0;
+    for round in 0..5 {
+        let mut child = Command::new(std::env::current_exe().expect("runs"))
+            .args(["--exact", "embedded::writes_until_it_is_killed", "--nocapture"])
+            .env("HINAGATA_TEST_ROOT", place.path())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let lines = std::io::BufReader::new(child.stdout.take().expect("is piped")).lines();
+        let wrote =
+            lines.map_while(std::result::Result::ok).filter(|line| line.contains("wrote ")).nth(round);
+        assert!(wrote.is_some(), "it writes");
+        child.kill().expect("can be killed");
+        child.wait().expect("ends");
+        let snapshot = EmbeddedStore::open(place.path(), DEFAULT_PREFIX).snapshot();
+        assert!(snapshot.health.is_up(), "{:?}", snapshot.health);
+        let (a, b) = (&snapshot.environs["a"].value, &snapshot.environs["b"].value);
+        assert_eq!(a, b, "both are of one change");
+        last += a.as_u64().expect("a number");
+    }
+    assert!(last > 0);
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_told_and_kept() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let directory = place.path().join(DIRECTORY);
+    fs::create_dir_all(&directory).expect("made");
+    fs::write(directory.join(FILE), "this is no database").expect("written");
+    let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
+    let (_, error) = store.snapshot().health.outage.clone().expect("it is told");
+    assert_eq!(error.code(), Code::Store);
+    assert!(write(place.path(), vec![environ("a", 1)]).is_err());
+    assert_eq!(fs::read(directory.join(FILE)).expect("is there"), b"this is no database");
+}
+
+#[test]
+fn a_torn_file_is_told() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    write(place.path(), (0..200).map(|number| environ(&format!("n{number}"), number)).collect())
+        .expect("written");
+    let file = place.path().join(DIRECTORY).join(FILE);
+    let whole = fs::read(&file).expect("is there");
+    for size in [0, 1, 511, 4_096, whole.len() / 2, whole.len() - 1] {
+        fs::write(&file, &whole[..size]).expect("written");
+        // Whatever it says, it says it: no panic, no endless work.
+        let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
+        let snapshot = store.snapshot();
+        assert!(snapshot.environs.len() == 200 || snapshot.environs.is_empty(), "{size}");
+    }
+    for place_of_byte in (0..whole.len()).step_by(whole.len() / 50) {
+        let mut changed = whole.clone();
+        changed[place_of_byte] ^= 0xff;
+        fs::write(&file, &changed).expect("written");
+        drop(EmbeddedStore::open(place.path(), DEFAULT_PREFIX));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn no_link_leads_out_of_the_workspace() {
+    let (place, outside) = (tempfile::tempdir().expect("one"), tempfile::tempdir().expect("another"));
+    write(outside.path(), vec![environ("secret", 1)]).expect("written");
+    fs::create_dir_all(place.path().join("user_data")).expect("made");
+    let target = outside.path().join(DIRECTORY);
+    std::os::unix::fs::symlink(&target, place.path().join(DIRECTORY)).expect("linked");
+    let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
+    assert!(store.snapshot().environs.is_empty());
+    assert!(write(place.path(), vec![environ("a", 1)]).is_err());
+
+    fs::remove_file(place.path().join(DIRECTORY)).expect("removed");
+    fs::create_dir_all(place.path().join(DIRECTORY)).expect("made");
+    std::os::unix::fs::symlink(target.join(FILE), place.path().join(DIRECTORY).join(FILE)).expect("linked");
+    let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
+    assert!(store.snapshot().environs.is_empty());
+    assert!(write(place.path(), vec![environ("a", 1)]).is_err());
+}

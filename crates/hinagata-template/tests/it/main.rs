@@ -1,0 +1,16 @@
+//! Both template languages behind one type.
+
+mod analysis;
+mod cache;
+mod content;
+mod fixtures;
+mod injection;
+mod jinja_length;
+mod joining;
+mod length;
+mod limits;
+mod meter;
+mod needed;
+mod origins;
+mod pool;
+mod waiting;

@@ -1,0 +1,6 @@
+//! Tools over HTTP, gRPC and MCP.
+
+mod grpc;
+mod mcp;
+mod restful;
+mod support;

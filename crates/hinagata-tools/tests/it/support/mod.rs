@@ -1,0 +1,117 @@
+//! What tests of tools share: a workspace with one prompt, and tools of a store.
+
+use std::{fs, future::Future, net::SocketAddr, sync::Arc};
+
+use hinagata::{
+    Engine, EngineOptions, Rendered, Request, Result,
+    ports::{Store, StoreListener, Waiting},
+    store::{StoreChange, StoreKind, StoreSnapshot, Stored},
+};
+use hinagata_tools::{ToolSettings, Toolbox};
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+/// Tools as a store has them.
+struct Documents(Arc<StoreSnapshot>);
+
+impl Store for Documents {
+    fn snapshot(&self) -> Arc<StoreSnapshot> {
+        Arc::clone(&self.0)
+    }
+
+    fn write(&self, _changes: Vec<StoreChange>) -> Waiting<'_, Result<()>> {
+        unreachable!("nothing is written")
+    }
+
+    fn subscribe(&self, _told: StoreListener) {}
+}
+
+/// A workspace whose engine has tools.
+pub(crate) struct Place {
+    pub(crate) engine: Engine,
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new(tools: Toolbox, documents: &[(&str, Value)]) -> Self {
+        Self::with_options(tools, documents, EngineOptions::default())
+    }
+
+    pub(crate) fn with_options(tools: Toolbox, documents: &[(&str, Value)], options: EngineOptions) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let stored = |(id, document): &(&str, Value)| ((*id).into(), Stored::new(*id, document.clone()));
+        let tools_of_store = documents.iter().map(stored).collect();
+        let snapshot = StoreSnapshot::default().with(StoreKind::Tool, tools_of_store);
+        let engine = Engine::builder(directory.path())
+            .options(options)
+            .store(Arc::new(Documents(Arc::new(snapshot))))
+            .tools(Arc::new(tools))
+            .open();
+        Self { engine, directory }
+    }
+
+    /// What a template gives.
+    pub(crate) fn render(&self, template: &str) -> Result<Rendered> {
+        self.render_as("template.md", template)
+    }
+
+    /// What a Go template gives.
+    pub(crate) fn render_go(&self, template: &str) -> Result<Rendered> {
+        self.render_as("template.gotmpl", template)
+    }
+
+    fn render_as(&self, file: &str, template: &str) -> Result<Rendered> {
+        let directory = self.directory.path().join("user_data/shared/prompts/p");
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).expect("made");
+        fs::write(directory.join(file), template).expect("written");
+        self.engine.reload();
+        self.engine.explain_blocking(&Request::new("p"))
+    }
+
+    /// What a template gives that nothing goes wrong with.
+    pub(crate) fn text(&self, template: &str) -> String {
+        let rendered = self.render(template).expect("renders");
+        assert!(rendered.warnings.is_empty(), "{:?}", rendered.warnings);
+        rendered.into_text()
+    }
+
+    /// What a template gives although a call fails, and the reason of that.
+    pub(crate) fn failed(&self, template: &str) -> (String, String) {
+        let rendered = self.render(template).expect("renders");
+        let [warning] = rendered.warnings.as_slice() else { panic!("{:?}", rendered.warnings) };
+        let reason = warning.error.reason().unwrap_or_default().to_owned();
+        (rendered.text(), reason)
+    }
+}
+
+/// Settings that let tools go to these hosts.
+pub(crate) fn allowing(hosts: &[&str]) -> ToolSettings {
+    let mut settings = ToolSettings::default();
+    hosts.iter().for_each(|host| settings.hosts.add(host).expect("is a host"));
+    settings
+}
+
+/// Something that runs on threads of its own, at an address of this machine, until it is dropped.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Server {
+    pub(crate) fn start<F: Future<Output = ()> + Send + 'static>(run: impl FnOnce(TcpListener) -> F) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("threads");
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
+        let address = listener.local_addr().expect("has an address");
+        runtime.spawn(run(listener));
+        Self { address, _runtime: runtime }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}

@@ -1,0 +1,13 @@
+//! Values, budgets and output.
+
+mod accounting;
+mod calls;
+mod changes;
+mod depth;
+mod json;
+mod limits;
+mod machine;
+mod maps;
+mod provenance;
+mod support;
+mod values;
