@@ -83,7 +83,7 @@ impl Arguments {
 
 fn main() -> ExitCode {
     // This may be the process that becomes Python.
-    hinagata_python::launch_if_asked();
+    hinagata_python::launch_if_requested();
     match run(&Arguments::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

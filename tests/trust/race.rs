@@ -13,7 +13,7 @@ use std::{
 };
 
 use hinagata::{Approval, Code, Engine, PackId, Request, StateDir};
-use hinagata_python::{HookPool, Isolation, Launcher, Options};
+use hinagata_python::{HookOptions, HookPool, Isolation, Launcher};
 use serde_json::json;
 
 use super::{
@@ -179,8 +179,8 @@ impl Tally {
 }
 
 fn engine(home: &Home, isolation: Isolation) -> Engine {
-    let launcher = Launcher::program(env!("CARGO_BIN_EXE_hina"));
-    let hooks = HookPool::new(Options { launcher, isolation, ..Options::default() });
+    let launcher = Launcher::from_program(env!("CARGO_BIN_EXE_hina"));
+    let hooks = HookPool::new(HookOptions { launcher, isolation, ..HookOptions::default() });
     let state = StateDir::at(home.outside("state"));
     Engine::builder(home.root()).state(state).trusted(true).hooks(Arc::new(hooks)).open()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use hinagata::{Engine, Request};
-use hinagata_python::{HookPool, Isolation, Options};
+use hinagata_python::{HookPool, Isolation, HookOptions};
 
 use crate::install::Installer;
 use crate::measure::{Contest, Peer};
@@ -81,7 +81,7 @@ fn workspace(installer: &Installer) -> Result<std::path::PathBuf> {
 }
 
 fn engine(root: &Path, isolation: Isolation) -> Engine {
-    let pool = HookPool::new(Options { isolation, ..Options::default() });
+    let pool = HookPool::new(HookOptions { isolation, ..HookOptions::default() });
     Engine::builder(root).hooks(Arc::new(pool)).open()
 }
 
@@ -115,7 +115,7 @@ impl Side for Calling {
 
 /// The interpreter that hooks run on, started to do nothing; on the wall as well.
 fn passing() -> Result<Box<dyn Side>> {
-    let python = HookPool::new(Options::default()).interpreter()?.executable;
+    let python = HookPool::new(HookOptions::default()).find_interpreter()?.executable;
     let version = printed(Command::new(&python).arg("--version"))?;
     let version = String::from_utf8_lossy(&version).trim().to_owned();
     let command = move || {

@@ -70,7 +70,7 @@ impl Arguments {
 }
 
 fn main() -> ExitCode {
-    hinagata_python::launch_if_asked();
+    hinagata_python::launch_if_requested();
     let arguments = Arguments::parse();
     let (Some(kind), Some(dir)) = (arguments.kind, &arguments.dir) else {
         for kind in KINDS.iter().filter(|kind| kind.ready) {

@@ -54,7 +54,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     // Before anything is opened or started: this may be the process that becomes Python.
-    hinagata_python::launch_if_asked();
+    hinagata_python::launch_if_requested();
     if std::env::var_os(completion::VARIABLE).is_some() {
         CompleteEnv::with_factory(Arguments::command).var(completion::VARIABLE).complete();
     }

@@ -1,14 +1,14 @@
 //! The Python of hooks and providers: the pool of an engine, and what this machine has for it.
 
 use hinagata::{Error, Settings};
-use hinagata_python::{HookPool, Interpreter, Options, Report, SandboxMode, Tier};
+use hinagata_python::{HookOptions, HookPool, Interpreter, SandboxMode, SandboxReport, SandboxTier};
 use serde_json::{Value, json};
 
 use crate::output;
 
 /// Runs Python as the settings say. Nothing is started before a hook or a provider runs.
 pub(crate) fn pool(settings: &Settings, quiet: bool) -> HookPool {
-    let mut options = Options::from(settings);
+    let mut options = HookOptions::from(settings);
     if !quiet {
         options.listener =
             Some(std::sync::Arc::new(|printed| output::talk(&shown(printed.file, printed.text))));
@@ -24,16 +24,16 @@ fn shown(file: &str, text: &str) -> String {
 /// What this machine has.
 pub(crate) struct PythonState {
     python: Result<Interpreter, Error>,
-    sandbox: Result<Report, Error>,
+    sandbox: Result<SandboxReport, Error>,
     mode: SandboxMode,
 }
 
 impl PythonState {
     /// Looks at the machine: starts Python and a process that tries to confine itself.
     pub(crate) fn find(settings: &Settings) -> Self {
-        let mode = Options::from(settings).sandbox;
+        let mode = HookOptions::from(settings).sandbox;
         let pool = pool(settings, true);
-        Self { python: pool.interpreter(), sandbox: pool.report(), mode }
+        Self { python: pool.find_interpreter(), sandbox: pool.sandbox_report(), mode }
     }
 
     /// For people, by name.
@@ -47,15 +47,18 @@ impl PythonState {
             Err(error) => rows.push(("sandbox", told(error))),
             Ok(report) => {
                 let refused = if self.is_refused(report) { "; hooks do not run" } else { "" };
-                rows.push(("sandbox", format!("tier {}: {}{refused}", report.tier, report.tier.meaning())));
+                rows.push((
+                    "sandbox",
+                    format!("tier {}: {}{refused}", report.tier, report.tier.description()),
+                ));
                 rows.extend(report.missing.iter().map(|missing| ("", format!("without {missing}"))));
             }
         }
         rows
     }
 
-    fn is_refused(&self, report: &Report) -> bool {
-        self.mode == SandboxMode::Enforce && report.tier == Tier::D
+    fn is_refused(&self, report: &SandboxReport) -> bool {
+        self.mode == SandboxMode::Enforce && report.tier == SandboxTier::D
     }
 
     /// For those who watch over a daemon: how strong it is, and whether Python runs.
@@ -64,7 +67,7 @@ impl PythonState {
             Err(error) => json!({"tier": null, "runs": false, "reason": error.reason()}),
             Ok(report) => json!({
                 "tier": report.tier.to_string(),
-                "meaning": report.tier.meaning(),
+                "meaning": report.tier.description(),
                 "runs": self.python.is_ok() && !self.is_refused(report),
             }),
         }
@@ -80,10 +83,10 @@ impl PythonState {
             Err(error) => json!({"error": error.message(), "reason": error.reason()}),
             Ok(report) => json!({
                 "tier": report.tier.to_string(),
-                "landlock": report.layers.landlock,
+                "landlock": report.mechanisms.landlock,
                 "landlock_version": report.landlock_version,
-                "namespaces": report.layers.namespaces,
-                "seccomp": report.layers.seccomp,
+                "namespaces": report.mechanisms.namespaces,
+                "seccomp": report.mechanisms.seccomp,
                 "missing": report.missing,
                 "runs": !self.is_refused(report),
             }),

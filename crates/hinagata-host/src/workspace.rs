@@ -15,7 +15,7 @@ use hinagata::{
     settings::{SettingsSources, UserConfig},
 };
 use hinagata_llm::Llm;
-use hinagata_python::{HookPool, Options};
+use hinagata_python::{HookOptions, HookPool};
 use hinagata_tools::{ToolSettings, Toolbox};
 
 use crate::store::{self, OpenStore};
@@ -204,8 +204,8 @@ impl Workspace {
 
     /// Runs Python as the settings say. Nothing is started before a hook or a provider runs.
     #[must_use]
-    pub fn hooks(&self, change: impl FnOnce(&mut Options)) -> HookPool {
-        let mut options = Options::from(&self.settings);
+    pub fn hooks(&self, change: impl FnOnce(&mut HookOptions)) -> HookPool {
+        let mut options = HookOptions::from(&self.settings);
         change(&mut options);
         HookPool::new(options)
     }

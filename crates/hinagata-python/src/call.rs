@@ -11,53 +11,53 @@ use hinagata::ports::{Job, Stage, Waiting};
 use serde_json::Value;
 
 use crate::{
-    failure::{Exit, Failure},
-    frame::{FrameError, Frames, frame},
-    host::Host,
-    message::{Answer, AnswerContent, FromWorker, JobMessage, VERSION},
+    failure::{Failure, ProcessExit},
+    frame::{FrameError, FrameReader, encode_frame},
+    host::HookHost,
+    message::{HostAnswer, HostAnswerContent, JobMessage, PROTOCOL_VERSION, WorkerMessage},
     timer::Deadline,
 };
 
 /// Bytes that may wait to be sent; nothing more is answered until a worker reads.
-const MOST_QUEUED: usize = 16 << 20;
+const MAX_QUEUED: usize = 16 << 20;
 /// Time in which the end of a process that closed its stream becomes known.
-const GRACE: Duration = Duration::from_secs(1);
+const EXIT_TIME: Duration = Duration::from_secs(1);
 /// Time in which a worker whose time is up can say where it is.
-const LAST_WORD: Duration = Duration::from_millis(300);
+const STACK_TIME: Duration = Duration::from_millis(300);
 /// The least by which a deadline moves, so that a wait that goes on is not looked at all the time.
-const LEAST_MOVE: Duration = Duration::from_millis(20);
+const MIN_EXTENSION: Duration = Duration::from_millis(20);
 
 /// The way to a worker.
-pub(crate) trait Link: Send {
+pub(crate) trait WorkerLink: Send {
     /// Puts a frame behind those that wait to be sent.
-    fn queue(&mut self, frame: Vec<u8>);
+    fn queue_frame(&mut self, frame: Vec<u8>);
 
     /// Bytes that wait to be sent.
-    fn queued(&self) -> usize;
+    fn queued_bytes(&self) -> usize;
 
     /// Sends what waits. A worker that does not listen any more is no error here: its end tells more.
     fn poll_flush(&mut self, cx: &Context<'_>) -> Poll<()>;
 
     /// Takes what has arrived; 0 at the end of the stream.
-    fn poll_fill(&mut self, cx: &Context<'_>, frames: &mut Frames) -> Poll<io::Result<usize>>;
+    fn poll_fill(&mut self, cx: &Context<'_>, frames: &mut FrameReader) -> Poll<io::Result<usize>>;
 
     /// How the process ended.
-    fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<Exit>;
+    fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<ProcessExit>;
 
     /// Has the worker say where it is, among what it prints; whether it can be asked.
-    fn ask_where(&mut self) -> bool;
+    fn request_stack(&mut self) -> bool;
 
     /// Whether it has said where it is; the task is woken when it does.
-    fn poll_where(&mut self, cx: &Context<'_>) -> Poll<()>;
+    fn poll_stack(&mut self, cx: &Context<'_>) -> Poll<()>;
 }
 
 /// What a call needs to know.
-pub(crate) struct Terms<'a> {
-    pub(crate) host: Host<'a>,
-    pub(crate) asks: u64,
+pub(crate) struct CallTerms<'a> {
+    pub(crate) host: HookHost<'a>,
+    pub(crate) max_requests: u64,
     pub(crate) deadline: Deadline,
-    /// When the render is over.
-    pub(crate) end: Option<Deadline>,
+    /// When the render is expired.
+    pub(crate) render_deadline: Option<Deadline>,
     /// What the job had waited when it started to run; what it waits from then on is not taken off its time either.
     pub(crate) waited: Duration,
     /// Whether the worker may serve another call.
@@ -68,40 +68,44 @@ pub(crate) struct Terms<'a> {
 }
 
 /// The result of a call that went well, or not.
-pub(crate) struct Outcome {
+pub(crate) struct CallOutcome {
     pub(crate) result: Result<Value, Failure>,
     /// Whether the worker can serve another call.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no worker is kept there"))]
     pub(crate) ready: bool,
 }
 
-impl Outcome {
+impl CallOutcome {
     fn failed(failure: Failure) -> Self {
         Self { result: Err(failure), ready: false }
     }
 }
 
-/// Makes the call over `link`.
-pub(crate) async fn call<'a>(link: &mut impl Link, job: &'a Job<'a>, terms: Terms<'a>) -> Outcome {
+/// Makes the call expired `link`.
+pub(crate) async fn run_call<'a>(
+    link: &mut impl WorkerLink,
+    job: &'a Job<'a>,
+    terms: CallTerms<'a>,
+) -> CallOutcome {
     match job_frame(job, &terms) {
-        Ok(frame) => link.queue(frame),
-        Err(failure) => return Outcome::failed(failure),
+        Ok(frame) => link.queue_frame(frame),
+        Err(failure) => return CallOutcome::failed(failure),
     }
     let mut conversation = Conversation {
         link,
         job,
         terms,
         started: Instant::now(),
-        frames: Frames::default(),
+        frames: FrameReader::default(),
         answers: Vec::new(),
-        asked: 0,
+        requests: 0,
         ended: false,
-        over: None,
+        expired: None,
     };
     poll_fn(|cx| conversation.poll(cx)).await
 }
 
-fn job_frame(job: &Job<'_>, terms: &Terms<'_>) -> Result<Vec<u8>, Failure> {
+fn job_frame(job: &Job<'_>, terms: &CallTerms<'_>) -> Result<Vec<u8>, Failure> {
     let (variables, text) = match job.stage {
         Stage::PreRender { variables } => (Some(variables), None),
         Stage::PostRender { text, variables } => (Some(variables), Some(text)),
@@ -109,7 +113,7 @@ fn job_frame(job: &Job<'_>, terms: &Terms<'_>) -> Result<Vec<u8>, Failure> {
     };
     let path = job.path.to_string_lossy();
     let message = JobMessage {
-        version: VERSION,
+        version: PROTOCOL_VERSION,
         stage: job.stage.as_str(),
         file: job.file,
         path: &path,
@@ -122,7 +126,7 @@ fn job_frame(job: &Job<'_>, terms: &Terms<'_>) -> Result<Vec<u8>, Failure> {
         seconds: job.time.as_secs_f64(),
         filter: terms.filter,
     };
-    frame(&message).map_err(|error| Failure::Limit {
+    encode_frame(&message).map_err(|error| Failure::Limit {
         what: "frame",
         message: match error {
             FrameError::TooLarge(size) => format!("would get {size} bytes, more than a message can hold"),
@@ -135,35 +139,35 @@ struct Conversation<'l, 'a, L> {
     link: &'l mut L,
     job: &'a Job<'a>,
     started: Instant,
-    terms: Terms<'a>,
-    frames: Frames,
-    answers: Vec<Waiting<'a, Answer>>,
-    asked: u64,
+    terms: CallTerms<'a>,
+    frames: FrameReader,
+    answers: Vec<Waiting<'a, HostAnswer>>,
+    requests: u64,
     /// Whether the stream has ended.
     ended: bool,
     /// Why its time is up, while it says where it is.
-    over: Option<Over>,
+    expired: Option<ExpiredCall>,
 }
 
 /// A call whose time is up.
-struct Over {
+struct ExpiredCall {
     after: Duration,
     /// Whether it is the time of the whole render.
     render: bool,
     /// When it is not listened to any more.
-    last_word: Deadline,
+    stack_deadline: Deadline,
 }
 
-impl<L: Link> Conversation<'_, '_, L> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
-        if self.over.is_some() {
-            return self.poll_last_word(cx);
+impl<L: WorkerLink> Conversation<'_, '_, L> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<CallOutcome> {
+        if self.expired.is_some() {
+            return self.poll_final_stack(cx);
         }
         loop {
-            let answered = self.answer(cx);
+            let answered = self.queue_answers(cx);
             // A worker that does not read is the worker's problem; the deadline ends it.
             let _ = self.link.poll_flush(cx);
-            match self.listen(cx) {
+            match self.read_messages(cx) {
                 Poll::Ready(Some(outcome)) => return Poll::Ready(outcome),
                 Poll::Ready(None) => {}
                 Poll::Pending if answered => {}
@@ -171,18 +175,20 @@ impl<L: Link> Conversation<'_, '_, L> {
             }
         }
         if let Poll::Ready(exit) = self.link.poll_exit(cx) {
-            return Poll::Ready(self.last_words(cx, exit));
+            return Poll::Ready(self.drain_after_exit(cx, exit));
         }
         let Poll::Ready(render) = self.poll_end(cx) else { return Poll::Pending };
         if self.ended {
-            return Poll::Ready(Outcome::failed(Failure::Broken("it closed its stream".to_owned())));
+            return Poll::Ready(CallOutcome::failed(Failure::InvalidMessage(
+                "it closed its stream".to_owned(),
+            )));
         }
-        let mut last_word = self.terms.deadline.later(LAST_WORD);
-        if !self.link.ask_where() {
-            last_word.bring_forward(Instant::now());
+        let mut stack_deadline = self.terms.deadline.starting_now(STACK_TIME);
+        if !self.link.request_stack() {
+            stack_deadline.bring_forward(Instant::now());
         }
-        self.over = Some(Over { after: self.time_taken(), render, last_word });
-        self.poll_last_word(cx)
+        self.expired = Some(ExpiredCall { after: self.time_taken(), render, stack_deadline });
+        self.poll_final_stack(cx)
     }
 
     /// How long it ran so far.
@@ -192,7 +198,7 @@ impl<L: Link> Conversation<'_, '_, L> {
 
     /// Whether its time is up, and if so whether that of the whole render is.
     fn poll_end(&mut self, cx: &Context<'_>) -> Poll<bool> {
-        if let Some(Poll::Ready(())) = self.terms.end.as_mut().map(|end| end.poll(cx)) {
+        if let Some(Poll::Ready(())) = self.terms.render_deadline.as_mut().map(|end| end.poll(cx)) {
             return Poll::Ready(true);
         }
         while self.terms.deadline.poll(cx).is_ready() {
@@ -202,51 +208,51 @@ impl<L: Link> Conversation<'_, '_, L> {
                 return Poll::Ready(false);
             }
             // It waited for a provider that waited for its turn.
-            self.terms.deadline.push_back(more.max(LEAST_MOVE));
+            self.terms.deadline.push_back(more.max(MIN_EXTENSION));
             self.started += more;
             self.terms.waited = waited;
         }
         Poll::Pending
     }
 
-    fn poll_last_word(&mut self, cx: &Context<'_>) -> Poll<Outcome> {
-        let told = self.link.poll_where(cx).is_ready();
-        let Some(over) = &mut self.over else { return Poll::Pending };
-        if !told && over.last_word.poll(cx).is_pending() {
+    fn poll_final_stack(&mut self, cx: &Context<'_>) -> Poll<CallOutcome> {
+        let told = self.link.poll_stack(cx).is_ready();
+        let Some(expired) = &mut self.expired else { return Poll::Pending };
+        if !told && expired.stack_deadline.poll(cx).is_pending() {
             return Poll::Pending;
         }
-        let (after, waited) = (over.after, self.job.waited.total());
-        Poll::Ready(Outcome::failed(Failure::Timeout { after, waited, render: over.render }))
+        let (after, waited) = (expired.after, self.job.waited.total());
+        Poll::Ready(CallOutcome::failed(Failure::Timeout { after, waited, render: expired.render }))
     }
 
     /// What a worker said before it ended may have arrived after the last look.
-    fn last_words(&mut self, cx: &Context<'_>, exit: Exit) -> Outcome {
+    fn drain_after_exit(&mut self, cx: &Context<'_>, exit: ProcessExit) -> CallOutcome {
         loop {
-            match self.listen(cx) {
+            match self.read_messages(cx) {
                 Poll::Ready(Some(outcome)) => return outcome,
                 Poll::Ready(None) => {}
-                Poll::Pending => return Outcome::failed(self.ended_with(exit)),
+                Poll::Pending => return CallOutcome::failed(self.exit_failure(exit)),
             }
         }
     }
 
-    fn ended_with(&self, exit: Exit) -> Failure {
-        match self.frames.is_halfway() && exit == Exit::Code(0) {
-            true => Failure::Broken("it ended in the middle of a message".to_owned()),
+    fn exit_failure(&self, exit: ProcessExit) -> Failure {
+        match self.frames.is_incomplete() && exit == ProcessExit::Code(0) {
+            true => Failure::InvalidMessage("it ended in the middle of a message".to_owned()),
             false => Failure::Died(exit),
         }
     }
 
     /// Queues the answers that are there now; whether there were any.
-    fn answer(&mut self, cx: &mut Context<'_>) -> bool {
+    fn queue_answers(&mut self, cx: &mut Context<'_>) -> bool {
         let mut any = false;
         let mut index = 0;
-        while index < self.answers.len() && self.link.queued() < MOST_QUEUED {
+        while index < self.answers.len() && self.link.queued_bytes() < MAX_QUEUED {
             match self.answers[index].as_mut().poll(cx) {
                 Poll::Pending => index += 1,
                 Poll::Ready(answer) => {
                     drop(self.answers.swap_remove(index));
-                    self.link.queue(answer_frame(&answer));
+                    self.link.queue_frame(answer_frame(&answer));
                     any = true;
                 }
             }
@@ -255,8 +261,8 @@ impl<L: Link> Conversation<'_, '_, L> {
     }
 
     /// Takes what the worker says. Ready without an outcome: there may be more.
-    fn listen(&mut self, cx: &Context<'_>) -> Poll<Option<Outcome>> {
-        if self.ended || self.link.queued() >= MOST_QUEUED {
+    fn read_messages(&mut self, cx: &Context<'_>) -> Poll<Option<CallOutcome>> {
+        if self.ended || self.link.queued_bytes() >= MAX_QUEUED {
             return Poll::Pending;
         }
         let filled = match self.link.poll_fill(cx, &mut self.frames) {
@@ -265,7 +271,7 @@ impl<L: Link> Conversation<'_, '_, L> {
         };
         if !matches!(filled, Ok(1..)) {
             self.ended = true;
-            self.terms.deadline.bring_forward(Instant::now() + GRACE);
+            self.terms.deadline.bring_forward(Instant::now() + EXIT_TIME);
             return Poll::Ready(None);
         }
         loop {
@@ -273,11 +279,11 @@ impl<L: Link> Conversation<'_, '_, L> {
                 Ok(None) => return Poll::Ready(None),
                 Err(_) => {
                     let message = "said more at once than a message can hold".to_owned();
-                    return Poll::Ready(Some(Outcome::failed(Failure::Limit { what: "frame", message })));
+                    return Poll::Ready(Some(CallOutcome::failed(Failure::Limit { what: "frame", message })));
                 }
                 Ok(Some(bytes)) => {
                     let said = serde_json::from_slice(bytes);
-                    if let Some(outcome) = self.heard(said) {
+                    if let Some(outcome) = self.handle_message(said) {
                         return Poll::Ready(Some(outcome));
                     }
                 }
@@ -285,32 +291,33 @@ impl<L: Link> Conversation<'_, '_, L> {
         }
     }
 
-    fn heard(&mut self, said: serde_json::Result<FromWorker>) -> Option<Outcome> {
+    fn handle_message(&mut self, said: serde_json::Result<WorkerMessage>) -> Option<CallOutcome> {
         match said {
-            Err(error) => Some(Outcome::failed(Failure::Broken(error.to_string()))),
-            Ok(FromWorker::Result { result, ready }) => Some(Outcome { result: Ok(result), ready }),
-            Ok(FromWorker::Error { error, ready }) => {
-                Some(Outcome { result: Err(Failure::Raised(error)), ready })
+            Err(error) => Some(CallOutcome::failed(Failure::InvalidMessage(error.to_string()))),
+            Ok(WorkerMessage::Result { result, ready }) => Some(CallOutcome { result: Ok(result), ready }),
+            Ok(WorkerMessage::Error { error, ready }) => {
+                Some(CallOutcome { result: Err(Failure::Raised(error)), ready })
             }
-            Ok(FromWorker::Ask { ask, what }) => {
-                self.asked += 1;
-                if self.asked > self.terms.asks {
-                    let message = format!("asked for more than {} things", self.terms.asks);
-                    return Some(Outcome::failed(Failure::Limit { what: "asks", message }));
+            Ok(WorkerMessage::Ask { ask, what }) => {
+                self.requests += 1;
+                if self.requests > self.terms.max_requests {
+                    let message = format!("asked for more than {} things", self.terms.max_requests);
+                    return Some(CallOutcome::failed(Failure::Limit { what: "asks", message }));
                 }
-                let content = self.terms.host.answer(what);
-                self.answers.push(Box::pin(async move { Answer { answer: ask, content: content.await } }));
+                let content = self.terms.host.answer_request(what);
+                self.answers
+                    .push(Box::pin(async move { HostAnswer { answer: ask, content: content.await } }));
                 None
             }
         }
     }
 }
 
-fn answer_frame(answer: &Answer) -> Vec<u8> {
+fn answer_frame(answer: &HostAnswer) -> Vec<u8> {
     let number = answer.answer;
-    frame(answer).unwrap_or_else(|_| {
+    encode_frame(answer).unwrap_or_else(|_| {
         let message = "the answer is more than a message can hold".to_owned();
-        let content = AnswerContent::Error { exception: "ValueError", message };
-        frame(&Answer { answer: number, content }).expect("a short text is a small frame")
+        let content = HostAnswerContent::Error { exception: "ValueError", message };
+        encode_frame(&HostAnswer { answer: number, content }).expect("a short text is a small frame")
     })
 }

@@ -5,21 +5,21 @@ use std::time::Duration;
 use hinagata::{Code, Error, Place, ports::Job};
 use serde_json::{Value, json};
 
-use crate::message::{Raised, TraceFrame};
+use crate::message::{PythonException, TraceFrame};
 
 /// Why there is no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The hook raised an exception.
-    Raised(Raised),
+    Raised(PythonException),
     /// The time is up: its own, or that of the whole render.
     Timeout { after: Duration, waited: Duration, render: bool },
     /// It did not run: no process was free until the render was over.
     NoWorker(Duration),
     /// The process ended before it answered.
-    Died(Exit),
+    Died(ProcessExit),
     /// What arrived is no answer.
-    Broken(String),
+    InvalidMessage(String),
     /// A limit of the engine.
     Limit { what: &'static str, message: String },
     /// Python cannot be run here at all.
@@ -28,7 +28,7 @@ pub(crate) enum Failure {
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum ProcessExit {
     Code(i32),
     Signal(i32),
     /// Nobody knows.
@@ -68,7 +68,7 @@ impl Failure {
             }
             Self::NoWorker(waited) => no_worker(stage, waited),
             Self::Died(exit) => with_frames(died(stage, exit), job, stack),
-            Self::Broken(message) => Error::new(
+            Self::InvalidMessage(message) => Error::new(
                 Code::Hook,
                 format!(
                     "the Python process of `{stage}` answered with something else than an answer: {message}"
@@ -98,7 +98,7 @@ fn unavailable(reason: &str, message: String, hint: Option<String>) -> Error {
 
 fn timeout(stage: &str, after: Duration, waited: Duration, render: bool) -> Error {
     let mut message = format!("`{stage}` was not done after {:.1} s", after.as_secs_f64());
-    if waited >= WORTH_TELLING {
+    if waited >= REPORTED_WAIT {
         let waited = waited.as_secs_f64();
         message.push_str(&format!(", not counting {waited:.1} s of waiting for a free worker"));
     }
@@ -114,7 +114,7 @@ fn timeout(stage: &str, after: Duration, waited: Duration, render: bool) -> Erro
 }
 
 /// A wait that is worth a word.
-const WORTH_TELLING: Duration = Duration::from_millis(100);
+const REPORTED_WAIT: Duration = Duration::from_millis(100);
 
 fn no_worker(stage: &str, waited: Duration) -> Error {
     let waited = waited.as_secs_f64();
@@ -127,20 +127,20 @@ fn no_worker(stage: &str, waited: Duration) -> Error {
         .with_hint("ask again later, or raise `hooks.workers`; `hina explain` shows which hooks take long")
 }
 
-fn died(stage: &str, exit: Exit) -> Error {
+fn died(stage: &str, exit: ProcessExit) -> Error {
     let (how, hint) = match exit {
-        Exit::Code(code) => (format!("with exit code {code}"), None),
-        Exit::Signal(signal) => (
+        ProcessExit::Code(code) => (format!("with exit code {code}"), None),
+        ProcessExit::Signal(signal) => (
             format!("by {}", signal_name(signal)),
             (signal == 9).then_some("the system may have run out of memory"),
         ),
-        Exit::Unknown => ("without a trace".to_owned(), None),
+        ProcessExit::Unknown => ("without a trace".to_owned(), None),
     };
     let error = Error::new(Code::Hook, format!("the Python process of `{stage}` ended {how}"));
     let error = match exit {
-        Exit::Code(code) => error.with("exit_code", code),
-        Exit::Signal(signal) => error.with("signal", signal),
-        Exit::Unknown => error,
+        ProcessExit::Code(code) => error.with("exit_code", code),
+        ProcessExit::Signal(signal) => error.with("signal", signal),
+        ProcessExit::Unknown => error,
     };
     let error = error.with("reason", "died");
     match hint {
@@ -166,8 +166,8 @@ fn signal_name(signal: i32) -> String {
     format!("{name} (signal {signal})")
 }
 
-fn raised_error(job: &Job<'_>, raised: &Raised) -> Error {
-    let Raised { exception, message, frames } = raised;
+fn raised_error(job: &Job<'_>, raised: &PythonException) -> Error {
+    let PythonException { exception, message, frames } = raised;
     let stage = job.stage.as_str();
     let sentence = match message.is_empty() {
         true => format!("`{stage}` failed with {exception}"),
@@ -213,7 +213,7 @@ fn first_column(source: &str, line: u32) -> u32 {
 }
 
 /// Advice for the mistakes that the rules of hooks invite.
-fn hint(job: &Job<'_>, raised: &Raised) -> Option<String> {
+fn hint(job: &Job<'_>, raised: &PythonException) -> Option<String> {
     let allowed = |name: &str| job.permissions.contains(&name);
     let known = ["read_file", "http_request", "llm_call", "session_state"];
     match raised.exception.as_str() {

@@ -8,8 +8,8 @@ use hinagata::{Content, Message};
 use serde_json::Value;
 
 use crate::{
-    http::Http,
-    message::{AnswerContent, Ask},
+    http::HookHttp,
+    message::{HostAnswerContent, HostRequest},
 };
 
 /// The functions that exist for every hook; a provider has none of them.
@@ -19,13 +19,13 @@ const DECLARED: [&str; 3] = ["read_file", "http_request", "llm_call"];
 
 /// Answers the asks of one job.
 #[derive(Clone, Copy)]
-pub(crate) struct Host<'a> {
+pub(crate) struct HookHost<'a> {
     job: &'a Job<'a>,
-    http: &'a Http,
+    http: &'a HookHttp,
 }
 
-impl<'a> Host<'a> {
-    pub(crate) fn new(job: &'a Job<'a>, http: &'a Http) -> Self {
+impl<'a> HookHost<'a> {
+    pub(crate) fn new(job: &'a Job<'a>, http: &'a HookHttp) -> Self {
         Self { job, http }
     }
 
@@ -42,7 +42,7 @@ impl<'a> Host<'a> {
         matches!(self.job.stage, Stage::PreRender { .. } | Stage::PostRender { .. })
     }
 
-    fn refusal(&self, name: &str) -> Option<AnswerContent> {
+    fn refusal(&self, name: &str) -> Option<HostAnswerContent> {
         let message = if self.job.withheld.contains(&name) {
             format!("`{name}` is not for workspaces that the user does not trust")
         } else if self.functions().contains(&name) {
@@ -50,34 +50,35 @@ impl<'a> Host<'a> {
         } else {
             format!("`{name}` is not declared in PERMISSIONS")
         };
-        Some(AnswerContent::Error { exception: "PermissionError", message })
+        Some(HostAnswerContent::Error { exception: "PermissionError", message })
     }
 
     /// What is answered.
-    pub(crate) fn answer(self, ask: Ask) -> Waiting<'a, AnswerContent> {
+    pub(crate) fn answer_request(self, request: HostRequest) -> Waiting<'a, HostAnswerContent> {
         Box::pin(async move {
-            if let Some(refusal) = self.refusal(ask.name()) {
+            if let Some(refusal) = self.refusal(request.name()) {
                 return refusal;
             }
-            match self.value(ask).await {
-                Ok(value) => AnswerContent::Value(value),
-                Err(error) => {
-                    AnswerContent::Error { exception: exception(&error), message: error.message().to_owned() }
-                }
+            match self.request_value(request).await {
+                Ok(value) => HostAnswerContent::Value(value),
+                Err(error) => HostAnswerContent::Error {
+                    exception: exception(&error),
+                    message: error.message().to_owned(),
+                },
             }
         })
     }
 
-    async fn value(self, ask: Ask) -> Result<Value, Error> {
+    async fn request_value(self, request: HostRequest) -> Result<Value, Error> {
         let engine = self.job.capabilities;
-        Ok(match ask {
-            Ask::ReadFile { path } => engine.read_file(&path).await?.into(),
-            Ask::RenderTemplate { name, variables } => {
+        Ok(match request {
+            HostRequest::ReadFile { path } => engine.read_file(&path).await?.into(),
+            HostRequest::RenderTemplate { name, variables } => {
                 engine.render_template(&name, &variables).await?.into()
             }
-            Ask::GetVariable { path } => engine.get_variable(&path).await?.unwrap_or_default(),
-            Ask::HttpRequest(request) => self.http.request(request).await?,
-            Ask::LlmCall { prompt, model, max_tokens } => {
+            HostRequest::GetVariable { path } => engine.get_variable(&path).await?.unwrap_or_default(),
+            HostRequest::HttpRequest(call) => self.http.send_request(call).await?,
+            HostRequest::LlmCall { prompt, model, max_tokens } => {
                 let request = ModelRequest { messages: messages(prompt)?, model, max_tokens };
                 engine.llm_call(request).await?.into()
             }

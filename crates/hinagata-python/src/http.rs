@@ -6,44 +6,44 @@ use hinagata::{Code, Error};
 use hinagata_http::{Allowed, Client, Error as HttpError, Request, Response};
 use serde_json::{Map, Value, json};
 
-use crate::{message::HttpAsk, options::Options};
+use crate::{message::HttpCall, options::HookOptions};
 
 /// Most bytes of an answer: as text in a frame it can become several times as long.
-const LARGEST: usize = 1 << 20;
+const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
 /// Makes requests for hooks.
-pub(crate) struct Http {
+pub(crate) struct HookHttp {
     client: Result<Client, HttpError>,
     timeout: Duration,
 }
 
-impl Http {
-    pub(crate) fn new(options: &Options) -> Self {
+impl HookHttp {
+    pub(crate) fn new(options: &HookOptions) -> Self {
         let client = Allowed::parse(&options.allowed_hosts).map(Client::new);
         Self { client, timeout: options.http_timeout }
     }
 
-    pub(crate) async fn request(&self, ask: HttpAsk) -> Result<Value, Error> {
+    pub(crate) async fn send_request(&self, call: HttpCall) -> Result<Value, Error> {
         let client = self.client.as_ref().map_err(list_error)?;
-        let content_type = match (&ask.body, ask.json) {
+        let content_type = match (&call.body, call.json) {
             (None, _) => None,
             (Some(_), true) => Some("application/json"),
             (Some(_), false) => Some("text/plain; charset=utf-8"),
         };
         let request = Request {
-            headers: ask.headers.into_iter().collect(),
-            body: ask.body.map(String::into_bytes),
+            headers: call.headers.into_iter().collect(),
+            body: call.body.map(String::into_bytes),
             content_type,
-            timeout: within(ask.timeout, self.timeout)?,
-            largest: LARGEST,
-            ..Request::new(ask.method, ask.url)
+            timeout: effective_timeout(call.timeout, self.timeout)?,
+            largest: MAX_RESPONSE_BYTES,
+            ..Request::new(call.method, call.url)
         };
-        client.request(request).await.map(answer).map_err(|error| told(&error))
+        client.request(request).await.map(response_json).map_err(|error| request_error(&error))
     }
 }
 
 /// The time that a hook wants, no longer than it may be.
-fn within(wanted: Option<f64>, most: Duration) -> Result<Duration, Error> {
+fn effective_timeout(wanted: Option<f64>, most: Duration) -> Result<Duration, Error> {
     let Some(seconds) = wanted else { return Ok(most) };
     let wanted = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
     wanted.map(|time| time.min(most)).ok_or_else(|| {
@@ -52,7 +52,7 @@ fn within(wanted: Option<f64>, most: Duration) -> Result<Duration, Error> {
     })
 }
 
-fn answer(response: Response) -> Value {
+fn response_json(response: Response) -> Value {
     let headers: Map<String, Value> =
         response.headers.into_iter().map(|(name, value)| (name, value.into())).collect();
     json!({
@@ -62,7 +62,7 @@ fn answer(response: Response) -> Value {
     })
 }
 
-fn told(error: &HttpError) -> Error {
+fn request_error(error: &HttpError) -> Error {
     let (code, reason, more) = match error {
         HttpError::Forbidden(_) => (Code::Tool, "forbidden", "; `hooks.allowed_hosts` lists them"),
         HttpError::Invalid(_) => (Code::Validation, "arguments", ""),

@@ -19,14 +19,14 @@ use crate::failure::Failure;
 pub const PYTHON_VARIABLE: &str = "HINAGATA_PYTHON";
 
 /// The oldest version that hooks run on.
-pub const OLDEST: (u32, u32) = (3, 9);
+pub const OLDEST_PYTHON: (u32, u32) = (3, 9);
 
 /// What keeps a Python in a sandbox from writing bytecode, and from reading any: nobody can look at it before it runs.
 pub(crate) const NO_BYTECODE: [(&str, &str); 2] =
     [("PYTHONDONTWRITEBYTECODE", "1"), ("PYTHONPYCACHEPREFIX", "/dev/null")];
 
 /// What an interpreter is asked, without its site packages: nothing of theirs is to run outside of the sandbox.
-const QUESTION: &str = "\
+const QUERY: &str = "\
 import json, os, sys
 try:
     import ctypes
@@ -56,23 +56,25 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    /// Finds the interpreter `named`, or else the one that `HINAGATA_PYTHON` names, or else `python3`, and asks it.
+    /// Finds the interpreter `configured`, or else the one that `HINAGATA_PYTHON` names, or else `python3`, and asks it.
     ///
     /// This starts Python, and waits for it.
-    pub(crate) fn find(named: Option<&Path>, patience: Duration) -> Result<Self, Failure> {
-        let of_variable = env::var_os(PYTHON_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let wanted = named.map(Path::to_owned).or(of_variable);
-        let program = locate(wanted.as_deref()).ok_or_else(|| absent(wanted.as_deref()))?;
-        let answer = ask(&program, patience)?;
+    pub(crate) fn find_python(configured: Option<&Path>, timeout: Duration) -> Result<Self, Failure> {
+        let from_environment =
+            env::var_os(PYTHON_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let wanted = configured.map(Path::to_owned).or(from_environment);
+        let program =
+            locate_program(wanted.as_deref()).ok_or_else(|| not_found_failure(wanted.as_deref()))?;
+        let answer = query_python(&program, timeout)?;
         let found: Self = serde_json::from_slice(&answer)
             .map_err(|_| Failure::unavailable("python", format!("`{}` is no Python", program.display())))?;
         let (major, minor, _) = found.version;
-        if (major, minor) < OLDEST {
+        if (major, minor) < OLDEST_PYTHON {
             let message = format!(
                 "`{}` is Python {major}.{minor}, and hooks need {}.{} or newer",
                 program.display(),
-                OLDEST.0,
-                OLDEST.1
+                OLDEST_PYTHON.0,
+                OLDEST_PYTHON.1
             );
             return Err(Failure::unavailable("python_version", message).with_hint(HINT));
         }
@@ -88,8 +90,8 @@ impl Interpreter {
 
     /// Everything that it has to read to start: its directories, and those around its program.
     #[must_use]
-    pub fn roots(&self) -> Vec<PathBuf> {
-        let mut roots = self.paths.clone();
+    pub fn required_paths(&self) -> Vec<PathBuf> {
+        let mut paths = self.paths.clone();
         for program in
             [Some(self.executable.clone()), self.executable.canonicalize().ok()].into_iter().flatten()
         {
@@ -97,19 +99,19 @@ impl Interpreter {
             // directory may be somebody's home.
             let around = program.parent().and_then(Path::parent);
             let described = around.filter(|around| around.join("pyvenv.cfg").is_file());
-            roots.extend(described.map(Path::to_owned));
-            roots.push(program);
+            paths.extend(described.map(Path::to_owned));
+            paths.push(program);
         }
-        roots.retain(|root| root.parent().is_some() && root.exists());
-        roots.sort();
-        roots.dedup();
-        roots
+        paths.retain(|path| path.parent().is_some() && path.exists());
+        paths.sort();
+        paths.dedup();
+        paths
     }
 }
 
 const HINT: &str = "install Python, or name it in `hooks.python` or HINAGATA_PYTHON";
 
-fn absent(wanted: Option<&Path>) -> Failure {
+fn not_found_failure(wanted: Option<&Path>) -> Failure {
     let message = match wanted {
         Some(path) => format!("there is no Python at `{}`", path.display()),
         None => "there is no `python3` on this machine".to_owned(),
@@ -118,25 +120,25 @@ fn absent(wanted: Option<&Path>) -> Failure {
 }
 
 /// The file of a program: a path as it is, a name as the search path finds it.
-fn locate(wanted: Option<&Path>) -> Option<PathBuf> {
+fn locate_program(wanted: Option<&Path>) -> Option<PathBuf> {
     let name = wanted.unwrap_or_else(|| Path::new(if cfg!(windows) { "python.exe" } else { "python3" }));
     if name.components().count() > 1 {
         return name.is_file().then(|| name.to_owned());
     }
-    on_search_path(name.as_os_str())
+    search_path(name.as_os_str())
 }
 
-fn on_search_path(name: &OsStr) -> Option<PathBuf> {
+fn search_path(name: &OsStr) -> Option<PathBuf> {
     let search = env::var_os("PATH")?;
     env::split_paths(&search).map(|directory| directory.join(name)).find(|path| path.is_file())
 }
 
-fn ask(program: &Path, patience: Duration) -> Result<Vec<u8>, Failure> {
+fn query_python(program: &Path, timeout: Duration) -> Result<Vec<u8>, Failure> {
     let failed = |why: String| {
         Failure::unavailable("python", format!("`{}` does not start: {why}", program.display()))
     };
     let mut child = Command::new(program)
-        .args(["-I", "-S", "-c", QUESTION])
+        .args(["-I", "-S", "-c", QUERY])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -150,7 +152,7 @@ fn ask(program: &Path, patience: Duration) -> Result<Vec<u8>, Failure> {
         let _ = output.map(|output| output.take(1 << 16).read_to_end(&mut answer));
         let _ = sender.send(answer);
     });
-    let answer = receiver.recv_timeout(patience);
+    let answer = receiver.recv_timeout(timeout);
     // It has answered, or never will.
     let _ = child.kill();
     let _ = child.wait();
@@ -161,19 +163,19 @@ fn ask(program: &Path, patience: Duration) -> Result<Vec<u8>, Failure> {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
     fn the_program_itself_is_found_behind_scripts_and_links() {
-        let found = Interpreter::find(None, PATIENCE).expect("there is a Python");
+        let found = Interpreter::find_python(None, TIMEOUT).expect("there is a Python");
         assert!(found.version >= (3, 9, 0));
         assert!(found.executable.is_absolute() && found.executable.is_file());
-        assert!(found.roots().contains(&found.executable));
+        assert!(found.required_paths().contains(&found.executable));
     }
 
     #[test]
     fn what_is_no_python_is_told() {
-        let reason = |path: &str| match Interpreter::find(Some(Path::new(path)), PATIENCE) {
+        let reason = |path: &str| match Interpreter::find_python(Some(Path::new(path)), TIMEOUT) {
             Err(Failure::Unavailable { reason, hint, .. }) => (reason, hint.is_some()),
             other => panic!("{other:?}"),
         };

@@ -5,10 +5,10 @@
 //! connect to nothing, and ends with its call.
 //!
 //! The program that becomes Python is the one that uses this library, started anew: its `main` has to call
-//! [`launch_if_asked`] first.
+//! [`launch_if_requested`] first.
 
 mod call;
-mod desk;
+mod dispatcher;
 mod failure;
 mod frame;
 mod host;
@@ -42,11 +42,11 @@ use linux::Pool;
 #[cfg(not(target_os = "linux"))]
 use spawned::Pool;
 
-pub use frame::{FrameError, Frames, LARGEST_FRAME, frame};
-pub use interpreter::{Interpreter, OLDEST, PYTHON_VARIABLE};
-pub use message::VERSION;
-pub use options::{Isolation, Launcher, Listener, Options, Printed, SandboxMode};
-pub use sandbox::{Layers, Report, Tier};
+pub use frame::{FrameError, FrameReader, MAX_FRAME_BYTES, encode_frame};
+pub use interpreter::{Interpreter, OLDEST_PYTHON, PYTHON_VARIABLE};
+pub use message::PROTOCOL_VERSION;
+pub use options::{HookOptions, Isolation, Launcher, PrintListener, PrintedText, SandboxMode};
+pub use sandbox::{SandboxMechanisms, SandboxReport, SandboxTier};
 
 /// The first argument of a program that is to become Python.
 pub const LAUNCHER_ARGUMENT: &str = "__hook-launcher";
@@ -54,14 +54,14 @@ pub const LAUNCHER_ARGUMENT: &str = "__hook-launcher";
 /// Becomes Python if the program was started for that; returns otherwise.
 ///
 /// It has to be called before threads are started and files are opened.
-pub fn launch_if_asked() {
+pub fn launch_if_requested() {
     if std::env::args_os().nth(1).is_none_or(|argument| argument != LAUNCHER_ARGUMENT) {
         return;
     }
     #[cfg(target_os = "linux")]
     {
         use std::process;
-        let code = linux::launcher::run();
+        let code = linux::launcher::run_launcher();
         process::exit(i32::from(code != process::ExitCode::SUCCESS));
     }
 }
@@ -73,7 +73,7 @@ pub struct HookPool(Arc<Pool>);
 impl HookPool {
     /// A pool that starts nothing before it is needed.
     #[must_use]
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: HookOptions) -> Self {
         Self(Arc::new(Pool::new(options)))
     }
 
@@ -81,22 +81,22 @@ impl HookPool {
     ///
     /// # Errors
     /// When the launcher cannot be started.
-    pub fn report(&self) -> Result<Report> {
-        self.0.report().map_err(failure::Failure::into_plain_error)
+    pub fn sandbox_report(&self) -> Result<SandboxReport> {
+        self.0.sandbox_report().map_err(failure::Failure::into_plain_error)
     }
 
     /// The Python that hooks run on. This starts it and waits for it.
     ///
     /// # Errors
     /// Code `hook`, reason `unavailable`, `python` or `python_version`.
-    pub fn interpreter(&self) -> Result<Interpreter> {
-        self.0.desk.interpreter().map_err(failure::Failure::into_plain_error)
+    pub fn find_interpreter(&self) -> Result<Interpreter> {
+        self.0.dispatcher.find_interpreter().map_err(failure::Failure::into_plain_error)
     }
 }
 
 impl Hooks for HookPool {
     fn run<'a>(&'a self, job: Job<'a>) -> Waiting<'a, Result<Value>> {
-        Box::pin(self.0.run(job))
+        Box::pin(self.0.run_job(job))
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The version of the protocol.
-pub const VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 1;
 
 /// A job, the first thing that a worker hears; a kept worker hears more than one.
 #[derive(Clone, Debug, Serialize)]
@@ -40,12 +40,12 @@ pub(crate) struct JobMessage<'a> {
 /// What a worker says.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum FromWorker {
+pub(crate) enum WorkerMessage {
     /// It asks for something.
     Ask {
         ask: u64,
         #[serde(flatten)]
-        what: Ask,
+        what: HostRequest,
     },
     /// The job is done.
     Result {
@@ -54,21 +54,21 @@ pub(crate) enum FromWorker {
         ready: bool,
     },
     /// The job failed.
-    Error { error: Raised, ready: bool },
+    Error { error: PythonException, ready: bool },
 }
 
 /// What a worker can ask for.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "method", content = "arguments", rename_all = "snake_case")]
-pub(crate) enum Ask {
+pub(crate) enum HostRequest {
     ReadFile { path: String },
     RenderTemplate { name: String, variables: Map<String, Value> },
     GetVariable { path: String },
-    HttpRequest(HttpAsk),
+    HttpRequest(HttpCall),
     LlmCall { prompt: Value, model: Option<String>, max_tokens: Option<u64> },
 }
 
-impl Ask {
+impl HostRequest {
     /// The name of the function in the context.
     pub(crate) fn name(&self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ impl Ask {
 
 /// A request over HTTP, as a hook writes it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct HttpAsk {
+pub(crate) struct HttpCall {
     pub(crate) method: String,
     pub(crate) url: String,
     #[serde(default)]
@@ -98,7 +98,7 @@ pub(crate) struct HttpAsk {
 
 /// An exception that ended a job.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct Raised {
+pub(crate) struct PythonException {
     /// The name of its class.
     pub(crate) exception: String,
     pub(crate) message: String,
@@ -116,17 +116,17 @@ pub(crate) struct TraceFrame {
     pub(crate) function: String,
 }
 
-/// What is answered to an [`FromWorker::Ask`].
+/// What is answered to an [`WorkerMessage::Ask`].
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Answer {
+pub(crate) struct HostAnswer {
     pub(crate) answer: u64,
     #[serde(flatten)]
-    pub(crate) content: AnswerContent,
+    pub(crate) content: HostAnswerContent,
 }
 
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum AnswerContent {
+pub(crate) enum HostAnswerContent {
     Value(Value),
     Error {
         /// The exception that the hook sees.

@@ -3,17 +3,17 @@
 use hinagata::{Code, Error};
 use serde_json::Value;
 
-use crate::{message::HttpAsk, options::Options};
+use crate::{message::HttpCall, options::HookOptions};
 
 /// Makes no requests.
-pub(crate) struct Http;
+pub(crate) struct HookHttp;
 
-impl Http {
-    pub(crate) fn new(_options: &Options) -> Self {
+impl HookHttp {
+    pub(crate) fn new(_options: &HookOptions) -> Self {
         Self
     }
 
-    pub(crate) async fn request(&self, _ask: HttpAsk) -> Result<Value, Error> {
+    pub(crate) async fn send_request(&self, _call: HttpCall) -> Result<Value, Error> {
         Err(Error::new(Code::Tool, "http_request is not part of this program"))
     }
 }

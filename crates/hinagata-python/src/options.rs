@@ -4,7 +4,7 @@ use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use hinagata::Settings;
 
-use crate::sandbox::Layers;
+use crate::sandbox::SandboxMechanisms;
 
 /// What one Python process serves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,7 +31,7 @@ pub enum SandboxMode {
 }
 
 /// The program that confines itself and becomes Python: our own binary, started with the arguments that lead to
-/// [`crate::launch_if_asked`].
+/// [`crate::launch_if_requested`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launcher {
     /// The program; this one unless given, even if its file was replaced meanwhile.
@@ -42,24 +42,24 @@ pub struct Launcher {
 
 impl Default for Launcher {
     fn default() -> Self {
-        Self::program("/proc/self/exe")
+        Self::from_program("/proc/self/exe")
     }
 }
 
 impl Launcher {
     /// The program at `path`, called with [`crate::LAUNCHER_ARGUMENT`].
     #[must_use]
-    pub fn program(path: impl Into<PathBuf>) -> Self {
+    pub fn from_program(path: impl Into<PathBuf>) -> Self {
         Self { program: path.into(), arguments: vec![crate::LAUNCHER_ARGUMENT.into()] }
     }
 }
 
 /// Somebody who wants to know what hooks print.
-pub type Listener = Arc<dyn Fn(&Printed<'_>) + Send + Sync>;
+pub type PrintListener = Arc<dyn Fn(&PrintedText<'_>) + Send + Sync>;
 
 /// Something that a hook printed.
 #[derive(Clone, Copy, Debug)]
-pub struct Printed<'a> {
+pub struct PrintedText<'a> {
     /// The file of the hook.
     pub file: &'a str,
     /// The stage, such as `pre_render`.
@@ -70,7 +70,7 @@ pub struct Printed<'a> {
 
 /// How Python is run.
 #[derive(Clone)]
-pub struct Options {
+pub struct HookOptions {
     /// The interpreter; `python3` of the search path unless given.
     pub python: Option<PathBuf>,
     /// What one process serves.
@@ -78,7 +78,7 @@ pub struct Options {
     /// What happens where the system cannot confine it.
     pub sandbox: SandboxMode,
     /// The layers to use where there are any. To leave one out is for tests that show what the others do.
-    pub layers: Layers,
+    pub mechanisms: SandboxMechanisms,
     /// The program that becomes Python.
     pub launcher: Launcher,
     /// Calls of hooks at the same time, and as many of providers; others wait.
@@ -86,41 +86,41 @@ pub struct Options {
     /// Bytes of address space of a process.
     pub memory: u64,
     /// Most things that one call may ask the engine for.
-    pub asks: u64,
+    pub max_requests: u64,
     /// Hosts that `http_request` may reach.
     pub allowed_hosts: Vec<String>,
     /// Time of one `http_request`.
     pub http_timeout: Duration,
     /// Time that an interpreter may take to start.
-    pub start: Duration,
+    pub start_timeout: Duration,
     /// Time after which a process that nobody uses ends.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// Who hears what hooks print.
-    pub listener: Option<Listener>,
+    pub listener: Option<PrintListener>,
 }
 
-impl Default for Options {
+impl Default for HookOptions {
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
             python: None,
             isolation: Isolation::default(),
             sandbox: SandboxMode::default(),
-            layers: Layers::default(),
+            mechanisms: SandboxMechanisms::default(),
             launcher: Launcher::default(),
             workers: (2 * processors).clamp(4, 64),
             memory: 512 << 20,
-            asks: 1000,
+            max_requests: 1000,
             allowed_hosts: Vec::new(),
             http_timeout: Duration::from_secs(10),
-            start: Duration::from_secs(20),
-            idle: Duration::from_secs(300),
+            start_timeout: Duration::from_secs(20),
+            idle_timeout: Duration::from_secs(300),
             listener: None,
         }
     }
 }
 
-impl From<&Settings> for Options {
+impl From<&Settings> for HookOptions {
     fn from(settings: &Settings) -> Self {
         let usual = Self::default();
         Self {
@@ -145,13 +145,13 @@ impl From<&Settings> for Options {
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for HookOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("HookOptions")
             .field("python", &self.python)
             .field("isolation", &self.isolation)
             .field("sandbox", &self.sandbox)
-            .field("layers", &self.layers)
+            .field("mechanisms", &self.mechanisms)
             .field("launcher", &self.launcher)
             .field("workers", &self.workers)
             .finish_non_exhaustive()
@@ -164,10 +164,10 @@ mod tests {
 
     use super::*;
 
-    fn options(flags: &[&str]) -> Options {
+    fn options(flags: &[&str]) -> HookOptions {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let sources = SettingsSources { flags, ..SettingsSources::default() };
-        Options::from(&Settings::resolve(&sources, true).expect("are settings"))
+        HookOptions::from(&Settings::resolve(&sources, true).expect("are settings"))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 
 /// The layers around a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Layers {
+pub struct SandboxMechanisms {
     /// Files that can be read, no writes, no TCP, no signals to others.
     pub landlock: bool,
     /// Processes, network and files of its own.
@@ -17,13 +17,13 @@ pub struct Layers {
     pub seccomp: bool,
 }
 
-impl Default for Layers {
+impl Default for SandboxMechanisms {
     fn default() -> Self {
         Self::ALL
     }
 }
 
-impl Layers {
+impl SandboxMechanisms {
     /// Every layer.
     pub const ALL: Self = Self { landlock: true, namespaces: true, seccomp: true };
     /// No layer.
@@ -31,7 +31,7 @@ impl Layers {
 
     /// The layers that are in both.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn intersection(self, other: Self) -> Self {
         Self {
             landlock: self.landlock && other.landlock,
             namespaces: self.namespaces && other.namespaces,
@@ -42,7 +42,7 @@ impl Layers {
 
 /// How strong the layers of a machine are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Tier {
+pub enum SandboxTier {
     /// Landlock that keeps signals inside, and namespaces.
     A,
     /// Landlock, without namespaces or without its newer rules: nearly as strong.
@@ -53,11 +53,11 @@ pub enum Tier {
     D,
 }
 
-impl Tier {
+impl SandboxTier {
     /// The tier of these layers; `scoped` says whether Landlock keeps signals inside.
     #[must_use]
-    pub fn of(layers: Layers, scoped: bool) -> Self {
-        match (layers.seccomp, layers.landlock, layers.namespaces) {
+    pub fn from_mechanisms(mechanisms: SandboxMechanisms, scoped: bool) -> Self {
+        match (mechanisms.seccomp, mechanisms.landlock, mechanisms.namespaces) {
             (false, ..) | (true, false, false) => Self::D,
             (true, true, true) if scoped => Self::A,
             (true, true, _) => Self::B,
@@ -67,7 +67,7 @@ impl Tier {
 
     /// What holds in it, in one line.
     #[must_use]
-    pub const fn meaning(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::A => "files, system calls, processes and network are confined",
             Self::B => "files and system calls are confined, processes by rules for signals",
@@ -77,7 +77,7 @@ impl Tier {
     }
 }
 
-impl fmt::Display for Tier {
+impl fmt::Display for SandboxTier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
     }
@@ -85,30 +85,30 @@ impl fmt::Display for Tier {
 
 /// What confines Python on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct SandboxReport {
     /// How strong it is.
-    pub tier: Tier,
+    pub tier: SandboxTier,
     /// The layers that work.
-    pub layers: Layers,
+    pub mechanisms: SandboxMechanisms,
     /// The version of Landlock in the kernel; 0 for none.
     pub landlock_version: i32,
     /// What is missing, each with the reason.
     pub missing: Vec<String>,
 }
 
-impl Report {
+impl SandboxReport {
     /// What there is when nothing is to confine it.
-    pub(crate) fn off() -> Self {
+    pub(crate) fn switched_off() -> Self {
         Self {
-            tier: Tier::D,
-            layers: Layers::NONE,
+            tier: SandboxTier::D,
+            mechanisms: SandboxMechanisms::NONE,
             landlock_version: 0,
             missing: vec!["everything: `hooks.sandbox` is `off`".to_owned()],
         }
     }
 
     /// Why Python does not run where it must be confined.
-    pub(crate) fn refusal(&self) -> Failure {
+    pub(crate) fn to_failure(&self) -> Failure {
         let message = format!("this system cannot confine Python ({})", self.missing.join("; "));
         Failure::unavailable("sandbox", message).with_hint(
             "`hina doctor` tells more; `hooks.sandbox = \"best-effort\"` runs it with what there is",
@@ -122,18 +122,18 @@ mod tests {
 
     #[test]
     fn the_tier_follows_from_the_layers() {
-        let layers = |landlock, namespaces, seccomp| Layers { landlock, namespaces, seccomp };
+        let mechanisms = |landlock, namespaces, seccomp| SandboxMechanisms { landlock, namespaces, seccomp };
         for (given, scoped, tier) in [
-            (Layers::ALL, true, Tier::A),
-            (Layers::ALL, false, Tier::B),
-            (layers(true, false, true), true, Tier::B),
-            (layers(true, false, true), false, Tier::B),
-            (layers(false, true, true), false, Tier::C),
-            (layers(false, false, true), false, Tier::D),
-            (layers(true, true, false), true, Tier::D),
-            (Layers::NONE, true, Tier::D),
+            (SandboxMechanisms::ALL, true, SandboxTier::A),
+            (SandboxMechanisms::ALL, false, SandboxTier::B),
+            (mechanisms(true, false, true), true, SandboxTier::B),
+            (mechanisms(true, false, true), false, SandboxTier::B),
+            (mechanisms(false, true, true), false, SandboxTier::C),
+            (mechanisms(false, false, true), false, SandboxTier::D),
+            (mechanisms(true, true, false), true, SandboxTier::D),
+            (SandboxMechanisms::NONE, true, SandboxTier::D),
         ] {
-            assert_eq!(Tier::of(given, scoped), tier, "{given:?}");
+            assert_eq!(SandboxTier::from_mechanisms(given, scoped), tier, "{given:?}");
         }
     }
 }

@@ -16,16 +16,16 @@ use hinagata::{Error, ports::Job};
 use serde_json::Value;
 
 use crate::{
-    call::{Link, call},
-    desk::Desk,
-    failure::{Exit, Failure},
-    frame::Frames,
+    call::{WorkerLink, run_call},
+    dispatcher::Dispatcher,
+    failure::{Failure, ProcessExit},
+    frame::FrameReader,
     interpreter::{Interpreter, NO_BYTECODE},
-    options::{Options, SandboxMode},
-    sandbox::{Layers, Report, Tier},
+    options::{HookOptions, SandboxMode},
+    sandbox::{SandboxMechanisms, SandboxReport, SandboxTier},
     stack,
     timer::{Deadline, Timer},
-    wait::blocking,
+    wait::run_blocking,
 };
 
 /// What an interpreter runs.
@@ -45,15 +45,15 @@ def read(size):
 config = {'socket': False}
 exec(compile(read(int.from_bytes(read(4), 'little')), '<hooks>', 'exec'))";
 /// Most bytes that wait to be taken.
-const MOST_WAITING: usize = 1 << 20;
+const MAX_BUFFERED: usize = 1 << 20;
 /// Most bytes that are kept of what is printed.
-const MOST_PRINTED: usize = 64 << 10;
+const MAX_PRINTED: usize = 64 << 10;
 /// Time between two looks at a process that closed its stream and has not ended.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Runs jobs.
 pub(crate) struct Pool {
-    pub(crate) desk: Desk,
+    pub(crate) dispatcher: Dispatcher,
     interpreter: Mutex<Option<Interpreter>>,
 }
 
@@ -63,37 +63,42 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pool {
-    pub(crate) fn new(options: Options) -> Self {
-        Self { desk: Desk::new(options), interpreter: Mutex::default() }
+    pub(crate) fn new(options: HookOptions) -> Self {
+        Self { dispatcher: Dispatcher::new(options), interpreter: Mutex::default() }
     }
 
     /// What confines Python here: nothing.
-    pub(crate) fn report(&self) -> Result<Report, Failure> {
+    pub(crate) fn sandbox_report(&self) -> Result<SandboxReport, Failure> {
         let missing = vec![format!("Landlock, namespaces and seccomp: {} has none", std::env::consts::OS)];
-        Ok(match self.desk.options.sandbox {
-            SandboxMode::Off => Report::off(),
-            _ => Report { tier: Tier::D, layers: Layers::NONE, landlock_version: 0, missing },
+        Ok(match self.dispatcher.options.sandbox {
+            SandboxMode::Off => SandboxReport::switched_off(),
+            _ => SandboxReport {
+                tier: SandboxTier::D,
+                mechanisms: SandboxMechanisms::NONE,
+                landlock_version: 0,
+                missing,
+            },
         })
     }
 
     /// Runs a job.
-    pub(crate) async fn run(&self, job: Job<'_>) -> Result<Value, Error> {
+    pub(crate) async fn run_job(&self, job: Job<'_>) -> Result<Value, Error> {
         let mut printed = String::new();
         let result = self.run_printing(&job, &mut printed).await;
-        self.desk.hand_over(&job, result, &printed)
+        self.dispatcher.deliver_result(&job, result, &printed)
     }
 
     async fn run_printing(&self, job: &Job<'_>, printed: &mut String) -> Result<Value, Failure> {
-        if self.desk.options.sandbox == SandboxMode::Enforce {
-            return Err(self.report()?.refusal());
+        if self.dispatcher.options.sandbox == SandboxMode::Enforce {
+            return Err(self.sandbox_report()?.to_failure());
         }
         let waiting = job.waited.start_waiting();
         let interpreter = self.known_interpreter().await?;
-        let _place = self.desk.place(job).await?;
+        let _slot = self.dispatcher.take_slot(job).await?;
         drop(waiting);
-        let mut worker = Worker::start(&interpreter, &self.desk.timer)
+        let mut worker = Worker::start(&interpreter, &self.dispatcher.timer)
             .map_err(|error| Failure::unavailable("start", error.to_string()))?;
-        let outcome = call(&mut worker, job, self.desk.terms(job, "")).await;
+        let outcome = run_call(&mut worker, job, self.dispatcher.call_terms(job, "")).await;
         *printed = worker.end();
         outcome.result
     }
@@ -103,8 +108,8 @@ impl Pool {
         if let Some(known) = &*lock(&self.interpreter) {
             return Ok(known.clone());
         }
-        let Options { python, start, .. } = self.desk.options.clone();
-        let found = blocking(move || Interpreter::find(python.as_deref(), start)).await;
+        let HookOptions { python, start_timeout, .. } = self.dispatcher.options.clone();
+        let found = run_blocking(move || Interpreter::find_python(python.as_deref(), start_timeout)).await;
         let found = found.map_err(|error| Failure::unavailable("start", error.to_string()))??;
         *lock(&self.interpreter) = Some(found.clone());
         Ok(found)
@@ -114,12 +119,12 @@ impl Pool {
 /// A process that runs one job. It ends when this is dropped.
 struct Worker {
     child: Child,
-    /// Frames to be sent, by a thread of their own.
+    /// FrameReader to be sent, by a thread of their own.
     sending: mpsc::Sender<Vec<u8>>,
-    said: Arc<Pipe>,
+    messages: Arc<Pipe>,
     printed: Arc<Mutex<Vec<u8>>>,
     timer: Timer,
-    next_look: Option<Deadline>,
+    next_poll: Option<Deadline>,
 }
 
 /// What came through a pipe and was not taken yet.
@@ -147,7 +152,7 @@ impl Pipe {
     }
 
     /// Reads until the end, no further than what is taken.
-    fn fill(&self, mut reader: impl Read) {
+    fn read_output(&self, mut reader: impl Read) {
         let mut buffer = [0; 16 << 10];
         loop {
             let size = reader.read(&mut buffer).unwrap_or_default();
@@ -155,7 +160,7 @@ impl Pipe {
             state.bytes.extend_from_slice(&buffer[..size]);
             state.ended = size == 0;
             Self::wake(&mut state);
-            while state.bytes.len() > MOST_WAITING && !state.closed {
+            while state.bytes.len() > MAX_BUFFERED && !state.closed {
                 state = self.taken.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             if state.ended || state.closed {
@@ -165,7 +170,7 @@ impl Pipe {
     }
 
     /// Writes frames until nobody sends any.
-    fn empty(&self, frames: &mpsc::Receiver<Vec<u8>>, mut writer: ChildStdin) {
+    fn write_frames(&self, frames: &mpsc::Receiver<Vec<u8>>, mut writer: ChildStdin) {
         let mut open = true;
         while let Ok(frame) = frames.recv() {
             // A worker that does not listen any more is no error here: its end tells more.
@@ -187,22 +192,22 @@ impl Worker {
         let mut worker = Self {
             child,
             sending,
-            said: Arc::clone(&said),
+            messages: Arc::clone(&said),
             printed: Arc::clone(&printed),
             timer: timer.clone(),
-            next_look: None,
+            next_poll: None,
         };
         let thread = |name: &str| thread::Builder::new().name(format!("hooks-{name}"));
         let listening = Arc::clone(&said);
-        thread("read").spawn(move || output.map(|output| listening.fill(output)))?;
-        thread("write").spawn(move || input.map(|input| said.empty(&frames, input)))?;
-        thread("printed").spawn(move || errors.map(|errors| keep(&printed, errors)))?;
+        thread("read").spawn(move || output.map(|output| listening.read_output(output)))?;
+        thread("write").spawn(move || input.map(|input| said.write_frames(&frames, input)))?;
+        thread("printed").spawn(move || errors.map(|errors| read_printed(&printed, errors)))?;
         let size = u32::try_from(WORKER.len()).map_err(io::Error::other)?;
-        worker.queue([&size.to_le_bytes()[..], WORKER.as_bytes()].concat());
+        worker.queue_frame([&size.to_le_bytes()[..], WORKER.as_bytes()].concat());
         Ok(worker)
     }
 
-    /// Ends the process; what it printed.
+    /// LauncherDescriptors the process; what it printed.
     fn end(mut self) -> String {
         self.kill();
         String::from_utf8_lossy(&lock(&self.printed)).into_owned()
@@ -224,8 +229,8 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.kill();
-        lock(&self.said.state).closed = true;
-        self.said.taken.notify_all();
+        lock(&self.messages.state).closed = true;
+        self.messages.taken.notify_all();
     }
 }
 
@@ -253,45 +258,45 @@ fn command(interpreter: &Interpreter) -> Command {
 }
 
 /// Keeps what is printed, as far as it is of use.
-fn keep(printed: &Mutex<Vec<u8>>, mut reader: impl Read) {
+fn read_printed(printed: &Mutex<Vec<u8>>, mut reader: impl Read) {
     let mut buffer = [0; 4096];
     while let Ok(size @ 1..) = reader.read(&mut buffer) {
         let mut printed = lock(printed);
-        let room = MOST_PRINTED - printed.len();
+        let room = MAX_PRINTED - printed.len();
         printed.extend_from_slice(&buffer[..size.min(room)]);
     }
 }
 
-impl Link for Worker {
-    fn queue(&mut self, frame: Vec<u8>) {
-        lock(&self.said.state).queued += frame.len();
+impl WorkerLink for Worker {
+    fn queue_frame(&mut self, frame: Vec<u8>) {
+        lock(&self.messages.state).queued += frame.len();
         // The thread is there until this is dropped.
         let _ = self.sending.send(frame);
     }
 
-    fn queued(&self) -> usize {
-        lock(&self.said.state).queued
+    fn queued_bytes(&self) -> usize {
+        lock(&self.messages.state).queued
     }
 
     fn poll_flush(&mut self, cx: &Context<'_>) -> Poll<()> {
-        let mut state = lock(&self.said.state);
+        let mut state = lock(&self.messages.state);
         state.waker = Some(cx.waker().clone());
         if state.queued == 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    fn poll_fill(&mut self, cx: &Context<'_>, frames: &mut Frames) -> Poll<io::Result<usize>> {
-        let mut state = lock(&self.said.state);
+    fn poll_fill(&mut self, cx: &Context<'_>, frames: &mut FrameReader) -> Poll<io::Result<usize>> {
+        let mut state = lock(&self.messages.state);
         if state.bytes.is_empty() && !state.ended {
             state.waker = Some(cx.waker().clone());
             return Poll::Pending;
         }
         let bytes = std::mem::take(&mut state.bytes);
-        self.said.taken.notify_all();
+        self.messages.taken.notify_all();
         frames.push(&bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
-    fn ask_where(&mut self) -> bool {
+    fn request_stack(&mut self) -> bool {
         #[cfg(unix)]
         {
             use rustix::process::{Pid, Signal, kill_process};
@@ -303,41 +308,42 @@ impl Link for Worker {
         false
     }
 
-    fn poll_where(&mut self, cx: &Context<'_>) -> Poll<()> {
-        if stack::is_told(&lock(&self.printed)) {
+    fn poll_stack(&mut self, cx: &Context<'_>) -> Poll<()> {
+        if stack::is_complete(&lock(&self.printed)) {
             return Poll::Ready(());
         }
-        let look = self.next_look.get_or_insert_with(|| self.timer.deadline(Instant::now() + LOOK));
+        let look = self.next_poll.get_or_insert_with(|| self.timer.deadline(Instant::now() + POLL_INTERVAL));
         if look.poll(cx).is_ready() {
-            self.next_look = None;
+            self.next_poll = None;
             cx.waker().wake_by_ref();
         }
         Poll::Pending
     }
 
-    fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<Exit> {
-        if !lock(&self.said.state).ended {
+    fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<ProcessExit> {
+        if !lock(&self.messages.state).ended {
             return Poll::Pending;
         }
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Poll::Ready(exit(status));
             }
-            let look = self.next_look.get_or_insert_with(|| self.timer.deadline(Instant::now() + LOOK));
+            let look =
+                self.next_poll.get_or_insert_with(|| self.timer.deadline(Instant::now() + POLL_INTERVAL));
             match look.poll(cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(()) => self.next_look = None,
+                Poll::Ready(()) => self.next_poll = None,
             }
         }
     }
 }
 
-fn exit(status: ExitStatus) -> Exit {
+fn exit(status: ExitStatus) -> ProcessExit {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return Exit::Signal(signal);
+        return ProcessExit::Signal(signal);
     }
-    status.code().map_or(Exit::Unknown, Exit::Code)
+    status.code().map_or(ProcessExit::Unknown, ProcessExit::Code)
 }
 
 #[cfg(test)]
@@ -376,9 +382,9 @@ mod tests {
     }
 
     fn run(mode: SandboxMode, source: &str, time: Duration) -> Result<Value> {
-        let pool = Pool::new(Options { sandbox: mode, ..Options::default() });
+        let pool = Pool::new(HookOptions { sandbox: mode, ..HookOptions::default() });
         let variables = Map::new();
-        block_on(pool.run(Job {
+        block_on(pool.run_job(Job {
             stage: Stage::PreRender { variables: &variables },
             file: "prompt.py",
             source,

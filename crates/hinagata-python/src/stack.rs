@@ -11,28 +11,29 @@ use crate::message::TraceFrame;
 /// What starts a line that a worker writes about itself.
 const MARK: char = '\u{1e}';
 /// Most lines of a stack that are of use.
-const MOST_FRAMES: usize = 32;
+const MAX_FRAMES: usize = 32;
 
 /// What a worker writes after [`MARK`].
 #[derive(Deserialize)]
-struct Told {
+struct StackReport {
     stack: Vec<TraceFrame>,
 }
 
 /// Whether the worker has said where it is.
-pub(crate) fn is_told(printed: &[u8]) -> bool {
+pub(crate) fn is_complete(printed: &[u8]) -> bool {
     printed.contains(&(MARK as u8)) && printed.ends_with(b"\n")
 }
 
 /// What the hook printed, and the lines of `file` in which it was, the innermost last.
-pub(crate) fn split(printed: &str, file: &str) -> (String, Vec<TraceFrame>) {
+pub(crate) fn split_printed(printed: &str, file: &str) -> (String, Vec<TraceFrame>) {
     let (mut kept, mut told, mut listed) = (String::new(), Vec::new(), Vec::new());
     let (mut in_listing, own) = (false, format!("File \"{}\", line ", escaped(file)));
     for line in printed.split_inclusive('\n') {
         if let Some(start) = line.find(MARK) {
             kept.push_str(&line[..start]);
-            told =
-                serde_json::from_str::<Told>(&line[start + 1..]).map(|told| told.stack).unwrap_or_default();
+            told = serde_json::from_str::<StackReport>(&line[start + 1..])
+                .map(|told| told.stack)
+                .unwrap_or_default();
             continue;
         }
         let starts = is_header(line);
@@ -48,7 +49,7 @@ pub(crate) fn split(printed: &str, file: &str) -> (String, Vec<TraceFrame>) {
     // The interpreter lists the innermost first.
     listed.reverse();
     let mut stack = if told.is_empty() { listed } else { told };
-    stack.drain(..stack.len().saturating_sub(MOST_FRAMES));
+    stack.drain(..stack.len().saturating_sub(MAX_FRAMES));
     (kept, stack)
 }
 
@@ -100,10 +101,10 @@ mod tests {
     #[test]
     fn what_the_worker_says_of_itself_is_kept_apart_from_what_the_hook_prints() {
         let printed = "hello\nhalf\u{1e}{\"stack\": [{\"line\": 3, \"function\": \"f\"}]}\nafter\n";
-        let (kept, stack) = split(printed, "p/prompt.py");
+        let (kept, stack) = split_printed(printed, "p/prompt.py");
         assert_eq!(kept, "hello\nhalfafter\n");
         assert_eq!(lines(&stack), [(3, "f")]);
-        assert!(is_told(b"x\x1e{}\n") && !is_told(b"x\x1e{") && !is_told(b"x\n"));
+        assert!(is_complete(b"x\x1e{}\n") && !is_complete(b"x\x1e{") && !is_complete(b"x\n"));
     }
 
     #[test]
@@ -112,19 +113,19 @@ mod tests {
             File \"/usr/lib/python3.11/ctypes/__init__.py\", line 5 in string_at\n  \
             File \"p/\\u96db/prompt.py\", line 7 in inner\n  File \"p/\\u96db/prompt.py\", line 3 in pre_render\n  \
             File \"<hooks>\", line 200 in result\n\nExtension modules: _x (total: 1)\n";
-        let (kept, stack) = split(printed, "p/雛/prompt.py");
+        let (kept, stack) = split_printed(printed, "p/雛/prompt.py");
         assert_eq!(kept, "before\n");
         assert_eq!(lines(&stack), [(3, "pre_render"), (7, "inner")]);
         let (kept, stack) =
-            split("a\nStack (most recent call first):\n  File \"x.py\", line 9 in f\nb\n", "x.py");
+            split_printed("a\nStack (most recent call first):\n  File \"x.py\", line 9 in f\nb\n", "x.py");
         assert_eq!((kept.as_str(), lines(&stack)), ("a\nb\n", vec![(9, "f")]));
     }
 
     #[test]
     fn whatever_is_printed_is_kept() {
         for printed in ["", "  File \"x\", line 1 in y\n", "Thread 0x no\n", "a\n\nb"] {
-            assert_eq!(split(printed, "x").0, printed);
+            assert_eq!(split_printed(printed, "x").0, printed);
         }
-        assert_eq!(split("\u{1e}no json\n", "x").0, "");
+        assert_eq!(split_printed("\u{1e}no json\n", "x").0, "");
     }
 }

@@ -94,7 +94,7 @@ impl Deadline {
     }
 
     /// Another moment, so much from now.
-    pub(crate) fn later(&self, time: Duration) -> Self {
+    pub(crate) fn starting_now(&self, time: Duration) -> Self {
         Self { shared: Arc::clone(&self.shared), at: Instant::now() + time, key: None }
     }
 

@@ -9,14 +9,14 @@ use std::{
     thread,
 };
 
-/// A number of places that several owners share.
+/// A number of slots that several owners share.
 ///
 /// A place that becomes free goes to the owner who has the fewest, and among equals to whoever waits longest. No owner
-/// gets all places, where there is more than one: a quarter of them is left to the others, so jobs of one owner that
+/// gets all slots, where there is more than one: a quarter of them is left to the others, so jobs of one owner that
 /// never end cannot keep everybody else from running.
-pub(crate) struct Places {
+pub(crate) struct Slots {
     state: Mutex<State>,
-    /// Most places of one owner.
+    /// Most slots of one owner.
     share: usize,
 }
 
@@ -71,7 +71,7 @@ impl State {
     }
 }
 
-impl Places {
+impl Slots {
     pub(crate) fn new(count: usize) -> Self {
         let count = count.max(1);
         let share = if count == 1 { 1 } else { count - (count / 4).max(1) };
@@ -79,41 +79,41 @@ impl Places {
     }
 
     /// A place for `owner`, once there is one.
-    pub(crate) async fn take<'p>(&'p self, owner: &str) -> Place<'p> {
-        let mut queued = Queued { places: self, owner, number: None };
+    pub(crate) async fn take_slot<'p>(&'p self, owner: &str) -> Slot<'p> {
+        let mut queued = Queued { slots: self, owner, number: None };
         poll_fn(|cx| queued.poll(cx)).await;
         queued.number = None;
-        Place { places: self, owner: owner.into() }
+        Slot { slots: self, owner: owner.into() }
     }
 }
 
 /// A place that is given back when this is dropped.
-pub(crate) struct Place<'p> {
-    places: &'p Places,
+pub(crate) struct Slot<'p> {
+    slots: &'p Slots,
     owner: Box<str>,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        lock(&self.places.state).take_back(&self.owner, self.places.share);
+        lock(&self.slots.state).take_back(&self.owner, self.slots.share);
     }
 }
 
 /// Somebody in the queue, who may leave at any time.
 struct Queued<'p, 'o> {
-    places: &'p Places,
+    slots: &'p Slots,
     owner: &'o str,
     number: Option<u64>,
 }
 
 impl Queued<'_, '_> {
     fn poll(&mut self, cx: &Context<'_>) -> Poll<()> {
-        let mut state = lock(&self.places.state);
+        let mut state = lock(&self.slots.state);
         let number = *self.number.get_or_insert_with(|| {
             state.count += 1;
             let (number, owner) = (state.count, self.owner.into());
             state.waiting.push(Ticket { number, owner, waker: None });
-            state.hand_out(self.places.share);
+            state.hand_out(self.slots.share);
             number
         });
         match state.waiting.iter_mut().find(|ticket| ticket.number == number) {
@@ -130,17 +130,19 @@ impl Queued<'_, '_> {
 impl Drop for Queued<'_, '_> {
     fn drop(&mut self) {
         let Some(number) = self.number else { return };
-        let mut state = lock(&self.places.state);
+        let mut state = lock(&self.slots.state);
         match state.waiting.iter().position(|ticket| ticket.number == number) {
             Some(place) => drop(state.waiting.remove(place)),
             // It was called and did not come.
-            None => state.take_back(self.owner, self.places.share),
+            None => state.take_back(self.owner, self.slots.share),
         }
     }
 }
 
 /// What `work` gives, done on a thread of its own.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+pub(crate) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
     let shared: Arc<Mutex<(Option<T>, Option<Waker>)>> = Arc::new(Mutex::new((None, None)));
     let inner = Arc::clone(&shared);
     let job = move || {
@@ -175,10 +177,10 @@ mod tests {
 
     #[test]
     fn the_next_in_the_queue_gets_the_place_that_is_given_back() {
-        let places = Places::new(1);
-        let first = block_on(places.take("a"));
+        let slots = Slots::new(1);
+        let first = block_on(slots.take_slot("a"));
         let mut cx = Context::from_waker(Waker::noop());
-        let mut second = pin!(places.take("a"));
+        let mut second = pin!(slots.take_slot("a"));
         assert!(second.as_mut().poll(&mut cx).is_pending());
         drop(first);
         assert!(second.as_mut().poll(&mut cx).is_ready());
@@ -186,11 +188,11 @@ mod tests {
 
     #[test]
     fn who_leaves_the_queue_leaves_the_place_to_the_next() {
-        let places = Places::new(1);
-        let first = block_on(places.take("a"));
+        let slots = Slots::new(1);
+        let first = block_on(slots.take_slot("a"));
         let mut cx = Context::from_waker(Waker::noop());
-        let mut second = Box::pin(places.take("a"));
-        let mut third = pin!(places.take("a"));
+        let mut second = Box::pin(slots.take_slot("a"));
+        let mut third = pin!(slots.take_slot("a"));
         assert!(second.as_mut().poll(&mut cx).is_pending());
         assert!(third.as_mut().poll(&mut cx).is_pending());
         drop(first);
@@ -199,24 +201,24 @@ mod tests {
     }
 
     #[test]
-    fn no_owner_gets_every_place() {
-        let places = Places::new(4);
+    fn no_owner_gets_every_slot() {
+        let slots = Slots::new(4);
         let mut cx = Context::from_waker(Waker::noop());
-        let _held: Vec<_> = (0..3).map(|_| block_on(places.take("greedy"))).collect();
-        let mut fourth = pin!(places.take("greedy"));
+        let _held: Vec<_> = (0..3).map(|_| block_on(slots.take_slot("greedy"))).collect();
+        let mut fourth = pin!(slots.take_slot("greedy"));
         assert!(fourth.as_mut().poll(&mut cx).is_pending(), "one place is left to others");
-        let other = block_on(places.take("other"));
+        let other = block_on(slots.take_slot("other"));
         drop(other);
         assert!(fourth.as_mut().poll(&mut cx).is_pending());
     }
 
     #[test]
     fn a_place_goes_to_the_owner_who_has_the_fewest() {
-        let places = Places::new(2);
+        let slots = Slots::new(2);
         let mut cx = Context::from_waker(Waker::noop());
-        let (first, _second) = (block_on(places.take("a")), block_on(places.take("b")));
+        let (first, _second) = (block_on(slots.take_slot("a")), block_on(slots.take_slot("b")));
         let mut queue: Vec<_> =
-            ["b", "b", "a", "c"].iter().map(|owner| Box::pin(places.take(owner))).collect();
+            ["b", "b", "a", "c"].iter().map(|owner| Box::pin(slots.take_slot(owner))).collect();
         for waiting in &mut queue {
             assert!(waiting.as_mut().poll(&mut cx).is_pending());
         }
@@ -228,6 +230,6 @@ mod tests {
 
     #[test]
     fn blocking_work_gives_its_result() {
-        assert_eq!(block_on(blocking(|| 7)).expect("there are threads"), 7);
+        assert_eq!(block_on(run_blocking(|| 7)).expect("there are threads"), 7);
     }
 }

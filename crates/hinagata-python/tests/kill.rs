@@ -14,13 +14,16 @@ use std::{
 };
 
 use hinagata::Code;
-use hinagata_python::{HookPool, Isolation, Layers, Options};
+use hinagata_python::{HookOptions, HookPool, Isolation, SandboxMechanisms};
 use serde_json::json;
 
 use support::{Ask, options, processes_with};
 
-const TIERS: [Layers; 3] =
-    [Layers::ALL, Layers { namespaces: false, ..Layers::ALL }, Layers { landlock: false, ..Layers::ALL }];
+const TIERS: [SandboxMechanisms; 3] = [
+    SandboxMechanisms::ALL,
+    SandboxMechanisms { namespaces: false, ..SandboxMechanisms::ALL },
+    SandboxMechanisms { landlock: false, ..SandboxMechanisms::ALL },
+];
 
 /// The tests look at all processes below this one, so they take turns.
 fn alone() -> MutexGuard<'static, ()> {
@@ -31,10 +34,10 @@ fn alone() -> MutexGuard<'static, ()> {
 /// Pools of every tier and isolation that this machine can build.
 fn pools() -> Vec<HookPool> {
     let mut all = Vec::new();
-    for layers in TIERS {
+    for mechanisms in TIERS {
         for isolation in [Isolation::Call, Isolation::Prompt, Isolation::Spawn] {
-            let pool = HookPool::new(Options { layers, isolation, ..options() });
-            if pool.report().expect("the launcher starts").layers == layers {
+            let pool = HookPool::new(HookOptions { mechanisms, isolation, ..options() });
+            if pool.sandbox_report().expect("the launcher starts").mechanisms == mechanisms {
                 all.push(pool);
             }
         }
@@ -139,11 +142,11 @@ fn kill(who: Who) -> Vec<i32> {
 }
 
 /// Starts a hook that never ends and kills a process in the middle.
-fn kill_during_call(layers: Layers, isolation: Isolation, who: Who) {
-    let what = format!("{who:?}, {isolation:?}, {layers:?}");
+fn kill_during_call(mechanisms: SandboxMechanisms, isolation: Isolation, who: Who) {
+    let what = format!("{who:?}, {isolation:?}, {mechanisms:?}");
     let marker = marker(&what);
-    let pool = HookPool::new(Options { layers, isolation, ..options() });
-    if pool.report().expect("the launcher starts").layers != layers {
+    let pool = HookPool::new(HookOptions { mechanisms, isolation, ..options() });
+    if pool.sandbox_report().expect("the launcher starts").mechanisms != mechanisms {
         return;
     }
     let (inner, source) = (pool.clone(), stubborn(&marker));
@@ -162,13 +165,13 @@ fn kill_during_call(layers: Layers, isolation: Isolation, who: Who) {
 #[test]
 fn whoever_is_killed_takes_the_call_along_and_others_follow() {
     let _alone = alone();
-    for layers in TIERS {
+    for mechanisms in TIERS {
         for who in [Who::Worker, Who::Zygote, Who::Supervisor] {
-            kill_during_call(layers, Isolation::Call, who);
+            kill_during_call(mechanisms, Isolation::Call, who);
         }
         // An interpreter of its own stands where a zygote would.
         for who in [Who::Zygote, Who::Supervisor] {
-            kill_during_call(layers, Isolation::Spawn, who);
+            kill_during_call(mechanisms, Isolation::Spawn, who);
         }
     }
 }
@@ -190,7 +193,7 @@ fn a_zygote_that_was_killed_while_nobody_needed_it_is_replaced() {
 #[test]
 fn a_kept_worker_that_was_killed_while_nobody_needed_it_is_replaced() {
     let _alone = alone();
-    let pool = HookPool::new(Options { isolation: Isolation::Prompt, ..options() });
+    let pool = HookPool::new(HookOptions { isolation: Isolation::Prompt, ..options() });
     for who in [Who::Worker, Who::Zygote] {
         is_healthy(&pool);
         let mut ending = all(Who::Worker);
@@ -212,7 +215,8 @@ fn a_kept_worker_that_was_killed_while_nobody_needed_it_is_replaced() {
 fn processes_that_nobody_uses_end() {
     let _alone = alone();
     for isolation in [Isolation::Call, Isolation::Prompt] {
-        let pool = HookPool::new(Options { isolation, idle: Duration::from_millis(200), ..options() });
+        let pool =
+            HookPool::new(HookOptions { isolation, idle_timeout: Duration::from_millis(200), ..options() });
         is_healthy(&pool);
         while !all(Who::Supervisor).is_empty() {
             thread::yield_now();
@@ -266,8 +270,8 @@ const HANG: &str = "HINAGATA_TEST_HANG";
 fn an_engine_that_hangs() {
     let Ok(how) = std::env::var(HANG) else { return };
     let (tier, marker) = how.split_once(' ').expect("has two parts");
-    let layers = TIERS[tier.parse::<usize>().expect("is a number")];
-    let pool = HookPool::new(Options { layers, ..options() });
+    let mechanisms = TIERS[tier.parse::<usize>().expect("is a number")];
+    let pool = HookPool::new(HookOptions { mechanisms, ..options() });
     let source = stubborn(marker);
     let ask = Ask::new(&source).permissions(&["subprocess"]).time(Duration::from_secs(600));
     ask.pre_render(&pool).expect_err("is killed before it ends");
@@ -276,9 +280,9 @@ fn an_engine_that_hangs() {
 #[test]
 fn nothing_outlives_an_engine_that_is_killed() {
     let _alone = alone();
-    for (tier, layers) in TIERS.into_iter().enumerate() {
-        let pool = HookPool::new(Options { layers, ..options() });
-        if pool.report().expect("the launcher starts").layers != layers {
+    for (tier, mechanisms) in TIERS.into_iter().enumerate() {
+        let pool = HookPool::new(HookOptions { mechanisms, ..options() });
+        if pool.sandbox_report().expect("the launcher starts").mechanisms != mechanisms {
             continue;
         }
         let marker = marker(&format!("engine{tier}"));

@@ -9,7 +9,7 @@ use hinagata::{
     Approval, Approvals, Catalog, Code, Context, Engine as PromptEngine, EngineOptions, Error, RenderedBody,
     Request, Result,
 };
-use hinagata_python::{HookPool, Options as HookOptions};
+use hinagata_python::{HookOptions, HookPool};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 

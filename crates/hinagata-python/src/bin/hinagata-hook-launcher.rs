@@ -3,6 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    hinagata_python::launch_if_asked();
+    hinagata_python::launch_if_requested();
     ExitCode::from(2)
 }

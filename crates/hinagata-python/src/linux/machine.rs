@@ -12,25 +12,25 @@ use rustix::{
 };
 
 use super::{
-    launcher::{Assignment, Probed, Role, Said},
+    launcher::{Assignment, LauncherMessage, LauncherRole, ProbeResult},
     packet,
     policy::{self, Policy},
-    process::{self, Ends},
+    process::{self, LauncherDescriptors},
     reactor::Reactor,
     sandbox::landlock::SCOPED_VERSION,
 };
 use crate::{
     failure::Failure,
     interpreter::Interpreter,
-    options::{Options, SandboxMode},
-    sandbox::{Layers, Report, Tier},
+    options::{HookOptions, SandboxMode},
+    sandbox::{SandboxMechanisms, SandboxReport, SandboxTier},
 };
 
 /// What this machine has.
 pub(crate) struct Machine {
     pub(crate) interpreter: Interpreter,
     /// The layers that every Python is put into.
-    pub(crate) layers: Layers,
+    pub(crate) mechanisms: SandboxMechanisms,
     /// Whether the kernel keeps signals inside.
     signals: bool,
     pub(crate) reactor: Reactor,
@@ -38,30 +38,36 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Looks at the machine. This starts processes and waits for them.
-    pub(crate) fn examine(options: &Options) -> Result<Self, Failure> {
-        let interpreter = Interpreter::find(options.python.as_deref(), options.start)?;
-        let reactor = Reactor::start().map_err(|error| Failure::unavailable("start", error.to_string()))?;
-        let report = sandbox_of(options, Some(&interpreter), &reactor)?;
-        if options.sandbox == SandboxMode::Enforce && report.tier == Tier::D {
-            return Err(report.refusal());
+    pub(crate) fn probe_machine(options: &HookOptions) -> Result<Self, Failure> {
+        let interpreter = Interpreter::find_python(options.python.as_deref(), options.start_timeout)?;
+        let reactor =
+            Reactor::start_thread().map_err(|error| Failure::unavailable("start", error.to_string()))?;
+        let report = probe_sandbox(options, Some(&interpreter), &reactor)?;
+        if options.sandbox == SandboxMode::Enforce && report.tier == SandboxTier::D {
+            return Err(report.to_failure());
         }
         if !interpreter.ctypes {
             let message = "this Python has no `ctypes`, without which it can neither confine nor end itself";
             return Err(Failure::unavailable("python", message)
                 .with_hint("install all of the standard library, or another Python"));
         }
-        let signals =
-            report.layers.namespaces || report.layers.landlock && report.landlock_version >= SCOPED_VERSION;
-        Ok(Self { interpreter, layers: report.layers, signals, reactor })
+        let signals = report.mechanisms.namespaces
+            || report.mechanisms.landlock && report.landlock_version >= SCOPED_VERSION;
+        Ok(Self { interpreter, mechanisms: report.mechanisms, signals, reactor })
     }
 
     /// What a launcher is to become for jobs of `policy`.
-    pub(crate) fn assignment(&self, role: Role, policy: &Policy, options: &Options) -> Assignment {
+    pub(crate) fn assignment(
+        &self,
+        role: LauncherRole,
+        policy: &Policy,
+        options: &HookOptions,
+    ) -> Assignment {
         Assignment {
             role,
             python: self.interpreter.executable.clone(),
-            layers: self.layers,
-            visible: if self.layers.namespaces { policy.visible(self) } else { Vec::new() },
+            mechanisms: self.mechanisms,
+            visible: if self.mechanisms.namespaces { policy.visible_paths(self) } else { Vec::new() },
             signals: self.signals,
             memory: options.memory,
         }
@@ -69,42 +75,46 @@ impl Machine {
 }
 
 /// What confines Python on this machine.
-pub(crate) fn sandbox_of(
-    options: &Options,
+pub(crate) fn probe_sandbox(
+    options: &HookOptions,
     interpreter: Option<&Interpreter>,
     reactor: &Reactor,
-) -> Result<Report, Failure> {
+) -> Result<SandboxReport, Failure> {
     if options.sandbox == SandboxMode::Off {
-        return Ok(Report::off());
+        return Ok(SandboxReport::switched_off());
     }
-    let roots = interpreter.map(Interpreter::roots).unwrap_or_default();
+    let roots = interpreter.map(Interpreter::required_paths).unwrap_or_default();
     let assignment = Assignment {
-        role: Role::Probe,
+        role: LauncherRole::Probe,
         python: "python3".into(),
-        layers: options.layers,
-        visible: policy::system(&roots),
+        mechanisms: options.mechanisms,
+        visible: policy::system_paths(&roots),
         signals: false,
         memory: options.memory,
     };
-    let probed = probe(options, &assignment, reactor).map_err(|error| {
+    let probed = run_probe(options, &assignment, reactor).map_err(|error| {
         let program = options.launcher.program.display();
         Failure::unavailable("start", format!("`{program}` does not tell what it can do: {error}"))
     })?;
-    Ok(report(options.layers, &probed))
+    Ok(build_report(options.mechanisms, &probed))
 }
 
-fn probe(options: &Options, assignment: &Assignment, reactor: &Reactor) -> io::Result<Probed> {
-    let (control, theirs) = packet::pair()?;
+fn run_probe(options: &HookOptions, assignment: &Assignment, reactor: &Reactor) -> io::Result<ProbeResult> {
+    let (control, theirs) = packet::socket_pair()?;
     let (_printed, printing) = pipe_with(PipeFlags::CLOEXEC)?;
-    process::start(&options.launcher, Ends { control: theirs, stream: None, printing }, reactor)?;
-    packet::send(&control, &serde_json::to_vec(assignment)?, &[])?;
-    let end = Instant::now() + options.start;
+    process::start_launcher(
+        &options.launcher,
+        LauncherDescriptors { control: theirs, stream: None, printing },
+        reactor,
+    )?;
+    packet::send_packet(&control, &serde_json::to_vec(assignment)?, &[])?;
+    let end = Instant::now() + options.start_timeout;
     loop {
         wait_for(&control, end.saturating_duration_since(Instant::now()))?;
-        let (bytes, _) = packet::receive(&control, packet::SMALL)?;
+        let (bytes, _) = packet::receive_packet(&control, packet::MAX_SMALL_PACKET)?;
         match serde_json::from_slice(&bytes)? {
-            Said::Probed(probed) => return Ok(probed),
-            Said::Failed { error } => return Err(io::Error::other(error)),
+            LauncherMessage::Probed(probed) => return Ok(probed),
+            LauncherMessage::Failed { error } => return Err(io::Error::other(error)),
             _ => {}
         }
     }
@@ -119,8 +129,8 @@ fn wait_for(control: &OwnedFd, time: Duration) -> io::Result<()> {
     }
 }
 
-fn report(wanted: Layers, probed: &Probed) -> Report {
-    let layers = wanted.and(Layers {
+fn build_report(wanted: SandboxMechanisms, probed: &ProbeResult) -> SandboxReport {
+    let mechanisms = wanted.intersection(SandboxMechanisms {
         landlock: probed.landlock.is_none(),
         namespaces: probed.namespaces.is_none(),
         seccomp: probed.seccomp.is_none(),
@@ -137,12 +147,17 @@ fn report(wanted: Layers, probed: &Probed) -> Report {
     .into_iter()
     .flatten()
     .collect();
-    if layers.landlock && probed.landlock_version < SCOPED_VERSION {
+    if mechanisms.landlock && probed.landlock_version < SCOPED_VERSION {
         missing.push(format!("Landlock {SCOPED_VERSION}: this kernel has {}", probed.landlock_version));
     }
     if !probed.bounded {
         missing.push("a bound on processes: none holds for root here".to_owned());
     }
     let scoped = probed.landlock_version >= SCOPED_VERSION;
-    Report { tier: Tier::of(layers, scoped), layers, landlock_version: probed.landlock_version, missing }
+    SandboxReport {
+        tier: SandboxTier::from_mechanisms(mechanisms, scoped),
+        mechanisms,
+        landlock_version: probed.landlock_version,
+        missing,
+    }
 }

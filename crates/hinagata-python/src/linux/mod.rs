@@ -5,12 +5,12 @@ mod machine;
 mod packet;
 mod policy;
 mod pool;
-mod printed;
+mod printed_output;
 mod process;
 mod reactor;
 mod sandbox;
-mod shelf;
 mod worker;
+mod worker_cache;
 mod zygote;
 
 pub(crate) use self::pool::Pool;

@@ -15,25 +15,29 @@ use rustix::{
 };
 
 /// Most bytes of a packet that Python sends.
-pub(crate) const SMALL: usize = 8 << 10;
+pub(crate) const MAX_SMALL_PACKET: usize = 8 << 10;
 /// Most bytes of a packet.
-pub(crate) const LARGE: usize = 128 << 10;
+pub(crate) const MAX_PACKET: usize = 128 << 10;
 /// Most descriptors of a packet.
-const MOST: usize = 4;
+const MAX_DESCRIPTORS: usize = 4;
 
 /// The bytes of a packet, and the descriptors beside them.
 pub(crate) type Packet = (Vec<u8>, Vec<OwnedFd>);
 
 /// A pair of sockets for packets, both closed when a program is executed; the first does not block.
-pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
     Ok((ours, theirs))
 }
 
 /// Sends bytes with descriptors; how many bytes went.
-pub(crate) fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<usize, Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+pub(crate) fn send_packet(
+    socket: impl AsFd,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<usize, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(Errno::TOOBIG);
@@ -42,9 +46,9 @@ pub(crate) fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_
 }
 
 /// The next packet with its descriptors; an empty one at the end.
-pub(crate) fn receive(socket: impl AsFd, largest: usize) -> Result<Packet, Errno> {
+pub(crate) fn receive_packet(socket: impl AsFd, largest: usize) -> Result<Packet, Errno> {
     let mut bytes = vec![0; largest];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received =
         recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)?;

@@ -38,7 +38,7 @@ const PROGRAMS: [&str; 6] = ["/usr", "/bin", "/sbin", "/etc/alternatives", "/etc
 /// Devices that can be read.
 const DEVICES: [&str; 4] = ["/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 /// Most rules that are kept ready.
-const MOST_KEPT: usize = 256;
+const MAX_RULESETS: usize = 256;
 
 /// What a job may see and do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,20 +52,20 @@ pub(crate) struct Policy {
 
 impl Policy {
     /// What `job` may, with the layers of `machine`.
-    pub(crate) fn of(job: &Job<'_>, machine: &Machine) -> Self {
+    pub(crate) fn for_job(job: &Job<'_>, machine: &Machine) -> Self {
         let allowed = |name: &str| job.permissions.contains(&name);
         let programs = allowed("subprocess");
         let own = job.own_directory.as_deref().and_then(|own| absolute(own).ok());
         let workspace = allowed("read_file").then(|| absolute(&job.workspace).ok()).flatten();
         let mut read: Vec<PathBuf> = [&own, &workspace].into_iter().flatten().cloned().collect();
-        let view = match (machine.layers.namespaces, machine.layers.landlock) {
+        let view = match (machine.mechanisms.namespaces, machine.mechanisms.landlock) {
             (false, _) => Vec::new(),
             // No other layer is exact: this one is.
             (true, false) => sorted(read.clone()),
             // Landlock is exact; this layer can be shared by the prompts of a workspace, and by its packs.
             (true, true) => shared_view(job, own.as_deref(), workspace),
         };
-        let interpreter = machine.interpreter.roots();
+        let interpreter = machine.interpreter.required_paths();
         let system = || LIBRARIES.map(PathBuf::from).into_iter().chain(interpreter.iter().cloned());
         read.extend(DEVICES.map(PathBuf::from));
         let execute = match programs {
@@ -79,7 +79,7 @@ impl Policy {
     }
 
     /// The rules of an interpreter that is started under them, and has to be executed first.
-    pub(crate) fn rules_to_start(&self, machine: &Machine) -> Rules {
+    pub(crate) fn launch_rules(&self, machine: &Machine) -> Rules {
         let mut rules = self.rules.clone();
         rules.execute.extend(LIBRARIES.map(PathBuf::from));
         rules.execute.push(machine.interpreter.executable.clone());
@@ -87,15 +87,15 @@ impl Policy {
     }
 
     /// Everything that a root of its own holds.
-    pub(crate) fn visible(&self, machine: &Machine) -> Vec<PathBuf> {
-        let mut all = system(&machine.interpreter.roots());
+    pub(crate) fn visible_paths(&self, machine: &Machine) -> Vec<PathBuf> {
+        let mut all = system_paths(&machine.interpreter.required_paths());
         all.extend(self.view.iter().cloned());
         all
     }
 }
 
 /// What a root of its own holds for an interpreter and for programs.
-pub(crate) fn system(interpreter: &[PathBuf]) -> Vec<PathBuf> {
+pub(crate) fn system_paths(interpreter: &[PathBuf]) -> Vec<PathBuf> {
     let fixed = LIBRARIES.iter().chain(&PROGRAMS).map(PathBuf::from);
     fixed.chain(interpreter.iter().cloned()).collect()
 }
@@ -133,9 +133,9 @@ impl Rulesets {
             return Ok(Arc::clone(known));
         }
         let failed = |why: String| Failure::unavailable("sandbox", format!("Landlock: {why}"));
-        let made = landlock::descriptor(&policy.rules).map_err(|error| failed(error.to_string()))?;
+        let made = landlock::ruleset_descriptor(&policy.rules).map_err(|error| failed(error.to_string()))?;
         let made = Arc::new(made.ok_or_else(|| failed("the kernel has none".to_owned()))?);
-        if kept.len() >= MOST_KEPT {
+        if kept.len() >= MAX_RULESETS {
             kept.clear();
         }
         kept.insert(key, Arc::clone(&made));

@@ -11,75 +11,80 @@ use hinagata::{Digest, Error, ports::Job};
 use serde_json::Value;
 
 use super::{
-    launcher::{Order, Role, filter_name},
-    machine::{Machine, sandbox_of},
+    launcher::{LauncherRole, ZygoteOrder, filter_name},
+    machine::{Machine, probe_sandbox},
     policy::{Policy, Rulesets},
     reactor::Reactor,
-    shelf::{Kept, Purpose, Shelf, View},
     worker::Worker,
+    worker_cache::{IdleWorker, View, WorkerCache, WorkerPurpose},
     zygote::Zygote,
 };
 use crate::{
-    call::{Outcome, Terms, call},
-    desk::Desk,
+    call::{CallOutcome, CallTerms, run_call},
+    dispatcher::Dispatcher,
     failure::Failure,
-    options::{Isolation, Options},
-    sandbox::Report,
-    wait::{Places, blocking},
+    options::{HookOptions, Isolation},
+    sandbox::SandboxReport,
+    wait::{Slots, run_blocking},
 };
 
 /// Calls after which a kept worker is replaced.
-const MOST_CALLS: u32 = 1000;
+const MAX_CALLS: u32 = 1000;
 
 /// Runs jobs.
 pub(crate) struct Pool {
-    pub(crate) desk: Desk,
+    pub(crate) dispatcher: Dispatcher,
     machine: Mutex<Option<Arc<Machine>>>,
     /// Held while the machine is examined.
-    examining: Places,
-    shelf: Arc<Shelf>,
+    examining: Slots,
+    cache: Arc<WorkerCache>,
     rulesets: Rulesets,
 }
 
 impl Pool {
-    pub(crate) fn new(options: Options) -> Self {
-        let desk = Desk::new(options);
+    pub(crate) fn new(options: HookOptions) -> Self {
+        let dispatcher = Dispatcher::new(options);
         Self {
             machine: Mutex::default(),
-            examining: Places::new(1),
-            shelf: Shelf::new(desk.options.idle, desk.options.workers, &desk.timer),
+            examining: Slots::new(1),
+            cache: WorkerCache::new(
+                dispatcher.options.idle_timeout,
+                dispatcher.options.workers,
+                &dispatcher.timer,
+            ),
             rulesets: Rulesets::default(),
-            desk,
+            dispatcher,
         }
     }
 
     /// What confines Python here. This starts a process and waits for it.
-    pub(crate) fn report(&self) -> Result<Report, Failure> {
-        let reactor = Reactor::start().map_err(|error| Failure::unavailable("start", error.to_string()))?;
-        sandbox_of(&self.desk.options, self.desk.interpreter().ok().as_ref(), &reactor)
+    pub(crate) fn sandbox_report(&self) -> Result<SandboxReport, Failure> {
+        let reactor =
+            Reactor::start_thread().map_err(|error| Failure::unavailable("start", error.to_string()))?;
+        probe_sandbox(&self.dispatcher.options, self.dispatcher.find_interpreter().ok().as_ref(), &reactor)
     }
 
     /// Runs a job.
-    pub(crate) async fn run(&self, job: Job<'_>) -> Result<Value, Error> {
+    pub(crate) async fn run_job(&self, job: Job<'_>) -> Result<Value, Error> {
         let mut printed = String::new();
         let result = self.run_printing(&job, &mut printed).await;
-        self.desk.hand_over(&job, result, &printed)
+        self.dispatcher.deliver_result(&job, result, &printed)
     }
 
     async fn run_printing(&self, job: &Job<'_>, printed: &mut String) -> Result<Value, Failure> {
         let waiting = job.waited.start_waiting();
         let machine = self.machine().await?;
-        let _place = self.desk.place(job).await?;
+        let _slot = self.dispatcher.take_slot(job).await?;
         drop(waiting);
-        let policy = Policy::of(job, &machine);
-        match self.desk.options.isolation {
+        let policy = Policy::for_job(job, &machine);
+        match self.dispatcher.options.isolation {
             Isolation::Call | Isolation::Prompt if !machine.interpreter.forks => {
-                self.spawn(&machine, job, &policy, printed).await
+                self.run_spawned(&machine, job, &policy, printed).await
             }
-            Isolation::Spawn => self.spawn(&machine, job, &policy, printed).await,
+            Isolation::Spawn => self.run_spawned(&machine, job, &policy, printed).await,
             // What a program leaves behind can only be ended together with the worker that started it.
-            Isolation::Prompt if !policy.programs => self.reuse(&machine, job, policy, printed).await,
-            Isolation::Call | Isolation::Prompt => self.fork(&machine, job, &policy, printed).await,
+            Isolation::Prompt if !policy.programs => self.run_reused(&machine, job, policy, printed).await,
+            Isolation::Call | Isolation::Prompt => self.run_forked(&machine, job, &policy, printed).await,
         }
     }
 
@@ -92,12 +97,12 @@ impl Pool {
         if let Some(machine) = &*self.known_machine() {
             return Ok(Arc::clone(machine));
         }
-        let _turn = self.examining.take("").await;
+        let _turn = self.examining.take_slot("").await;
         if let Some(machine) = &*self.known_machine() {
             return Ok(Arc::clone(machine));
         }
-        let options = self.desk.options.clone();
-        let examined = blocking(move || Machine::examine(&options)).await;
+        let options = self.dispatcher.options.clone();
+        let examined = run_blocking(move || Machine::probe_machine(&options)).await;
         let examined = examined.map_err(|error| Failure::unavailable("start", error.to_string()))??;
         let machine = Arc::new(examined);
         *self.known_machine() = Some(Arc::clone(&machine));
@@ -105,7 +110,7 @@ impl Pool {
     }
 
     /// Runs a job in a fork of a warm interpreter.
-    async fn fork(
+    async fn run_forked(
         &self,
         machine: &Machine,
         job: &Job<'_>,
@@ -113,31 +118,34 @@ impl Pool {
         printed: &mut String,
     ) -> Result<Value, Failure> {
         let waiting = job.waited.start_waiting();
-        let (lent, mut worker) = self.lease(machine, policy).await?;
+        let (lease, mut worker) = self.lease_worker(machine, policy).await?;
         drop(waiting);
         self.confine(machine, &mut worker, policy)?;
-        let outcome = call(&mut worker, job, self.desk.terms(job, filter_name(policy.programs))).await;
-        let result = finish(&mut worker, outcome, printed);
+        let outcome =
+            run_call(&mut worker, job, self.dispatcher.call_terms(job, filter_name(policy.programs))).await;
+        let result = take_result(&mut worker, outcome, printed);
         // The worker is ended first: the next is made when everything of this one is gone.
         drop(worker);
-        drop(lent);
+        drop(lease);
         result
     }
 
     /// Runs a job in an interpreter of its own.
-    async fn spawn(
+    async fn run_spawned(
         &self,
         machine: &Machine,
         job: &Job<'_>,
         policy: &Policy,
         printed: &mut String,
     ) -> Result<Value, Failure> {
-        let role = Role::Worker { rules: policy.rules_to_start(machine), programs: policy.programs };
-        let assignment = machine.assignment(role, policy, &self.desk.options);
-        let mut worker = Zygote::launch_worker(&self.desk.options.launcher, &assignment, &machine.reactor)
-            .map_err(|error| self.not_launched(&error))?;
-        let outcome = call(&mut worker, job, self.desk.terms(job, filter_name(policy.programs))).await;
-        let result = finish(&mut worker, outcome, printed);
+        let role = LauncherRole::Worker { rules: policy.launch_rules(machine), programs: policy.programs };
+        let assignment = machine.assignment(role, policy, &self.dispatcher.options);
+        let mut worker =
+            Zygote::launch_worker(&self.dispatcher.options.launcher, &assignment, &machine.reactor)
+                .map_err(|error| self.launch_failure(&error))?;
+        let outcome =
+            run_call(&mut worker, job, self.dispatcher.call_terms(job, filter_name(policy.programs))).await;
+        let result = take_result(&mut worker, outcome, printed);
         match worker.start_failure() {
             Some(why) if matches!(result, Err(Failure::Died(_))) => Err(Failure::unavailable("start", why)),
             _ => result,
@@ -145,79 +153,89 @@ impl Pool {
     }
 
     /// Runs a job in a worker that has run the same source before, if there is one.
-    async fn reuse(
+    async fn run_reused(
         &self,
         machine: &Machine,
         job: &Job<'_>,
         policy: Policy,
         printed: &mut String,
     ) -> Result<Value, Failure> {
-        let purpose =
-            Purpose { file: job.root.join(job.file), source: Digest::of(job.source.as_bytes()), policy };
+        let purpose = WorkerPurpose {
+            file: job.root.join(job.file),
+            source: Digest::of(job.source.as_bytes()),
+            policy,
+        };
         let policy = &purpose.policy;
-        let known = self.shelf.take_kept(&purpose);
+        let known = self.cache.take_idle_worker(&purpose);
         let knows_source = known.is_some();
         let mut kept = match known {
             Some(kept) => kept,
             None => {
                 let _waiting = job.waited.start_waiting();
-                let mut worker = self.bring_up(machine, policy).await?;
+                let mut worker = self.start_worker(machine, policy).await?;
                 self.confine(machine, &mut worker, policy)?;
-                Kept { worker, calls: 0 }
+                IdleWorker { worker, calls: 0 }
             }
         };
-        let terms = Terms { keep: true, knows_source, ..self.desk.terms(job, filter_name(policy.programs)) };
-        let outcome = call(&mut kept.worker, job, terms).await;
+        let terms = CallTerms {
+            keep: true,
+            knows_source,
+            ..self.dispatcher.call_terms(job, filter_name(policy.programs))
+        };
+        let outcome = run_call(&mut kept.worker, job, terms).await;
         let ready = outcome.ready;
-        let result = finish(&mut kept.worker, outcome, printed);
+        let result = take_result(&mut kept.worker, outcome, printed);
         kept.calls += 1;
-        if ready && kept.calls < MOST_CALLS {
-            self.shelf.put_kept(purpose, kept);
+        if ready && kept.calls < MAX_CALLS {
+            self.cache.put_idle_worker(purpose, kept);
         }
         result
     }
 
     /// Gives a worker the rules for files that it has to put itself under.
     fn confine(&self, machine: &Machine, worker: &mut Worker, policy: &Policy) -> Result<(), Failure> {
-        if !machine.layers.namespaces {
-            worker.is_visible();
+        if !machine.mechanisms.namespaces {
+            worker.use_host_pid();
         }
-        if machine.layers.landlock {
-            worker.confine(self.rulesets.get(policy)?);
+        if machine.mechanisms.landlock {
+            worker.set_ruleset(self.rulesets.get(policy)?);
         }
         Ok(())
     }
 
-    fn not_launched(&self, error: &io::Error) -> Failure {
-        let program = self.desk.options.launcher.program.display();
+    fn launch_failure(&self, error: &io::Error) -> Failure {
+        let program = self.dispatcher.options.launcher.program.display();
         Failure::unavailable("start", format!("`{program}` cannot be started: {error}"))
     }
 
-    fn launch(&self, machine: &Machine, policy: &Policy) -> Result<Arc<Zygote>, Failure> {
-        let assignment = machine.assignment(Role::Zygote, policy, &self.desk.options);
-        Zygote::launch(&self.desk.options.launcher, &assignment, &machine.reactor)
-            .map_err(|error| self.not_launched(&error))
+    fn launch_zygote(&self, machine: &Machine, policy: &Policy) -> Result<Arc<Zygote>, Failure> {
+        let assignment = machine.assignment(LauncherRole::Zygote, policy, &self.dispatcher.options);
+        Zygote::launch_zygote(&self.dispatcher.options.launcher, &assignment, &machine.reactor)
+            .map_err(|error| self.launch_failure(&error))
     }
 
     /// The worker that a zygote makes.
-    async fn worker_of(&self, zygote: &Arc<Zygote>) -> Result<Worker, Failure> {
-        let worker = self.desk.within(self.desk.options.start, poll_fn(|cx| zygote.poll_worker(cx))).await;
+    async fn await_worker(&self, zygote: &Arc<Zygote>) -> Result<Worker, Failure> {
+        let worker = self
+            .dispatcher
+            .run_within(self.dispatcher.options.start_timeout, poll_fn(|cx| zygote.poll_worker(cx)))
+            .await;
         worker.unwrap_or_else(|| Err(Failure::unavailable("start", "the interpreter does not start in time")))
     }
 
     /// A worker, and the zygote that nobody else uses until it is given back.
-    async fn lease(&self, machine: &Machine, policy: &Policy) -> Result<(Lent, Worker), Failure> {
+    async fn lease_worker(&self, machine: &Machine, policy: &Policy) -> Result<(Lease, Worker), Failure> {
         loop {
-            let known = self.shelf.take_zygote(&policy.view);
+            let known = self.cache.take_zygote(&policy.view);
             let fresh = known.is_none();
             let zygote = match known {
                 Some(zygote) => zygote,
-                None => self.launch(machine, policy)?,
+                None => self.launch_zygote(machine, policy)?,
             };
-            match self.worker_of(&zygote).await {
-                Ok(worker) if fresh || worker.is_there() => {
-                    let lent = Lent { shelf: Arc::clone(&self.shelf), view: policy.view.clone(), zygote };
-                    return Ok((lent, worker));
+            match self.await_worker(&zygote).await {
+                Ok(worker) if fresh || worker.is_running() => {
+                    let lease = Lease { cache: Arc::clone(&self.cache), view: policy.view.clone(), zygote };
+                    return Ok((lease, worker));
                 }
                 Err(failure) if fresh => return Err(failure),
                 // It ended while nobody looked, or its worker did: another takes its place.
@@ -227,23 +245,23 @@ impl Pool {
     }
 
     /// A worker that is to be kept.
-    async fn bring_up(&self, machine: &Machine, policy: &Policy) -> Result<Worker, Failure> {
+    async fn start_worker(&self, machine: &Machine, policy: &Policy) -> Result<Worker, Failure> {
         /// A worker that waited may have ended while nobody looked, and then its zygote too.
         const TRIES: usize = 3;
         let mut tries = 0;
         loop {
             tries += 1;
             let last = tries == TRIES;
-            let zygote = self.shelf.nursery(&policy.view, || self.launch(machine, policy))?;
-            match self.worker_of(&zygote).await {
+            let zygote = self.cache.prefork_zygote(&policy.view, || self.launch_zygote(machine, policy))?;
+            match self.await_worker(&zygote).await {
                 Ok(worker) => {
                     // The next one is made while nobody waits for it.
-                    zygote.order(Order::Fork);
-                    if worker.is_there() || last {
+                    zygote.send_order(ZygoteOrder::Fork);
+                    if worker.is_running() || last {
                         return Ok(worker);
                     }
                 }
-                Err(failure) if last || zygote.is_there() => return Err(failure),
+                Err(failure) if last || zygote.is_running() => return Err(failure),
                 Err(_) => {}
             }
         }
@@ -251,24 +269,24 @@ impl Pool {
 }
 
 /// The result, and what was printed on the way to it.
-fn finish(worker: &mut Worker, outcome: Outcome, printed: &mut String) -> Result<Value, Failure> {
-    *printed = worker.printed(&Context::from_waker(Waker::noop()));
+fn take_result(worker: &mut Worker, outcome: CallOutcome, printed: &mut String) -> Result<Value, Failure> {
+    *printed = worker.take_printed(&Context::from_waker(Waker::noop()));
     outcome.result
 }
 
 /// A zygote that goes back on the shelf, after its worker was ended.
-struct Lent {
-    shelf: Arc<Shelf>,
+struct Lease {
+    cache: Arc<WorkerCache>,
     view: View,
     zygote: Arc<Zygote>,
 }
 
-impl Drop for Lent {
+impl Drop for Lease {
     fn drop(&mut self) {
         // The next worker is made while nobody waits for it.
-        self.zygote.order(Order::Fork);
-        if self.zygote.is_there() {
-            self.shelf.put_zygote(std::mem::take(&mut self.view), Arc::clone(&self.zygote));
+        self.zygote.send_order(ZygoteOrder::Fork);
+        if self.zygote.is_running() {
+            self.cache.put_zygote(std::mem::take(&mut self.view), Arc::clone(&self.zygote));
         }
     }
 }

@@ -9,11 +9,11 @@ use std::{
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-use super::reactor::{Reactor, Watched};
+use super::reactor::{Reactor, WatchedIo};
 use crate::options::Launcher;
 
 /// The descriptors that a launcher gets.
-pub(super) struct Ends {
+pub(super) struct LauncherDescriptors {
     pub(super) control: OwnedFd,
     /// The stream of a single worker.
     pub(super) stream: Option<OwnedFd>,
@@ -21,7 +21,11 @@ pub(super) struct Ends {
 }
 
 /// Starts a launcher. Its end is taken note of by the reactor, so that it does not stay as a zombie.
-pub(super) fn start(launcher: &Launcher, ends: Ends, reactor: &Reactor) -> io::Result<()> {
+pub(super) fn start_launcher(
+    launcher: &Launcher,
+    ends: LauncherDescriptors,
+    reactor: &Reactor,
+) -> io::Result<()> {
     let child = Command::new(&launcher.program)
         .args(&launcher.arguments)
         .env_clear()
@@ -33,7 +37,7 @@ pub(super) fn start(launcher: &Launcher, ends: Ends, reactor: &Reactor) -> io::R
 }
 
 /// A launcher, and what tells of its end.
-type Slot = Mutex<Option<(Watched<OwnedFd>, Child)>>;
+type Slot = Mutex<Option<(WatchedIo<OwnedFd>, Child)>>;
 
 fn reap_at_end(mut child: Child, reactor: &Reactor) -> io::Result<()> {
     let pid = Pid::from_child(&child);

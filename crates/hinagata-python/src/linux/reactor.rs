@@ -51,7 +51,7 @@ enum Source {
 
 impl Reactor {
     /// Starts the thread.
-    pub(crate) fn start() -> io::Result<Self> {
+    pub(crate) fn start_thread() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN)?;
@@ -62,10 +62,10 @@ impl Reactor {
     }
 
     /// Watches `io`, which must not block, for futures.
-    pub(crate) fn watch<T: AsFd>(&self, io: T) -> io::Result<Watched<T>> {
+    pub(crate) fn watch_io<T: AsFd>(&self, io: T) -> io::Result<WatchedIo<T>> {
         let source = Arc::new(Source::Waiting(Mutex::default()));
         let number = self.add(io.as_fd(), &source)?;
-        Ok(Watched { io, source, number, reactor: self.clone() })
+        Ok(WatchedIo { io, source, number, reactor: self.clone() })
     }
 
     /// Calls `work` on the thread whenever something happened to `io`, which must not block.
@@ -73,10 +73,10 @@ impl Reactor {
         &self,
         io: T,
         work: impl Fn() + Send + Sync + 'static,
-    ) -> io::Result<Watched<T>> {
+    ) -> io::Result<WatchedIo<T>> {
         let source = Arc::new(Source::Work(Box::new(work)));
         let number = self.add(io.as_fd(), &source)?;
-        Ok(Watched { io, source, number, reactor: self.clone() })
+        Ok(WatchedIo { io, source, number, reactor: self.clone() })
     }
 
     fn add(&self, io: BorrowedFd<'_>, source: &Arc<Source>) -> io::Result<u64> {
@@ -119,13 +119,13 @@ impl Shared {
             for event in events.drain(..) {
                 match event.data.u64() {
                     BELL => return,
-                    number => self.tell(number),
+                    number => self.notify_source(number),
                 }
             }
         }
     }
 
-    fn tell(&self, number: u64) {
+    fn notify_source(&self, number: u64) {
         let source = self.state().sources.get(&number).map(Arc::clone);
         match source.as_deref() {
             Some(Source::Waiting(wakers)) => {
@@ -139,14 +139,14 @@ impl Shared {
 }
 
 /// A descriptor that is watched until this is dropped.
-pub(crate) struct Watched<T: AsFd> {
+pub(crate) struct WatchedIo<T: AsFd> {
     io: T,
     source: Arc<Source>,
     number: u64,
     reactor: Reactor,
 }
 
-impl<T: AsFd> Watched<T> {
+impl<T: AsFd> WatchedIo<T> {
     /// The descriptor itself.
     pub(crate) fn get(&self) -> &T {
         &self.io
@@ -181,11 +181,11 @@ impl<T: AsFd> Watched<T> {
 
     /// Wakes every task that waits for this descriptor, as one of them took what others wait for.
     pub(crate) fn wake_all(&self) {
-        self.reactor.0.shared.tell(self.number);
+        self.reactor.0.shared.notify_source(self.number);
     }
 }
 
-impl<T: AsFd> Drop for Watched<T> {
+impl<T: AsFd> Drop for WatchedIo<T> {
     fn drop(&mut self) {
         let shared = &self.reactor.0.shared;
         // It is there, and closing it would remove it as well.
@@ -214,9 +214,9 @@ mod tests {
 
     #[test]
     fn a_future_waits_for_a_descriptor() {
-        let reactor = Reactor::start().expect("there is epoll");
+        let reactor = Reactor::start_thread().expect("there is epoll");
         let (ours, mut theirs) = pair();
-        let watched = reactor.watch(ours).expect("can be watched");
+        let watched = reactor.watch_io(ours).expect("can be watched");
         let writer = thread::spawn(move || {
             theirs.write_all(b"hello").expect("is read");
             theirs
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn work_is_done_when_something_happens() {
-        let reactor = Reactor::start().expect("there is epoll");
+        let reactor = Reactor::start_thread().expect("there is epoll");
         let (ours, theirs) = pair();
         let (done, wait) = std::sync::mpsc::channel();
         let count = AtomicUsize::new(0);
@@ -243,10 +243,10 @@ mod tests {
 
     #[test]
     fn the_thread_ends_with_the_last_user() {
-        let reactor = Reactor::start().expect("there is epoll");
+        let reactor = Reactor::start_thread().expect("there is epoll");
         let shared = Arc::downgrade(&reactor.0.shared);
         let (ours, _theirs) = pair();
-        let watched = reactor.watch(ours).expect("can be watched");
+        let watched = reactor.watch_io(ours).expect("can be watched");
         drop(reactor);
         assert!(shared.strong_count() > 0, "something is still watched");
         drop(watched);

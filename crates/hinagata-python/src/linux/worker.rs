@@ -16,11 +16,11 @@ use rustix::{
 
 use super::{
     packet,
-    printed::Printed,
-    reactor::{Reactor, Watched},
+    printed_output::PrintedOutput,
+    reactor::{Reactor, WatchedIo},
     zygote::Zygote,
 };
-use crate::{call::Link, failure::Exit, frame::Frames, stack};
+use crate::{call::WorkerLink, failure::ProcessExit, frame::FrameReader, stack};
 
 /// A process that runs jobs. It ends when this is dropped, with everything that it started.
 pub(crate) struct Worker {
@@ -29,9 +29,9 @@ pub(crate) struct Worker {
     pid: Option<u32>,
     /// Its group, where that is known by its number outside.
     group: Option<Pid>,
-    stream: Watched<OwnedFd>,
+    stream: WatchedIo<OwnedFd>,
     process: Option<OwnedFd>,
-    printed: Printed,
+    printed: PrintedOutput,
     waiting: VecDeque<Vec<u8>>,
     /// Bytes of the first frame that were sent already.
     sent: usize,
@@ -54,9 +54,9 @@ impl Worker {
             zygote,
             pid,
             group: None,
-            stream: reactor.watch(stream)?,
+            stream: reactor.watch_io(stream)?,
             process,
-            printed: Printed::new(printed, reactor)?,
+            printed: PrintedOutput::new(printed, reactor)?,
             waiting: VecDeque::new(),
             sent: 0,
             queued: 0,
@@ -65,17 +65,17 @@ impl Worker {
     }
 
     /// Sends these rules with the first job.
-    pub(crate) fn confine(&mut self, ruleset: Arc<OwnedFd>) {
+    pub(crate) fn set_ruleset(&mut self, ruleset: Arc<OwnedFd>) {
         self.ruleset = Some(ruleset);
     }
 
     /// Its number is its number here as well: it is in no namespace of processes.
-    pub(crate) fn is_visible(&mut self) {
+    pub(crate) fn use_host_pid(&mut self) {
         self.group = self.pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     }
 
     /// Whether it runs, as far as the kernel knows now.
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         let Some(process) = &self.process else { return true };
         let mut watched = [PollFd::new(process, PollFlags::IN)];
         // The descriptor of a process can be read from when it has ended.
@@ -88,7 +88,7 @@ impl Worker {
     }
 
     /// What it printed since the last time.
-    pub(crate) fn printed(&mut self, cx: &Context<'_>) -> String {
+    pub(crate) fn take_printed(&mut self, cx: &Context<'_>) -> String {
         self.printed.poll(cx);
         self.printed.take()
     }
@@ -98,10 +98,11 @@ impl Worker {
         let Some(first) = self.waiting.front() else { return Poll::Ready(Ok(())) };
         let rest = &first[self.sent..];
         let ruleset = self.ruleset.as_ref().map(|ruleset| ruleset.as_fd());
-        let sent = match self.stream.poll_io(cx, |stream| packet::send(stream, rest, ruleset.as_slice())) {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(sent) => sent,
-        };
+        let sent =
+            match self.stream.poll_io(cx, |stream| packet::send_packet(stream, rest, ruleset.as_slice())) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(sent) => sent,
+            };
         let sent = match sent {
             Ok(sent) => sent,
             Err(error) => return Poll::Ready(Err(error)),
@@ -117,13 +118,13 @@ impl Worker {
     }
 }
 
-impl Link for Worker {
-    fn queue(&mut self, frame: Vec<u8>) {
+impl WorkerLink for Worker {
+    fn queue_frame(&mut self, frame: Vec<u8>) {
         self.queued += frame.len();
         self.waiting.push_back(frame);
     }
 
-    fn queued(&self) -> usize {
+    fn queued_bytes(&self) -> usize {
         self.queued
     }
 
@@ -142,7 +143,7 @@ impl Link for Worker {
         Poll::Ready(())
     }
 
-    fn poll_fill(&mut self, cx: &Context<'_>, frames: &mut Frames) -> Poll<io::Result<usize>> {
+    fn poll_fill(&mut self, cx: &Context<'_>, frames: &mut FrameReader) -> Poll<io::Result<usize>> {
         let mut buffer = [0; 16 << 10];
         // Descriptors that stand beside the bytes are not asked for, and the kernel closes them.
         self.stream.poll_io(cx, |stream| read(stream, &mut buffer)).map(|size| {
@@ -152,11 +153,11 @@ impl Link for Worker {
         })
     }
 
-    fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<Exit> {
+    fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<ProcessExit> {
         self.zygote.poll_exit(cx, self.pid)
     }
 
-    fn ask_where(&mut self) -> bool {
+    fn request_stack(&mut self) -> bool {
         // The first is answered by the interpreter whatever it is doing, the second by Python as soon as it can.
         let ask = |process: &OwnedFd| {
             pidfd_send_signal(process, Signal::USR2).and_then(|()| pidfd_send_signal(process, Signal::USR1))
@@ -164,9 +165,9 @@ impl Link for Worker {
         self.process.as_ref().is_some_and(|process| ask(process).is_ok())
     }
 
-    fn poll_where(&mut self, cx: &Context<'_>) -> Poll<()> {
+    fn poll_stack(&mut self, cx: &Context<'_>) -> Poll<()> {
         self.printed.poll(cx);
-        if stack::is_told(self.printed.seen()) { Poll::Ready(()) } else { Poll::Pending }
+        if stack::is_complete(self.printed.seen()) { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
@@ -177,10 +178,10 @@ impl Drop for Worker {
             let _ = pidfd_send_signal(process, Signal::KILL);
         }
         if let Some(pid) = self.pid {
-            self.zygote.end(pid);
+            self.zygote.end_worker(pid);
         }
         // Nobody is left who would end what it started.
-        if let Some(group) = self.group.filter(|_| !self.zygote.is_there()) {
+        if let Some(group) = self.group.filter(|_| !self.zygote.is_running()) {
             let _ = kill_process_group(group, Signal::KILL);
         }
     }

@@ -14,23 +14,23 @@ use rustix::{
 };
 
 use super::{
-    launcher::{Assignment, Order, Said},
+    launcher::{Assignment, LauncherMessage, ZygoteOrder},
     packet::{self, Packet},
-    printed::Printed,
-    process::{self, Ends},
-    reactor::{Reactor, Watched},
+    printed_output::PrintedOutput,
+    process::{self, LauncherDescriptors},
+    reactor::{Reactor, WatchedIo},
     worker::Worker,
 };
 use crate::{
-    failure::{Exit, Failure},
+    failure::{Failure, ProcessExit},
     options::Launcher,
 };
 
 /// A process that was launched: a zygote with its workers, or a single worker.
 pub(crate) struct Zygote {
-    control: Watched<OwnedFd>,
+    control: WatchedIo<OwnedFd>,
     inbox: Mutex<Inbox>,
-    printed: Mutex<Printed>,
+    printed: Mutex<PrintedOutput>,
     reactor: Reactor,
 }
 
@@ -40,9 +40,9 @@ struct Inbox {
     forked: VecDeque<Forked>,
     /// Workers whose end somebody wants to know.
     alive: HashSet<u32>,
-    exits: HashMap<u32, Exit>,
+    exits: HashMap<u32, ProcessExit>,
     failed: Option<String>,
-    gone: Option<Exit>,
+    gone: Option<ProcessExit>,
 }
 
 struct Forked {
@@ -54,21 +54,25 @@ struct Forked {
 
 /// Nobody is there any more.
 #[derive(Debug)]
-pub(crate) struct Gone(pub(crate) Exit);
+struct ZygoteGone(ProcessExit);
 
 impl Zygote {
     /// Launches Python. A worker is ordered at once, so that it is there when it is needed.
-    pub(crate) fn launch(
+    pub(crate) fn launch_zygote(
         launcher: &Launcher,
         assignment: &Assignment,
         reactor: &Reactor,
     ) -> io::Result<Arc<Self>> {
-        let (control, theirs) = packet::pair()?;
+        let (control, theirs) = packet::socket_pair()?;
         let (printed, printing) = pipe_with(PipeFlags::CLOEXEC)?;
-        process::start(launcher, Ends { control: theirs, stream: None, printing }, reactor)?;
+        process::start_launcher(
+            launcher,
+            LauncherDescriptors { control: theirs, stream: None, printing },
+            reactor,
+        )?;
         let zygote = Self::new(control, printed, reactor)?;
         zygote.assign(assignment)?;
-        zygote.order(Order::Fork);
+        zygote.send_order(ZygoteOrder::Fork);
         Ok(Arc::new(zygote))
     }
 
@@ -78,12 +82,12 @@ impl Zygote {
         assignment: &Assignment,
         reactor: &Reactor,
     ) -> io::Result<Worker> {
-        let (control, theirs) = packet::pair()?;
+        let (control, theirs) = packet::socket_pair()?;
         let (printed, printing) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stream, their_stream) = stream_pair()?;
         let printed_by_worker = printed.try_clone()?;
-        let ends = Ends { control: theirs, stream: Some(their_stream), printing };
-        process::start(launcher, ends, reactor)?;
+        let ends = LauncherDescriptors { control: theirs, stream: Some(their_stream), printing };
+        process::start_launcher(launcher, ends, reactor)?;
         let zygote = Self::new(control, printed, reactor)?;
         zygote.assign(assignment)?;
         Worker::new(Arc::new(zygote), None, stream, None, printed_by_worker, reactor)
@@ -91,23 +95,23 @@ impl Zygote {
 
     fn new(control: OwnedFd, printed: OwnedFd, reactor: &Reactor) -> io::Result<Self> {
         Ok(Self {
-            control: reactor.watch(control)?,
+            control: reactor.watch_io(control)?,
             inbox: Mutex::default(),
-            printed: Mutex::new(Printed::new(printed, reactor)?),
+            printed: Mutex::new(PrintedOutput::new(printed, reactor)?),
             reactor: reactor.clone(),
         })
     }
 
     fn assign(&self, assignment: &Assignment) -> io::Result<()> {
         let packet = serde_json::to_vec(assignment)?;
-        packet::send(self.control.get(), &packet, &[])?;
+        packet::send_packet(self.control.get(), &packet, &[])?;
         Ok(())
     }
 
     /// Gives an order. One that cannot be given is not missed: whoever waits for its effect hears that nobody is there.
-    pub(crate) fn order(&self, order: Order) {
+    pub(crate) fn send_order(&self, order: ZygoteOrder) {
         let packet = serde_json::to_vec(&order).unwrap_or_default();
-        let _ = packet::send(self.control.get(), &packet, &[]);
+        let _ = packet::send_packet(self.control.get(), &packet, &[]);
     }
 
     /// The lock is held for a few lines at a time, none of which can panic halfway.
@@ -124,7 +128,7 @@ impl Zygote {
             Poll::Ready(found) => found,
         };
         Poll::Ready(match found {
-            Err(Gone(exit)) => Err(self.why(cx, exit)),
+            Err(ZygoteGone(exit)) => Err(self.start_failure(cx, exit)),
             Ok(Forked { pid, stream, process, printed }) => {
                 self.inbox().alive.insert(pid);
                 Worker::new(Arc::clone(self), Some(pid), stream, Some(process), printed, &self.reactor)
@@ -134,22 +138,22 @@ impl Zygote {
     }
 
     /// How the worker `pid` ended; without one, how the interpreter did.
-    pub(crate) fn poll_exit(&self, cx: &Context<'_>, pid: Option<u32>) -> Poll<Exit> {
+    pub(crate) fn poll_exit(&self, cx: &Context<'_>, pid: Option<u32>) -> Poll<ProcessExit> {
         let ended = |inbox: &mut Inbox| inbox.exits.remove(&pid?);
-        self.poll_find(cx, ended).map(|found| found.unwrap_or_else(|Gone(exit)| exit))
+        self.poll_find(cx, ended).map(|found| found.unwrap_or_else(|ZygoteGone(exit)| exit))
     }
 
     /// Nobody asks for the worker `pid` any more.
-    pub(crate) fn end(&self, pid: u32) {
+    pub(crate) fn end_worker(&self, pid: u32) {
         let mut inbox = self.inbox();
         inbox.alive.remove(&pid);
         inbox.exits.remove(&pid);
         drop(inbox);
-        self.order(Order::End { pid });
+        self.send_order(ZygoteOrder::End { pid });
     }
 
     /// Whether it is still there, as far as is known without waiting.
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         let mut inbox = self.inbox();
         while inbox.gone.is_none() && self.receive(&mut inbox) {}
         inbox.gone.is_none()
@@ -164,16 +168,19 @@ impl Zygote {
         &self,
         cx: &Context<'_>,
         mut find: impl FnMut(&mut Inbox) -> Option<T>,
-    ) -> Poll<Result<T, Gone>> {
+    ) -> Poll<Result<T, ZygoteGone>> {
         let mut inbox = self.inbox();
         loop {
             if let Some(found) = find(&mut inbox) {
                 return Poll::Ready(Ok(found));
             }
             if let Some(exit) = inbox.gone {
-                return Poll::Ready(Err(Gone(exit)));
+                return Poll::Ready(Err(ZygoteGone(exit)));
             }
-            match self.control.poll_io(cx, |control| packet::receive(control, packet::SMALL)) {
+            match self
+                .control
+                .poll_io(cx, |control| packet::receive_packet(control, packet::MAX_SMALL_PACKET))
+            {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(received) => inbox.take(received),
             }
@@ -187,7 +194,7 @@ impl Zygote {
 
     /// Takes a packet if there is one.
     fn receive(&self, inbox: &mut Inbox) -> bool {
-        match packet::receive(self.control.get(), packet::SMALL) {
+        match packet::receive_packet(self.control.get(), packet::MAX_SMALL_PACKET) {
             Err(Errno::AGAIN) => false,
             received => {
                 inbox.take(received);
@@ -197,14 +204,14 @@ impl Zygote {
     }
 
     /// Why an interpreter that was started is not there.
-    fn why(&self, cx: &Context<'_>, exit: Exit) -> Failure {
+    fn start_failure(&self, cx: &Context<'_>, exit: ProcessExit) -> Failure {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         printed.poll(cx);
         let said = self.inbox().failed.take().or_else(|| last_line(&printed.take()));
         let message = said.unwrap_or_else(|| match exit {
-            Exit::Code(code) => format!("the interpreter ended with exit code {code}"),
-            Exit::Signal(signal) => format!("the interpreter was ended by signal {signal}"),
-            Exit::Unknown => "the interpreter ended".to_owned(),
+            ProcessExit::Code(code) => format!("the interpreter ended with exit code {code}"),
+            ProcessExit::Signal(signal) => format!("the interpreter was ended by signal {signal}"),
+            ProcessExit::Unknown => "the interpreter ended".to_owned(),
         });
         Failure::unavailable("start", message)
     }
@@ -220,36 +227,36 @@ impl Inbox {
             // It ended without reading everything; what it said before comes next.
             Err(Errno::CONNRESET) => return,
             Ok((bytes, descriptors)) if !bytes.is_empty() => {
-                serde_json::from_slice::<Said>(&bytes).ok().zip(Some(descriptors))
+                serde_json::from_slice::<LauncherMessage>(&bytes).ok().zip(Some(descriptors))
             }
             _ => None,
         };
         match said {
             None => {
-                self.gone.get_or_insert(Exit::Unknown);
+                self.gone.get_or_insert(ProcessExit::Unknown);
             }
-            Some((Said::Ready | Said::Probed(_), _)) => {}
-            Some((Said::Forked { pid }, descriptors)) => {
+            Some((LauncherMessage::Ready | LauncherMessage::Probed(_), _)) => {}
+            Some((LauncherMessage::Forked { pid }, descriptors)) => {
                 if let Ok([stream, process, printed]) = <[OwnedFd; 3]>::try_from(descriptors) {
                     self.forked.push_back(Forked { pid, stream, process, printed });
                 }
             }
-            Some((Said::Exited { pid, code, signal }, _)) => {
+            Some((LauncherMessage::Exited { pid, code, signal }, _)) => {
                 if self.alive.remove(&pid) {
                     self.exits.insert(pid, exit(code, signal));
                 }
             }
-            Some((Said::Failed { error }, _)) => self.failed = Some(error),
-            Some((Said::Gone { code, signal }, _)) => self.gone = Some(exit(code, signal)),
+            Some((LauncherMessage::Failed { error }, _)) => self.failed = Some(error),
+            Some((LauncherMessage::Gone { code, signal }, _)) => self.gone = Some(exit(code, signal)),
         }
     }
 }
 
-fn exit(code: Option<i32>, signal: Option<i32>) -> Exit {
+fn exit(code: Option<i32>, signal: Option<i32>) -> ProcessExit {
     match (code, signal) {
-        (_, Some(signal)) => Exit::Signal(signal),
-        (Some(code), None) => Exit::Code(code),
-        (None, None) => Exit::Unknown,
+        (_, Some(signal)) => ProcessExit::Signal(signal),
+        (Some(code), None) => ProcessExit::Code(code),
+        (None, None) => ProcessExit::Unknown,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use hinagata_python::{HookPool, Isolation, Options};
+use hinagata_python::{HookOptions, HookPool, Isolation};
 use serde_json::{Value, json};
 
 use crate::support::{Ask, options};
@@ -85,7 +85,7 @@ fn imports_take_the_source_or_fail() {
     let place = tempfile::tempdir().expect("there is room");
     prepare(place.path());
     for isolation in [Isolation::Call, Isolation::Prompt, Isolation::Spawn] {
-        let pool = HookPool::new(Options { isolation, ..options() });
+        let pool = HookPool::new(HookOptions { isolation, ..options() });
         let expected = json!({
             "imported": ["good", "good", "ImportError", "ImportError", "good", "ModuleNotFoundError"],
             "loaded": ["good", "bytecode is never run"],

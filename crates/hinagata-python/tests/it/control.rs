@@ -12,7 +12,7 @@ use hinagata::{
     Code, Error, Result,
     ports::{Capabilities, Hooks as _, Job, ModelRequest, Secrets, Stage, Waited, Waiting},
 };
-use hinagata_python::{HookPool, Isolation, Options};
+use hinagata_python::{HookOptions, HookPool, Isolation};
 use serde_json::{Map, Value, json};
 
 use crate::support::{Ask, block_on, options, pool};
@@ -93,7 +93,7 @@ fn while_busy(pool: &HookPool, work: impl FnOnce(&dyn Fn())) {
 
 #[test]
 fn waiting_for_a_worker_is_not_taken_off_the_time_of_a_hook() {
-    let pool = HookPool::new(Options { workers: 1, ..options() });
+    let pool = HookPool::new(HookOptions { workers: 1, ..options() });
     let own_time = Duration::from_secs(4);
     while_busy(&pool, |free| {
         let (variables, waited) = (Map::new(), Waited::default());
@@ -114,7 +114,7 @@ fn waiting_for_a_worker_is_not_taken_off_the_time_of_a_hook() {
 
 #[test]
 fn a_hook_that_finds_no_worker_in_the_time_of_its_render_says_so() {
-    let pool = HookPool::new(Options { workers: 1, ..options() });
+    let pool = HookPool::new(HookOptions { workers: 1, ..options() });
     while_busy(&pool, |_| {
         let (variables, waited) = (Map::new(), Waited::default());
         let job = Job {
@@ -130,7 +130,7 @@ fn a_hook_that_finds_no_worker_in_the_time_of_its_render_says_so() {
 
 #[test]
 fn forty_hooks_on_four_workers_all_get_their_turn() {
-    let pool = HookPool::new(Options { workers: 4, ..options() });
+    let pool = HookPool::new(HookOptions { workers: 4, ..options() });
     thread::scope(|scope| {
         let all: Vec<_> = (0..40).map(|_| scope.spawn(|| Ask::new(PLAIN).pre_render(&pool))).collect();
         for one in all {
@@ -141,7 +141,7 @@ fn forty_hooks_on_four_workers_all_get_their_turn() {
 
 #[test]
 fn who_does_not_wait_for_a_hook_any_more_frees_its_worker() {
-    let pool = HookPool::new(Options { workers: 1, ..options() });
+    let pool = HookPool::new(HookOptions { workers: 1, ..options() });
     let (asked, is_asked) = mpsc::channel();
     let (_go, wait) = mpsc::channel();
     struct Asked(Held);
@@ -192,7 +192,7 @@ fn line(error: &Error) -> Option<u32> {
 #[test]
 fn a_hook_that_takes_too_long_is_told_with_the_line_where_it_hangs() {
     for isolation in [Isolation::Call, Isolation::Prompt] {
-        let pool = HookPool::new(Options { isolation, ..options() });
+        let pool = HookPool::new(HookOptions { isolation, ..options() });
         // The pool is warm before time counts.
         Ask::new(PLAIN).pre_render(&pool).expect("runs");
         for (body, expected) in [
@@ -250,9 +250,9 @@ fn a_wrong_result_or_wrong_parameters_are_told_at_the_function() {
 fn what_is_secret_is_masked_in_prints_and_errors() {
     let heard: Arc<Mutex<String>> = Arc::default();
     let log = Arc::clone(&heard);
-    let listener: hinagata_python::Listener =
+    let listener: hinagata_python::PrintListener =
         Arc::new(move |printed| log.lock().expect("works").push_str(printed.text));
-    let pool = HookPool::new(Options { listener: Some(listener), ..options() });
+    let pool = HookPool::new(HookOptions { listener: Some(listener), ..options() });
     let mut secrets = Secrets::default();
     secrets.add_value(&json!("hunter2"));
     let source =
@@ -285,7 +285,7 @@ fn a_module_beside_the_prompt_can_be_imported_and_never_what_was_compiled_of_it(
     let source =
         "import json, helper\ndef pre_render(variables, context):\n    return {'said': helper.say()}";
     for isolation in [Isolation::Call, Isolation::Prompt, Isolation::Spawn] {
-        let pool = HookPool::new(Options { isolation, ..options() });
+        let pool = HookPool::new(HookOptions { isolation, ..options() });
         let ask = Ask { root: place.path().to_owned(), own_directory: own.clone(), ..Ask::new(source) };
         assert_eq!(ask.pre_render(&pool).expect("runs"), json!({"said": "source"}));
         // A changed module counts at once, whatever is kept.
@@ -299,7 +299,7 @@ fn a_module_beside_the_prompt_can_be_imported_and_never_what_was_compiled_of_it(
 fn the_arguments_of_a_worker_are_short() {
     let source = "import sys\ndef pre_render(variables, context):\n    return {'size': sum(map(len, getattr(sys, 'orig_argv', [])))}";
     for isolation in [Isolation::Call, Isolation::Spawn] {
-        let pool = HookPool::new(Options { isolation, ..options() });
+        let pool = HookPool::new(HookOptions { isolation, ..options() });
         let size = Ask::new(source).pre_render(&pool).expect("runs")["size"].as_u64();
         assert!(size.is_some_and(|size| size < 1_000), "{size:?}");
     }

@@ -28,7 +28,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata_python::{HookPool, Isolation, Layers, Options, SandboxMode};
+use hinagata_python::{HookOptions, HookPool, Isolation, SandboxMechanisms, SandboxMode};
 use serde_json::{Value, json};
 
 use crate::support::{Ask, options, processes_with};
@@ -184,11 +184,11 @@ fn make(attempt: &Attempt, setting: &str, scene: &Scene, pool: &HookPool) -> Res
 
 /// Makes all attempts that `chosen` takes, with these layers.
 #[expect(clippy::print_stderr, reason = "tells that there was nothing to test")]
-fn run(setting: &str, wanted: Options, chosen: impl Fn(&Attempt) -> bool) {
-    let layers = wanted.layers;
+fn run(setting: &str, wanted: HookOptions, chosen: impl Fn(&Attempt) -> bool) {
+    let mechanisms = wanted.mechanisms;
     let pool = HookPool::new(wanted);
-    let report = pool.report().expect("the launcher starts");
-    if report.layers != layers {
+    let report = pool.sandbox_report().expect("the launcher starts");
+    if report.mechanisms != mechanisms {
         // There is nothing to test on such a machine, and no way to test it elsewhere.
         eprintln!("not tested, as this system cannot do it: {:?}", report.missing);
         return;
@@ -209,65 +209,65 @@ fn run(setting: &str, wanted: Options, chosen: impl Fn(&Attempt) -> bool) {
     processes_with(&scene.marker, 0);
 }
 
-fn tier(name: &str, layers: Layers) {
+fn tier(name: &str, mechanisms: SandboxMechanisms) {
     let stops = |attempt: &Attempt| {
         let tiers = attempt.list("tiers");
         tiers.is_empty() || tiers.contains(&name)
     };
-    run(name, Options { layers, ..options() }, stops);
+    run(name, HookOptions { mechanisms, ..options() }, stops);
 }
 
-fn alone(name: &str, layers: Layers) {
-    let wanted = Options { layers, sandbox: SandboxMode::BestEffort, ..options() };
+fn alone(name: &str, mechanisms: SandboxMechanisms) {
+    let wanted = HookOptions { mechanisms, sandbox: SandboxMode::BestEffort, ..options() };
     run(name, wanted, |attempt| attempt.list("alone").contains(&name));
 }
 
 #[test]
 fn tier_a_stops_every_attempt() {
-    tier("A", Layers::ALL);
+    tier("A", SandboxMechanisms::ALL);
 }
 
 #[test]
 fn tier_b_stops_every_attempt() {
-    tier("B", Layers { namespaces: false, ..Layers::ALL });
+    tier("B", SandboxMechanisms { namespaces: false, ..SandboxMechanisms::ALL });
 }
 
 #[test]
 fn tier_c_stops_every_attempt() {
-    tier("C", Layers { landlock: false, ..Layers::ALL });
+    tier("C", SandboxMechanisms { landlock: false, ..SandboxMechanisms::ALL });
 }
 
 #[test]
 fn an_interpreter_of_its_own_is_confined_alike() {
-    let wanted = Options { isolation: Isolation::Spawn, ..options() };
+    let wanted = HookOptions { isolation: Isolation::Spawn, ..options() };
     // There is no zygote to break into: the parent is out of sight.
     run("A", wanted, |attempt| !attempt.source.contains("os.getppid()"));
 }
 
 #[test]
 fn landlock_alone_stops_what_it_is_for() {
-    alone("landlock", Layers { landlock: true, ..Layers::NONE });
+    alone("landlock", SandboxMechanisms { landlock: true, ..SandboxMechanisms::NONE });
 }
 
 #[test]
 fn namespaces_alone_stop_what_they_are_for() {
-    alone("namespaces", Layers { namespaces: true, ..Layers::NONE });
+    alone("namespaces", SandboxMechanisms { namespaces: true, ..SandboxMechanisms::NONE });
 }
 
 #[test]
 fn seccomp_alone_stops_what_it_is_for() {
-    alone("seccomp", Layers { seccomp: true, ..Layers::NONE });
+    alone("seccomp", SandboxMechanisms { seccomp: true, ..SandboxMechanisms::NONE });
 }
 
 #[test]
 fn without_layers_nothing_runs_unless_it_is_asked_for() {
-    let bare = Options { layers: Layers::NONE, ..options() };
+    let bare = HookOptions { mechanisms: SandboxMechanisms::NONE, ..options() };
     let ask = Ask::new("def pre_render(variables, context):\n    return {'ran': True}");
     let error = ask.pre_render(&HookPool::new(bare.clone())).expect_err("is not confined");
     assert_eq!((error.code().as_str(), error.reason()), ("hook", Some("sandbox")));
     assert!(error.hint().is_some_and(|hint| hint.contains("best-effort")), "{error:?}");
     for mode in [SandboxMode::BestEffort, SandboxMode::Off] {
-        let pool = HookPool::new(Options { sandbox: mode, ..bare.clone() });
+        let pool = HookPool::new(HookOptions { sandbox: mode, ..bare.clone() });
         assert_eq!(ask.pre_render(&pool).expect("was asked for"), json!({"ran": true}));
     }
 }
@@ -275,15 +275,17 @@ fn without_layers_nothing_runs_unless_it_is_asked_for() {
 #[test]
 fn a_broadcast_refuses_to_run_where_others_can_be_reached() {
     let attempt = Attempt::read(&directory().join("broadcast_kill.py"));
-    for layers in [Layers::NONE, Layers { namespaces: false, ..Layers::ALL }] {
-        let pool = HookPool::new(Options { layers, sandbox: SandboxMode::BestEffort, ..options() });
+    for mechanisms in
+        [SandboxMechanisms::NONE, SandboxMechanisms { namespaces: false, ..SandboxMechanisms::ALL }]
+    {
+        let pool = HookPool::new(HookOptions { mechanisms, sandbox: SandboxMode::BestEffort, ..options() });
         let scene = Scene::new();
         let mut ask = Ask::new(&attempt.source)
             .permissions(&attempt.list("permissions"))
             .workspace(&scene.path("workspace"))
             .variables(scene.variables());
         (ask.own_directory, ask.root) = (scene.path("prompts/own"), scene.path("prompts"));
-        assert_eq!(ask.pre_render(&pool).expect("runs")["outcome"], "refused", "{layers:?}");
+        assert_eq!(ask.pre_render(&pool).expect("runs")["outcome"], "refused", "{mechanisms:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hinagata::{Code, Error};
-use hinagata_python::{HookPool, Isolation, Options};
+use hinagata_python::{HookOptions, HookPool, Isolation};
 use serde_json::{Value, json};
 
 use crate::support::{Ask, options, pool};
@@ -15,7 +15,7 @@ fn exception(error: &Error) -> &str {
 /// The three ways to run a hook, which must not differ in what a hook sees.
 fn pools() -> Vec<HookPool> {
     [Isolation::Call, Isolation::Spawn, Isolation::Prompt]
-        .map(|isolation| HookPool::new(Options { isolation, ..options() }))
+        .map(|isolation| HookPool::new(HookOptions { isolation, ..options() }))
         .into()
 }
 
@@ -286,10 +286,10 @@ def pre_render(variables, context):
 #[test]
 fn what_a_hook_prints_reaches_the_listener_and_its_errors() {
     let (sender, receiver) = std::sync::mpsc::channel();
-    let listener = move |printed: &hinagata_python::Printed<'_>| {
+    let listener = move |printed: &hinagata_python::PrintedText<'_>| {
         let _ = sender.send(format!("{} {}: {}", printed.file, printed.stage, printed.text));
     };
-    let pool = HookPool::new(Options { listener: Some(std::sync::Arc::new(listener)), ..options() });
+    let pool = HookPool::new(HookOptions { listener: Some(std::sync::Arc::new(listener)), ..options() });
     let source = "import sys\ndef pre_render(variables, context):\n    print('to output')\n    print('to error', file=sys.stderr)\n";
     Ask::new(source).pre_render(&pool).expect("runs");
     let heard = receiver.recv().expect("something was printed");
@@ -352,7 +352,7 @@ def pre_render(variables, context):
 
 #[test]
 fn without_python_there_is_an_error_of_its_own() {
-    let pool = HookPool::new(Options { python: Some("/no/such/python".into()), ..options() });
+    let pool = HookPool::new(HookOptions { python: Some("/no/such/python".into()), ..options() });
     let error = Ask::new("").pre_render(&pool).expect_err("there is none");
     assert_eq!((error.code(), error.reason()), (Code::Hook, Some("unavailable")));
     assert!(error.hint().is_some_and(|hint| hint.contains("HINAGATA_PYTHON")), "{error:?}");
@@ -360,7 +360,7 @@ fn without_python_there_is_an_error_of_its_own() {
 
 #[test]
 fn jobs_run_at_the_same_time_and_a_hook_can_wait_for_a_provider() {
-    let pool = HookPool::new(Options { workers: 1, ..options() });
+    let pool = HookPool::new(HookOptions { workers: 1, ..options() });
     let waiting = Ask::new("def provide(context):\n    return {'p': 1}");
     let hook = Ask::new(
         "async def pre_render(variables, context):\n    return {'h': await context['get_variable']('known.name')}",

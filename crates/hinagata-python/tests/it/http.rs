@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata_python::{HookPool, Options};
+use hinagata_python::{HookOptions, HookPool};
 use serde_json::{Value, json};
 
 use crate::support::{Ask, options};
@@ -66,7 +66,8 @@ fn ask(hosts: &[&str], call: &str) -> Value {
          return {{'raised': type(error).__name__, 'message': str(error)}}\n"
     );
     let allowed_hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-    let pool = HookPool::new(Options { allowed_hosts, http_timeout: Duration::from_secs(20), ..options() });
+    let pool =
+        HookPool::new(HookOptions { allowed_hosts, http_timeout: Duration::from_secs(20), ..options() });
     Ask::new(&source).permissions(&["http_request"]).pre_render(&pool).expect("runs")
 }
 

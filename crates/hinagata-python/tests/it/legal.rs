@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use hinagata_python::{HookPool, Layers, Options};
+use hinagata_python::{HookOptions, HookPool, SandboxMechanisms};
 use serde_json::{Value, json};
 
 use crate::support::{Ask, options};
@@ -79,15 +79,17 @@ fn expected() -> Value {
 #[test]
 fn legal_work_succeeds_in_every_tier() {
     let place = repository();
-    for layers in
-        [Layers::ALL, Layers { namespaces: false, ..Layers::ALL }, Layers { landlock: false, ..Layers::ALL }]
-    {
-        let pool = HookPool::new(Options { layers, ..options() });
-        if pool.report().expect("the launcher starts").layers != layers {
+    for mechanisms in [
+        SandboxMechanisms::ALL,
+        SandboxMechanisms { namespaces: false, ..SandboxMechanisms::ALL },
+        SandboxMechanisms { landlock: false, ..SandboxMechanisms::ALL },
+    ] {
+        let pool = HookPool::new(HookOptions { mechanisms, ..options() });
+        if pool.sandbox_report().expect("the launcher starts").mechanisms != mechanisms {
             continue;
         }
         let ask = Ask::new(SOURCE).permissions(&["read_file", "subprocess"]).workspace(place.path());
-        assert_eq!(ask.pre_render(&pool).expect("runs"), expected(), "{layers:?}");
+        assert_eq!(ask.pre_render(&pool).expect("runs"), expected(), "{mechanisms:?}");
     }
 }
 
@@ -109,7 +111,7 @@ fn the_newest_and_the_oldest_python_of_the_machine_run_hooks() {
         let name = format!("python{version}");
         let found = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
         if found {
-            let pool = HookPool::new(Options { python: Some(name.into()), ..options() });
+            let pool = HookPool::new(HookOptions { python: Some(name.into()), ..options() });
             let result = Ask::new(source).permissions(&["read_file"]).pre_render(&pool);
             assert_eq!(result.expect("runs"), json!({"text": "content of x"}), "{version}");
         }

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{linux::sandbox::landlock::Rules, sandbox::Layers};
+use crate::{linux::sandbox::landlock::Rules, sandbox::SandboxMechanisms};
 
 /// What a launcher is told to become, in the first packet on its input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Assignment {
-    pub(crate) role: Role,
+    pub(crate) role: LauncherRole,
     /// The interpreter.
     pub(crate) python: PathBuf,
     /// The layers to be in; one that cannot be made is a failure.
-    pub(crate) layers: Layers,
+    #[serde(rename = "layers")]
+    pub(crate) mechanisms: SandboxMechanisms,
     /// What its root directory holds, where it has one of its own.
     pub(crate) visible: Vec<PathBuf>,
     /// Whether the kernel keeps signals inside, so that processes may send some to each other.
@@ -25,7 +26,7 @@ pub(crate) struct Assignment {
 /// What becomes of a launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Role {
+pub(crate) enum LauncherRole {
     /// A warm interpreter that forks workers; it speaks over the input.
     Zygote,
     /// One worker; its stream is the output.
@@ -42,7 +43,7 @@ pub(crate) enum Role {
 /// What a launcher, or the zygote that it became, says.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
-pub(crate) enum Said {
+pub(crate) enum LauncherMessage {
     /// The zygote is warm.
     Ready,
     /// There is a new worker; its stream, its process and what it prints stand beside the packet.
@@ -54,12 +55,12 @@ pub(crate) enum Said {
     /// The interpreter ended.
     Gone { code: Option<i32>, signal: Option<i32> },
     /// What was found out.
-    Probed(Probed),
+    Probed(ProbeResult),
 }
 
 /// What this machine can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Probed {
+pub(crate) struct ProbeResult {
     /// The version of Landlock; 0 for none.
     pub(crate) landlock_version: i32,
     /// Why a layer cannot be made.
@@ -73,7 +74,7 @@ pub(crate) struct Probed {
 /// What a zygote is told.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
-pub(crate) enum Order {
+pub(crate) enum ZygoteOrder {
     Fork,
     End { pid: u32 },
 }

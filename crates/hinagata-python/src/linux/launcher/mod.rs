@@ -26,12 +26,12 @@ use rustix::{
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::assignment::{Assignment, Order, Probed, Role, Said};
+pub(crate) use self::assignment::{Assignment, LauncherMessage, LauncherRole, ProbeResult, ZygoteOrder};
 use super::{
     packet,
     sandbox::{
         landlock, limits, namespace, root,
-        seccomp::{self, Purpose},
+        seccomp::{self, FilterPurpose},
     },
 };
 use crate::interpreter::NO_BYTECODE;
@@ -67,25 +67,25 @@ const ENVIRONMENT: [(&str, &str); 10] = [
 ];
 
 /// Becomes Python, or the supervisor of it.
-pub(crate) fn run() -> ExitCode {
+pub(crate) fn run_launcher() -> ExitCode {
     let control = stdin();
     let failure = match prepare(control) {
-        Ok(Side::Supervisor(pid)) => return supervisor::run(control, pid),
+        Ok(Side::Supervisor(pid)) => return supervisor::supervise_python(control, pid),
         Ok(Side::Inner(assignment, supervisor)) => become_python(&assignment, supervisor),
         Ok(Side::Probe(probed)) => {
-            tell(control, &Said::Probed(probed));
+            send_message(control, &LauncherMessage::Probed(probed));
             return ExitCode::SUCCESS;
         }
         Err(failure) => failure,
     };
-    tell(control, &Said::Failed { error: failure.to_string() });
+    send_message(control, &LauncherMessage::Failed { error: failure.to_string() });
     ExitCode::FAILURE
 }
 
 /// Says something to the engine, which may be gone.
-fn tell(control: BorrowedFd<'_>, said: &Said) {
+fn send_message(control: BorrowedFd<'_>, said: &LauncherMessage) {
     let packet = serde_json::to_vec(said).unwrap_or_default();
-    let _ = packet::send(control, &packet, &[]);
+    let _ = packet::send_packet(control, &packet, &[]);
 }
 
 /// The two processes that a launcher becomes.
@@ -94,23 +94,23 @@ enum Side {
     /// Confines itself and becomes Python; the supervisor stands beside it.
     Inner(Assignment, Pid),
     /// Has tried to confine itself.
-    Probe(Probed),
+    Probe(ProbeResult),
 }
 
 fn prepare(control: BorrowedFd<'_>) -> io::Result<Side> {
     close_others()?;
     // In a session of its own, no terminal reaches it.
     setsid()?;
-    let (bytes, _) = packet::receive(control, packet::LARGE)?;
+    let (bytes, _) = packet::receive_packet(control, packet::MAX_PACKET)?;
     let assignment: Assignment = serde_json::from_slice(&bytes)?;
     // What Python leaves behind comes to the supervisor.
     let supervisor = getpid();
     set_child_subreaper(Some(supervisor))?;
-    let entered = match assignment.layers.namespaces {
-        true => namespace::enter().map_err(|error| named("namespaces", &error)),
+    let entered = match assignment.mechanisms.namespaces {
+        true => namespace::enter_namespaces().map_err(|error| with_context("namespaces", &error)),
         false => Ok(()),
     };
-    if assignment.role != Role::Probe {
+    if assignment.role != LauncherRole::Probe {
         entered?;
         return Ok(match fork()? {
             Some(pid) => Side::Supervisor(pid),
@@ -119,11 +119,11 @@ fn prepare(control: BorrowedFd<'_>) -> io::Result<Side> {
     }
     Ok(match fork()? {
         Some(pid) => Side::Supervisor(pid),
-        None => Side::Probe(probe::all(&assignment, entered)),
+        None => Side::Probe(probe::probe_mechanisms(&assignment, entered)),
     })
 }
 
-fn named(layer: &str, error: &io::Error) -> io::Error {
+fn with_context(layer: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{layer}: {error}"))
 }
 
@@ -161,34 +161,35 @@ fn become_python(assignment: &Assignment, supervisor: Pid) -> io::Error {
 
 /// Puts this process into all of its layers. The order matters: each step still needs what the next one takes away.
 fn confine(assignment: &Assignment) -> io::Result<()> {
-    let Assignment { layers, memory, .. } = assignment;
+    let Assignment { mechanisms, memory, .. } = assignment;
     // The kernel ends it with the supervisor.
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    if layers.namespaces {
-        enter_root(assignment).map_err(|error| named("a root directory of its own", &error))?;
+    if mechanisms.namespaces {
+        enter_root(assignment).map_err(|error| with_context("a root directory of its own", &error))?;
     }
-    let apart = layers.namespaces || limits::leave_root();
-    limits::set(*memory, apart).map_err(|error| named("limits", &error))?;
-    limits::drop_privileges().map_err(|error| named("privileges", &error))?;
-    if layers.landlock {
+    let apart = mechanisms.namespaces || limits::leave_root();
+    limits::set_limits(*memory, apart).map_err(|error| with_context("limits", &error))?;
+    limits::drop_privileges().map_err(|error| with_context("privileges", &error))?;
+    if mechanisms.landlock {
         let rules = match &assignment.role {
-            Role::Worker { rules, .. } => rules.clone(),
-            Role::Zygote | Role::Probe => landlock::everything(),
+            LauncherRole::Worker { rules, .. } => rules.clone(),
+            LauncherRole::Zygote | LauncherRole::Probe => landlock::zygote_rules(),
         };
-        landlock::restrict(&rules).map_err(|error| io::Error::other(format!("Landlock: {error}")))?;
+        landlock::restrict_process(&rules).map_err(|error| io::Error::other(format!("Landlock: {error}")))?;
     }
-    if layers.seccomp {
+    if mechanisms.seccomp {
         // A worker still has to become Python; it goes on from there by itself.
-        seccomp::install(Purpose::Zygote).map_err(|error| io::Error::other(format!("seccomp: {error}")))?;
+        seccomp::install_filters(FilterPurpose::Zygote)
+            .map_err(|error| io::Error::other(format!("seccomp: {error}")))?;
     }
     Ok(())
 }
 
 /// A root of its own, and a bound on the processes in there. Whether that bound holds is returned.
 fn enter_root(assignment: &Assignment) -> io::Result<bool> {
-    let processes = root::enter(&assignment.visible)?;
+    let processes = root::enter_new_root(&assignment.visible)?;
     let bounded = processes && namespace::bound_processes();
-    root::close()?;
+    root::make_read_only()?;
     Ok(bounded)
 }
 
@@ -197,13 +198,13 @@ fn enter_root(assignment: &Assignment) -> io::Result<bool> {
 fn script(assignment: &Assignment, supervisor: Pid) -> io::Result<File> {
     let filters = filters(assignment);
     // Numbers of processes mean nothing across namespaces, and the kernel needs no reminder there.
-    let parent = (!assignment.layers.namespaces).then(|| supervisor.as_raw_nonzero().get());
+    let parent = (!assignment.mechanisms.namespaces).then(|| supervisor.as_raw_nonzero().get());
     let (script, config) = match assignment.role {
-        Role::Worker { programs, .. } => {
+        LauncherRole::Worker { programs, .. } => {
             let filter = filters.get(filter_name(programs)).cloned().unwrap_or_default();
             (WORKER, json!({"socket": true, "filter": filter, "parent": parent}))
         }
-        Role::Zygote | Role::Probe => (ZYGOTE, json!({"filters": filters, "parent": parent})),
+        LauncherRole::Zygote | LauncherRole::Probe => (ZYGOTE, json!({"filters": filters, "parent": parent})),
     };
     // It stays open for the program that this process becomes.
     let mut file = File::from(memfd_create("hooks", MemfdFlags::empty())?);
@@ -213,7 +214,7 @@ fn script(assignment: &Assignment, supervisor: Pid) -> io::Result<File> {
 }
 
 fn execute(assignment: &Assignment, script: &File) -> io::Result<Infallible> {
-    if !matches!(assignment.role, Role::Worker { .. }) {
+    if !matches!(assignment.role, LauncherRole::Worker { .. }) {
         dup2_stdout(stderr())?;
     }
     let start = format!(
@@ -236,12 +237,12 @@ fn execute(assignment: &Assignment, script: &File) -> io::Result<Infallible> {
 
 /// The filters that a zygote puts its workers into, by name.
 fn filters(assignment: &Assignment) -> Value {
-    if !assignment.layers.seccomp {
+    if !assignment.mechanisms.seccomp {
         return json!({});
     }
     let of = |programs: bool| -> Vec<String> {
-        let purpose = Purpose::Worker { programs, signals: assignment.signals };
-        seccomp::programs(purpose).unwrap_or_default().iter().map(seccomp::to_hex).collect()
+        let purpose = FilterPurpose::Worker { programs, signals: assignment.signals };
+        seccomp::filter_programs(purpose).unwrap_or_default().iter().map(seccomp::to_hex).collect()
     };
     json!({filter_name(false): of(false), filter_name(true): of(true)})
 }

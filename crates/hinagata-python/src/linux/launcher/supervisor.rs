@@ -16,10 +16,10 @@ use rustix::{
     stdio::{dup2_stdout, stderr},
 };
 
-use super::{Said, tell};
+use super::{LauncherMessage, send_message};
 
 /// Waits until the process `pid` ends or nobody is left at the other end of `control`.
-pub(super) fn run(control: BorrowedFd<'_>, pid: Pid) -> ExitCode {
+pub(super) fn supervise_python(control: BorrowedFd<'_>, pid: Pid) -> ExitCode {
     // The stream of a worker must end with the worker.
     let _ = dup2_stdout(stderr());
     let status = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -36,7 +36,7 @@ pub(super) fn run(control: BorrowedFd<'_>, pid: Pid) -> ExitCode {
     end_the_rest();
     let code = status.and_then(WaitStatus::exit_status);
     let signal = status.and_then(WaitStatus::terminating_signal);
-    tell(control, &Said::Gone { code, signal });
+    send_message(control, &LauncherMessage::Gone { code, signal });
     ExitCode::SUCCESS
 }
 
@@ -66,7 +66,7 @@ fn reap(pid: Pid) -> Option<WaitStatus> {
     }
 }
 
-/// Ends what came to this process from Python, until nothing is left.
+/// LauncherDescriptors what came to this process from Python, until nothing is left.
 ///
 /// With a namespace of processes there is nothing: it ends with its first process.
 fn end_the_rest() {

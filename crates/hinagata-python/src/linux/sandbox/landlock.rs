@@ -30,7 +30,7 @@ pub(crate) struct Rules {
 }
 
 /// The version of Landlock in this kernel; 0 for none.
-pub(crate) fn version() -> i32 {
+pub(crate) fn kernel_version() -> i32 {
     const CREATE_RULESET_VERSION: u32 = 1;
     let no_rules = std::ptr::null::<libc::c_void>();
     // SAFETY: with this flag and without rules the kernel reads and writes nothing, and answers with a number.
@@ -57,12 +57,12 @@ fn ruleset(rules: &Rules) -> Result<RulesetCreated, RulesetError> {
 }
 
 /// The rules as a descriptor that a process can confine itself with.
-pub(crate) fn descriptor(rules: &Rules) -> Result<Option<OwnedFd>, RulesetError> {
+pub(crate) fn ruleset_descriptor(rules: &Rules) -> Result<Option<OwnedFd>, RulesetError> {
     ruleset(rules).map(Option::<OwnedFd>::from)
 }
 
 /// Confines this process to `rules` for good.
-pub(crate) fn restrict(rules: &Rules) -> Result<(), String> {
+pub(crate) fn restrict_process(rules: &Rules) -> Result<(), String> {
     let status = ruleset(rules).and_then(RulesetCreated::restrict_self).map_err(|error| error.to_string())?;
     match status.ruleset {
         RulesetStatus::NotEnforced => Err("the kernel has no Landlock".to_owned()),
@@ -71,6 +71,6 @@ pub(crate) fn restrict(rules: &Rules) -> Result<(), String> {
 }
 
 /// The rules of a zygote, which runs no code of others: it can read everything, and do nothing else.
-pub(crate) fn everything() -> Rules {
+pub(crate) fn zygote_rules() -> Rules {
     Rules { read: Vec::new(), execute: vec![Path::new("/").to_owned()] }
 }

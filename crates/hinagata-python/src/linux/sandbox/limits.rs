@@ -17,7 +17,7 @@ const MORE_PROCESSES: u64 = 256;
 const DESCRIPTORS: u64 = 256;
 
 /// Sets every limit. `alone` says whether the processes of this user are counted apart from those outside.
-pub(crate) fn set(memory: u64, alone: bool) -> io::Result<()> {
+pub(crate) fn set_limits(memory: u64, alone: bool) -> io::Result<()> {
     let processes = match alone {
         true => PROCESSES,
         false => processes_of(getuid()).saturating_add(MORE_PROCESSES),
@@ -32,12 +32,12 @@ pub(crate) fn set(memory: u64, alone: bool) -> io::Result<()> {
         (Resource::Memlock, 0),
         (Resource::Msgqueue, 0),
     ] {
-        set_one(resource, most)?;
+        lower_limit(resource, most)?;
     }
     Ok(())
 }
 
-fn set_one(resource: Resource, most: u64) -> io::Result<()> {
+fn lower_limit(resource: Resource, most: u64) -> io::Result<()> {
     let before = rustix::process::getrlimit(resource).maximum;
     let most = before.map_or(most, |before| before.min(most));
     setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
@@ -84,6 +84,6 @@ pub(crate) fn drop_privileges() -> io::Result<()> {
 }
 
 /// The user and the group of this process, for maps of a namespace.
-pub(crate) fn identity() -> (Uid, Gid) {
+pub(crate) fn user_and_group() -> (Uid, Gid) {
     (geteuid(), rustix::process::getegid())
 }

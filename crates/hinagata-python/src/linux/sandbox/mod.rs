@@ -1,8 +1,8 @@
 //! The layers that confine Python, each on its own; the launcher puts them together.
 
-mod calls;
 pub(crate) mod landlock;
 pub(crate) mod limits;
 pub(crate) mod namespace;
 pub(crate) mod root;
 pub(crate) mod seccomp;
+mod syscalls;

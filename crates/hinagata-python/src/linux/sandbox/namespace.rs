@@ -4,11 +4,11 @@ use std::{fs, io};
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::limits::identity;
+use super::limits::user_and_group;
 
 /// Puts this process into new namespaces; the first child that it makes is the first process in there.
-pub(crate) fn enter() -> io::Result<()> {
-    let (user, group) = identity();
+pub(crate) fn enter_namespaces() -> io::Result<()> {
+    let (user, group) = user_and_group();
     let flags = UnshareFlags::NEWUSER
         | UnshareFlags::NEWNS
         | UnshareFlags::NEWPID

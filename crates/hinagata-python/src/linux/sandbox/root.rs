@@ -33,7 +33,7 @@ const NODEV: u64 = 4;
 /// Makes a root that holds `paths` and nothing else, and moves this process into it.
 ///
 /// Has to be called by the first process of new namespaces. Whether processes can be seen in /proc is returned.
-pub(crate) fn enter(paths: &[PathBuf]) -> io::Result<bool> {
+pub(crate) fn enter_new_root(paths: &[PathBuf]) -> io::Result<bool> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let entries = plan(paths);
     let opened: io::Result<Vec<(&Entry, Option<OwnedFd>)>> =
@@ -56,7 +56,7 @@ pub(crate) fn enter(paths: &[PathBuf]) -> io::Result<bool> {
 }
 
 /// Lets nothing be written to the root itself, once everything is in place.
-pub(crate) fn close() -> io::Result<()> {
+pub(crate) fn make_read_only() -> io::Result<()> {
     set_attributes(None, RDONLY | NOSUID | NODEV)
 }
 

@@ -11,11 +11,11 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch,
 };
 
-use super::calls::{HARMLESS, REFUSED};
+use super::syscalls::{HARMLESS, REFUSED};
 
 /// What a process is filtered for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum FilterPurpose {
     /// A zygote, which forks workers and confines them further.
     Zygote,
     /// A worker.
@@ -28,9 +28,9 @@ pub(crate) enum Purpose {
 }
 
 /// The programs that a process installs, one after the other; `None` where there are none for this processor.
-pub(crate) fn programs(purpose: Purpose) -> Option<Vec<BpfProgram>> {
+pub(crate) fn filter_programs(purpose: FilterPurpose) -> Option<Vec<BpfProgram>> {
     let processor = TargetArch::try_from(std::env::consts::ARCH).ok()?;
-    let refused = refused(purpose);
+    let refused = refused_calls(purpose);
     let known = HARMLESS.iter().chain(REFUSED).map(|call| (*call, Vec::new()));
     let known: BTreeMap<i64, Vec<SeccompRule>> =
         known.chain(refused.keys().map(|call| (*call, Vec::new()))).collect();
@@ -44,8 +44,9 @@ pub(crate) fn programs(purpose: Purpose) -> Option<Vec<BpfProgram>> {
 }
 
 /// Puts this process into the filters of its purpose, for good.
-pub(crate) fn install(purpose: Purpose) -> Result<(), String> {
-    let programs = programs(purpose).ok_or_else(|| "there are no filters for this processor".to_owned())?;
+pub(crate) fn install_filters(purpose: FilterPurpose) -> Result<(), String> {
+    let programs =
+        filter_programs(purpose).ok_or_else(|| "there are no filters for this processor".to_owned())?;
     programs
         .iter()
         .try_for_each(|program| seccompiler::apply_filter(program))
@@ -64,7 +65,7 @@ pub(crate) fn to_hex(program: &BpfProgram) -> String {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn refused(purpose: Purpose) -> Rules {
+fn refused_calls(purpose: FilterPurpose) -> Rules {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let mut when = |call: i64, conditions: Vec<SeccompCondition>| {
         rules.entry(call).or_default().extend(SeccompRule::new(conditions));
@@ -88,13 +89,13 @@ fn refused(purpose: Purpose) -> Rules {
     for command in OWNERS_BY_IOCTL {
         when(libc::SYS_ioctl, vec![argument(1, Compare::Eq, *command)]);
     }
-    if let Purpose::Worker { programs, signals } = purpose {
-        worker(&mut rules, programs, signals);
+    if let FilterPurpose::Worker { programs, signals } = purpose {
+        refuse_for_worker(&mut rules, programs, signals);
     }
     rules
 }
 
-fn worker(rules: &mut Rules, programs: bool, signals: bool) {
+fn refuse_for_worker(rules: &mut Rules, programs: bool, signals: bool) {
     let always = |rules: &mut Rules, calls: &[i64]| {
         for call in calls {
             rules.insert(*call, Vec::new());
@@ -102,17 +103,17 @@ fn worker(rules: &mut Rules, programs: bool, signals: bool) {
     };
     // It stays in its group and session, which is how it is ended; and its layers stay as they are.
     always(rules, &[libc::SYS_setsid, libc::SYS_setpgid, libc::SYS_seccomp]);
-    always(rules, super::calls::LANDLOCK);
+    always(rules, super::syscalls::LANDLOCK);
     let harmless = PRCTL.iter().map(|option| argument(0, Compare::Ne, *option)).collect();
     rules.entry(libc::SYS_prctl).or_default().extend(SeccompRule::new(harmless));
     if !programs {
-        always(rules, super::calls::PROGRAMS);
+        always(rules, super::syscalls::PROGRAMS);
         // A thread is no program.
         let thread = u64::from(libc::CLONE_THREAD.unsigned_abs());
         rules.entry(libc::SYS_clone).or_default().extend(SeccompRule::new(vec![masked(0, thread, 0)]));
     }
     if !(programs && signals) {
-        always(rules, super::calls::SIGNALS);
+        always(rules, super::syscalls::SIGNALS);
     }
 }
 
@@ -125,7 +126,7 @@ const F_SETOWN_EX: i32 = 15;
 /// The same for sockets: `FIOSETOWN`, `SIOCSPGRP`, and for terminals: `TIOCSPGRP`, `TIOCSCTTY`.
 const OWNERS_BY_IOCTL: &[i32] = &[0x8901, 0x8902, 0x5410, 0x540e];
 
-/// Options of `prctl` that concern the process alone and undo nothing.
+/// HookOptions of `prctl` that concern the process alone and undo nothing.
 const PRCTL: &[i32] = &[
     libc::PR_GET_PDEATHSIG,
     libc::PR_GET_DUMPABLE,
@@ -171,12 +172,12 @@ mod tests {
 
     use super::*;
 
-    const PURPOSES: [Purpose; 5] = [
-        Purpose::Zygote,
-        Purpose::Worker { programs: true, signals: true },
-        Purpose::Worker { programs: true, signals: false },
-        Purpose::Worker { programs: false, signals: true },
-        Purpose::Worker { programs: false, signals: false },
+    const PURPOSES: [FilterPurpose; 5] = [
+        FilterPurpose::Zygote,
+        FilterPurpose::Worker { programs: true, signals: true },
+        FilterPurpose::Worker { programs: true, signals: false },
+        FilterPurpose::Worker { programs: false, signals: true },
+        FilterPurpose::Worker { programs: false, signals: false },
     ];
 
     #[test]
@@ -189,7 +190,7 @@ mod tests {
     #[test]
     fn filters_are_as_short_as_the_kernel_wants_them() {
         for purpose in PURPOSES {
-            let programs = programs(purpose).expect("this processor is known");
+            let programs = filter_programs(purpose).expect("this processor is known");
             assert!(programs.iter().all(|program| program.len() < 4096), "{purpose:?}");
             assert_eq!(to_hex(&programs[0]).len(), programs[0].len() * 16);
         }

@@ -14,7 +14,7 @@ use hinagata::{
     Code, Error, Result,
     ports::{Capabilities, Hooks as _, Job, ModelRequest, Secrets, Stage, Waited, Waiting},
 };
-use hinagata_python::{HookPool, Launcher, Options};
+use hinagata_python::{HookOptions, HookPool, Launcher};
 use serde_json::{Map, Value, json};
 
 struct Unpark(Thread);
@@ -39,11 +39,11 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// The launcher that was built for the tests.
 pub(crate) fn launcher() -> Launcher {
-    Launcher::program(env!("CARGO_BIN_EXE_hinagata-hook-launcher"))
+    Launcher::from_program(env!("CARGO_BIN_EXE_hinagata-hook-launcher"))
 }
 
-pub(crate) fn options() -> Options {
-    Options { launcher: launcher(), ..Options::default() }
+pub(crate) fn options() -> HookOptions {
+    HookOptions { launcher: launcher(), ..HookOptions::default() }
 }
 
 pub(crate) fn pool() -> HookPool {

@@ -6,22 +6,22 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::reactor::{Reactor, Watched};
+use super::reactor::{Reactor, WatchedIo};
 
 /// Most bytes that are kept.
-const MOST: usize = 64 << 10;
+const MAX_KEPT_BYTES: usize = 64 << 10;
 
 /// What came through a pipe.
-pub(crate) struct Printed {
-    pipe: Watched<OwnedFd>,
+pub(crate) struct PrintedOutput {
+    pipe: WatchedIo<OwnedFd>,
     kept: Vec<u8>,
     dropped: bool,
 }
 
-impl Printed {
+impl PrintedOutput {
     pub(crate) fn new(pipe: OwnedFd, reactor: &Reactor) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self { pipe: reactor.watch(pipe)?, kept: Vec::new(), dropped: false })
+        Ok(Self { pipe: reactor.watch_io(pipe)?, kept: Vec::new(), dropped: false })
     }
 
     /// Takes what is there now; the task is woken when there is more.
@@ -43,7 +43,7 @@ impl Printed {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let room = MOST - self.kept.len();
+        let room = MAX_KEPT_BYTES - self.kept.len();
         self.dropped |= bytes.len() > room;
         self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }

@@ -14,62 +14,64 @@ use hinagata::{
 use serde_json::Value;
 
 use crate::{
-    call::Terms,
+    call::CallTerms,
     failure::Failure,
-    host::Host,
-    http::Http,
+    host::HookHost,
+    http::HookHttp,
     interpreter::Interpreter,
-    options::{Options, Printed},
+    options::{HookOptions, PrintedText},
     stack,
     timer::Timer,
-    wait::{Place, Places},
+    wait::{Slot, Slots},
 };
 
 /// Takes jobs and hands their results over.
-pub(crate) struct Desk {
-    pub(crate) options: Options,
+pub(crate) struct Dispatcher {
+    pub(crate) options: HookOptions,
     pub(crate) timer: Timer,
-    http: Http,
-    /// Providers have places of their own: a hook that waits for one must not keep it from running.
-    hooks: Places,
-    providers: Places,
+    http: HookHttp,
+    /// Providers have slots of their own: a hook that waits for one must not keep it from running.
+    hooks: Slots,
+    providers: Slots,
 }
 
-impl Desk {
-    pub(crate) fn new(options: Options) -> Self {
+impl Dispatcher {
+    pub(crate) fn new(options: HookOptions) -> Self {
         Self {
             timer: Timer::default(),
-            http: Http::new(&options),
-            hooks: Places::new(options.workers),
-            providers: Places::new(options.workers),
+            http: HookHttp::new(&options),
+            hooks: Slots::new(options.workers),
+            providers: Slots::new(options.workers),
             options,
         }
     }
 
     /// The interpreter. This starts it and waits for it.
-    pub(crate) fn interpreter(&self) -> Result<Interpreter, Failure> {
-        Interpreter::find(self.options.python.as_deref(), self.options.start)
+    pub(crate) fn find_interpreter(&self) -> Result<Interpreter, Failure> {
+        Interpreter::find_python(self.options.python.as_deref(), self.options.start_timeout)
     }
 
     /// A place among those that run at the same time. The wait for it ends with the render, and not before.
-    pub(crate) async fn place<'d>(&'d self, job: &Job<'_>) -> Result<Place<'d>, Failure> {
-        let places = match job.stage {
+    pub(crate) async fn take_slot<'d>(&'d self, job: &Job<'_>) -> Result<Slot<'d>, Failure> {
+        let slots = match job.stage {
             Stage::Provide => &self.providers,
             _ => &self.hooks,
         };
-        let taken = places.take(job.owner);
+        let taken = slots.take_slot(job.owner);
         match job.deadline {
             None => Ok(taken.await),
-            Some(end) => self.until(end, taken).await.ok_or_else(|| Failure::NoWorker(job.waited.total())),
+            Some(end) => {
+                self.run_until(end, taken).await.ok_or_else(|| Failure::NoWorker(job.waited.total()))
+            }
         }
     }
 
     /// What `future` gives, if it does so in time.
-    pub(crate) async fn within<T>(&self, time: Duration, future: impl Future<Output = T>) -> Option<T> {
-        self.until(Instant::now() + time, future).await
+    pub(crate) async fn run_within<T>(&self, time: Duration, future: impl Future<Output = T>) -> Option<T> {
+        self.run_until(Instant::now() + time, future).await
     }
 
-    async fn until<T>(&self, end: Instant, future: impl Future<Output = T>) -> Option<T> {
+    async fn run_until<T>(&self, end: Instant, future: impl Future<Output = T>) -> Option<T> {
         let mut deadline = self.timer.deadline(end);
         let mut future = pin!(future);
         poll_fn(|cx| match future.as_mut().poll(cx) {
@@ -80,12 +82,12 @@ impl Desk {
     }
 
     /// The terms of a job whose worker serves nothing else. `filter` names the system calls that it may make.
-    pub(crate) fn terms<'a>(&'a self, job: &'a Job<'a>, filter: &'static str) -> Terms<'a> {
-        Terms {
-            host: Host::new(job, &self.http),
-            asks: self.options.asks,
+    pub(crate) fn call_terms<'a>(&'a self, job: &'a Job<'a>, filter: &'static str) -> CallTerms<'a> {
+        CallTerms {
+            host: HookHost::new(job, &self.http),
+            max_requests: self.options.max_requests,
             deadline: self.timer.deadline(Instant::now() + job.time),
-            end: job.deadline.map(|end| self.timer.deadline(end)),
+            render_deadline: job.deadline.map(|end| self.timer.deadline(end)),
             waited: job.waited.total(),
             keep: false,
             knows_source: false,
@@ -94,16 +96,16 @@ impl Desk {
     }
 
     /// The result as the engine hears it; what was printed goes to the listener. Both without anything secret.
-    pub(crate) fn hand_over(
+    pub(crate) fn deliver_result(
         &self,
         job: &Job<'_>,
         result: Result<Value, Failure>,
         printed: &str,
     ) -> Result<Value, Error> {
-        let (printed, stack) = stack::split(printed, job.file);
+        let (printed, stack) = stack::split_printed(printed, job.file);
         let printed = job.secrets.mask_text(&printed);
         if let (Some(listener), false) = (&self.options.listener, printed.is_empty()) {
-            listener(&Printed { file: job.file, stage: job.stage.as_str(), text: &printed });
+            listener(&PrintedText { file: job.file, stage: job.stage.as_str(), text: &printed });
         }
         result.map_err(|failure| job.secrets.redacted(failure.into_error(job, &printed, &stack)))
     }

@@ -23,7 +23,7 @@ pub(super) const HARMLESS: &[i64] = &[
     SYS_faccessat2, SYS_readlinkat, SYS_getdents64, SYS_getcwd, SYS_chdir, SYS_fchdir, SYS_umask,
     SYS_mkdirat, SYS_mknodat, SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_truncate,
     SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, SYS_listxattr, SYS_llistxattr, SYS_flistxattr,
-    // Ends of a pair of sockets.
+    // LauncherDescriptors of a pair of sockets.
     SYS_socketpair, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg, SYS_shutdown,
     SYS_getsockopt, SYS_setsockopt, SYS_getsockname, SYS_getpeername,
     // Processes and threads.
