@@ -8,32 +8,32 @@ use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    failure::{invalid_with, shown},
+    failure::{invalid_params_with, truncate_for_display},
     prompt::PublicPrompt,
 };
 
 /// Most bytes of all arguments of a call.
-const LARGEST: usize = 1 << 20;
+const MAX_ARGUMENT_BYTES: usize = 1 << 20;
 
 /// The variables that the arguments of a call stand for.
-pub(crate) fn variables(
+pub(crate) fn variables_from_arguments(
     prompt: &PublicPrompt,
     arguments: Option<&JsonObject>,
 ) -> Result<Map<String, Value>, ErrorData> {
     let Some(arguments) = arguments else { return Ok(Map::new()) };
-    let size: usize = arguments.iter().map(|(name, value)| name.len() + size_of(value)).sum();
-    if size > LARGEST {
-        return Err(invalid_with(
-            format!("the arguments have more than {} KiB", LARGEST >> 10),
-            json!({"code": "validation", "limit": LARGEST}),
+    let size: usize = arguments.iter().map(|(name, value)| name.len() + json_size(value)).sum();
+    if size > MAX_ARGUMENT_BYTES {
+        return Err(invalid_params_with(
+            format!("the arguments have more than {} KiB", MAX_ARGUMENT_BYTES >> 10),
+            json!({"code": "validation", "limit": MAX_ARGUMENT_BYTES}),
         ));
     }
     let (mut variables, mut problems) = (Map::new(), Vec::new());
     for (name, value) in arguments.iter().filter(|(_, value)| !value.is_null()) {
         let converted = match prompt.inherited.parameters.get(name) {
-            Some(parameter) => converted(parameter, value),
+            Some(parameter) => convert_argument(parameter, value),
             None if prompt.undeclared.contains(name) => Ok(value.clone()),
-            None => Err(unknown(prompt, name)),
+            None => Err(unknown_argument(prompt, name)),
         };
         match converted {
             Ok(value) => {
@@ -45,16 +45,16 @@ pub(crate) fn variables(
     if problems.is_empty() {
         return Ok(variables);
     }
-    let names: Vec<String> = problems.iter().map(|(name, _)| shown(name)).collect();
+    let names: Vec<String> = problems.iter().map(|(name, _)| truncate_for_display(name)).collect();
     let sentences: Vec<String> = problems.into_iter().map(|(_, problem)| problem).collect();
-    Err(invalid_with(sentences.join("; "), json!({"code": "validation", "arguments": names})))
+    Err(invalid_params_with(sentences.join("; "), json!({"code": "validation", "arguments": names})))
 }
 
-fn unknown(prompt: &PublicPrompt, name: &str) -> String {
+fn unknown_argument(prompt: &PublicPrompt, name: &str) -> String {
     let declared = prompt.inherited.parameters.iter().map(|parameter| parameter.name.as_str());
     let all: Vec<&str> = declared.chain(prompt.undeclared.iter().map(String::as_str)).collect();
     let near = hinagata_value::near_names(name, all.iter().copied());
-    let sentence = format!("`{}` has no argument `{}`", prompt.name, shown(name));
+    let sentence = format!("`{}` has no argument `{}`", prompt.name, truncate_for_display(name));
     match near.first() {
         Some(near) => format!("{sentence}; is `{near}` meant?"),
         None => sentence,
@@ -62,7 +62,7 @@ fn unknown(prompt: &PublicPrompt, name: &str) -> String {
 }
 
 /// A value as the parameter declares it: a text is read by its type, JSON has to have it.
-pub(crate) fn converted(parameter: &Parameter, value: &Value) -> Result<Value, String> {
+pub(crate) fn convert_argument(parameter: &Parameter, value: &Value) -> Result<Value, String> {
     let found = match value {
         Value::String(text) => from_text(parameter, text).ok(),
         other => fits(parameter.kind, other).then(|| other.clone()),
@@ -70,9 +70,9 @@ pub(crate) fn converted(parameter: &Parameter, value: &Value) -> Result<Value, S
     found.ok_or_else(|| {
         let given = match parameter.secret {
             true => "something else".to_owned(),
-            false => format!("`{}`", shown(&crate::prompt::plain(value))),
+            false => format!("`{}`", truncate_for_display(&crate::prompt::value_text(value))),
         };
-        format!("`{}` must be {}, not {given}", parameter.name, expected(parameter.kind))
+        format!("`{}` must be {}, not {given}", parameter.name, type_noun(parameter.kind))
     })
 }
 
@@ -88,7 +88,7 @@ fn fits(kind: Type, value: &Value) -> bool {
     }
 }
 
-fn expected(kind: Type) -> &'static str {
+fn type_noun(kind: Type) -> &'static str {
     match kind {
         Type::String => "a text",
         Type::Integer => "a whole number",
@@ -102,11 +102,11 @@ fn expected(kind: Type) -> &'static str {
 }
 
 /// Bytes of a value, about as many as it has as JSON.
-fn size_of(value: &Value) -> usize {
+fn json_size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(|item| size_of(item) + 1).sum(),
-        Value::Object(map) => map.iter().map(|(key, value)| key.len() + size_of(value) + 1).sum(),
+        Value::Array(items) => items.iter().map(|item| json_size(item) + 1).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + json_size(value) + 1).sum(),
         _ => 8,
     }
 }

@@ -14,12 +14,12 @@ use rmcp::{
 use serde_json::Value;
 
 use crate::{
-    failure::{invalid, shown},
-    prompt::{PublicPrompt, choices, plain},
+    failure::{invalid_params, truncate_for_display},
+    prompt::{PublicPrompt, enum_values, value_text},
 };
 
 /// Values that are proposed for an argument of a prompt; `given` are those of other arguments.
-pub(crate) fn proposed(
+pub(crate) fn proposed_values(
     engine: &Engine,
     prompt: &PublicPrompt,
     argument: &str,
@@ -28,18 +28,22 @@ pub(crate) fn proposed(
     let Some(parameter) = prompt.inherited.parameters.get(argument) else {
         return match prompt.undeclared.iter().any(|name| name == argument) {
             true => Ok(Vec::new()),
-            false => Err(invalid(format!("`{}` has no argument `{}`", prompt.name, shown(argument)))),
+            false => Err(invalid_params(format!(
+                "`{}` has no argument `{}`",
+                prompt.name,
+                truncate_for_display(argument)
+            ))),
         };
     };
     Ok(match &parameter.proposals {
-        Some(proposals) => of_proposals(engine, proposals, given),
-        None => of_type(parameter),
+        Some(proposals) => values_from_proposals(engine, proposals, given),
+        None => values_from_type(parameter),
     })
 }
 
-fn of_type(parameter: &Parameter) -> Vec<String> {
-    if let Some(values) = choices(parameter) {
-        return values.iter().map(plain).collect();
+fn values_from_type(parameter: &Parameter) -> Vec<String> {
+    if let Some(values) = enum_values(parameter) {
+        return values.iter().map(value_text).collect();
     }
     match parameter.kind {
         Type::Boolean => vec!["true".to_owned(), "false".to_owned()],
@@ -47,11 +51,15 @@ fn of_type(parameter: &Parameter) -> Vec<String> {
     }
 }
 
-fn of_proposals(engine: &Engine, proposals: &Proposals, given: &HashMap<String, String>) -> Vec<String> {
+fn values_from_proposals(
+    engine: &Engine,
+    proposals: &Proposals,
+    given: &HashMap<String, String>,
+) -> Vec<String> {
     match proposals {
         Proposals::List(values) => values.clone(),
-        Proposals::Files(pattern) => files(engine, pattern),
-        Proposals::Environ(path) => environ(engine, path),
+        Proposals::Files(pattern) => matching_files(engine, pattern),
+        Proposals::Environ(path) => environ_values(engine, path),
         Proposals::By { parameter, values } => {
             let chosen =
                 given.get(parameter).and_then(|value| values.iter().find(|(known, _)| known == value));
@@ -65,7 +73,7 @@ fn of_proposals(engine: &Engine, proposals: &Proposals, given: &HashMap<String, 
 }
 
 /// The files of the workspace that `pattern` matches, without those that are ignored or secret.
-fn files(engine: &Engine, pattern: &str) -> Vec<String> {
+fn matching_files(engine: &Engine, pattern: &str) -> Vec<String> {
     if pattern.contains("..") || pattern.starts_with('/') {
         return Vec::new();
     }
@@ -76,18 +84,18 @@ fn files(engine: &Engine, pattern: &str) -> Vec<String> {
     })
 }
 
-fn environ(engine: &Engine, path: &str) -> Vec<String> {
+fn environ_values(engine: &Engine, path: &str) -> Vec<String> {
     let store = engine.store();
     match store.as_ref().and_then(|store| store.environ(path)) {
-        Some(Value::Array(items)) => items.iter().map(plain).collect(),
+        Some(Value::Array(items)) => items.iter().map(value_text).collect(),
         Some(Value::Object(map)) => map.keys().cloned().collect(),
-        Some(other) => vec![plain(other)],
+        Some(other) => vec![value_text(other)],
         None => Vec::new(),
     }
 }
 
 /// Those of `values` that go with what was typed, the best first, at most a hundred.
-pub(crate) fn ranked(values: Vec<String>, typed: &str) -> Result<CompleteResult, ErrorData> {
+pub(crate) fn rank_values(values: Vec<String>, typed: &str) -> Result<CompleteResult, ErrorData> {
     let lower = typed.to_lowercase();
     let rank = |value: &str| {
         let small = value.to_lowercase();
@@ -120,11 +128,11 @@ mod tests {
     #[test]
     fn the_best_come_first_and_at_most_a_hundred() {
         let values = ["apart", "Park", "paris", "par", "london", "par"].map(str::to_owned).to_vec();
-        let found = ranked(values, "par").expect("ranks").completion;
+        let found = rank_values(values, "par").expect("ranks").completion;
         assert_eq!(found.values, ["par", "paris", "Park", "apart"]);
         assert_eq!((found.total, found.has_more), (Some(4), Some(false)));
         let many = (0..250).map(|number| format!("v{number}")).collect();
-        let found = ranked(many, "").expect("ranks").completion;
+        let found = rank_values(many, "").expect("ranks").completion;
         assert_eq!((found.values.len(), found.total, found.has_more), (100, Some(250), Some(true)));
     }
 }

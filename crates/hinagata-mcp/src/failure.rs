@@ -4,36 +4,36 @@ use hinagata::{Code, Error};
 use rmcp::{ErrorData, model::ErrorCode};
 use serde_json::{Map, Value, json};
 
-/// Characters of a caller's text that are shown again.
-const SHOWN: usize = 80;
+/// Characters of a caller's text that are truncate_for_display again.
+const MAX_DISPLAYED: usize = 80;
 
-/// A caller's text, as it can be shown again.
-pub(crate) fn shown(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
+/// A caller's text, as it can be truncate_for_display again.
+pub(crate) fn truncate_for_display(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(MAX_DISPLAYED).collect()
 }
 
 /// -32602.
-pub(crate) fn invalid(message: impl Into<String>) -> ErrorData {
+pub(crate) fn invalid_params(message: impl Into<String>) -> ErrorData {
     ErrorData::invalid_params(message.into(), None)
 }
 
 /// -32602, with something for machines.
-pub(crate) fn invalid_with(message: impl Into<String>, data: Value) -> ErrorData {
+pub(crate) fn invalid_params_with(message: impl Into<String>, data: Value) -> ErrorData {
     ErrorData::invalid_params(message.into(), Some(data))
 }
 
 /// There is no such prompt; `near` may have been meant.
-pub(crate) fn no_prompt(name: &str, near: Vec<String>) -> ErrorData {
+pub(crate) fn prompt_not_found(name: &str, near: Vec<String>) -> ErrorData {
     let mut data = json!({"code": Code::NotFound.as_str()});
     if !near.is_empty() {
         data["near"] = near.into();
     }
-    invalid_with(format!("there is no prompt `{}`", shown(name)), data)
+    invalid_params_with(format!("there is no prompt `{}`", truncate_for_display(name)), data)
 }
 
 /// An error of the engine. What the caller did wrong is told as it is; of what went wrong inside, only as much as a
 /// caller can use, and the log has the rest.
-pub(crate) fn of_engine(error: &Error) -> ErrorData {
+pub(crate) fn from_engine_error(error: &Error) -> ErrorData {
     let code = error.code();
     let message = match code {
         Code::Id | Code::NotFound | Code::Conflict | Code::Validation => error.message().to_owned(),
@@ -43,7 +43,7 @@ pub(crate) fn of_engine(error: &Error) -> ErrorData {
         | Code::RenderSecurity
         | Code::OutputLimit
         | Code::Deadline => error.message().to_owned(),
-        _ => inside(code).to_owned(),
+        _ => public_message(code).to_owned(),
     };
     if code.mcp_code() == ErrorCode::INTERNAL_ERROR.0 {
         let place = error.place().map(tracing::field::display);
@@ -56,11 +56,11 @@ pub(crate) fn of_engine(error: &Error) -> ErrorData {
             data.insert(key.to_owned(), value.clone());
         }
     }
-    ErrorData::new(ErrorCode(code.mcp_code()), without_paths(&message), Some(Value::Object(data)))
+    ErrorData::new(ErrorCode(code.mcp_code()), redact_paths(&message), Some(Value::Object(data)))
 }
 
 /// What is told where the engine's own words are for whoever runs it.
-fn inside(code: Code) -> &'static str {
+fn public_message(code: Code) -> &'static str {
     match code {
         Code::Definition | Code::RenderSyntax | Code::RenderTemplateNotFound => {
             "the prompt is written wrongly; whoever serves it finds the place in the log"
@@ -75,7 +75,7 @@ fn inside(code: Code) -> &'static str {
 }
 
 /// The message without words that look like absolute paths.
-pub(crate) fn without_paths(message: &str) -> String {
+pub(crate) fn redact_paths(message: &str) -> String {
     let is_path = |word: &str| {
         let word = word.trim_start_matches(['`', '"', '\'', '(']);
         word.len() > 1 && word.starts_with('/') || word.get(1..3) == Some(":\\")
@@ -93,19 +93,19 @@ mod tests {
     #[test]
     fn what_is_wrong_inside_stays_inside() {
         let error = Error::new(Code::Store, "the directory /home/me/secret cannot be read");
-        let told = of_engine(&error);
+        let told = from_engine_error(&error);
         assert_eq!(told.code, ErrorCode::INTERNAL_ERROR);
         assert!(!told.message.contains("/home"), "{}", told.message);
         let error = Error::new(Code::RenderRuntime, "cannot open `/etc/passwd` of x/y");
-        assert_eq!(of_engine(&error).message, "cannot open … of x/y");
+        assert_eq!(from_engine_error(&error).message, "cannot open … of x/y");
     }
 
     #[test]
     fn what_the_caller_did_is_told() {
         let error = Error::new(Code::Validation, "`n` must be an integer").with("type_errors", json!([1]));
-        let told = of_engine(&error);
+        let told = from_engine_error(&error);
         assert_eq!((told.code, &*told.message), (ErrorCode::INVALID_PARAMS, "`n` must be an integer"));
         assert_eq!(told.data.expect("has data")["type_errors"], json!([1]));
-        assert_eq!(shown(&format!("a\nb{}", "x".repeat(500))).len(), 80);
+        assert_eq!(truncate_for_display(&format!("a\nb{}", "x".repeat(500))).len(), 80);
     }
 }

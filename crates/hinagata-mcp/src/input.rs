@@ -13,17 +13,20 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    arguments::converted,
-    failure::{invalid, invalid_with},
-    prompt::{PublicPrompt, choices},
+    arguments::convert_argument,
+    failure::{invalid_params, invalid_params_with},
+    prompt::{PublicPrompt, enum_values},
 };
 
 /// The name of the one question that is asked.
-const QUESTION: &str = "user_context";
+const FORM_ID: &str = "user_context";
 
 /// The parameters that have to be given and are not.
-pub(crate) fn missing<'p>(prompt: &'p PublicPrompt, variables: &Map<String, Value>) -> Vec<&'p Parameter> {
-    prompt.required().filter(|parameter| !variables.contains_key(&parameter.name)).collect()
+pub(crate) fn missing_parameters<'p>(
+    prompt: &'p PublicPrompt,
+    variables: &Map<String, Value>,
+) -> Vec<&'p Parameter> {
+    prompt.required_parameters().filter(|parameter| !variables.contains_key(&parameter.name)).collect()
 }
 
 /// The error that names everything that is missing.
@@ -33,32 +36,35 @@ pub(crate) fn missing_error(prompt: &PublicPrompt, missing: &[&Parameter]) -> Er
         [one] => format!("`{}` needs the argument `{one}`", prompt.name),
         many => format!("`{}` needs the arguments `{}`", prompt.name, many.join("`, `")),
     };
-    invalid_with(message, json!({"code": "validation", "missing": names}))
+    invalid_params_with(message, json!({"code": "validation", "missing": names}))
 }
 
 /// Whether the client takes questions in its answers.
-pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+pub(crate) fn supports_input_required(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 /// Whether the client shows forms.
-pub(crate) fn can_be_asked(context: &RequestContext<RoleServer>) -> bool {
+pub(crate) fn supports_forms(context: &RequestContext<RoleServer>) -> bool {
     let asked = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
     asked.is_some_and(|asked| asked.form.is_some() || asked.url.is_none())
 }
 
 /// The answer that asks for what is missing.
-pub(crate) fn required_result(prompt: &PublicPrompt, missing: &[&Parameter]) -> Option<InputRequiredResult> {
-    let request = ElicitRequest::new(form(prompt, missing)?);
-    let requests = [(QUESTION.to_owned(), InputRequest::Elicitation(request))].into();
+pub(crate) fn input_required_result(
+    prompt: &PublicPrompt,
+    missing: &[&Parameter],
+) -> Option<InputRequiredResult> {
+    let request = ElicitRequest::new(input_form(prompt, missing)?);
+    let requests = [(FORM_ID.to_owned(), InputRequest::Elicitation(request))].into();
     Some(InputRequiredResult::from_input_requests(requests))
 }
 
 /// The form that asks for what is missing.
-pub(crate) fn form(prompt: &PublicPrompt, missing: &[&Parameter]) -> Option<ElicitRequestParams> {
+pub(crate) fn input_form(prompt: &PublicPrompt, missing: &[&Parameter]) -> Option<ElicitRequestParams> {
     let properties: Map<String, Value> =
-        missing.iter().map(|parameter| (parameter.name.clone(), field(parameter))).collect();
+        missing.iter().map(|parameter| (parameter.name.clone(), form_field(parameter))).collect();
     let names: Vec<&str> = missing.iter().map(|parameter| parameter.name.as_str()).collect();
     let schema = json!({"type": "object", "properties": properties, "required": names});
     let requested_schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
@@ -68,10 +74,10 @@ pub(crate) fn form(prompt: &PublicPrompt, missing: &[&Parameter]) -> Option<Elic
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
-fn field(parameter: &Parameter) -> Value {
+fn form_field(parameter: &Parameter) -> Value {
     let mut field = json!({"title": parameter.name});
     let texts: Option<Vec<&str>> =
-        choices(parameter).and_then(|values| values.iter().map(Value::as_str).collect());
+        enum_values(parameter).and_then(|values| values.iter().map(Value::as_str).collect());
     let as_json = matches!(parameter.kind, Type::List | Type::Dict);
     field["type"] = match parameter.kind {
         Type::Integer => "integer",
@@ -94,36 +100,37 @@ fn field(parameter: &Parameter) -> Value {
 }
 
 /// What the responses of a client say, as variables.
-pub(crate) fn answered(
+pub(crate) fn variables_from_responses(
     prompt: &PublicPrompt,
     responses: &InputResponses,
 ) -> Result<Map<String, Value>, ErrorData> {
-    let Some(response) = responses.get(QUESTION) else {
-        return Err(invalid(format!("`inputResponses` has no `{QUESTION}`")));
+    let Some(response) = responses.get(FORM_ID) else {
+        return Err(invalid_params(format!("`inputResponses` has no `{FORM_ID}`")));
     };
     let result: ElicitResult = serde_json::from_value(response.clone()).map_err(|_| {
-        invalid(format!("`inputResponses.{QUESTION}` is no answer to a form: it has no `action`"))
+        invalid_params(format!("`inputResponses.{FORM_ID}` is no answer to a form: it has no `action`"))
     })?;
-    accepted(prompt, &result)
+    variables_from_form(prompt, &result)
 }
 
 /// What was filled in, as variables; nothing where the form was declined.
-pub(crate) fn accepted(
+pub(crate) fn variables_from_form(
     prompt: &PublicPrompt,
     result: &ElicitResult,
 ) -> Result<Map<String, Value>, ErrorData> {
     let filled = match (&result.action, &result.content) {
         (ElicitationAction::Accept, Some(Value::Object(filled))) => filled,
         (ElicitationAction::Accept, Some(_)) => {
-            return Err(invalid("the `content` of an answer is no object"));
+            return Err(invalid_params("the `content` of an answer is no object"));
         }
         _ => return Ok(Map::new()),
     };
     let mut variables = Map::new();
     // What was not asked for is not taken.
-    for parameter in prompt.required() {
+    for parameter in prompt.required_parameters() {
         if let Some(value) = filled.get(&parameter.name).filter(|value| !value.is_null()) {
-            variables.insert(parameter.name.clone(), converted(parameter, value).map_err(invalid)?);
+            variables
+                .insert(parameter.name.clone(), convert_argument(parameter, value).map_err(invalid_params)?);
         }
     }
     Ok(variables)

@@ -2,11 +2,11 @@
 //!
 //! [`Mcp`] is what all connections share: the public list of prompts, kept in step with the workspace, and the
 //! resources. A [`Session`] answers the requests of one connection; [`Mcp::serve_stdio`] and [`Mcp::http`] put it behind
-//! standard input or HTTP. Who asks, and how a render is made and written down, is the business of a [`Door`].
+//! standard input or HTTP. Who asks, and how a render is made and written down, is the business of a [`RenderBackend`].
 
 mod arguments;
+mod backend;
 mod complete;
-mod door;
 mod failure;
 mod input;
 mod malformed;
@@ -21,10 +21,10 @@ mod session;
 mod shared;
 mod state;
 mod stdio;
-mod template;
 mod tools;
+mod uri_template;
 
-pub use door::{Done, Door, PlainDoor, Viewer};
+pub use backend::{DirectBackend, RenderBackend, RenderReport, Viewer};
 pub use resources::Resources;
 pub use serve::HttpService;
 pub use session::Session;

@@ -27,7 +27,7 @@ struct Envelope {
 
 /// The answer to `text`, which could not be read as a message because of `problem`; `None` for notifications and answers,
 /// which are not answered.
-pub(crate) fn refusal(text: &[u8], problem: &serde_json::Error) -> Option<ServerJsonRpcMessage> {
+pub(crate) fn malformed_error(text: &[u8], problem: &serde_json::Error) -> Option<ServerJsonRpcMessage> {
     if let Err(error) = serde_json::from_slice::<IgnoredAny>(text) {
         let error = ErrorData::new(ErrorCode::PARSE_ERROR, format!("invalid JSON: {error}"), None);
         return Some(ServerJsonRpcMessage::error(error, None));
@@ -52,15 +52,15 @@ pub(crate) fn refusal(text: &[u8], problem: &serde_json::Error) -> Option<Server
 /// What is wrong with the params of a request whose method is one that is served; `None` for other methods.
 pub(crate) fn params_error(method: &str, params: Option<&Value>) -> Option<ErrorData> {
     let problem = match method {
-        "initialize" => problem_of::<InitializeRequestParams>(params),
-        "prompts/get" => problem_of::<GetPromptRequestParams>(params),
-        "completion/complete" => problem_of::<CompleteRequestParams>(params),
-        "resources/read" => problem_of::<ReadResourceRequestParams>(params),
-        "resources/subscribe" => problem_of::<SubscribeRequestParams>(params),
-        "resources/unsubscribe" => problem_of::<UnsubscribeRequestParams>(params),
-        "tools/call" => problem_of::<CallToolRequestParams>(params),
+        "initialize" => deserialize_problem::<InitializeRequestParams>(params),
+        "prompts/get" => deserialize_problem::<GetPromptRequestParams>(params),
+        "completion/complete" => deserialize_problem::<CompleteRequestParams>(params),
+        "resources/read" => deserialize_problem::<ReadResourceRequestParams>(params),
+        "resources/subscribe" => deserialize_problem::<SubscribeRequestParams>(params),
+        "resources/unsubscribe" => deserialize_problem::<UnsubscribeRequestParams>(params),
+        "tools/call" => deserialize_problem::<CallToolRequestParams>(params),
         "prompts/list" | "resources/list" | "resources/templates/list" | "tools/list" => {
-            problem_of::<PaginatedRequestParams>(params)
+            deserialize_problem::<PaginatedRequestParams>(params)
         }
         "ping" | "server/discover" | "subscriptions/listen" => None,
         _ => return None,
@@ -69,7 +69,7 @@ pub(crate) fn params_error(method: &str, params: Option<&Value>) -> Option<Error
     Some(ErrorData::invalid_params(format!("invalid params of `{method}`: {problem}"), None))
 }
 
-fn problem_of<T: DeserializeOwned>(params: Option<&Value>) -> Option<String> {
+fn deserialize_problem<T: DeserializeOwned>(params: Option<&Value>) -> Option<String> {
     let Some(params) = params.filter(|params| !params.is_null()) else { return Some("missing".to_owned()) };
     if !params.is_object() {
         return Some("must be an object".to_owned());
@@ -86,7 +86,8 @@ mod tests {
     fn told(text: &str) -> Option<Value> {
         let problem =
             serde_json::from_str::<rmcp::model::ClientJsonRpcMessage>(text).expect_err("is no message");
-        refusal(text.as_bytes(), &problem).map(|answer| serde_json::to_value(answer).expect("is JSON"))
+        malformed_error(text.as_bytes(), &problem)
+            .map(|answer| serde_json::to_value(answer).expect("is JSON"))
     }
 
     #[test]

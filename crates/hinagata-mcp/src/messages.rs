@@ -7,16 +7,16 @@ use rmcp::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{failure::without_paths, prompt::PublicPrompt};
+use crate::{failure::redact_paths, prompt::PublicPrompt};
 
 /// Most bytes of all contents of an answer.
-const LARGEST: usize = 32 << 20;
+const MAX_RESULT_BYTES: usize = 32 << 20;
 
 /// What finds the contents of a resource by its URI.
-pub(crate) type Lookup<'l> = &'l (dyn Fn(&str) -> Option<ResourceContents> + Sync);
+pub(crate) type ResourceLookup<'l> = &'l (dyn Fn(&str) -> Option<ResourceContents> + Sync);
 
 /// The key of `_meta` that tells what did not work as it should and did not stop the answer.
-pub(crate) const WARNINGS: &str = "hinagata/warnings";
+pub(crate) const WARNINGS_KEY: &str = "hinagata/warnings";
 
 /// Warnings as `_meta` of an answer; `None` where there are none.
 pub(crate) fn warnings_meta(warnings: &[Warning]) -> Option<Map<String, Value>> {
@@ -24,20 +24,20 @@ pub(crate) fn warnings_meta(warnings: &[Warning]) -> Option<Map<String, Value>> 
         let mut told = warning.to_json();
         for key in ["message", "file"] {
             if let Some(Value::String(text)) = told.get_mut(key) {
-                *text = without_paths(text);
+                *text = redact_paths(text);
             }
         }
         told
     };
     let told: Vec<Value> = warnings.iter().map(told).collect();
-    (!told.is_empty()).then(|| Map::from_iter([(WARNINGS.to_owned(), told.into())]))
+    (!told.is_empty()).then(|| Map::from_iter([(WARNINGS_KEY.to_owned(), told.into())]))
 }
 
 /// The answer to `prompts/get`.
-pub(crate) fn result(
+pub(crate) fn prompt_result(
     prompt: &PublicPrompt,
     rendered: Rendered,
-    lookup: Lookup<'_>,
+    lookup: ResourceLookup<'_>,
 ) -> Result<GetPromptResult, ErrorData> {
     let mut meta = warnings_meta(&rendered.warnings).unwrap_or_default();
     meta.insert("hinagata/id".to_owned(), prompt.id.as_str().into());
@@ -45,18 +45,18 @@ pub(crate) fn result(
     let messages = match rendered.body {
         RenderedBody::Text(text) => vec![PromptMessage::new_text(Role::User, text)],
         RenderedBody::Messages(messages) => {
-            let (messages, system) = conversation(&messages, lookup)?;
+            let (messages, system) = to_conversation(&messages, lookup)?;
             if let Some(system) = system {
                 meta.insert("hinagata/system".to_owned(), system.into());
             }
             messages
         }
     };
-    let size: usize = messages.iter().map(|message| size_of(&message.content)).sum();
-    if size > LARGEST {
+    let size: usize = messages.iter().map(|message| content_size(&message.content)).sum();
+    if size > MAX_RESULT_BYTES {
         return Err(ErrorData::internal_error(
-            format!("the result has more than {} MiB", LARGEST >> 20),
-            Some(json!({"code": "output_limit", "limit": LARGEST, "actual": size})),
+            format!("the result has more than {} MiB", MAX_RESULT_BYTES >> 20),
+            Some(json!({"code": "output_limit", "limit": MAX_RESULT_BYTES, "actual": size})),
         ));
     }
     let mut result = GetPromptResult::new(messages);
@@ -66,9 +66,9 @@ pub(crate) fn result(
 }
 
 /// The messages, and the rules that stand in none of their roles: they come before what the user says first.
-fn conversation(
+fn to_conversation(
     messages: &[Message],
-    lookup: Lookup<'_>,
+    lookup: ResourceLookup<'_>,
 ) -> Result<(Vec<PromptMessage>, Option<String>), ErrorData> {
     let is_rule = |message: &&Message| matches!(message.role.as_str(), "system" | "developer");
     let rules: Vec<String> =
@@ -84,18 +84,18 @@ fn conversation(
                 // Pictures of a rule are said by the user.
                 Content::Text(_) if is_rule => {}
                 Content::Text(text) if text.trim().is_empty() && message.content.len() > 1 => {}
-                other => all.push(PromptMessage::new(role.clone(), block(other, lookup)?)),
+                other => all.push(PromptMessage::new(role.clone(), content_block(other, lookup)?)),
             }
         }
     }
     if let Some(system) = &system {
-        put_first(&mut all, system);
+        prepend_system(&mut all, system);
     }
     Ok((all, system))
 }
 
 /// Puts the rules before the first text of the user, in the same message.
-fn put_first(messages: &mut Vec<PromptMessage>, system: &str) {
+fn prepend_system(messages: &mut Vec<PromptMessage>, system: &str) {
     match messages.iter_mut().find(|message| message.role == Role::User) {
         Some(PromptMessage { content: ContentBlock::Text(said), .. }) => {
             said.text = format!("{system}\n\n{}", said.text);
@@ -105,7 +105,7 @@ fn put_first(messages: &mut Vec<PromptMessage>, system: &str) {
 }
 
 /// A part of a message as a block.
-fn block(content: &Content, lookup: Lookup<'_>) -> Result<ContentBlock, ErrorData> {
+fn content_block(content: &Content, lookup: ResourceLookup<'_>) -> Result<ContentBlock, ErrorData> {
     let (kind, fields) = match content {
         Content::Text(text) => return Ok(ContentBlock::text(text)),
         Content::Part { kind, content } => (kind.as_str(), content),
@@ -113,12 +113,12 @@ fn block(content: &Content, lookup: Lookup<'_>) -> Result<ContentBlock, ErrorDat
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let mime = text("mime_type").or_else(|| text("type")).or_else(|| text("media_type"));
     match kind {
-        "resource" => embedded(fields, lookup),
-        "resource_link" => link(text("uri").unwrap_or_default(), fields),
+        "resource" => resource_block(fields, lookup),
+        "resource_link" => link_block(text("uri").unwrap_or_default(), fields),
         "image" | "audio" | "media" => match (text("data"), mime, text("url")) {
-            (Some(data), Some(mime), _) => medium(data, mime),
-            (_, _, Some(url)) => link(url, fields),
-            _ => Err(wrong(&format!(
+            (Some(data), Some(mime), _) => media_block(data, mime),
+            (_, _, Some(url)) => link_block(url, fields),
+            _ => Err(prompt_error(&format!(
                 "a part of type `{kind}` has neither `data` with a `mime_type` nor a `url`"
             ))),
         },
@@ -126,7 +126,7 @@ fn block(content: &Content, lookup: Lookup<'_>) -> Result<ContentBlock, ErrorDat
     }
 }
 
-fn wrong(message: &str) -> ErrorData {
+fn prompt_error(message: &str) -> ErrorData {
     ErrorData::internal_error(
         format!("the prompt is written wrongly: {message}"),
         Some(json!({"code": "definition"})),
@@ -134,9 +134,9 @@ fn wrong(message: &str) -> ErrorData {
 }
 
 /// Bytes that are a picture or a sound, or else a file.
-fn medium(data: &str, mime: &str) -> Result<ContentBlock, ErrorData> {
+fn media_block(data: &str, mime: &str) -> Result<ContentBlock, ErrorData> {
     if !media::is_base64(data) || !media::is_type(mime) {
-        return Err(wrong("a picture or sound has no base 64, or no type"));
+        return Err(prompt_error("a picture or sound has no base 64, or no type"));
     }
     Ok(match mime.split('/').next() {
         Some("image") => ContentBlock::image(data, mime),
@@ -148,16 +148,17 @@ fn medium(data: &str, mime: &str) -> Result<ContentBlock, ErrorData> {
     })
 }
 
-fn embedded(fields: &Value, lookup: Lookup<'_>) -> Result<ContentBlock, ErrorData> {
+fn resource_block(fields: &Value, lookup: ResourceLookup<'_>) -> Result<ContentBlock, ErrorData> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
-    let uri = text("uri").filter(|uri| media::is_uri(uri)).ok_or_else(|| wrong("a resource has no URI"))?;
+    let uri =
+        text("uri").filter(|uri| media::is_uri(uri)).ok_or_else(|| prompt_error("a resource has no URI"))?;
     let contents = match (text("text"), text("blob")) {
         (Some(said), _) => ResourceContents::text(said, uri),
         (None, Some(blob)) if media::is_base64(blob) => ResourceContents::blob(blob, uri),
-        (None, Some(_)) => return Err(wrong("the `blob` of a resource is no base 64")),
+        (None, Some(_)) => return Err(prompt_error("the `blob` of a resource is no base 64")),
         (None, None) => match lookup(uri) {
             Some(contents) => return Ok(ContentBlock::resource(contents)),
-            None => return link(uri, fields),
+            None => return link_block(uri, fields),
         },
     };
     Ok(ContentBlock::resource(match text("mime_type") {
@@ -166,9 +167,9 @@ fn embedded(fields: &Value, lookup: Lookup<'_>) -> Result<ContentBlock, ErrorDat
     }))
 }
 
-fn link(uri: &str, fields: &Value) -> Result<ContentBlock, ErrorData> {
+fn link_block(uri: &str, fields: &Value) -> Result<ContentBlock, ErrorData> {
     if !media::is_uri(uri) {
-        return Err(wrong("a link has no URI"));
+        return Err(prompt_error("a link has no URI"));
     }
     let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
     let last = uri.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(uri);
@@ -179,7 +180,7 @@ fn link(uri: &str, fields: &Value) -> Result<ContentBlock, ErrorData> {
     Ok(ContentBlock::resource_link(resource))
 }
 
-fn size_of(content: &ContentBlock) -> usize {
+fn content_size(content: &ContentBlock) -> usize {
     match content {
         ContentBlock::Text(text) => text.text.len(),
         ContentBlock::Image(image) => image.data.len(),
@@ -202,7 +203,7 @@ mod tests {
     }
 
     fn converted(messages: &[Message]) -> (Vec<(Role, String)>, Option<String>) {
-        let (messages, system) = conversation(messages, &|_| None).expect("converts");
+        let (messages, system) = to_conversation(messages, &|_| None).expect("converts");
         let plain = messages.into_iter().map(|message| {
             let text = message.content.as_text().map(|text| text.text.clone());
             (message.role, text.unwrap_or_default())
@@ -233,15 +234,16 @@ mod tests {
             Content::Part { kind: "media".to_owned(), content: json!({"data": "QUJD", "type": "image/png"}) };
         let message =
             Message { role: "user".to_owned(), content: vec![Content::Text("Look".to_owned()), image] };
-        let (messages, _) = conversation(&[message], &|_| None).expect("converts");
+        let (messages, _) = to_conversation(&[message], &|_| None).expect("converts");
         assert_eq!(messages.len(), 2);
         assert!(messages[1].content.as_image().is_some_and(|image| image.mime_type == "image/png"));
     }
 
     #[test]
     fn what_leaves_is_what_it_says() {
-        let part =
-            |kind: &str, content: Value| block(&Content::Part { kind: kind.to_owned(), content }, &|_| None);
+        let part = |kind: &str, content: Value| {
+            content_block(&Content::Part { kind: kind.to_owned(), content }, &|_| None)
+        };
         assert!(part("media", json!({"data": "no base 64!", "type": "image/png"})).is_err());
         assert!(part("media", json!({"data": "QUJD", "type": "image"})).is_err());
         assert!(part("resource", json!({"uri": "no uri", "text": "x"})).is_err());

@@ -3,19 +3,19 @@
 use hinagata::Digest;
 
 /// Longest id that is a name as it is.
-const LONGEST: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 /// The name of the prompt `id`: the id itself where clients can show and type it, else a short one made of its hash.
 pub(crate) fn public_name(id: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_.-".contains(&byte);
-    if (1..=LONGEST).contains(&id.len()) && id.bytes().all(plain) {
+    if (1..=MAX_NAME_LENGTH).contains(&id.len()) && id.bytes().all(plain) {
         return id.to_owned();
     }
     format!("p-{}", &Digest::of(id.as_bytes()).to_string()[..8])
 }
 
 /// `name@version` taken apart.
-pub(crate) fn with_version(name: &str) -> (&str, Option<&str>) {
+pub(crate) fn split_version(name: &str) -> (&str, Option<&str>) {
     match name.rsplit_once('@') {
         Some((name, version)) if !name.is_empty() && !version.is_empty() => (name, Some(version)),
         _ => (name, None),
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn a_version_stands_behind_the_last_at() {
-        assert_eq!(with_version("a@1.0"), ("a", Some("1.0")));
+        assert_eq!(split_version("a@1.0"), ("a", Some("1.0")));
         assert_eq!(
-            (with_version("a"), with_version("@a"), with_version("a@")),
+            (split_version("a"), split_version("@a"), split_version("a@")),
             (("a", None), ("@a", None), ("a@", None))
         );
     }

@@ -12,64 +12,67 @@ use rmcp::{
 };
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use crate::door::Viewer;
+use crate::backend::Viewer;
 
 /// Changes that a slow client can be behind.
-pub(crate) const WAITING: usize = 64;
+pub(crate) const NOTICE_CAPACITY: usize = 64;
 
 /// What changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Notice {
+pub(crate) struct ChangeNotice {
     /// Ids of prompts that stand in the list in another way, or not any more.
     pub(crate) listed: BTreeSet<String>,
     /// Prompts whose source is another one: id and URI.
     pub(crate) rewritten: Vec<(String, String)>,
-    /// Declared resources whose content is another one.
+    /// DeclaredResource resources whose content is another one.
     pub(crate) updated: Vec<String>,
     /// Whether anything may have changed.
     pub(crate) anything: bool,
 }
 
-impl Notice {
+impl ChangeNotice {
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    fn lists(&self, viewer: &Viewer) -> bool {
-        self.anything || self.listed.iter().any(|id| viewer.sees(id))
+    fn changes_list(&self, viewer: &Viewer) -> bool {
+        self.anything || self.listed.iter().any(|id| viewer.can_see(id))
     }
 
     /// The URIs whose content changed, as far as `wanted` names them.
     fn uris<'n>(&'n self, viewer: &Viewer, wanted: &'n dyn Fn(&str) -> bool) -> Vec<&'n str> {
-        let rewritten = self.rewritten.iter().filter(|(id, _)| viewer.sees(id)).map(|(_, uri)| uri.as_str());
-        let updated = self.updated.iter().filter(|_| viewer.sees_all()).map(String::as_str);
+        let rewritten =
+            self.rewritten.iter().filter(|(id, _)| viewer.can_see(id)).map(|(_, uri)| uri.as_str());
+        let updated = self.updated.iter().filter(|_| viewer.can_see_all()).map(String::as_str);
         rewritten.chain(updated).filter(|uri| wanted(uri)).collect()
     }
 }
 
 /// The next notice; `None` when nothing is told any more.
-async fn next(notices: &mut Receiver<Arc<Notice>>) -> Option<Arc<Notice>> {
+async fn next_notice(notices: &mut Receiver<Arc<ChangeNotice>>) -> Option<Arc<ChangeNotice>> {
     match notices.recv().await {
         Ok(notice) => Some(notice),
-        Err(RecvError::Lagged(_)) => Some(Arc::new(Notice { anything: true, ..Notice::default() })),
+        Err(RecvError::Lagged(_)) => {
+            Some(Arc::new(ChangeNotice { anything: true, ..ChangeNotice::default() }))
+        }
         Err(RecvError::Closed) => None,
     }
 }
 
 /// The URIs that a client of an older revision subscribed to.
-pub(crate) type Subscribed = Arc<Mutex<HashSet<String>>>;
+pub(crate) type SubscribedUris = Arc<Mutex<HashSet<String>>>;
 
 /// Tells a client of an older revision, until it is gone.
-pub(crate) async fn tell_peer(
+pub(crate) async fn notify_peer(
     peer: Peer<RoleServer>,
     viewer: Viewer,
-    subscribed: Subscribed,
+    subscribed: SubscribedUris,
     tools: bool,
-    mut notices: Receiver<Arc<Notice>>,
+    mut notices: Receiver<Arc<ChangeNotice>>,
 ) {
-    while let Some(notice) = next(&mut notices).await {
+    while let Some(notice) = next_notice(&mut notices).await {
         let mut sent = Ok(());
-        if notice.lists(&viewer) {
+        if notice.changes_list(&viewer) {
             sent = peer.notify_prompt_list_changed().await;
             let _ = peer.notify_resource_list_changed().await;
             if tools {
@@ -87,18 +90,18 @@ pub(crate) async fn tell_peer(
 }
 
 /// Tells a subscription of the newest revision, until it is cancelled.
-pub(crate) async fn tell_subscription(
+pub(crate) async fn notify_subscription(
     sink: &SubscriptionSink,
     filter: &SubscriptionFilter,
     viewer: &Viewer,
-    mut notices: Receiver<Arc<Notice>>,
+    mut notices: Receiver<Arc<ChangeNotice>>,
 ) {
     let wanted = |uri: &str| {
         filter.resource_subscriptions.as_ref().is_some_and(|uris| uris.iter().any(|known| known == uri))
     };
-    while let Some(notice) = next(&mut notices).await {
+    while let Some(notice) = next_notice(&mut notices).await {
         let mut sent = Ok(());
-        if notice.lists(viewer) {
+        if notice.changes_list(viewer) {
             if filter.prompts_list_changed == Some(true) {
                 sent = sink.notify_prompt_list_changed().await;
             }

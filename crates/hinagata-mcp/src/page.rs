@@ -5,49 +5,51 @@ use rmcp::{
     model::{CacheScope, PaginatedRequestParams},
 };
 
-use crate::{door::Viewer, failure::invalid};
+use crate::{backend::Viewer, failure::invalid_params};
 
 /// Entries of a page.
-pub(crate) const PAGE: usize = 1_000;
+pub(crate) const PAGE_SIZE: usize = 1_000;
 
 /// How a cursor of ours starts, before it is made unreadable.
-const MARK: &str = "after:";
+const CURSOR_PREFIX: &str = "after:";
 
 /// Milliseconds that a list can be taken as it is: changes are told.
-pub(crate) const TTL: u64 = 5_000;
+pub(crate) const LIST_TTL_MS: u64 = 5_000;
 
 /// Who may keep an answer: one that needed a key is for whoever has it.
 pub(crate) fn cache_scope(viewer: &Viewer) -> CacheScope {
-    if viewer.with_key || !viewer.sees_all() { CacheScope::Private } else { CacheScope::Public }
+    if viewer.has_key || !viewer.can_see_all() { CacheScope::Private } else { CacheScope::Public }
 }
 
 /// The page of `all`, which is sorted by `key`, that is asked for, and the cursor of the next one.
-pub(crate) fn page<T: Clone>(
+pub(crate) fn take_page<T: Clone>(
     all: impl Iterator<Item = T>,
     key: impl Fn(&T) -> &str,
     asked: Option<&PaginatedRequestParams>,
 ) -> Result<(Vec<T>, Option<String>), ErrorData> {
-    let after = asked.and_then(|asked| asked.cursor.as_deref()).map(read).transpose()?;
-    let mut page: Vec<T> =
-        all.filter(|entry| after.as_deref().is_none_or(|after| key(entry) > after)).take(PAGE + 1).collect();
-    let more = page.len() > PAGE;
-    page.truncate(PAGE);
-    let next = page.last().filter(|_| more).map(|last| write(key(last)));
+    let after = asked.and_then(|asked| asked.cursor.as_deref()).map(decode_cursor).transpose()?;
+    let mut page: Vec<T> = all
+        .filter(|entry| after.as_deref().is_none_or(|after| key(entry) > after))
+        .take(PAGE_SIZE + 1)
+        .collect();
+    let more = page.len() > PAGE_SIZE;
+    page.truncate(PAGE_SIZE);
+    let next = page.last().filter(|_| more).map(|last| encode_cursor(key(last)));
     Ok((page, next))
 }
 
-fn write(key: &str) -> String {
-    MARK.bytes().chain(key.bytes()).map(|byte| format!("{byte:02x}")).collect()
+fn encode_cursor(key: &str) -> String {
+    CURSOR_PREFIX.bytes().chain(key.bytes()).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn read(cursor: &str) -> Result<String, ErrorData> {
+fn decode_cursor(cursor: &str) -> Result<String, ErrorData> {
     let digits: Option<Vec<u8>> = cursor.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
     let bytes = digits
         .filter(|digits| digits.len().is_multiple_of(2))
         .map(|digits| digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect::<Vec<u8>>());
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    let key = text.and_then(|text| text.strip_prefix(MARK).map(str::to_owned));
-    key.ok_or_else(|| invalid("this cursor is none of ours; start again without one"))
+    let key = text.and_then(|text| text.strip_prefix(CURSOR_PREFIX).map(str::to_owned));
+    key.ok_or_else(|| invalid_params("this cursor is none of ours; start again without one"))
 }
 
 #[cfg(test)]
@@ -59,7 +61,7 @@ mod tests {
         let all: Vec<String> = (0..2_500).map(|number| format!("p{number:05}")).collect();
         let (mut seen, mut asked, mut pages) = (Vec::new(), None, 0);
         loop {
-            let (entries, next) = page(all.iter(), |entry| entry, asked.as_ref()).expect("is a page");
+            let (entries, next) = take_page(all.iter(), |entry| entry, asked.as_ref()).expect("is a page");
             seen.extend(entries);
             pages += 1;
             let Some(next) = next else { break };
@@ -68,7 +70,7 @@ mod tests {
         assert_eq!((seen.len(), pages), (2_500, 3));
         for wrong in ["", "x", "definitely-not-a-cursor", "61", "ff"] {
             let asked = PaginatedRequestParams::default().with_cursor(Some(wrong.to_owned()));
-            assert!(page(all.iter(), |entry| entry, Some(&asked)).is_err(), "{wrong}");
+            assert!(take_page(all.iter(), |entry| entry, Some(&asked)).is_err(), "{wrong}");
         }
     }
 }

@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use crate::names::public_name;
 
 /// Most icons of a prompt.
-const MOST_ICONS: usize = 8;
+const MAX_ICONS: usize = 8;
 
 /// Most values of an enumeration that a description tells.
-const MOST_VALUES: usize = 20;
+const MAX_VALUES: usize = 20;
 
 /// A prompt as clients see it.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct PublicPrompt {
 
 impl PublicPrompt {
     /// The prompt `id`, if it can be rendered.
-    pub(crate) fn read(engine: &Engine, id: &str) -> Result<Self> {
+    pub(crate) fn from_engine(engine: &Engine, id: &str) -> Result<Self> {
         let catalog = engine.catalog();
         let inherited = engine.definition(id)?;
         let reads = match engine.reads(id) {
@@ -44,14 +44,14 @@ impl PublicPrompt {
         };
         let undeclared: Vec<String> =
             reads.into_iter().filter(|name| inherited.parameters.get(name).is_none()).collect();
-        let version = version(&catalog, id, &inherited.definition);
+        let version = prompt_version(&catalog, id, &inherited.definition);
         let name = public_name(id);
-        let listed = listed(id, &name, &version, &inherited, &undeclared);
+        let listed = list_entry(id, &name, &version, &inherited, &undeclared);
         Ok(Self { id: id.to_owned(), name, version, listed, inherited, undeclared, engine: None })
     }
 
     /// Whether it was read from the same files as `definition`, with all its parents.
-    pub(crate) fn is_of(&self, engine: &Engine, definition: &std::sync::Arc<Definition>) -> bool {
+    pub(crate) fn is_unchanged(&self, engine: &Engine, definition: &std::sync::Arc<Definition>) -> bool {
         if self.inherited.parents.is_empty() && definition.metadata.extends.is_none() {
             return std::sync::Arc::ptr_eq(&self.inherited.definition, definition);
         }
@@ -63,12 +63,12 @@ impl PublicPrompt {
     }
 
     /// The parameters that have to be given.
-    pub(crate) fn required(&self) -> impl Iterator<Item = &Parameter> {
+    pub(crate) fn required_parameters(&self) -> impl Iterator<Item = &Parameter> {
         self.inherited.parameters.iter().filter(|parameter| is_required(parameter))
     }
 
     /// Resources that its messages embed as they are written, without anything to fill in.
-    pub(crate) fn embedded(&self) -> Vec<&Map<String, Value>> {
+    pub(crate) fn embedded_resources(&self) -> Vec<&Map<String, Value>> {
         let Ok(owner) = self.inherited.with_body() else { return Vec::new() };
         let Body::Messages(messages) = &owner.body else { return Vec::new() };
         let parts = messages.iter().flat_map(|message| &message.parts);
@@ -84,7 +84,7 @@ impl PublicPrompt {
     }
 }
 
-fn version(catalog: &Catalog, id: &str, definition: &Definition) -> String {
+fn prompt_version(catalog: &Catalog, id: &str, definition: &Definition) -> String {
     let chosen = catalog.choose(id).map(|choice| catalog.version_of(&choice.entry));
     chosen.unwrap_or_else(|_| definition.metadata.version.clone())
 }
@@ -94,7 +94,7 @@ pub(crate) fn is_required(parameter: &Parameter) -> bool {
     parameter.class == Class::Required && parameter.origin == Origin::Default
 }
 
-fn listed(id: &str, name: &str, version: &str, inherited: &Inherited, undeclared: &[String]) -> Prompt {
+fn list_entry(id: &str, name: &str, version: &str, inherited: &Inherited, undeclared: &[String]) -> Prompt {
     let definition = &inherited.definition;
     let metadata = &definition.metadata;
     let (required, optional): (Vec<&Parameter>, Vec<&Parameter>) =
@@ -148,14 +148,14 @@ fn argument(parameter: &Parameter) -> PromptArgument {
             kind => kind.as_str().to_owned(),
         });
     }
-    if let Some(values) = choices(parameter) {
-        let shown: Vec<String> = values.iter().take(MOST_VALUES).map(plain).collect();
-        let more = if values.len() > MOST_VALUES { ", …" } else { "" };
+    if let Some(values) = enum_values(parameter) {
+        let shown: Vec<String> = values.iter().take(MAX_VALUES).map(value_text).collect();
+        let more = if values.len() > MAX_VALUES { ", …" } else { "" };
         notes.push(format!("one of {}{more}", shown.join(", ")));
     }
     if let Some(default) = parameter.default.as_ref().filter(|_| !parameter.secret && !is_required(parameter))
     {
-        let text: String = plain(default).chars().take(80).collect();
+        let text: String = value_text(default).chars().take(80).collect();
         if !text.is_empty() {
             notes.push(format!("default: {text}"));
         }
@@ -173,12 +173,12 @@ fn argument(parameter: &Parameter) -> PromptArgument {
 }
 
 /// The values that a parameter can have, where they are listed.
-pub(crate) fn choices(parameter: &Parameter) -> Option<&Vec<Value>> {
+pub(crate) fn enum_values(parameter: &Parameter) -> Option<&Vec<Value>> {
     parameter.schema.as_ref()?.get("enum")?.as_array().filter(|values| !values.is_empty())
 }
 
 /// A value as somebody would type it.
-pub(crate) fn plain(value: &Value) -> String {
+pub(crate) fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -198,7 +198,7 @@ fn icons(definition: &Definition) -> Option<Vec<Icon>> {
         Some(icon)
     };
     let icons: Vec<Icon> = match written {
-        Value::Array(all) => all.iter().take(MOST_ICONS).filter_map(icon).collect(),
+        Value::Array(all) => all.iter().take(MAX_ICONS).filter_map(icon).collect(),
         one => icon(one).into_iter().collect(),
     };
     (!icons.is_empty()).then_some(icons)

@@ -14,14 +14,14 @@ use serde_json::{Map, Value, json};
 use crate::{
     messages::warnings_meta,
     prompt::PublicPrompt,
-    template::{UriTemplate, filled},
+    uri_template::{UriTemplate, fill_placeholders},
 };
 
 /// Largest file that is a resource, in bytes.
-const LARGEST: u64 = 8 << 20;
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// The keys of a declared resource.
-const KNOWN: [&str; 11] = [
+const FIELDS: [&str; 11] = [
     "uri",
     "name",
     "title",
@@ -36,7 +36,7 @@ const KNOWN: [&str; 11] = [
 ];
 
 /// The keys that say where its content is.
-const CONTENTS: [&str; 5] = ["text", "file", "blob", "prompt", "context"];
+const CONTENT_FIELDS: [&str; 5] = ["text", "file", "blob", "prompt", "context"];
 
 /// The resources that the settings declare.
 #[derive(Clone, Debug, Default)]
@@ -44,26 +44,26 @@ pub struct Resources {
     root: PathBuf,
     guard: Guard,
     trusted: bool,
-    declared: Vec<Declared>,
+    declared: Vec<DeclaredResource>,
 }
 
 /// A resource that the settings declare.
 #[derive(Clone, Debug)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredResource {
     pub(crate) uri: String,
     template: UriTemplate,
     name: String,
     title: Option<String>,
     description: Option<String>,
     mime_type: Option<String>,
-    pub(crate) content: Source,
+    pub(crate) content: ResourceSource,
     /// Values that are proposed for places of the URI.
     pub(crate) complete: BTreeMap<String, Vec<String>>,
 }
 
 /// Where the content of a resource is.
 #[derive(Clone, Debug)]
-pub(crate) enum Source {
+pub(crate) enum ResourceSource {
     Text(String),
     File(String),
     Blob(String),
@@ -76,21 +76,24 @@ impl Resources {
     ///
     /// # Errors
     /// Code `definition`, reason `settings`, for a resource that is declared wrongly.
-    pub fn read(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
+    pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
         let profile = if trusted { Profile::Own } else { Profile::Untrusted };
         let written = settings.get("resources").map(|found| &found.value);
-        let declared: Vec<Declared> = match written {
+        let declared: Vec<DeclaredResource> = match written {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(all)) => all
                 .iter()
                 .enumerate()
-                .map(|(place, one)| Declared::read(place + 1, one, root, profile))
+                .map(|(place, one)| DeclaredResource::from_value(place + 1, one, root, profile))
                 .collect::<Result<_>>()?,
-            Some(_) => return Err(wrong(1, "they are written as `[[resources]]`")),
+            Some(_) => return Err(resource_error(1, "they are written as `[[resources]]`")),
         };
         for (place, resource) in declared.iter().enumerate() {
             if declared[..place].iter().any(|other| other.uri == resource.uri) {
-                return Err(wrong(place + 1, &format!("another one has the uri `{}` too", resource.uri)));
+                return Err(resource_error(
+                    place + 1,
+                    &format!("another one has the uri `{}` too", resource.uri),
+                ));
             }
         }
         Ok(Self { root: root.to_owned(), guard: Guard::new(profile.rules(), root), trusted, declared })
@@ -98,8 +101,8 @@ impl Resources {
 
     /// The files whose changes are changes of resources, each with its URI.
     pub(crate) fn files(&self) -> Vec<(PathBuf, String)> {
-        let file = |resource: &Declared| match &resource.content {
-            Source::File(file) if !resource.template.has_places() => {
+        let file = |resource: &DeclaredResource| match &resource.content {
+            ResourceSource::File(file) if !resource.template.has_placeholders() => {
                 Some((self.root.join(file), resource.uri.clone()))
             }
             _ => None,
@@ -107,56 +110,59 @@ impl Resources {
         self.declared.iter().filter_map(file).collect()
     }
 
-    pub(crate) fn plain(&self) -> impl Iterator<Item = &Declared> {
-        self.declared.iter().filter(|resource| !resource.template.has_places())
+    pub(crate) fn fixed_resources(&self) -> impl Iterator<Item = &DeclaredResource> {
+        self.declared.iter().filter(|resource| !resource.template.has_placeholders())
     }
 
-    pub(crate) fn templates(&self) -> impl Iterator<Item = &Declared> {
-        self.declared.iter().filter(|resource| resource.template.has_places())
+    pub(crate) fn resource_templates(&self) -> impl Iterator<Item = &DeclaredResource> {
+        self.declared.iter().filter(|resource| resource.template.has_placeholders())
     }
 
     /// The resource that `uri` names, and what stands in the places of its URI.
-    pub(crate) fn find(&self, uri: &str) -> Option<(&Declared, BTreeMap<String, String>)> {
-        let exact = self.plain().find(|resource| resource.uri == uri).map(|found| (found, BTreeMap::new()));
-        exact.or_else(|| self.templates().find_map(|found| Some((found, found.template.values(uri)?))))
+    pub(crate) fn find_resource(&self, uri: &str) -> Option<(&DeclaredResource, BTreeMap<String, String>)> {
+        let exact =
+            self.fixed_resources().find(|resource| resource.uri == uri).map(|found| (found, BTreeMap::new()));
+        exact.or_else(|| {
+            self.resource_templates().find_map(|found| Some((found, found.template.match_uri(uri)?)))
+        })
     }
 
     /// The content of a resource that is no prompt; `None` when a file is not there.
-    pub(crate) fn content(
+    pub(crate) fn read_content(
         &self,
-        resource: &Declared,
+        resource: &DeclaredResource,
         uri: &str,
         values: &BTreeMap<String, String>,
     ) -> Result<Option<ResourceContents>> {
         let contents = match &resource.content {
-            Source::Text(text) => ResourceContents::text(filled(text, values), uri),
-            Source::Blob(blob) => ResourceContents::blob(blob.as_str(), uri),
-            Source::File(file) => {
-                let name = filled(file, values);
+            ResourceSource::Text(text) => ResourceContents::text(fill_placeholders(text, values), uri),
+            ResourceSource::Blob(blob) => ResourceContents::blob(blob.as_str(), uri),
+            ResourceSource::File(file) => {
+                let name = fill_placeholders(file, values);
                 let Some(root) = Directory::open(&self.root)? else { return Ok(None) };
-                match root.read_bytes(&name, LARGEST)? {
+                match root.read_bytes(&name, MAX_FILE_BYTES)? {
                     Some(bytes) => {
-                        self.check(resource, &name, &bytes)?;
-                        of_bytes(&name, bytes, uri)
+                        self.check_secrets(resource, &name, &bytes)?;
+                        contents_from_bytes(&name, bytes, uri)
                     }
                     None => return Ok(None),
                 }
             }
-            Source::Context(project) => {
+            ResourceSource::Context(project) => {
                 let packed = Packer::new(&project.context).pack().map_err(of_context)?;
                 let warnings = project.warnings(&packed.report);
                 with_warnings(ResourceContents::text(packed.text, uri), &warnings)
             }
-            Source::Prompt(_) => return Ok(None),
+            ResourceSource::Prompt(_) => return Ok(None),
         };
-        Ok(Some(resource.typed(contents)))
+        Ok(Some(resource.with_declared_type(contents)))
     }
 }
 
 impl Resources {
     /// Refuses a file with secrets: one that a client chooses, and in a workspace that nobody trusts every one.
-    fn check(&self, resource: &Declared, name: &str, bytes: &[u8]) -> Result<()> {
-        if self.trusted && !resource.template.has_places() {
+    fn check_secrets(&self, resource: &DeclaredResource, name: &str, bytes: &[u8]) -> Result<()> {
+        if self.trusted && !resource.template.has_placeholders() {
             return Ok(());
         }
         let Some((reason, detail)) = self.guard.refuses_file(&self.root.join(name), bytes) else {
@@ -177,7 +183,7 @@ fn with_warnings(contents: ResourceContents, warnings: &[Warning]) -> ResourceCo
 }
 
 /// The content of a file: a text where it is one.
-fn of_bytes(name: &str, bytes: Vec<u8>, uri: &str) -> ResourceContents {
+fn contents_from_bytes(name: &str, bytes: Vec<u8>, uri: &str) -> ResourceContents {
     let kind = media::of_file(name, &bytes);
     match String::from_utf8(bytes) {
         Ok(text) => ResourceContents::text(text, uri),
@@ -186,36 +192,38 @@ fn of_bytes(name: &str, bytes: Vec<u8>, uri: &str) -> ResourceContents {
     .with_mime_type(kind)
 }
 
-fn wrong(place: usize, problem: &str) -> Error {
+fn resource_error(place: usize, problem: &str) -> Error {
     Error::definition("settings", format!("resource {place} of the settings cannot be used: {problem}"))
         .with("setting", "resources")
         .with_hint("write `[[resources]]` with `uri`, `name`, and one of text, file, blob, prompt or context")
 }
 
-impl Declared {
-    fn read(place: usize, written: &Value, root: &Path, profile: Profile) -> Result<Self> {
-        let Some(fields) = written.as_object() else { return Err(wrong(place, "it is no table")) };
-        if let Some(unknown) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
-            let near = hinagata_value::near_names(unknown, KNOWN);
-            return Err(wrong(place, &format!("it has no `{unknown}`")).with_near(near));
+impl DeclaredResource {
+    fn from_value(place: usize, written: &Value, root: &Path, profile: Profile) -> Result<Self> {
+        let Some(fields) = written.as_object() else { return Err(resource_error(place, "it is no table")) };
+        if let Some(unknown) = fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
+            let near = hinagata_value::near_names(unknown, FIELDS);
+            return Err(resource_error(place, &format!("it has no `{unknown}`")).with_near(near));
         }
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let uri = text("uri").unwrap_or_default();
         let template =
-            UriTemplate::read(&uri).ok_or_else(|| wrong(place, "a brace of its `uri` is wrong"))?;
+            UriTemplate::parse(&uri).ok_or_else(|| resource_error(place, "a brace of its `uri` is wrong"))?;
         if !media::is_uri(&uri.replace(['{', '}'], "")) {
-            return Err(wrong(place, "its `uri` is no URI"));
+            return Err(resource_error(place, "its `uri` is no URI"));
         }
         let mime_type = text("mime_type");
         if mime_type.as_deref().is_some_and(|kind| !media::is_type(kind)) {
-            return Err(wrong(place, "its `mime_type` is no type, as text/plain"));
+            return Err(resource_error(place, "its `mime_type` is no type, as text/plain"));
         }
-        let content = Source::read(place, fields, root, profile)?;
-        if matches!(content, Source::Blob(_) | Source::Context(_)) && template.has_places() {
-            return Err(wrong(place, "there is nothing to fill in for the places of its `uri`"));
+        let content = ResourceSource::from_fields(place, fields, root, profile)?;
+        if matches!(content, ResourceSource::Blob(_) | ResourceSource::Context(_))
+            && template.has_placeholders()
+        {
+            return Err(resource_error(place, "there is nothing to fill in for the places of its `uri`"));
         }
         let name = text("name").filter(|name| !name.is_empty()).unwrap_or_else(|| uri.clone());
-        let complete = complete(place, fields, &template)?;
+        let complete = read_completions(place, fields, &template)?;
         Ok(Self {
             uri,
             template,
@@ -228,7 +236,7 @@ impl Declared {
         })
     }
 
-    fn typed(&self, contents: ResourceContents) -> ResourceContents {
+    fn with_declared_type(&self, contents: ResourceContents) -> ResourceContents {
         match &self.mime_type {
             Some(kind) => contents.with_mime_type(kind),
             None => contents,
@@ -236,20 +244,22 @@ impl Declared {
     }
 
     /// As it stands in the list.
-    pub(crate) fn listed(&self) -> Resource {
+    pub(crate) fn list_entry(&self) -> Resource {
         let mut resource = Resource::new(&self.uri, &self.name);
         resource.title.clone_from(&self.title);
         resource.description.clone_from(&self.description);
         resource.mime_type = self.mime_type.clone().or_else(|| match &self.content {
-            Source::Text(_) | Source::Context(_) | Source::Prompt(_) => Some("text/plain".to_owned()),
-            Source::File(file) => media::of_name(file).map(str::to_owned),
-            Source::Blob(_) => None,
+            ResourceSource::Text(_) | ResourceSource::Context(_) | ResourceSource::Prompt(_) => {
+                Some("text/plain".to_owned())
+            }
+            ResourceSource::File(file) => media::of_name(file).map(str::to_owned),
+            ResourceSource::Blob(_) => None,
         });
         resource
     }
 
     /// As it stands in the list of templates.
-    pub(crate) fn listed_template(&self) -> ResourceTemplate {
+    pub(crate) fn template_entry(&self) -> ResourceTemplate {
         let mut template = ResourceTemplate::new(&self.uri, &self.name);
         template.title.clone_from(&self.title);
         template.description.clone_from(&self.description);
@@ -258,67 +268,77 @@ impl Declared {
     }
 
     /// The text that a prompt gave, as content.
-    pub(crate) fn of_prompt(&self, mut rendered: Rendered, uri: &str) -> ResourceContents {
+    pub(crate) fn prompt_contents(&self, mut rendered: Rendered, uri: &str) -> ResourceContents {
         let warnings = std::mem::take(&mut rendered.warnings);
-        with_warnings(self.typed(ResourceContents::text(rendered.into_text(), uri)), &warnings)
+        with_warnings(self.with_declared_type(ResourceContents::text(rendered.into_text(), uri)), &warnings)
     }
 }
 
-impl Source {
-    fn read(place: usize, fields: &Map<String, Value>, root: &Path, profile: Profile) -> Result<Self> {
-        let given: Vec<&str> = CONTENTS.into_iter().filter(|name| fields.contains_key(*name)).collect();
+impl ResourceSource {
+    fn from_fields(place: usize, fields: &Map<String, Value>, root: &Path, profile: Profile) -> Result<Self> {
+        let given: Vec<&str> = CONTENT_FIELDS.into_iter().filter(|name| fields.contains_key(*name)).collect();
         let [name] = given.as_slice() else {
-            return Err(wrong(place, "it needs exactly one of text, file, blob, prompt and context"));
+            return Err(resource_error(
+                place,
+                "it needs exactly one of text, file, blob, prompt and context",
+            ));
         };
         if *name == "context" {
-            return context(place, &fields["context"], root, profile);
+            return read_context(place, &fields["context"], root, profile);
         }
         let Some(text) = fields[*name].as_str().map(str::to_owned) else {
-            return Err(wrong(place, &format!("its `{name}` is no text")));
+            return Err(resource_error(place, &format!("its `{name}` is no text")));
         };
         Ok(match *name {
             "text" => Self::Text(text),
             "file" => Self::File(text),
             "prompt" => Self::Prompt(text),
             _ if media::is_base64(&text) => Self::Blob(text),
-            _ => return Err(wrong(place, "its `blob` is no base 64")),
+            _ => return Err(resource_error(place, "its `blob` is no base 64")),
         })
     }
 }
 
 /// What is packed, as the section `context` of the settings says it; nothing outside of the workspace.
-fn context(place: usize, written: &Value, root: &Path, profile: Profile) -> Result<Source> {
+fn read_context(place: usize, written: &Value, root: &Path, profile: Profile) -> Result<ResourceSource> {
     let project = Project::read(&json!({"context": written}), root, profile)?;
     if let Some(odd) = project.diagnostics.first() {
-        return Err(wrong(place, odd.error.message()).with_near(odd.error.near().to_vec()));
+        return Err(resource_error(place, odd.error.message()).with_near(odd.error.near().to_vec()));
     }
     let rules = project.context.rules;
     if profile == Profile::Untrusted && !(rules.secrets && rules.ignore_files) {
-        return Err(wrong(place, "a workspace that is not trusted cannot include secrets or ignored files")
-            .with_hint("read its settings, then run `hina trust`"));
+        return Err(resource_error(
+            place,
+            "a workspace that is not trusted cannot include secrets or ignored files",
+        )
+        .with_hint("read its settings, then run `hina trust`"));
     }
     if let Some(path) = project.outside(root) {
-        return Err(wrong(place, &format!("`{path}` is outside of the workspace")));
+        return Err(resource_error(place, &format!("`{path}` is outside of the workspace")));
     }
-    Ok(Source::Context(Box::new(project)))
+    Ok(ResourceSource::Context(Box::new(project)))
 }
 
-fn complete(
+fn read_completions(
     place: usize,
     fields: &Map<String, Value>,
     template: &UriTemplate,
 ) -> Result<BTreeMap<String, Vec<String>>> {
     let Some(written) = fields.get("complete") else { return Ok(BTreeMap::new()) };
-    let lists = written.as_object().ok_or_else(|| wrong(place, "its `complete` is no table of lists"))?;
+    let lists =
+        written.as_object().ok_or_else(|| resource_error(place, "its `complete` is no table of lists"))?;
     let mut all = BTreeMap::new();
     for (name, list) in lists {
-        if !template.names().contains(&name.as_str()) {
-            return Err(wrong(place, &format!("its `uri` has no `{{{name}}}`")));
+        if !template.placeholder_names().contains(&name.as_str()) {
+            return Err(resource_error(place, &format!("its `uri` has no `{{{name}}}`")));
         }
         let texts: Option<Vec<String>> = list
             .as_array()
             .and_then(|list| list.iter().map(|item| item.as_str().map(str::to_owned)).collect());
-        all.insert(name.clone(), texts.ok_or_else(|| wrong(place, "its `complete` is no table of lists"))?);
+        all.insert(
+            name.clone(),
+            texts.ok_or_else(|| resource_error(place, "its `complete` is no table of lists"))?,
+        );
     }
     Ok(all)
 }
@@ -329,16 +349,17 @@ pub(crate) fn prompt_uri(prompt: &PublicPrompt) -> String {
 }
 
 /// The source of a prompt in the list.
-pub(crate) fn listed_prompt(prompt: &PublicPrompt) -> Resource {
+pub(crate) fn prompt_entry(prompt: &PublicPrompt) -> Resource {
     let mut resource = Resource::new(prompt_uri(prompt), &prompt.name);
     resource.title = prompt.listed.title.clone();
     resource.description = Some(format!("The source of the prompt `{}`", prompt.name));
     let files = &prompt.inherited.definition.files;
-    resource.mime_type = Some(files.first().map_or("text/plain", |file| kind_of(&file.file)).to_owned());
+    resource.mime_type =
+        Some(files.first().map_or("text/plain", |file| media_type_of(&file.file)).to_owned());
     resource
 }
 
-fn kind_of(file: &str) -> &'static str {
+fn media_type_of(file: &str) -> &'static str {
     media::of_name(file).unwrap_or("text/plain")
 }
 
@@ -348,16 +369,16 @@ pub(crate) fn prompt_source(prompt: &PublicPrompt) -> Vec<ResourceContents> {
     let file = |(place, read): (usize, &hinagata::definition::FileRead)| {
         let name = read.file.rsplit('/').next().unwrap_or(&read.file);
         let uri = if place == 0 { uri.clone() } else { format!("{uri}#{name}") };
-        ResourceContents::text(&*read.text, uri).with_mime_type(kind_of(&read.file))
+        ResourceContents::text(&*read.text, uri).with_mime_type(media_type_of(&read.file))
     };
     prompt.inherited.definition.files.iter().enumerate().map(file).collect()
 }
 
 /// A resource that a prompt embeds, in the list.
-pub(crate) fn listed_embedded(fields: &Map<String, Value>) -> Option<Resource> {
+pub(crate) fn embedded_entry(fields: &Map<String, Value>) -> Option<Resource> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
     let uri = text("uri").filter(|uri| media::is_uri(uri))?;
-    CONTENTS[..3].iter().find(|name| fields.contains_key(**name))?;
+    CONTENT_FIELDS[..3].iter().find(|name| fields.contains_key(**name))?;
     let last = uri.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(uri);
     let mut resource = Resource::new(uri, text("name").unwrap_or(last));
     resource.mime_type =

@@ -24,10 +24,12 @@ use rmcp::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{door::Viewer, malformed::refusal, session::Session, shared::Mcp, stdio::Lines};
+use crate::{
+    backend::Viewer, malformed::malformed_error, session::Session, shared::Mcp, stdio::LineTransport,
+};
 
 /// Most sessions of older revisions at the same time.
-const MOST_SESSIONS: usize = 1_024;
+const MAX_SESSIONS: usize = 1_024;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -42,7 +44,7 @@ impl Mcp {
                 .with_hint("`hina mcp` speaks to a program, as an editor or an agent starts it")
         };
         let (read, write) = stdio_pipes();
-        let running = match self.session().serve(Lines::new(read, write)).await {
+        let running = match self.open_session().serve(LineTransport::new(read, write)).await {
             Ok(running) => running,
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(failed(&error)),
@@ -54,7 +56,7 @@ impl Mcp {
     /// Answers requests over HTTP; the caller checks names, pages and keys, and puts the [`crate::Viewer`] into the
     /// extensions of each request.
     #[must_use]
-    pub fn http(&self, max_body: usize) -> HttpService {
+    pub fn http_service(&self, max_body: usize) -> HttpService {
         let stop = CancellationToken::new();
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -64,7 +66,8 @@ impl Mcp {
             .with_cancellation_token(stop.clone());
         let sessions = Arc::new(LocalSessionManager::default());
         let mcp = self.clone();
-        let service = StreamableHttpService::new(move || Ok(mcp.session()), Arc::clone(&sessions), config);
+        let service =
+            StreamableHttpService::new(move || Ok(mcp.open_session()), Arc::clone(&sessions), config);
         HttpService { service, sessions, owners: Arc::default(), max_body, stop }
     }
 }
@@ -82,41 +85,41 @@ pub struct HttpService {
 
 impl HttpService {
     /// Answers a request.
-    pub async fn handle<B>(&self, request: Request<B>) -> Response<BoxBody<Bytes, Infallible>>
+    pub async fn handle_request<B>(&self, request: Request<B>) -> Response<BoxBody<Bytes, Infallible>>
     where
         B: Body + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let is_new = request.method() == http::Method::POST && !request.headers().contains_key(&SESSION_ID);
         let is_old = !request.headers().contains_key("mcp-method");
-        if is_new && is_old && self.sessions.sessions.read().await.len() >= MOST_SESSIONS {
-            return too_many();
+        if is_new && is_old && self.sessions.sessions.read().await.len() >= MAX_SESSIONS {
+            return too_many_sessions();
         }
         let viewer = request.extensions().get::<Viewer>().map(|viewer| Arc::clone(&viewer.name));
-        if let Some(session) = session_of(request.headers())
+        if let Some(session) = session_id(request.headers())
             && !self.is_owner(session, viewer.as_deref())
         {
             // As one that there is not: whether somebody has it is nobody else's business.
-            return answer(StatusCode::NOT_FOUND, "text/plain", "Not Found: Session not found");
+            return text_response(StatusCode::NOT_FOUND, "text/plain", "Not Found: Session not found");
         }
         let (head, body) = request.into_parts();
         let text = match Limited::new(body, self.max_body).collect().await {
             Ok(text) => text.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => {
                 let told = format!("the body has more than {} bytes", self.max_body);
-                return answer(StatusCode::PAYLOAD_TOO_LARGE, "text/plain", told);
+                return text_response(StatusCode::PAYLOAD_TOO_LARGE, "text/plain", told);
             }
             Err(error) => {
                 let told = format!("the body could not be read: {error}");
-                return answer(StatusCode::BAD_REQUEST, "text/plain", told);
+                return text_response(StatusCode::BAD_REQUEST, "text/plain", told);
             }
         };
         let response = self.service.handle(Request::from_parts(head, Full::new(text.clone()))).await;
-        if let (true, Some(session), Some(viewer)) = (is_new, session_of(response.headers()), viewer) {
-            self.own(session, viewer).await;
+        if let (true, Some(session), Some(viewer)) = (is_new, session_id(response.headers()), viewer) {
+            self.record_owner(session, viewer).await;
         }
         match response.status() {
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => malformed(&text).unwrap_or(response),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => malformed_response(&text).unwrap_or(response),
             _ => response,
         }
     }
@@ -128,7 +131,7 @@ impl HttpService {
     }
 
     /// Notes whose session it is, and forgets those that ended.
-    async fn own(&self, session: &str, viewer: Arc<str>) {
+    async fn record_owner(&self, session: &str, viewer: Arc<str>) {
         let open = self.sessions.sessions.read().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         owners.retain(|known, _| open.contains_key(known.as_str()));
@@ -136,29 +139,29 @@ impl HttpService {
     }
 
     /// Ends all sessions and streams.
-    pub fn stop(&self) {
+    pub fn stop_sessions(&self) {
         self.stop.cancel();
     }
 }
 
-fn session_of(headers: &HeaderMap) -> Option<&str> {
+fn session_id(headers: &HeaderMap) -> Option<&str> {
     headers.get(&SESSION_ID).and_then(|value| value.to_str().ok())
 }
 
 /// The answer to a body that is no message, with the code of the protocol; `None` when it is one.
-fn malformed(text: &[u8]) -> Option<Response<BoxBody<Bytes, Infallible>>> {
+fn malformed_response(text: &[u8]) -> Option<Response<BoxBody<Bytes, Infallible>>> {
     let problem = serde_json::from_slice::<ClientJsonRpcMessage>(text).err()?;
-    let refused = refusal(text, &problem).unwrap_or_else(|| {
+    let refused = malformed_error(text, &problem).unwrap_or_else(|| {
         ServerJsonRpcMessage::error(
             ErrorData::invalid_request(format!("not a message: {problem}"), None),
             None,
         )
     });
     let told = serde_json::to_vec(&refused).ok()?;
-    Some(answer(StatusCode::BAD_REQUEST, "application/json", told))
+    Some(text_response(StatusCode::BAD_REQUEST, "application/json", told))
 }
 
-fn answer(
+fn text_response(
     status: StatusCode,
     kind: &'static str,
     text: impl Into<Bytes>,
@@ -169,8 +172,9 @@ fn answer(
     response
 }
 
-fn too_many() -> Response<BoxBody<Bytes, Infallible>> {
-    let mut response = answer(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "too many sessions are open");
+fn too_many_sessions() -> Response<BoxBody<Bytes, Infallible>> {
+    let mut response =
+        text_response(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "too many sessions are open");
     response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("5"));
     response
 }

@@ -19,35 +19,36 @@ use rmcp::{
 use tokio::{sync::broadcast::Receiver, task::JoinHandle};
 
 use crate::{
-    arguments, complete,
-    door::Viewer,
-    failure::{invalid, shown},
+    arguments,
+    backend::Viewer,
+    complete,
+    failure::{invalid_params, truncate_for_display},
     input,
     malformed::params_error,
     messages,
-    notices::{Notice, Subscribed, tell_peer, tell_subscription},
-    page::{TTL, cache_scope, page},
-    resources::{Source, listed_embedded, listed_prompt},
-    shared::{Inner, Mcp},
+    notices::{ChangeNotice, SubscribedUris, notify_peer, notify_subscription},
+    page::{LIST_TTL_MS, cache_scope, take_page},
+    resources::{ResourceSource, embedded_entry, prompt_entry},
+    shared::{Mcp, Shared},
 };
 
 /// Most URIs that one client subscribes to.
-const MOST_SUBSCRIBED: usize = 1_000;
+const MAX_SUBSCRIBED: usize = 1_000;
 
 /// Most subscriptions of one client that are about to begin.
-const MOST_WAITING: usize = 16;
+const MAX_PENDING: usize = 16;
 
 /// Methods of older revisions that the newest one has no more.
 const REMOVED_METHODS: [&str; 3] = ["initialize", "resources/subscribe", "resources/unsubscribe"];
 
 /// One connection, or one request of a revision without sessions.
 pub struct Session {
-    shared: Arc<Inner>,
+    shared: Arc<Shared>,
     /// Whose session it is: a key cannot go on with the session of another one.
     owner: OnceLock<Viewer>,
-    subscribed: Subscribed,
+    subscribed: SubscribedUris,
     /// What is told to subscriptions that are about to begin.
-    waiting: Mutex<Vec<Receiver<Arc<Notice>>>>,
+    waiting: Mutex<Vec<Receiver<Arc<ChangeNotice>>>>,
     /// Tells the client of changes.
     follower: Mutex<Option<JoinHandle<()>>>,
 }
@@ -63,11 +64,11 @@ impl Drop for Session {
 impl Mcp {
     /// A new connection.
     #[must_use]
-    pub fn session(&self) -> Session {
+    pub fn open_session(&self) -> Session {
         Session {
             shared: Arc::clone(&self.0),
             owner: OnceLock::new(),
-            subscribed: Subscribed::default(),
+            subscribed: SubscribedUris::default(),
             waiting: Mutex::default(),
             follower: Mutex::new(None),
         }
@@ -76,7 +77,7 @@ impl Mcp {
 
 impl Session {
     /// Who asks: whom the door let in, else whom this process serves.
-    fn viewer(&self, extensions: &Extensions) -> Result<Viewer, ErrorData> {
+    fn identify_viewer(&self, extensions: &Extensions) -> Result<Viewer, ErrorData> {
         let let_in = extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Viewer>());
         let viewer = let_in.or(self.shared.options.viewer.as_ref());
         let viewer = viewer.ok_or_else(|| ErrorData::invalid_request("nobody is known to ask", None))?;
@@ -88,63 +89,64 @@ impl Session {
         }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Inner> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
     /// Renders a prompt; what is missing is asked for where the client can be asked.
-    pub(crate) async fn got(
+    pub(crate) async fn get_prompt_now(
         &self,
         viewer: &Viewer,
         request: &GetPromptRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let state = self.shared.state(viewer);
-        let prompt = state.find(&request.name, viewer)?;
-        let mut variables = arguments::variables(&prompt, request.arguments.as_ref())?;
+        let state = self.shared.state_for(viewer);
+        let prompt = state.find_prompt(&request.name, viewer)?;
+        let mut variables = arguments::variables_from_arguments(&prompt, request.arguments.as_ref())?;
         if let Some(responses) = &request.input_responses {
-            variables.extend(input::answered(&prompt, responses)?);
+            variables.extend(input::variables_from_responses(&prompt, responses)?);
         }
-        let missing = input::missing(&prompt, &variables);
+        let missing = input::missing_parameters(&prompt, &variables);
         if !missing.is_empty() {
-            let asked_before = request.input_responses.is_some() || !input::can_be_asked(context);
+            let asked_before = request.input_responses.is_some() || !input::supports_forms(context);
             if asked_before {
                 return Err(input::missing_error(&prompt, &missing));
             }
-            if input::is_modern(context) {
-                let asks = input::required_result(&prompt, &missing);
+            if input::supports_input_required(context) {
+                let asks = input::input_required_result(&prompt, &missing);
                 return asks.map(Into::into).ok_or_else(|| input::missing_error(&prompt, &missing));
             }
-            let form =
-                input::form(&prompt, &missing).ok_or_else(|| input::missing_error(&prompt, &missing))?;
+            let form = input::input_form(&prompt, &missing)
+                .ok_or_else(|| input::missing_error(&prompt, &missing))?;
             let answer = context.peer.create_elicitation(form).await;
             // A client that fails to ask is one that cannot be asked.
             let answer = answer.map_err(|_| input::missing_error(&prompt, &missing))?;
-            variables.extend(input::accepted(&prompt, &answer)?);
-            let missing = input::missing(&prompt, &variables);
+            variables.extend(input::variables_from_form(&prompt, &answer)?);
+            let missing = input::missing_parameters(&prompt, &variables);
             if !missing.is_empty() {
                 return Err(input::missing_error(&prompt, &missing));
             }
         }
-        let rendered = self.shared.render(&state, (&request.name, &prompt), variables).await?;
-        messages::result(&prompt, rendered, &|uri| self.shared.at_hand(viewer, uri)).map(Into::into)
+        let rendered = self.shared.render_prompt(&state, (&request.name, &prompt), variables).await?;
+        messages::prompt_result(&prompt, rendered, &|uri| self.shared.local_resource(viewer, uri))
+            .map(Into::into)
     }
 
-    fn start_telling(&self, context: &NotificationContext<RoleServer>) {
+    fn start_notifying(&self, context: &NotificationContext<RoleServer>) {
         let Ok(viewer) =
-            self.viewer(&context.extensions).or_else(|error| self.owner.get().cloned().ok_or(error))
+            self.identify_viewer(&context.extensions).or_else(|error| self.owner.get().cloned().ok_or(error))
         else {
             return;
         };
         let (shared, peer) = (Arc::clone(&self.shared), context.peer.clone());
         let (subscribed, tools) = (Arc::clone(&self.subscribed), self.shared.options.tools);
-        let notices = self.shared.listen();
+        let notices = self.shared.subscribe_changes();
         let telling = tokio::spawn(async move {
             // What was never listed cannot be compared.
-            shared.listed_all().await;
+            shared.load_list().await;
             // The session ends by itself; this must not keep everything alive.
             drop(shared);
-            tell_peer(peer, viewer, subscribed, tools, notices).await;
+            notify_peer(peer, viewer, subscribed, tools, notices).await;
         });
         let before = self.follower.lock().unwrap_or_else(PoisonError::into_inner).replace(telling);
         if let Some(before) = before {
@@ -153,19 +155,19 @@ impl Session {
     }
 
     /// All resources that are there for the viewer, by URI.
-    async fn resources(&self, viewer: &Viewer) -> Vec<Resource> {
-        let state = self.shared.listed(viewer).await;
+    async fn visible_resources(&self, viewer: &Viewer) -> Vec<Resource> {
+        let state = self.shared.state_with_list(viewer).await;
         let mut all: Vec<Resource> = Vec::new();
-        for declared in self.shared.options.resources.plain() {
+        for declared in self.shared.options.resources.fixed_resources() {
             let seen = match &declared.content {
-                Source::Prompt(name) => state.find(name, viewer).is_ok(),
-                _ => viewer.sees_all(),
+                ResourceSource::Prompt(name) => state.find_prompt(name, viewer).is_ok(),
+                _ => viewer.can_see_all(),
             };
-            all.extend(seen.then(|| declared.listed()));
+            all.extend(seen.then(|| declared.list_entry()));
         }
-        for prompt in state.list().prompts.iter().filter(|prompt| viewer.sees(&prompt.id)) {
-            all.push(listed_prompt(prompt));
-            all.extend(prompt.embedded().into_iter().filter_map(listed_embedded));
+        for prompt in state.list().prompts.iter().filter(|prompt| viewer.can_see(&prompt.id)) {
+            all.push(prompt_entry(prompt));
+            all.extend(prompt.embedded_resources().into_iter().filter_map(embedded_entry));
         }
         // What is declared comes before what is embedded under the same URI.
         all.sort_by(|one, other| one.uri.cmp(&other.uri));
@@ -184,14 +186,14 @@ impl ServerHandler for Session {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let viewer = self.viewer(&context.extensions)?;
+        let viewer = self.identify_viewer(&context.extensions)?;
         let _ = self.owner.set(viewer);
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.start_telling(&context);
+        self.start_notifying(&context);
     }
 
     async fn list_prompts(
@@ -199,15 +201,15 @@ impl ServerHandler for Session {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let viewer = self.viewer(&context.extensions)?;
-        let state = self.shared.listed(&viewer).await;
-        let seen = state.list().prompts.iter().filter(|prompt| viewer.sees(&prompt.id));
-        let (prompts, next) = page(seen, |prompt| &prompt.name, request.as_ref())?;
+        let viewer = self.identify_viewer(&context.extensions)?;
+        let state = self.shared.state_with_list(&viewer).await;
+        let seen = state.list().prompts.iter().filter(|prompt| viewer.can_see(&prompt.id));
+        let (prompts, next) = take_page(seen, |prompt| &prompt.name, request.as_ref())?;
         let mut result = ListPromptsResult::with_all_items(
             prompts.into_iter().map(|prompt| prompt.listed.clone()).collect(),
         );
         result.next_cursor = next;
-        Ok(result.with_ttl_ms(TTL).with_cache_scope(cache_scope(&viewer)))
+        Ok(result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(cache_scope(&viewer)))
     }
 
     async fn get_prompt(
@@ -215,9 +217,9 @@ impl ServerHandler for Session {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let viewer = self.viewer(&context.extensions)?;
-        let work = self.got(&viewer, &request, &context);
-        self.shared.answer(&viewer, ("prompts/get", &request.name, true), &context.ct, work).await
+        let viewer = self.identify_viewer(&context.extensions)?;
+        let work = self.get_prompt_now(&viewer, &request, &context);
+        self.shared.run_request(&viewer, ("prompts/get", &request.name, true), &context.ct, work).await
     }
 
     async fn complete(
@@ -225,14 +227,14 @@ impl ServerHandler for Session {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let viewer = self.viewer(&context.extensions)?;
+        let viewer = self.identify_viewer(&context.extensions)?;
         let (argument, typed) = (request.argument.name, request.argument.value);
         let given = request.context.and_then(|context| context.arguments).unwrap_or_default();
         let values = match &request.r#ref {
             Reference::Prompt(prompt) => {
-                let state = self.shared.state(&viewer);
-                let prompt = state.find(&prompt.name, &viewer)?;
-                let work = move || complete::proposed(&state.engine, &prompt, &argument, &given);
+                let state = self.shared.state_for(&viewer);
+                let prompt = state.find_prompt(&prompt.name, &viewer)?;
+                let work = move || complete::proposed_values(&state.engine, &prompt, &argument, &given);
                 // A walk over files is not for the thread that serves.
                 let proposed = tokio::task::spawn_blocking(work).await;
                 proposed
@@ -240,15 +242,18 @@ impl ServerHandler for Session {
             }
             Reference::Resource(resource) => {
                 let templates = &self.shared.options.resources;
-                let found = templates.templates().find(|known| known.uri == resource.uri);
-                let declared = found.filter(|_| viewer.sees_all()).ok_or_else(|| {
-                    invalid(format!("there is no resource template `{}`", shown(&resource.uri)))
+                let found = templates.resource_templates().find(|known| known.uri == resource.uri);
+                let declared = found.filter(|_| viewer.can_see_all()).ok_or_else(|| {
+                    invalid_params(format!(
+                        "there is no resource template `{}`",
+                        truncate_for_display(&resource.uri)
+                    ))
                 })?;
                 declared.complete.get(&argument).cloned().unwrap_or_default()
             }
-            _ => return Err(invalid("only prompts and resource templates are completed")),
+            _ => return Err(invalid_params("only prompts and resource templates are completed")),
         };
-        complete::ranked(values, &typed)
+        complete::rank_values(values, &typed)
     }
 
     async fn list_resources(
@@ -256,12 +261,12 @@ impl ServerHandler for Session {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let viewer = self.viewer(&context.extensions)?;
-        let all = self.resources(&viewer).await;
-        let (resources, next) = page(all.into_iter(), |resource| &resource.uri, request.as_ref())?;
+        let viewer = self.identify_viewer(&context.extensions)?;
+        let all = self.visible_resources(&viewer).await;
+        let (resources, next) = take_page(all.into_iter(), |resource| &resource.uri, request.as_ref())?;
         let mut result = ListResourcesResult::with_all_items(resources);
         result.next_cursor = next;
-        Ok(result.with_ttl_ms(TTL).with_cache_scope(cache_scope(&viewer)))
+        Ok(result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(cache_scope(&viewer)))
     }
 
     async fn list_resource_templates(
@@ -269,14 +274,15 @@ impl ServerHandler for Session {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let viewer = self.viewer(&context.extensions)?;
-        let declared = self.shared.options.resources.templates().filter(|_| viewer.sees_all());
-        let mut all: Vec<_> = declared.map(crate::resources::Declared::listed_template).collect();
+        let viewer = self.identify_viewer(&context.extensions)?;
+        let declared = self.shared.options.resources.resource_templates().filter(|_| viewer.can_see_all());
+        let mut all: Vec<_> = declared.map(crate::resources::DeclaredResource::template_entry).collect();
         all.sort_by(|one, other| one.uri_template.cmp(&other.uri_template));
-        let (templates, next) = page(all.into_iter(), |template| &template.uri_template, request.as_ref())?;
+        let (templates, next) =
+            take_page(all.into_iter(), |template| &template.uri_template, request.as_ref())?;
         let mut result = ListResourceTemplatesResult::with_all_items(templates);
         result.next_cursor = next;
-        Ok(result.with_ttl_ms(TTL).with_cache_scope(cache_scope(&viewer)))
+        Ok(result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(cache_scope(&viewer)))
     }
 
     async fn read_resource(
@@ -284,11 +290,11 @@ impl ServerHandler for Session {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let viewer = self.viewer(&context.extensions)?;
-        let work = self.shared.read(&viewer, &request.uri);
-        let renders = self.shared.reading_renders(&request.uri);
+        let viewer = self.identify_viewer(&context.extensions)?;
+        let work = self.shared.read_resource(&viewer, &request.uri);
+        let renders = self.shared.renders_on_read(&request.uri);
         let asked = ("resources/read", request.uri.as_str(), renders);
-        let contents = self.shared.answer(&viewer, asked, &context.ct, work).await?;
+        let contents = self.shared.run_request(&viewer, asked, &context.ct, work).await?;
         let result = ReadResourceResult::new(contents).with_ttl_ms(0).with_cache_scope(cache_scope(&viewer));
         Ok(result.into())
     }
@@ -296,24 +302,24 @@ impl ServerHandler for Session {
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut accepted = requested.clone();
         if let Some(uris) = &mut accepted.resource_subscriptions {
-            uris.truncate(MOST_SUBSCRIBED);
+            uris.truncate(MAX_SUBSCRIBED);
         }
         // The client is told that it is heard before `listen` runs: from then on it must miss nothing.
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.truncate(MOST_WAITING - 1);
-        waiting.push(self.shared.listen());
+        waiting.truncate(MAX_PENDING - 1);
+        waiting.push(self.shared.subscribe_changes());
         Some(accepted)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let viewer = self.viewer(&context.request_context().extensions)?;
+        let viewer = self.identify_viewer(&context.request_context().extensions)?;
         let early = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let notices = early.unwrap_or_else(|| self.shared.listen());
+        let notices = early.unwrap_or_else(|| self.shared.subscribe_changes());
         // What was never listed cannot be compared.
-        self.shared.listed_all().await;
+        self.shared.load_list().await;
         tokio::select! {
             () = context.cancelled() => {}
-            () = tell_subscription(context.sink(), context.accepted(), &viewer, notices) => {}
+            () = notify_subscription(context.sink(), context.accepted(), &viewer, notices) => {}
         }
         Ok(())
     }
@@ -323,11 +329,11 @@ impl ServerHandler for Session {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let viewer = self.viewer(&context.extensions)?;
+        let viewer = self.identify_viewer(&context.extensions)?;
         self.shared.check_resource(&viewer, &request.uri).await?;
         let mut subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
-        if subscribed.len() >= MOST_SUBSCRIBED {
-            return Err(invalid(format!("more than {MOST_SUBSCRIBED} resources are subscribed to")));
+        if subscribed.len() >= MAX_SUBSCRIBED {
+            return Err(invalid_params(format!("more than {MAX_SUBSCRIBED} resources are subscribed to")));
         }
         subscribed.insert(request.uri);
         Ok(())
@@ -338,7 +344,7 @@ impl ServerHandler for Session {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.viewer(&context.extensions)?;
+        self.identify_viewer(&context.extensions)?;
         self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).remove(&request.uri);
         Ok(())
     }
@@ -351,13 +357,13 @@ impl ServerHandler for Session {
         if !self.shared.options.tools {
             return Err(ErrorData::method_not_found::<ListToolsRequestMethod>());
         }
-        let viewer = self.viewer(&context.extensions)?;
-        let state = self.shared.listed(&viewer).await;
-        let all = crate::tools::list(state.list(), &viewer);
-        let (tools, next) = page(all.into_iter(), |tool| &tool.name, request.as_ref())?;
+        let viewer = self.identify_viewer(&context.extensions)?;
+        let state = self.shared.state_with_list(&viewer).await;
+        let all = crate::tools::list_tools(state.list(), &viewer);
+        let (tools, next) = take_page(all.into_iter(), |tool| &tool.name, request.as_ref())?;
         let mut result = ListToolsResult::with_all_items(tools);
         result.next_cursor = next;
-        Ok(result.with_ttl_ms(TTL).with_cache_scope(cache_scope(&viewer)))
+        Ok(result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(cache_scope(&viewer)))
     }
 
     /// What is no request of a known method, or one whose params are not what it takes.
@@ -366,12 +372,14 @@ impl ServerHandler for Session {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        self.viewer(&context.extensions)?;
-        let is_gone = input::is_modern(&context) && REMOVED_METHODS.contains(&request.method.as_str());
+        self.identify_viewer(&context.extensions)?;
+        let is_gone =
+            input::supports_input_required(&context) && REMOVED_METHODS.contains(&request.method.as_str());
         let is_served = !is_gone && (self.shared.options.tools || !request.method.starts_with("tools/"));
         let wrong = params_error(&request.method, request.params.as_ref()).filter(|_| is_served);
-        Err(wrong
-            .unwrap_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, shown(&request.method), None)))
+        Err(wrong.unwrap_or_else(|| {
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, truncate_for_display(&request.method), None)
+        }))
     }
 
     async fn call_tool(
@@ -382,10 +390,10 @@ impl ServerHandler for Session {
         if !self.shared.options.tools {
             return Err(ErrorData::method_not_found::<CallToolRequestMethod>());
         }
-        let viewer = self.viewer(&context.extensions)?;
+        let viewer = self.identify_viewer(&context.extensions)?;
         let name = request.name.to_string();
-        let work = crate::tools::call(self, &viewer, request, &context);
-        self.shared.answer(&viewer, ("tools/call", &name, true), &context.ct, work).await
+        let work = crate::tools::call_tool(self, &viewer, request, &context);
+        self.shared.run_request(&viewer, ("tools/call", &name, true), &context.ct, work).await
     }
 }
 

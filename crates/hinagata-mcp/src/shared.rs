@@ -23,20 +23,20 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    door::{Done, Door, Viewer},
-    failure::{of_engine, shown},
-    names::with_version,
-    notices::{Notice, WAITING},
+    backend::{RenderBackend, RenderReport, Viewer},
+    failure::{from_engine_error, truncate_for_display},
+    names::split_version,
+    notices::{ChangeNotice, NOTICE_CAPACITY},
     prompt::PublicPrompt,
-    resources::{Resources, Source, embedded_content, prompt_source, prompt_uri},
-    state::{State, Touched},
+    resources::{ResourceSource, Resources, embedded_content, prompt_source, prompt_uri},
+    state::{ChangedPaths, PublicState},
 };
 
 /// Changes of so long are one: files are gathered before they are told, and come here late enough as it is.
-const GATHERED: Duration = Duration::from_millis(50);
+const GATHER_TIME: Duration = Duration::from_millis(50);
 
 /// Most paths of changes that are remembered one by one.
-const MOST_PATHS: usize = 1_000;
+const MAX_PATHS: usize = 1_000;
 
 /// How prompts are served.
 #[derive(Debug, Default)]
@@ -51,16 +51,16 @@ pub struct McpOptions {
 
 /// What all connections share. Cheap to clone.
 #[derive(Clone)]
-pub struct Mcp(pub(crate) Arc<Inner>);
+pub struct Mcp(pub(crate) Arc<Shared>);
 
-pub(crate) struct Inner {
+pub(crate) struct Shared {
     engine: Engine,
-    pub(crate) door: Arc<dyn Door>,
+    pub(crate) backend: Arc<dyn RenderBackend>,
     pub(crate) options: McpOptions,
     pub(crate) config: ServerConfig,
-    state: ArcSwap<State>,
-    notices: broadcast::Sender<Arc<Notice>>,
-    touched: Mutex<Touched>,
+    state: ArcSwap<PublicState>,
+    notices: broadcast::Sender<Arc<ChangeNotice>>,
+    touched: Mutex<ChangedPaths>,
     wake: Arc<Notify>,
     /// Makes the next state whenever something changed.
     follower: OnceLock<JoinHandle<()>>,
@@ -68,7 +68,7 @@ pub(crate) struct Inner {
     watcher: OnceLock<Watcher>,
 }
 
-impl Drop for Inner {
+impl Drop for Shared {
     fn drop(&mut self) {
         if let Some(follower) = self.follower.get() {
             follower.abort();
@@ -77,29 +77,29 @@ impl Drop for Inner {
 }
 
 impl Mcp {
-    /// Serves the prompts of `engine`. Whoever opens it tells it of changes, with [`Mcp::changed`].
+    /// Serves the prompts of `engine`. Whoever opens it tells it of changes, with [`Mcp::notify_change`].
     ///
     /// It has to be called inside of a tokio runtime.
     #[must_use]
-    pub fn new(engine: Engine, options: McpOptions, door: Arc<dyn Door>) -> Self {
-        let (notices, _) = broadcast::channel(WAITING);
+    pub fn new(engine: Engine, options: McpOptions, backend: Arc<dyn RenderBackend>) -> Self {
+        let (notices, _) = broadcast::channel(NOTICE_CAPACITY);
         let wake = Arc::new(Notify::new());
-        let inner = Arc::new(Inner {
-            config: config(options.tools),
-            state: ArcSwap::from_pointee(State::new(&engine)),
+        let inner = Arc::new(Shared {
+            config: server_config(options.tools),
+            state: ArcSwap::from_pointee(PublicState::new(&engine)),
             notices,
             touched: Mutex::default(),
             wake: Arc::clone(&wake),
             follower: OnceLock::new(),
             watcher: OnceLock::new(),
             engine,
-            door,
+            backend,
             options,
         });
-        let _ = inner.follower.set(tokio::spawn(follow(Arc::downgrade(&inner), wake)));
+        let _ = inner.follower.set(tokio::spawn(follow_changes(Arc::downgrade(&inner), wake)));
         let files = inner.options.resources.files();
         if !files.is_empty() {
-            match watch(&inner, files) {
+            match watch_files(&inner, files) {
                 Ok(watcher) => drop(inner.watcher.set(watcher)),
                 Err(error) => tracing::warn!(%error, "files of resources are not watched"),
             }
@@ -109,22 +109,22 @@ impl Mcp {
 
     /// Tells that files changed, as absolute paths, or that anything may have. It can be called on any thread, and comes
     /// back at once.
-    pub fn changed(&self, paths: Option<&[PathBuf]>) {
-        self.0.changed(paths);
+    pub fn notify_change(&self, paths: Option<&[PathBuf]>) {
+        self.0.notify_change(paths);
     }
 
     /// A way to tell of changes that does not keep everything alive.
-    pub fn teller(&self) -> impl Fn(Option<&[PathBuf]>) + Send + Sync + use<> {
+    pub fn change_notifier(&self) -> impl Fn(Option<&[PathBuf]>) + Send + Sync + use<> {
         let inner = Arc::downgrade(&self.0);
         move |paths| {
             if let Some(inner) = inner.upgrade() {
-                inner.changed(paths);
+                inner.notify_change(paths);
             }
         }
     }
 }
 
-fn config(tools: bool) -> ServerConfig {
+fn server_config(tools: bool) -> ServerConfig {
     let capabilities = ServerCapabilities::builder()
         .enable_prompts()
         .enable_prompts_list_changed()
@@ -143,17 +143,17 @@ fn config(tools: bool) -> ServerConfig {
 }
 
 /// Makes the next state whenever something changed, for as long as somebody serves.
-async fn follow(inner: Weak<Inner>, wake: Arc<Notify>) {
+async fn follow_changes(inner: Weak<Shared>, wake: Arc<Notify>) {
     loop {
         wake.notified().await;
-        tokio::time::sleep(GATHERED).await;
+        tokio::time::sleep(GATHER_TIME).await;
         let Some(inner) = inner.upgrade() else { return };
         // Files are read for it.
-        let _ = tokio::task::spawn_blocking(move || inner.advance()).await;
+        let _ = tokio::task::spawn_blocking(move || inner.update_state()).await;
     }
 }
 
-fn watch(inner: &Arc<Inner>, files: Vec<(PathBuf, String)>) -> Result<Watcher> {
+fn watch_files(inner: &Arc<Shared>, files: Vec<(PathBuf, String)>) -> Result<Watcher> {
     let weak = Arc::downgrade(inner);
     let places: Vec<PathBuf> = files.iter().map(|(file, _)| file.clone()).collect();
     let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -164,12 +164,12 @@ fn watch(inner: &Arc<Inner>, files: Vec<(PathBuf, String)>) -> Result<Watcher> {
         };
         let updated: Vec<String> =
             files.iter().filter(|(file, _)| changed(file)).map(|(_, uri)| uri.clone()).collect();
-        inner.tell(Notice { updated, ..Notice::default() });
+        inner.send_notice(ChangeNotice { updated, ..ChangeNotice::default() });
     })
 }
 
-impl Inner {
-    fn changed(&self, paths: Option<&[PathBuf]>) {
+impl Shared {
+    fn notify_change(&self, paths: Option<&[PathBuf]>) {
         let root = self.engine.root();
         let real = root.canonicalize().unwrap_or_else(|_| root.clone());
         let from_root = |path: &PathBuf| {
@@ -179,7 +179,7 @@ impl Inner {
         let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
         let known: Option<Vec<String>> = paths.and_then(|paths| paths.iter().map(from_root).collect());
         match known {
-            Some(known) if touched.paths.len() + known.len() <= MOST_PATHS => touched.paths.extend(known),
+            Some(known) if touched.paths.len() + known.len() <= MAX_PATHS => touched.paths.extend(known),
             _ => touched.anything = true,
         }
         drop(touched);
@@ -187,15 +187,15 @@ impl Inner {
     }
 
     /// Makes the next state, and tells what is different.
-    fn advance(&self) {
+    fn update_state(&self) {
         let touched = std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner));
         let before = self.state.load_full();
-        let next = Arc::new(before.after(&self.engine, &touched));
+        let next = Arc::new(before.next_state(&self.engine, &touched));
         self.state.store(Arc::clone(&next));
-        let (Some(old), Some(new)) = (before.made_list(), next.made_list()) else {
+        let (Some(old), Some(new)) = (before.loaded_list(), next.loaded_list()) else {
             // Somebody listens already whose list was not read yet: there is nothing to compare with.
             if self.notices.receiver_count() > 0 {
-                self.tell(Notice { anything: true, ..Notice::default() });
+                self.send_notice(ChangeNotice { anything: true, ..ChangeNotice::default() });
             }
             return;
         };
@@ -203,11 +203,15 @@ impl Inner {
             let prompt = new.prompts.iter().find(|prompt| prompt.id == id)?;
             Some((id, prompt_uri(prompt)))
         };
-        let rewritten = new.rewritten(old).into_iter().filter_map(uri).collect();
-        self.tell(Notice { listed: new.difference(old), rewritten, ..Notice::default() });
+        let rewritten = new.changed_sources(old).into_iter().filter_map(uri).collect();
+        self.send_notice(ChangeNotice {
+            listed: new.changed_entries(old),
+            rewritten,
+            ..ChangeNotice::default()
+        });
     }
 
-    fn tell(&self, notice: Notice) {
+    fn send_notice(&self, notice: ChangeNotice) {
         if !notice.is_empty() {
             // Without listeners nobody needs to know.
             let _ = self.notices.send(Arc::new(notice));
@@ -215,26 +219,26 @@ impl Inner {
     }
 
     /// The state now, as it is for the viewer.
-    pub(crate) fn state(&self, viewer: &Viewer) -> Arc<State> {
+    pub(crate) fn state_for(&self, viewer: &Viewer) -> Arc<PublicState> {
         let state = self.state.load_full();
         match viewer.reach() {
             None => state,
-            Some(reach) => state.within(reach),
+            Some(reach) => state.view_for(reach),
         }
     }
 
     /// The state now, as it is for the viewer, with its list, which may have to be read first.
-    pub(crate) async fn listed(self: &Arc<Self>, viewer: &Viewer) -> Arc<State> {
-        self.with_list(self.state(viewer)).await
+    pub(crate) async fn state_with_list(self: &Arc<Self>, viewer: &Viewer) -> Arc<PublicState> {
+        self.read_list(self.state_for(viewer)).await
     }
 
     /// The state now, whoever asks, with its list: changes are found by it.
-    pub(crate) async fn listed_all(self: &Arc<Self>) {
-        self.with_list(self.state.load_full()).await;
+    pub(crate) async fn load_list(self: &Arc<Self>) {
+        self.read_list(self.state.load_full()).await;
     }
 
-    async fn with_list(self: &Arc<Self>, state: Arc<State>) -> Arc<State> {
-        if state.made_list().is_none() {
+    async fn read_list(self: &Arc<Self>, state: Arc<PublicState>) -> Arc<PublicState> {
+        if state.loaded_list().is_none() {
             let reading = Arc::clone(&state);
             let _ = tokio::task::spawn_blocking(move || reading.list().prompts.len()).await;
         }
@@ -242,54 +246,54 @@ impl Inner {
     }
 
     /// What changes from now on.
-    pub(crate) fn listen(&self) -> Receiver<Arc<Notice>> {
+    pub(crate) fn subscribe_changes(&self) -> Receiver<Arc<ChangeNotice>> {
         self.notices.subscribe()
     }
 
     /// Renders a prompt that was asked for as `asked`; where a part that it includes broke, as it was before.
-    pub(crate) async fn render(
+    pub(crate) async fn render_prompt(
         &self,
-        state: &State,
+        state: &PublicState,
         (asked, prompt): (&str, &PublicPrompt),
         variables: Map<String, Value>,
     ) -> Result<Rendered, ErrorData> {
         let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
-        let again = state.before().map(|before| (before, variables.clone()));
+        let again = state.previous_engine().map(|before| (before, variables.clone()));
         // A name of the vocabulary is told what is wrong with the vocabulary.
-        let asked = with_version(asked).0;
+        let asked = split_version(asked).0;
         let is_same = engine.catalog().resolve_id(asked).is_ok_and(|id| id.as_str() == prompt.id);
         let name = if is_same { asked } else { prompt.id.as_str() };
-        let failed = match self.render_in(engine, name, variables).await {
+        let failed = match self.render_with_engine(engine, name, variables).await {
             Ok(rendered) => return Ok(rendered),
             Err(error) => error,
         };
         if let (true, Some((before, variables))) = (is_broken(&failed), again)
-            && let Ok(rendered) = self.render_in(before, &prompt.id, variables).await
+            && let Ok(rendered) = self.render_with_engine(before, &prompt.id, variables).await
         {
             tracing::warn!(
                 prompt = prompt.id,
                 error = failed.message(),
                 "a part is broken; its last good state serves"
             );
-            state.lean();
+            state.mark_fallback_used();
             return Ok(rendered);
         }
-        Err(of_engine(&failed))
+        Err(from_engine_error(&failed))
     }
 
-    async fn render_in(
+    async fn render_with_engine(
         &self,
         engine: &Engine,
         prompt: &str,
         variables: Map<String, Value>,
     ) -> Result<Rendered> {
-        self.door.render(RenderJob { variables, ..RenderJob::new(engine.clone(), prompt) }).await
+        self.backend.render_prompt(RenderJob { variables, ..RenderJob::new(engine.clone(), prompt) }).await
     }
 
     /// Makes an answer, if the viewer may have it and unless the client cancels it, and has it written down. `renders` is
     /// whether a prompt is rendered for it, by whatever name it goes. What is under way when the client cancels is dropped,
     /// and so ends: renders, their hooks and their tools.
-    pub(crate) async fn answer<T>(
+    pub(crate) async fn run_request<T>(
         &self,
         viewer: &Viewer,
         (method, name, renders): (&'static str, &str, bool),
@@ -298,7 +302,7 @@ impl Inner {
     ) -> Result<T, ErrorData> {
         let started = Instant::now();
         let allowed = async {
-            match renders && !viewer.renders {
+            match renders && !viewer.can_render {
                 true => Err(ErrorData::invalid_request("this key does not allow `render`", None)),
                 false => work.await,
             }
@@ -308,16 +312,24 @@ impl Inner {
             () = cancelled.cancelled() => Err(ErrorData::internal_error("the request was cancelled", None)),
         };
         let failure = answer.as_ref().err().map(|error| error.code.0);
-        self.door
-            .done(viewer, &Done { method, name: &shown(name), renders, failure, time: started.elapsed() });
+        self.backend.record_report(
+            viewer,
+            &RenderReport {
+                method,
+                name: &truncate_for_display(name),
+                renders,
+                failure,
+                time: started.elapsed(),
+            },
+        );
         answer
     }
 
     /// Whether reading the resource at `uri` renders a prompt.
-    pub(crate) fn reading_renders(&self, uri: &str) -> bool {
-        let declared = || self.options.resources.find(uri);
-        !uri.starts_with(SOURCES)
-            && declared().is_some_and(|(declared, _)| matches!(declared.content, Source::Prompt(_)))
+    pub(crate) fn renders_on_read(&self, uri: &str) -> bool {
+        let declared = || self.options.resources.find_resource(uri);
+        !uri.starts_with(PROMPT_SCHEME)
+            && declared().is_some_and(|(declared, _)| matches!(declared.content, ResourceSource::Prompt(_)))
     }
 
     /// Whether the resource at `uri` is there for the viewer; nothing is rendered.
@@ -326,43 +338,48 @@ impl Inner {
         viewer: &Viewer,
         uri: &str,
     ) -> Result<(), ErrorData> {
-        match self.options.resources.find(uri).map(|(declared, _)| &declared.content) {
-            Some(Source::Prompt(name)) if self.reading_renders(uri) => {
-                self.state(viewer).find(name, viewer).map(|_| ()).map_err(|_| no_resource(uri))
-            }
-            _ => self.read(viewer, uri).await.map(|_| ()),
+        match self.options.resources.find_resource(uri).map(|(declared, _)| &declared.content) {
+            Some(ResourceSource::Prompt(name)) if self.renders_on_read(uri) => self
+                .state_for(viewer)
+                .find_prompt(name, viewer)
+                .map(|_| ())
+                .map_err(|_| resource_not_found_error(uri)),
+            _ => self.read_resource(viewer, uri).await.map(|_| ()),
         }
     }
 
     /// The contents of the resource at `uri`.
-    pub(crate) async fn read(
+    pub(crate) async fn read_resource(
         self: &Arc<Self>,
         viewer: &Viewer,
         uri: &str,
     ) -> Result<Vec<ResourceContents>, ErrorData> {
-        let missing = || no_resource(uri);
-        if let Some(name) = uri.strip_prefix(SOURCES) {
+        let missing = || resource_not_found_error(uri);
+        if let Some(name) = uri.strip_prefix(PROMPT_SCHEME) {
             let name = name.split('#').next().unwrap_or(name);
-            let state = self.state(viewer);
-            return state.find(name, viewer).map(|prompt| prompt_source(&prompt)).map_err(|_| missing());
+            let state = self.state_for(viewer);
+            return state
+                .find_prompt(name, viewer)
+                .map(|prompt| prompt_source(&prompt))
+                .map_err(|_| missing());
         }
-        if let Some((declared, values)) = self.options.resources.find(uri) {
-            if let Source::Prompt(name) = &declared.content {
-                let state = self.state(viewer);
-                let prompt = state.find(name, viewer).map_err(|_| missing())?;
+        if let Some((declared, values)) = self.options.resources.find_resource(uri) {
+            if let ResourceSource::Prompt(name) = &declared.content {
+                let state = self.state_for(viewer);
+                let prompt = state.find_prompt(name, viewer).map_err(|_| missing())?;
                 let variables = values.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-                let variables = crate::arguments::variables(&prompt, Some(&variables))?;
-                let rendered = self.render(&state, (name, &prompt), variables).await?;
-                return Ok(vec![declared.of_prompt(rendered, uri)]);
+                let variables = crate::arguments::variables_from_arguments(&prompt, Some(&variables))?;
+                let rendered = self.render_prompt(&state, (name, &prompt), variables).await?;
+                return Ok(vec![declared.prompt_contents(rendered, uri)]);
             }
-            if !viewer.sees_all() {
+            if !viewer.can_see_all() {
                 return Err(missing());
             }
             let (inner, asked) = (Arc::clone(self), uri.to_owned());
             let read = tokio::task::spawn_blocking(move || {
                 let resources = &inner.options.resources;
-                let (declared, values) = resources.find(&asked)?;
-                Some(resources.content(declared, &asked, &values))
+                let (declared, values) = resources.find_resource(&asked)?;
+                Some(resources.read_content(declared, &asked, &values))
             });
             return match read.await {
                 Ok(Some(Ok(Some(contents)))) => Ok(vec![contents]),
@@ -372,7 +389,7 @@ impl Inner {
                     Err(match error.code() {
                         Code::Approval => ErrorData::invalid_params(
                             "the resource is withheld: it holds a secret, or the workspace is not trusted",
-                            Some(json!({"uri": shown(uri), "code": error.code().as_str()})),
+                            Some(json!({"uri": truncate_for_display(uri), "code": error.code().as_str()})),
                         ),
                         _ => missing(),
                     })
@@ -380,16 +397,16 @@ impl Inner {
                 _ => Err(missing()),
             };
         }
-        let state = self.listed(viewer).await;
-        self.embedded(&state, viewer, uri).map(|contents| vec![contents]).ok_or_else(missing)
+        let state = self.state_with_list(viewer).await;
+        self.embedded_resource(&state, viewer, uri).map(|contents| vec![contents]).ok_or_else(missing)
     }
 
     /// The content of a resource that a prompt embeds.
-    fn embedded(&self, state: &State, viewer: &Viewer, uri: &str) -> Option<ResourceContents> {
-        let seen = state.list().prompts.iter().filter(|prompt| viewer.sees(&prompt.id));
+    fn embedded_resource(&self, state: &PublicState, viewer: &Viewer, uri: &str) -> Option<ResourceContents> {
+        let seen = state.list().prompts.iter().filter(|prompt| viewer.can_see(&prompt.id));
         let is_it = |fields: &&Map<String, Value>| fields.get("uri").and_then(Value::as_str) == Some(uri);
         let (prompt, fields) = seen
-            .filter_map(|prompt| Some((prompt, prompt.embedded().into_iter().find(is_it)?.clone())))
+            .filter_map(|prompt| Some((prompt, prompt.embedded_resources().into_iter().find(is_it)?.clone())))
             .next()?;
         let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
         let filled = engine.filled_part(&prompt.id, "resource", fields);
@@ -397,18 +414,21 @@ impl Inner {
     }
 
     /// The content of a resource that a render names by its URI alone, where it is one of ours.
-    pub(crate) fn at_hand(&self, viewer: &Viewer, uri: &str) -> Option<ResourceContents> {
+    pub(crate) fn local_resource(&self, viewer: &Viewer, uri: &str) -> Option<ResourceContents> {
         let resources = &self.options.resources;
-        let (declared, values) = resources.find(uri).filter(|_| viewer.sees_all())?;
-        resources.content(declared, uri, &values).ok().flatten()
+        let (declared, values) = resources.find_resource(uri).filter(|_| viewer.can_see_all())?;
+        resources.read_content(declared, uri, &values).ok().flatten()
     }
 }
 
 /// How the URIs of the sources of prompts start.
-const SOURCES: &str = "prompt://";
+const PROMPT_SCHEME: &str = "prompt://";
 
-fn no_resource(uri: &str) -> ErrorData {
-    ErrorData::resource_not_found("there is no such resource", Some(json!({"uri": shown(uri)})))
+fn resource_not_found_error(uri: &str) -> ErrorData {
+    ErrorData::resource_not_found(
+        "there is no such resource",
+        Some(json!({"uri": truncate_for_display(uri)})),
+    )
 }
 
 /// Whether something that the prompt is made of is written wrongly.

@@ -15,40 +15,40 @@ use hinagata::{Code, Engine, Error, Reach};
 use rmcp::ErrorData;
 
 use crate::{
-    door::Viewer,
-    failure::{invalid, no_prompt, of_engine, shown},
-    names::with_version,
+    backend::Viewer,
+    failure::{from_engine_error, invalid_params, prompt_not_found, truncate_for_display},
+    names::split_version,
     prompt::PublicPrompt,
 };
 
 /// Most spellings that are remembered before there is a list.
-const REMEMBERED: usize = 4_096;
+const MAX_KNOWN: usize = 4_096;
 
 /// One state of what is public.
-pub(crate) struct State {
+pub(crate) struct PublicState {
     pub(crate) engine: Engine,
     /// Made when it is first asked for: a single prompt is found without it.
-    list: OnceLock<List>,
+    list: OnceLock<PromptList>,
     /// Prompts that were asked for, by the name that was used.
     known: RwLock<HashMap<String, Arc<PublicPrompt>>>,
     /// The state before something changed that several prompts use: a part that broke is told by a render alone.
-    before: Option<Engine>,
+    previous_engine: Option<Engine>,
     /// Whether a prompt was served by the state before.
-    leaned: AtomicBool,
+    fallback_used: AtomicBool,
     /// The same state as it is for viewers who reach some prompts alone: there is one for each that asked.
     views: Mutex<Vec<(Arc<Reach>, Arc<Self>)>>,
 }
 
 /// All prompts that can be rendered.
 #[derive(Default)]
-pub(crate) struct List {
+pub(crate) struct PromptList {
     /// By name.
     pub(crate) prompts: Vec<Arc<PublicPrompt>>,
     by_name: HashMap<String, usize>,
     by_id: HashMap<String, usize>,
 }
 
-impl List {
+impl PromptList {
     fn new(mut prompts: Vec<Arc<PublicPrompt>>) -> Self {
         prompts.sort_by(|one, other| one.name.cmp(&other.name));
         prompts.dedup_by(|one, other| {
@@ -70,20 +70,20 @@ impl List {
         Self { prompts, by_name, by_id }
     }
 
-    pub(crate) fn named(&self, name: &str) -> Option<&Arc<PublicPrompt>> {
+    pub(crate) fn get_by_name(&self, name: &str) -> Option<&Arc<PublicPrompt>> {
         self.by_name.get(name).map(|place| &self.prompts[*place])
     }
 
-    fn of_id(&self, id: &str) -> Option<&Arc<PublicPrompt>> {
+    fn get_by_id(&self, id: &str) -> Option<&Arc<PublicPrompt>> {
         self.by_id.get(id).map(|place| &self.prompts[*place])
     }
 
     /// The ids of the prompts that look different in the two lists.
-    pub(crate) fn difference(&self, other: &Self) -> BTreeSet<String> {
+    pub(crate) fn changed_entries(&self, other: &Self) -> BTreeSet<String> {
         let differs = |one: &Self, other: &Self| -> Vec<String> {
             let changed = |prompt: &&Arc<PublicPrompt>| {
                 other
-                    .of_id(&prompt.id)
+                    .get_by_id(&prompt.id)
                     .is_none_or(|there| !Arc::ptr_eq(there, prompt) && there.listed != prompt.listed)
             };
             one.prompts.iter().filter(changed).map(|prompt| prompt.id.clone()).collect()
@@ -92,10 +92,10 @@ impl List {
     }
 
     /// The ids of the prompts whose files are not the same in the two lists.
-    pub(crate) fn rewritten(&self, other: &Self) -> BTreeSet<String> {
+    pub(crate) fn changed_sources(&self, other: &Self) -> BTreeSet<String> {
         let files = |prompt: &PublicPrompt| prompt.inherited.definition.files.clone();
         let changed = |prompt: &&Arc<PublicPrompt>| {
-            other.of_id(&prompt.id).is_some_and(|there| {
+            other.get_by_id(&prompt.id).is_some_and(|there| {
                 !Arc::ptr_eq(&there.inherited.definition, &prompt.inherited.definition)
                     && files(there) != files(prompt)
             })
@@ -106,16 +106,16 @@ impl List {
 
 /// What may have changed between two states.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct ChangedPaths {
     /// Whether something changed that any prompt may depend on.
     pub(crate) anything: bool,
     /// Files, from the workspace root.
     pub(crate) paths: BTreeSet<String>,
 }
 
-impl Touched {
+impl ChangedPaths {
     /// Whether all that changed lies in directories of prompts, `sources`.
-    fn only_in(&self, sources: &BTreeSet<&str>) -> bool {
+    fn is_only_in(&self, sources: &BTreeSet<&str>) -> bool {
         let in_prompt = |path: &String| {
             std::path::Path::new(path)
                 .ancestors()
@@ -126,20 +126,20 @@ impl Touched {
     }
 }
 
-impl State {
+impl PublicState {
     pub(crate) fn new(engine: &Engine) -> Self {
         Self {
             engine: engine.frozen(),
             list: OnceLock::new(),
             known: RwLock::default(),
-            before: None,
-            leaned: AtomicBool::new(false),
+            previous_engine: None,
+            fallback_used: AtomicBool::new(false),
             views: Mutex::default(),
         }
     }
 
     /// The same state for viewers who have this reach.
-    pub(crate) fn within(&self, reach: &Arc<Reach>) -> Arc<Self> {
+    pub(crate) fn view_for(&self, reach: &Arc<Reach>) -> Arc<Self> {
         let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = views.iter().find(|(known, _)| Arc::ptr_eq(known, reach)) {
             return Arc::clone(known);
@@ -150,76 +150,76 @@ impl State {
     }
 
     /// The state in which a prompt may render that does not any more.
-    pub(crate) fn before(&self) -> Option<&Engine> {
-        self.before.as_ref()
+    pub(crate) fn previous_engine(&self) -> Option<&Engine> {
+        self.previous_engine.as_ref()
     }
 
     /// Notes that the state before served a prompt, so that it is kept.
-    pub(crate) fn lean(&self) {
-        self.leaned.store(true, Ordering::Relaxed);
+    pub(crate) fn mark_fallback_used(&self) {
+        self.fallback_used.store(true, Ordering::Relaxed);
     }
 
     /// The state that follows this one.
-    pub(crate) fn after(&self, engine: &Engine, touched: &Touched) -> Self {
+    pub(crate) fn next_state(&self, engine: &Engine, touched: &ChangedPaths) -> Self {
         let mut next = Self::new(engine);
         let views = self.views.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let after = |(reach, view): (Arc<Reach>, Arc<Self>)| {
-            let next = view.after(&engine.within(&reach), touched);
+            let next = view.next_state(&engine.within(&reach), touched);
             (reach, Arc::new(next))
         };
         next.views = Mutex::new(views.into_iter().map(after).collect());
         // As long as something is broken, the state in which it was whole is not the one before this.
-        next.before = match self.leaned.load(Ordering::Relaxed) {
-            true => self.before.clone(),
+        next.previous_engine = match self.fallback_used.load(Ordering::Relaxed) {
+            true => self.previous_engine.clone(),
             false => Some(self.engine.clone()),
         };
         if let Some(before) = self.list.get() {
-            let _ = next.list.set(self.list_after(before, &next.engine, touched));
+            let _ = next.list.set(self.next_list(before, &next.engine, touched));
             return next;
         }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let still = known.iter().filter_map(|(name, prompt)| {
-            let read = PublicPrompt::read(&next.engine, &prompt.id).map(Arc::new);
-            Some((name.clone(), read.or_else(|error| self.kept(prompt, &error)).ok()?))
+            let read = PublicPrompt::from_engine(&next.engine, &prompt.id).map(Arc::new);
+            Some((name.clone(), read.or_else(|error| self.last_good(prompt, &error)).ok()?))
         });
         let still = still.collect();
         *next.known.write().unwrap_or_else(PoisonError::into_inner) = still;
         next
     }
 
-    fn list_after(&self, before: &List, engine: &Engine, touched: &Touched) -> List {
+    fn next_list(&self, before: &PromptList, engine: &Engine, touched: &ChangedPaths) -> PromptList {
         let listings = engine.catalog().list();
         let definitions = listings.iter().filter_map(|listing| listing.definition.as_ref().ok());
         let old = before.prompts.iter().map(|prompt| &*prompt.inherited.definition.source);
         let sources: BTreeSet<&str> = definitions.map(|definition| &*definition.source).chain(old).collect();
-        let narrow = touched.only_in(&sources);
+        let narrow = touched.is_only_in(&sources);
         let mut prompts = Vec::with_capacity(listings.len());
         for listing in &listings {
             let id = listing.id.as_str();
-            let known = before.of_id(id);
+            let known = before.get_by_id(id);
             let read = match (&listing.definition, known) {
                 (Ok(definition), Some(known))
-                    if narrow && known.engine.is_none() && known.is_of(engine, definition) =>
+                    if narrow && known.engine.is_none() && known.is_unchanged(engine, definition) =>
                 {
                     Ok(Arc::clone(known))
                 }
-                (Ok(_), _) => PublicPrompt::read(engine, id).map(Arc::new),
+                (Ok(_), _) => PublicPrompt::from_engine(engine, id).map(Arc::new),
                 (Err(error), _) => Err(error.clone()),
             };
             let kept = |error: Error| match known {
-                Some(known) => self.kept(known, &error),
+                Some(known) => self.last_good(known, &error),
                 None => Err(error),
             };
             match read.or_else(kept) {
                 Ok(prompt) => prompts.push(prompt),
-                Err(error) => left_out(id, &error),
+                Err(error) => log_left_out(id, &error),
             }
         }
-        List::new(prompts)
+        PromptList::new(prompts)
     }
 
     /// The prompt as it was good last; a conflict has no good state.
-    fn kept(&self, prompt: &PublicPrompt, error: &Error) -> Result<Arc<PublicPrompt>, Error> {
+    fn last_good(&self, prompt: &PublicPrompt, error: &Error) -> Result<Arc<PublicPrompt>, Error> {
         if matches!(error.code(), Code::Conflict | Code::NotFound | Code::Id | Code::Approval) {
             return Err(error.clone());
         }
@@ -233,40 +233,40 @@ impl State {
     }
 
     /// All prompts.
-    pub(crate) fn list(&self) -> &List {
+    pub(crate) fn list(&self) -> &PromptList {
         self.list.get_or_init(|| {
             let read = |listing: hinagata::Listing| {
                 let id = listing.id.as_str();
-                let read = listing.definition.and_then(|_| PublicPrompt::read(&self.engine, id));
-                read.map(Arc::new).inspect_err(|error| left_out(id, error)).ok()
+                let read = listing.definition.and_then(|_| PublicPrompt::from_engine(&self.engine, id));
+                read.map(Arc::new).inspect_err(|error| log_left_out(id, error)).ok()
             };
-            List::new(self.engine.catalog().list().into_iter().filter_map(read).collect())
+            PromptList::new(self.engine.catalog().list().into_iter().filter_map(read).collect())
         })
     }
 
     /// The list, if somebody asked for it.
-    pub(crate) fn made_list(&self) -> Option<&List> {
+    pub(crate) fn loaded_list(&self) -> Option<&PromptList> {
         self.list.get()
     }
 
     /// The prompt that a caller calls `name`, in any spelling, with or without a version.
-    pub(crate) fn find(&self, name: &str, viewer: &Viewer) -> Result<Arc<PublicPrompt>, ErrorData> {
-        let (bare, version) = with_version(name);
-        let found = self.find_any(bare, viewer)?.filter(|prompt| viewer.sees(&prompt.id));
-        let prompt = found.ok_or_else(|| self.missing(bare, viewer))?;
+    pub(crate) fn find_prompt(&self, name: &str, viewer: &Viewer) -> Result<Arc<PublicPrompt>, ErrorData> {
+        let (bare, version) = split_version(name);
+        let found = self.find_by_name(bare, viewer)?.filter(|prompt| viewer.can_see(&prompt.id));
+        let prompt = found.ok_or_else(|| self.not_found_error(bare, viewer))?;
         match version {
-            Some(version) if version != prompt.version => Err(invalid(format!(
+            Some(version) if version != prompt.version => Err(invalid_params(format!(
                 "`{}` has the version {}, not {}",
                 prompt.name,
                 prompt.version,
-                shown(version)
+                truncate_for_display(version)
             ))),
             _ => Ok(prompt),
         }
     }
 
-    fn find_any(&self, name: &str, viewer: &Viewer) -> Result<Option<Arc<PublicPrompt>>, ErrorData> {
-        if let Some(found) = self.list.get().and_then(|list| list.named(name)) {
+    fn find_by_name(&self, name: &str, viewer: &Viewer) -> Result<Option<Arc<PublicPrompt>>, ErrorData> {
+        if let Some(found) = self.list.get().and_then(|list| list.get_by_name(name)) {
             return Ok(Some(Arc::clone(found)));
         }
         if let Some(found) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(name) {
@@ -274,18 +274,20 @@ impl State {
         }
         let Some(id) = self.engine.catalog().resolve_id(name).ok().map(|id| id.as_str().to_owned()) else {
             // A name that stands for an id that is none of a name.
-            return Ok(name.starts_with("p-").then(|| self.list().named(name).cloned()).flatten());
+            return Ok(name.starts_with("p-").then(|| self.list().get_by_name(name).cloned()).flatten());
         };
-        if let Some(found) = self.list.get().and_then(|list| list.of_id(&id)) {
+        if let Some(found) = self.list.get().and_then(|list| list.get_by_id(&id)) {
             return Ok(Some(Arc::clone(found)));
         }
         // Not even that it is broken is told to somebody who does not see it.
-        if !viewer.sees(&id) {
+        if !viewer.can_see(&id) {
             return Ok(None);
         }
-        let prompt = Arc::new(PublicPrompt::read(&self.engine, &id).map_err(|error| of_engine(&error))?);
+        let prompt = Arc::new(
+            PublicPrompt::from_engine(&self.engine, &id).map_err(|error| from_engine_error(&error))?,
+        );
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
+        if known.len() >= MAX_KNOWN {
             known.clear();
         }
         known.insert(name.to_owned(), Arc::clone(&prompt));
@@ -293,25 +295,28 @@ impl State {
     }
 
     /// There is no such prompt; what could not be read and holds it, or may hold it, is told.
-    fn missing(&self, name: &str, viewer: &Viewer) -> ErrorData {
+    fn not_found_error(&self, name: &str, viewer: &Viewer) -> ErrorData {
         let is_plain = |error: &Error| {
             matches!(error.code(), Code::NotFound | Code::Id) && !error.details().contains_key("unread")
         };
         match self.engine.catalog().resolve_id(name) {
-            Err(error) if viewer.sees_all() && !is_plain(&error) => of_engine(&error),
-            _ => no_prompt(name, self.near(name, viewer)),
+            Err(error) if viewer.can_see_all() && !is_plain(&error) => from_engine_error(&error),
+            _ => prompt_not_found(name, self.near_names(name, viewer)),
         }
     }
 
-    fn near(&self, name: &str, viewer: &Viewer) -> Vec<String> {
+    fn near_names(&self, name: &str, viewer: &Viewer) -> Vec<String> {
         let Some(list) = self.list.get() else { return Vec::new() };
-        let seen =
-            list.prompts.iter().filter(|prompt| viewer.sees(&prompt.id)).map(|prompt| prompt.name.as_str());
+        let seen = list
+            .prompts
+            .iter()
+            .filter(|prompt| viewer.can_see(&prompt.id))
+            .map(|prompt| prompt.name.as_str());
         hinagata_value::near_names(name, seen)
     }
 }
 
-fn left_out(id: &str, error: &Error) {
+fn log_left_out(id: &str, error: &Error) {
     tracing::warn!(
         prompt = id,
         code = error.code().as_str(),

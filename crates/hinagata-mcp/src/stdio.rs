@@ -16,13 +16,13 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::malformed::{params_error, refusal};
+use crate::malformed::{malformed_error, params_error};
 
 /// Longest line, in bytes.
-const LONGEST: usize = 16 << 20;
+const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// Messages over a pair of streams.
-pub(crate) struct Lines<R, W> {
+pub(crate) struct LineTransport<R, W> {
     read: BufReader<R>,
     /// What was read of a line. A read that is given up leaves it here for the next.
     line: Vec<u8>,
@@ -36,7 +36,7 @@ pub(crate) struct Lines<R, W> {
     refusing: Option<JoinHandle<io::Result<()>>>,
 }
 
-impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
+impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTransport<R, W> {
     pub(crate) fn new(read: R, write: W) -> Self {
         Self {
             read: BufReader::new(read),
@@ -61,15 +61,17 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
                 self.line.extend_from_slice(&available[..taken]);
             }
             self.read.consume(taken);
-            let too_long = self.line.len() > LONGEST;
+            let too_long = self.line.len() > MAX_LINE_BYTES;
             if too_long {
                 self.line = Vec::new();
                 self.skipping = true;
             }
             if end.is_some() && std::mem::take(&mut self.skipping) {
-                let error =
-                    rmcp::ErrorData::invalid_request(format!("a message has at most {LONGEST} bytes"), None);
-                self.refuse(ServerJsonRpcMessage::error(error, None));
+                let error = rmcp::ErrorData::invalid_request(
+                    format!("a message has at most {MAX_LINE_BYTES} bytes"),
+                    None,
+                );
+                self.send_refusal(ServerJsonRpcMessage::error(error, None));
                 self.finish_refusing().await?;
             } else if end.is_some() {
                 return Ok(true);
@@ -77,7 +79,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
         }
     }
 
-    fn refuse(&mut self, answer: ServerJsonRpcMessage) {
+    fn send_refusal(&mut self, answer: ServerJsonRpcMessage) {
         tracing::warn!(answer = %serde_json::to_string(&answer).unwrap_or_default(), "a message was refused");
         let write = Arc::clone(&self.write);
         self.refusing = Some(tokio::spawn(async move { write_message(&write, &answer).await }));
@@ -120,7 +122,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
                 None
             }
             Err(problem) => {
-                let answer = refusal(text, &problem);
+                let answer = malformed_error(text, &problem);
                 if answer.is_none() {
                     tracing::warn!(%problem, "a message that is none is ignored");
                 }
@@ -128,7 +130,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
             }
         };
         if let Some(answer) = refused {
-            self.refuse(answer);
+            self.send_refusal(answer);
         }
         None
     }
@@ -146,7 +148,7 @@ async fn write_message<W: AsyncWrite + Unpin>(
     write.flush().await
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -196,11 +198,11 @@ mod tests {
 
     /// What is received of `sent`, and what is answered at once.
     async fn exchange(sent: &[u8]) -> (Vec<ClientJsonRpcMessage>, String) {
-        let (read, mut client) = duplex(LONGEST * 2 + 1_024);
+        let (read, mut client) = duplex(MAX_LINE_BYTES * 2 + 1_024);
         let (mut answers, write) = duplex(1 << 20);
         client.write_all(sent).await.expect("is sent");
         drop(client);
-        let mut lines = Lines::new(read, write);
+        let mut lines = LineTransport::new(read, write);
         let mut received = Vec::new();
         while let Some(message) = lines.receive().await {
             received.push(message);
@@ -223,7 +225,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_refused_and_not_kept() {
-        let sent = [vec![b'x'; LONGEST + 10], b"\n".to_vec(), PING.to_vec()].concat();
+        let sent = [vec![b'x'; MAX_LINE_BYTES + 10], b"\n".to_vec(), PING.to_vec()].concat();
         let (received, told) = exchange(&sent).await;
         assert_eq!(received.len(), 1);
         assert!(told.contains("-32600") && told.lines().count() == 1, "{told}");

@@ -15,35 +15,37 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    door::Viewer,
-    failure::{invalid, shown},
-    messages::WARNINGS,
-    page::page,
+    backend::Viewer,
+    failure::{invalid_params, truncate_for_display},
+    messages::WARNINGS_KEY,
+    page::take_page,
     prompt::{PublicPrompt, is_required},
     session::Session,
-    state::List,
+    state::PromptList,
 };
 
-const LIST: &str = "list_prompts";
-const GET: &str = "get_prompt";
+const LIST_TOOL: &str = "list_prompts";
+const GET_TOOL: &str = "get_prompt";
 
 /// All tools that are there for the viewer, by name.
-pub(crate) fn list(prompts: &List, viewer: &Viewer) -> Vec<Tool> {
-    let seen = prompts.prompts.iter().filter(|prompt| viewer.sees(&prompt.id));
-    let own = seen.filter(|prompt| ![LIST, GET].contains(&prompt.name.as_str())).map(|prompt| tool(prompt));
+pub(crate) fn list_tools(prompts: &PromptList, viewer: &Viewer) -> Vec<Tool> {
+    let seen = prompts.prompts.iter().filter(|prompt| viewer.can_see(&prompt.id));
+    let own = seen
+        .filter(|prompt| ![LIST_TOOL, GET_TOOL].contains(&prompt.name.as_str()))
+        .map(|prompt| prompt_tool(prompt));
     let mut all: Vec<Tool> = own.chain([list_tool(), get_tool()]).collect();
     all.sort_by(|one, other| one.name.cmp(&other.name));
     all
 }
 
-fn reading() -> ToolAnnotations {
+fn read_only() -> ToolAnnotations {
     ToolAnnotations::default().read_only(true)
 }
 
-fn tool(prompt: &PublicPrompt) -> Tool {
+fn prompt_tool(prompt: &PublicPrompt) -> Tool {
     let description = prompt.listed.description.clone().unwrap_or_default();
     let mut tool =
-        Tool::new(prompt.name.clone(), description, Arc::new(schema(prompt))).with_annotations(reading());
+        Tool::new(prompt.name.clone(), description, Arc::new(schema(prompt))).with_annotations(read_only());
     tool.title.clone_from(&prompt.listed.title);
     tool
 }
@@ -109,8 +111,8 @@ fn list_tool() -> Tool {
         },
         "additionalProperties": false,
     });
-    Tool::new(LIST, "Lists the prompts there are, with their arguments", Arc::new(object(schema)))
-        .with_annotations(reading())
+    Tool::new(LIST_TOOL, "Lists the prompts there are, with their arguments", Arc::new(object(schema)))
+        .with_annotations(read_only())
 }
 
 fn get_tool() -> Tool {
@@ -123,12 +125,12 @@ fn get_tool() -> Tool {
         "required": ["name"],
         "additionalProperties": false,
     });
-    Tool::new(GET, "Fills in a prompt and gives its text", Arc::new(object(schema)))
-        .with_annotations(reading())
+    Tool::new(GET_TOOL, "Fills in a prompt and gives its text", Arc::new(object(schema)))
+        .with_annotations(read_only())
 }
 
 /// Calls a tool. What goes wrong in it is told to the model; an unknown tool is a mistake of the client.
-pub(crate) async fn call(
+pub(crate) async fn call_tool(
     session: &Session,
     viewer: &Viewer,
     request: CallToolRequestParams,
@@ -136,48 +138,48 @@ pub(crate) async fn call(
 ) -> Result<CallToolResponse, ErrorData> {
     let arguments = request.arguments.unwrap_or_default();
     let asked = match &*request.name {
-        LIST => return list_prompts(session, viewer, &arguments).await,
-        GET => get_arguments(arguments)?,
+        LIST_TOOL => return list_prompts(session, viewer, &arguments).await,
+        GET_TOOL => get_arguments(arguments)?,
         name => (name.to_owned(), arguments),
     };
-    let state = session.shared().state(viewer);
-    if let Err(error) = state.find(&asked.0, viewer) {
+    let state = session.shared().state_for(viewer);
+    if let Err(error) = state.find_prompt(&asked.0, viewer) {
         return match &*request.name {
-            GET => Ok(failed(&error).into()),
-            name => Err(invalid(format!("there is no tool `{}`", shown(name)))),
+            GET_TOOL => Ok(error_result(&error).into()),
+            name => Err(invalid_params(format!("there is no tool `{}`", truncate_for_display(name)))),
         };
     }
     let mut get = GetPromptRequestParams::new(asked.0).with_arguments(asked.1);
     get.input_responses = request.input_responses;
     get.request_state = request.request_state;
-    Ok(match session.got(viewer, &get, context).await {
-        Ok(GetPromptResponse::Complete(result)) => completed(result).into(),
+    Ok(match session.get_prompt_now(viewer, &get, context).await {
+        Ok(GetPromptResponse::Complete(result)) => tool_result(result).into(),
         Ok(GetPromptResponse::InputRequired(result)) => result.into(),
-        Ok(_) => failed(&invalid("this client cannot be answered")).into(),
-        Err(error) => failed(&error).into(),
+        Ok(_) => error_result(&invalid_params("this client cannot be answered")).into(),
+        Err(error) => error_result(&error).into(),
     })
 }
 
 /// What a prompt gave, with what did not work as it should.
-fn completed(mut result: GetPromptResult) -> CallToolResult {
-    let warnings = result.meta.as_mut().and_then(|meta| meta.0.remove(WARNINGS));
+fn tool_result(mut result: GetPromptResult) -> CallToolResult {
+    let warnings = result.meta.as_mut().and_then(|meta| meta.0.remove(WARNINGS_KEY));
     let mut completed = CallToolResult::success(blocks(result));
-    completed.meta = warnings.map(|told| MetaObject(Map::from_iter([(WARNINGS.to_owned(), told)])));
+    completed.meta = warnings.map(|told| MetaObject(Map::from_iter([(WARNINGS_KEY.to_owned(), told)])));
     completed
 }
 
-fn failed(error: &ErrorData) -> CallToolResult {
+fn error_result(error: &ErrorData) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error.message.to_string())])
 }
 
 fn get_arguments(mut arguments: JsonObject) -> Result<(String, JsonObject), ErrorData> {
     let Some(Value::String(name)) = arguments.remove("name") else {
-        return Err(invalid(format!("`{GET}` needs the argument `name`")));
+        return Err(invalid_params(format!("`{GET_TOOL}` needs the argument `name`")));
     };
     match arguments.remove("arguments") {
         None | Some(Value::Null) => Ok((name, JsonObject::new())),
         Some(Value::Object(given)) => Ok((name, given)),
-        Some(_) => Err(invalid("`arguments` must be an object")),
+        Some(_) => Err(invalid_params("`arguments` must be an object")),
     }
 }
 
@@ -188,16 +190,17 @@ async fn list_prompts(
 ) -> Result<CallToolResponse, ErrorData> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let query = text("query").unwrap_or_default().to_lowercase();
-    let state = session.shared().listed(viewer).await;
+    let state = session.shared().state_with_list(viewer).await;
     let has = |prompt: &&PublicPrompt| {
         let listed = &prompt.listed;
         let texts = [Some(&prompt.name), listed.title.as_ref(), listed.description.as_ref()];
         texts.into_iter().flatten().any(|text| text.to_lowercase().contains(&query))
     };
-    let seen = state.list().prompts.iter().map(|prompt| &**prompt).filter(|prompt| viewer.sees(&prompt.id));
+    let seen =
+        state.list().prompts.iter().map(|prompt| &**prompt).filter(|prompt| viewer.can_see(&prompt.id));
     let asked =
         text("cursor").map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())));
-    let (prompts, next) = page(seen.filter(has), |prompt| &prompt.name, asked.as_ref())?;
+    let (prompts, next) = take_page(seen.filter(has), |prompt| &prompt.name, asked.as_ref())?;
     let text = listing(&prompts, next.as_deref()).to_string();
     Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
 }

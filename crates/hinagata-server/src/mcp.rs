@@ -8,7 +8,7 @@ use std::{
 };
 
 use hinagata::{Code, Error, RenderJob, Rendered, Result, ports::Waiting};
-use hinagata_mcp::{Done, Door, Mcp, McpOptions, Resources, Viewer};
+use hinagata_mcp::{Mcp, McpOptions, RenderBackend, RenderReport, Resources, Viewer};
 use hyper::{Method, StatusCode};
 
 use crate::{
@@ -25,11 +25,11 @@ pub(crate) fn open(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + Send 
     let options = McpOptions {
         tools: app.hinagata.is_on("mcp.tools"),
         viewer: None,
-        resources: Resources::read(&app.hinagata, &app.engine.root(), app.trusted)?,
+        resources: Resources::from_settings(&app.hinagata, &app.engine.root(), app.trusted)?,
     };
     let mcp = Mcp::new(app.engine.clone(), options, Arc::new(AppDoor(Arc::downgrade(app))));
-    let _ = app.mcp.set(mcp.http(app.settings.max_body));
-    Ok(mcp.teller())
+    let _ = app.mcp.set(mcp.http_service(app.settings.max_body));
+    Ok(mcp.change_notifier())
 }
 
 /// `/mcp`, with every method.
@@ -41,7 +41,7 @@ pub(crate) async fn answer(mut call: Call) -> Answer {
     let service = app.mcp.get().ok_or_else(closed)?;
     let request = call.into_request().ok_or_else(closed)?;
     let ends = request.method() == Method::DELETE;
-    let mut response = service.handle(request).await.map(Body::Foreign);
+    let mut response = service.handle_request(request).await.map(Body::Foreign);
     // It is over already, and clients wonder about anything else.
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -51,22 +51,22 @@ pub(crate) async fn answer(mut call: Call) -> Answer {
 
 /// What is there for a caller.
 fn viewer(app: &Arc<App>, caller: &Caller, peer: IpAddr) -> Viewer {
-    let mut viewer = Viewer::owner();
+    let mut viewer = Viewer::for_owner();
     viewer.name = app.access.name(caller);
     viewer.from = Some(peer);
-    viewer.renders = app.access.allows(caller, Scope::Render);
-    viewer.with_key = !matches!(caller, Caller::Nobody);
+    viewer.can_render = app.access.allows(caller, Scope::Render);
+    viewer.has_key = !matches!(caller, Caller::Nobody);
     match app.access.reach_of(caller) {
         None => viewer,
-        Some(reach) => viewer.within(Arc::clone(reach)),
+        Some(reach) => viewer.with_reach(Arc::clone(reach)),
     }
 }
 
 /// Renders as every other route does. It is held by what the daemon holds, so it does not hold the daemon.
 struct AppDoor(Weak<App>);
 
-impl Door for AppDoor {
-    fn render(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>> {
+impl RenderBackend for AppDoor {
+    fn render_prompt(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>> {
         let app = self.0.upgrade();
         Box::pin(async move {
             let app = app.ok_or_else(|| Error::new(Code::Store, "the daemon stops"))?;
@@ -83,8 +83,8 @@ impl Door for AppDoor {
     }
 
     /// Reading is not written down, unless something is rendered to be read.
-    fn done(&self, viewer: &Viewer, done: &Done<'_>) {
-        let Some(app) = self.0.upgrade().filter(|app| app.audit.is_on() && done.renders) else {
+    fn record_report(&self, viewer: &Viewer, report: &RenderReport<'_>) {
+        let Some(app) = self.0.upgrade().filter(|app| app.audit.is_on() && report.renders) else {
             return;
         };
         app.audit.add(Entry {
@@ -92,10 +92,10 @@ impl Door for AppDoor {
             who: Arc::clone(&viewer.name),
             from: viewer.from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             method: "MCP",
-            route: done.method,
-            names: vec![("id", done.name.to_owned())],
-            status: status(done.failure),
-            micros: u64::try_from(done.time.as_micros()).unwrap_or(u64::MAX),
+            route: report.method,
+            names: vec![("id", report.name.to_owned())],
+            status: status(report.failure),
+            micros: u64::try_from(report.time.as_micros()).unwrap_or(u64::MAX),
         });
     }
 }

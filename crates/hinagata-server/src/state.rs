@@ -120,7 +120,7 @@ impl App {
         self.stopping.store(true, Ordering::Relaxed);
         self.events.close();
         if let Some(mcp) = self.mcp.get() {
-            mcp.stop();
+            mcp.stop_sessions();
         }
     }
 

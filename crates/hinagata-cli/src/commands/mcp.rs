@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use hinagata::{Engine, ports::Store, watch::Watcher};
-use hinagata_mcp::{Mcp, McpOptions, PlainDoor, Resources, Viewer};
+use hinagata_mcp::{DirectBackend, Mcp, McpOptions, Resources, Viewer};
 
 use super::serve::start_log;
 use crate::{
@@ -50,10 +50,14 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
     let engine = workspace.resident_engine()?;
     let options = McpOptions {
         tools: arguments.tools || workspace.settings.is_on("mcp.tools"),
-        viewer: Some(Viewer::owner()),
-        resources: Resources::read(&workspace.settings, &workspace.root.path, workspace.trust.is_trusted())?,
+        viewer: Some(Viewer::for_owner()),
+        resources: Resources::from_settings(
+            &workspace.settings,
+            &workspace.root.path,
+            workspace.trust.is_trusted(),
+        )?,
     };
-    let mcp = Mcp::new(engine.clone(), options, Arc::new(PlainDoor));
+    let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
     follow_store(&mcp, &*workspace.store());
     // The client is answered while the watches are set.
     let watching = tokio::task::spawn_blocking({
@@ -66,13 +70,13 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
 }
 
 fn follow_store(mcp: &Mcp, store: &dyn Store) {
-    let told = mcp.teller();
+    let told = mcp.change_notifier();
     store.subscribe(Box::new(move |_| told(None)));
 }
 
 /// Tells of changed files for as long as the result lives.
 fn follow_files(mcp: &Mcp, engine: &Engine) -> Option<Watcher> {
-    let told = mcp.teller();
+    let told = mcp.change_notifier();
     let changed = move |_: &hinagata::Catalog, change: &hinagata::watch::Change| {
         let paths: Option<&[PathBuf]> = if change.more { None } else { Some(&change.paths) };
         told(paths);

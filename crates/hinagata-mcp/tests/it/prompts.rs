@@ -206,7 +206,7 @@ parameters:
 #[tokio::test]
 async fn what_a_key_is_not_for_is_not_there() {
     let served = Served::seen_by(
-        Viewer::owner().within(Arc::new(Reach::new(|id| id == "test_simple_prompt", |_| false))),
+        Viewer::for_owner().with_reach(Arc::new(Reach::new(|id| id == "test_simple_prompt", |_| false))),
     );
     for era in ERAS {
         let client = served.client(era).await;

@@ -11,7 +11,7 @@ use hinagata::{
     settings::{SettingsSources, UserConfig},
     watch::Watcher,
 };
-use hinagata_mcp::{Mcp, McpOptions, PlainDoor, Resources, Viewer};
+use hinagata_mcp::{DirectBackend, Mcp, McpOptions, Resources, Viewer};
 use rmcp::{
     ClientHandler, ClientServiceExt as _, RoleClient, ServiceError, ServiceExt as _,
     model::{
@@ -98,17 +98,17 @@ impl Served {
 
     /// The workspace of the fixtures, with these files of prompts too.
     pub(crate) fn fixtures_and(files: &[(&str, &str)]) -> Self {
-        Self::opened(true, files, Viewer::owner(), false)
+        Self::opened(true, files, Viewer::for_owner(), false)
     }
 
     /// The workspace of the fixtures, with prompts as tools.
     pub(crate) fn with_tools() -> Self {
-        Self::opened(true, &[], Viewer::owner(), true)
+        Self::opened(true, &[], Viewer::for_owner(), true)
     }
 
     /// A workspace with these files of prompts alone.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
-        Self::opened(false, files, Viewer::owner(), false)
+        Self::opened(false, files, Viewer::for_owner(), false)
     }
 
     /// The workspace of the fixtures for somebody.
@@ -129,11 +129,11 @@ impl Served {
         let nobody = UserConfig::find(|_| None);
         let sources = SettingsSources::read(root.path(), &nobody).expect("settings can be read");
         let settings = Settings::resolve(&sources, true).expect("settings are fine");
-        let resources = Resources::read(&settings, root.path(), true).expect("resources are fine");
+        let resources = Resources::from_settings(&settings, root.path(), true).expect("resources are fine");
         let engine = Engine::open(root.path());
         let options = McpOptions { tools, viewer: Some(viewer), resources };
-        let mcp = Mcp::new(engine.clone(), options, Arc::new(PlainDoor));
-        let told = mcp.teller();
+        let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
+        let told = mcp.change_notifier();
         let watcher =
             engine.watch(move |_, change| told(if change.more { None } else { Some(&change.paths) }));
         Self { root, mcp, _watcher: watcher.expect("can be watched") }
@@ -159,7 +159,7 @@ impl Served {
 
     async fn connect(&self, era: Era, answer: Option<Value>) -> Client {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
-        let session = self.mcp.session();
+        let session = self.mcp.open_session();
         tokio::spawn(async move {
             if let Ok(running) = session.serve(tokio::io::split(ours)).await {
                 let _ = running.waiting().await;

@@ -12,9 +12,9 @@ pub struct Viewer {
     /// Where they are, when they come over a network.
     pub from: Option<IpAddr>,
     /// Whether they may render.
-    pub renders: bool,
+    pub can_render: bool,
     /// Whether they are known by a key: what is told to them is told to nobody else then.
-    pub with_key: bool,
+    pub has_key: bool,
     /// What is there for them; everything without.
     reach: Option<Arc<Reach>>,
 }
@@ -22,13 +22,13 @@ pub struct Viewer {
 impl Viewer {
     /// Whoever may see and render everything.
     #[must_use]
-    pub fn owner() -> Self {
-        Self { name: "-".into(), from: None, renders: true, with_key: false, reach: None }
+    pub fn for_owner() -> Self {
+        Self { name: "-".into(), from: None, can_render: true, has_key: false, reach: None }
     }
 
     /// The same with only those prompts and shared variables that `reach` has.
     #[must_use]
-    pub fn within(mut self, reach: Arc<Reach>) -> Self {
+    pub fn with_reach(mut self, reach: Arc<Reach>) -> Self {
         self.reach = Some(reach);
         self
     }
@@ -41,26 +41,26 @@ impl Viewer {
 
     /// Whether the prompt `id` is there for them.
     #[must_use]
-    pub fn sees(&self, id: &str) -> bool {
+    pub fn can_see(&self, id: &str) -> bool {
         self.reach.as_ref().is_none_or(|reach| reach.has_prompt(id))
     }
 
     /// Whether everything is there for them.
     #[must_use]
-    pub fn sees_all(&self) -> bool {
+    pub fn can_see_all(&self) -> bool {
         self.reach.is_none()
     }
 }
 
 impl fmt::Debug for Viewer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Viewer").field("name", &self.name).field("sees_all", &self.sees_all()).finish()
+        f.debug_struct("Viewer").field("name", &self.name).field("can_see_all", &self.can_see_all()).finish()
     }
 }
 
 /// Something that was asked for and is answered.
 #[derive(Debug)]
-pub struct Done<'d> {
+pub struct RenderReport<'d> {
     /// The method, as `prompts/get`.
     pub method: &'static str,
     /// What it names.
@@ -74,24 +74,24 @@ pub struct Done<'d> {
 }
 
 /// How requests come in.
-pub trait Door: Send + Sync + 'static {
+pub trait RenderBackend: Send + Sync + 'static {
     /// Renders.
-    fn render(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>>;
+    fn render_prompt(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>>;
 
     /// Writes down what was done.
-    fn done(&self, viewer: &Viewer, done: &Done<'_>);
+    fn record_report(&self, viewer: &Viewer, report: &RenderReport<'_>);
 }
 
 /// The door of a process that serves one caller: renders run where they are asked for, nothing is written down.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PlainDoor;
+pub struct DirectBackend;
 
-impl Door for PlainDoor {
-    fn render(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>> {
+impl RenderBackend for DirectBackend {
+    fn render_prompt(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>> {
         Box::pin(async move { job.render().await })
     }
 
-    fn done(&self, _: &Viewer, done: &Done<'_>) {
-        tracing::debug!(method = done.method, name = done.name, failure = done.failure, time = ?done.time, "answered");
+    fn record_report(&self, _: &Viewer, report: &RenderReport<'_>) {
+        tracing::debug!(method = report.method, name = report.name, failure = report.failure, time = ?report.time, "answered");
     }
 }

@@ -12,12 +12,12 @@ pub(crate) struct UriTemplate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    Place { name: String, slashes: bool },
+    Placeholder { name: String, slashes: bool },
 }
 
 impl UriTemplate {
     /// Reads it; `None` for a brace that has no partner or no name in it.
-    pub(crate) fn read(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (mut pieces, mut rest) = (Vec::new(), text);
         while let Some((before, behind)) = rest.split_once('{') {
             let (inside, after) = behind.split_once('}')?;
@@ -29,7 +29,7 @@ impl UriTemplate {
             if name.is_empty() || !name.chars().all(is_name) {
                 return None;
             }
-            pieces.push(Piece::Place { name: name.to_owned(), slashes });
+            pieces.push(Piece::Placeholder { name: name.to_owned(), slashes });
             rest = after;
         }
         if rest.contains('}') {
@@ -42,37 +42,37 @@ impl UriTemplate {
     }
 
     /// Whether there is something to fill in.
-    pub(crate) fn has_places(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Place { .. }))
+    pub(crate) fn has_placeholders(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Placeholder { .. }))
     }
 
     /// The names of the places.
-    pub(crate) fn names(&self) -> Vec<&str> {
+    pub(crate) fn placeholder_names(&self) -> Vec<&str> {
         let names = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Place { name, .. } => Some(name.as_str()),
+            Piece::Placeholder { name, .. } => Some(name.as_str()),
             Piece::Text(_) => None,
         });
         names.collect()
     }
 
     /// What stands in the places of `uri`, if it is one of these.
-    pub(crate) fn values(&self, uri: &str) -> Option<BTreeMap<String, String>> {
+    pub(crate) fn match_uri(&self, uri: &str) -> Option<BTreeMap<String, String>> {
         let mut values = BTreeMap::new();
         let mut rest = uri;
         for (number, piece) in self.pieces.iter().enumerate() {
             match piece {
                 Piece::Text(text) => rest = rest.strip_prefix(text.as_str())?,
-                Piece::Place { name, slashes } => {
+                Piece::Placeholder { name, slashes } => {
                     let end = match self.pieces.get(number + 1) {
                         Some(Piece::Text(next)) => rest.find(next.as_str())?,
-                        Some(Piece::Place { .. }) => return None,
+                        Some(Piece::Placeholder { .. }) => return None,
                         None => rest.len(),
                     };
                     let (value, behind) = rest.split_at(end);
                     if value.is_empty() || (!slashes && value.contains('/')) {
                         return None;
                     }
-                    values.insert(name.clone(), decoded(value)?);
+                    values.insert(name.clone(), percent_decode(value)?);
                     rest = behind;
                 }
             }
@@ -82,7 +82,7 @@ impl UriTemplate {
 }
 
 /// `text` with `{name}` filled in; what has no value stays as it is.
-pub(crate) fn filled(text: &str, values: &BTreeMap<String, String>) -> String {
+pub(crate) fn fill_placeholders(text: &str, values: &BTreeMap<String, String>) -> String {
     let (mut all, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, behind)) = rest.split_once('{') {
         all.push_str(before);
@@ -102,7 +102,7 @@ pub(crate) fn filled(text: &str, values: &BTreeMap<String, String>) -> String {
 }
 
 /// Text with its percent signs resolved.
-fn decoded(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -121,7 +121,10 @@ mod tests {
     use super::*;
 
     fn values(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
-        UriTemplate::read(template).expect("is one").values(uri).map(|values| values.into_iter().collect())
+        UriTemplate::parse(template)
+            .expect("is one")
+            .match_uri(uri)
+            .map(|values| values.into_iter().collect())
     }
 
     fn pair(name: &str, value: &str) -> (String, String) {
@@ -149,10 +152,10 @@ mod tests {
     #[test]
     fn texts_are_filled_in_once() {
         let values = BTreeMap::from([("id".to_owned(), "{id}".to_owned())]);
-        assert_eq!(filled("a {id} {other} {", &values), "a {id} {other} {");
+        assert_eq!(fill_placeholders("a {id} {other} {", &values), "a {id} {other} {");
         for wrong in ["a{", "a}", "a{}", "a{b c}"] {
-            assert_eq!(UriTemplate::read(wrong), None, "{wrong}");
+            assert_eq!(UriTemplate::parse(wrong), None, "{wrong}");
         }
-        assert!(!UriTemplate::read("test://plain").expect("is one").has_places());
+        assert!(!UriTemplate::parse("test://plain").expect("is one").has_placeholders());
     }
 }
