@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hinagata::{
     RenderedBody, Result,
     module::driver::RequestOptions,
-    ports::{Model, ModelRequest, Waiting},
+    ports::{Model, ModelRequest, PortFuture},
 };
 use serde_json::Map;
 
@@ -23,7 +23,7 @@ impl Llm {
 }
 
 impl Model for Llm {
-    fn call(&self, request: ModelRequest) -> Waiting<'_, Result<String>> {
+    fn call(&self, request: ModelRequest) -> PortFuture<'_, Result<String>> {
         let request = match self.asked(request) {
             Ok(request) => request,
             Err(error) => return Box::pin(std::future::ready(Err(error))),

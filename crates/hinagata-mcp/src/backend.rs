@@ -2,7 +2,7 @@
 
 use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
-use hinagata::{Reach, RenderJob, Rendered, Result, ports::Waiting};
+use hinagata::{Reach, RenderJob, Rendered, Result, ports::PortFuture};
 
 /// Whoever asks, and what is there for them.
 #[derive(Clone)]
@@ -76,7 +76,7 @@ pub struct RenderReport<'d> {
 /// How requests come in.
 pub trait RenderBackend: Send + Sync + 'static {
     /// Renders.
-    fn render_prompt(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>>;
+    fn render_prompt(&self, job: RenderJob) -> PortFuture<'_, Result<Rendered>>;
 
     /// Writes down what was done.
     fn record_report(&self, viewer: &Viewer, report: &RenderReport<'_>);
@@ -87,7 +87,7 @@ pub trait RenderBackend: Send + Sync + 'static {
 pub struct DirectBackend;
 
 impl RenderBackend for DirectBackend {
-    fn render_prompt(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>> {
+    fn render_prompt(&self, job: RenderJob) -> PortFuture<'_, Result<Rendered>> {
         Box::pin(async move { job.render().await })
     }
 

@@ -136,7 +136,7 @@ fn turns(messages: &[Said]) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
     use crate::Answer;
-    use hinagata::{module::CompiledPrompt, ports::Waiting};
+    use hinagata::{module::CompiledPrompt, ports::PortFuture};
 
     struct Mute;
 
@@ -145,7 +145,7 @@ mod tests {
             &'a self,
             _: CompiledPrompt,
             _: &'a (dyn Fn(&str) + Send + Sync),
-        ) -> Waiting<'a, Result<Answer>> {
+        ) -> PortFuture<'a, Result<Answer>> {
             Box::pin(async { Ok(Answer::new("")) })
         }
     }

@@ -12,13 +12,13 @@
 //! answer that was whole, also in another program, because a process is data:
 //!
 //! ```
-//! use hinagata::{Result, module::{CompiledPrompt, PromptModule}, ports::Waiting};
+//! use hinagata::{Result, module::{CompiledPrompt, PromptModule}, ports::PortFuture};
 //! use hinagata_process::{Answer, Ask, Chunk, Concat, Event, Process, Running};
 //!
 //! struct Short;
 //!
 //! impl Ask for Short {
-//!     fn ask<'a>(&'a self, _: CompiledPrompt, _: &'a (dyn Fn(&str) + Send + Sync)) -> Waiting<'a, Result<Answer>> {
+//!     fn ask<'a>(&'a self, _: CompiledPrompt, _: &'a (dyn Fn(&str) + Send + Sync)) -> PortFuture<'a, Result<Answer>> {
 //!         Box::pin(async { Ok(Answer::new("short")) })
 //!     }
 //! }

@@ -10,7 +10,7 @@ use hinagata::{
         driver::RequestOptions,
         tokens::{TokenCount, count},
     },
-    ports::Waiting,
+    ports::PortFuture,
 };
 use hinagata_llm::{Choice, Llm, PieceStream};
 use serde_json::{Map, Value};
@@ -39,7 +39,7 @@ impl Ask for LlmModel {
         &'a self,
         prompt: CompiledPrompt,
         pieces: &'a (dyn Fn(&str) + Send + Sync),
-    ) -> Waiting<'a, Result<Answer>> {
+    ) -> PortFuture<'a, Result<Answer>> {
         Box::pin(async move {
             let request =
                 self.llm.request_of(&self.choice, Arc::new(prompt), self.base.clone(), &self.options)?;

@@ -4,7 +4,7 @@ use hinagata::{
     Code, Error, Result,
     definition::LooseModules,
     module::{CompiledPrompt, PromptModule, merge, tokens::TokenCount},
-    ports::Waiting,
+    ports::PortFuture,
 };
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub trait Ask: Send + Sync {
         &'a self,
         prompt: CompiledPrompt,
         pieces: &'a (dyn Fn(&str) + Send + Sync),
-    ) -> Waiting<'a, Result<Answer>>;
+    ) -> PortFuture<'a, Result<Answer>>;
 
     /// The tokens that a text takes for the model.
     fn count(&self, text: &str) -> TokenCount {

@@ -132,7 +132,7 @@ mod tests {
     use hinagata::{
         Result,
         module::{CompiledPrompt, tokens::TokenCount},
-        ports::Waiting,
+        ports::PortFuture,
     };
 
     /// Counts characters.
@@ -143,7 +143,7 @@ mod tests {
             &'a self,
             _: CompiledPrompt,
             _: &'a (dyn Fn(&str) + Send + Sync),
-        ) -> Waiting<'a, Result<Answer>> {
+        ) -> PortFuture<'a, Result<Answer>> {
             Box::pin(async { Ok(Answer::new("")) })
         }
 

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hinagata::ports::{Job, Stage, Waiting};
+use hinagata::ports::{HookJob, PortFuture, Stage};
 use serde_json::Value;
 
 use crate::{
@@ -84,7 +84,7 @@ impl CallOutcome {
 /// Makes the call expired `link`.
 pub(crate) async fn run_call<'a>(
     link: &mut impl WorkerLink,
-    job: &'a Job<'a>,
+    job: &'a HookJob<'a>,
     terms: CallTerms<'a>,
 ) -> CallOutcome {
     match job_frame(job, &terms) {
@@ -105,7 +105,7 @@ pub(crate) async fn run_call<'a>(
     poll_fn(|cx| conversation.poll(cx)).await
 }
 
-fn job_frame(job: &Job<'_>, terms: &CallTerms<'_>) -> Result<Vec<u8>, Failure> {
+fn job_frame(job: &HookJob<'_>, terms: &CallTerms<'_>) -> Result<Vec<u8>, Failure> {
     let (variables, text) = match job.stage {
         Stage::PreRender { variables } => (Some(variables), None),
         Stage::PostRender { text, variables } => (Some(variables), Some(text)),
@@ -137,11 +137,11 @@ fn job_frame(job: &Job<'_>, terms: &CallTerms<'_>) -> Result<Vec<u8>, Failure> {
 
 struct Conversation<'l, 'a, L> {
     link: &'l mut L,
-    job: &'a Job<'a>,
+    job: &'a HookJob<'a>,
     started: Instant,
     terms: CallTerms<'a>,
     frames: FrameReader,
-    answers: Vec<Waiting<'a, HostAnswer>>,
+    answers: Vec<PortFuture<'a, HostAnswer>>,
     requests: u64,
     /// Whether the stream has ended.
     ended: bool,

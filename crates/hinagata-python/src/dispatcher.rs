@@ -9,7 +9,7 @@ use std::{
 
 use hinagata::{
     Error,
-    ports::{Job, Stage},
+    ports::{HookJob, Stage},
 };
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ impl Dispatcher {
     }
 
     /// A place among those that run at the same time. The wait for it ends with the render, and not before.
-    pub(crate) async fn take_slot<'d>(&'d self, job: &Job<'_>) -> Result<Slot<'d>, Failure> {
+    pub(crate) async fn take_slot<'d>(&'d self, job: &HookJob<'_>) -> Result<Slot<'d>, Failure> {
         let slots = match job.stage {
             Stage::Provide => &self.providers,
             _ => &self.hooks,
@@ -82,7 +82,7 @@ impl Dispatcher {
     }
 
     /// The terms of a job whose worker serves nothing else. `filter` names the system calls that it may make.
-    pub(crate) fn call_terms<'a>(&'a self, job: &'a Job<'a>, filter: &'static str) -> CallTerms<'a> {
+    pub(crate) fn call_terms<'a>(&'a self, job: &'a HookJob<'a>, filter: &'static str) -> CallTerms<'a> {
         CallTerms {
             host: HookHost::new(job, &self.http),
             max_requests: self.options.max_requests,
@@ -98,7 +98,7 @@ impl Dispatcher {
     /// The result as the engine hears it; what was printed goes to the listener. Both without anything secret.
     pub(crate) fn deliver_result(
         &self,
-        job: &Job<'_>,
+        job: &HookJob<'_>,
         result: Result<Value, Failure>,
         printed: &str,
     ) -> Result<Value, Error> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hinagata::{Code, Error, Place, ports::Job};
+use hinagata::{Code, Error, Place, ports::HookJob};
 use serde_json::{Value, json};
 
 use crate::message::{PythonException, TraceFrame};
@@ -59,7 +59,7 @@ impl Failure {
     }
 
     /// The error that the engine hears about the job. `stack` is where Python was when it ended, as far as it told.
-    pub(crate) fn into_error(self, job: &Job<'_>, printed: &str, stack: &[TraceFrame]) -> Error {
+    pub(crate) fn into_error(self, job: &HookJob<'_>, printed: &str, stack: &[TraceFrame]) -> Error {
         let stage = job.stage.as_str();
         let error = match self {
             Self::Raised(raised) => raised_error(job, &raised),
@@ -166,7 +166,7 @@ fn signal_name(signal: i32) -> String {
     format!("{name} (signal {signal})")
 }
 
-fn raised_error(job: &Job<'_>, raised: &PythonException) -> Error {
+fn raised_error(job: &HookJob<'_>, raised: &PythonException) -> Error {
     let PythonException { exception, message, frames } = raised;
     let stage = job.stage.as_str();
     let sentence = match message.is_empty() {
@@ -185,7 +185,7 @@ fn raised_error(job: &Job<'_>, raised: &PythonException) -> Error {
 }
 
 /// The error with the lines of the prompt's own file that it stands for, the innermost last.
-fn with_frames(error: Error, job: &Job<'_>, frames: &[TraceFrame]) -> Error {
+fn with_frames(error: Error, job: &HookJob<'_>, frames: &[TraceFrame]) -> Error {
     if frames.is_empty() {
         return error;
     }
@@ -213,7 +213,7 @@ fn first_column(source: &str, line: u32) -> u32 {
 }
 
 /// Advice for the mistakes that the rules of hooks invite.
-fn hint(job: &Job<'_>, raised: &PythonException) -> Option<String> {
+fn hint(job: &HookJob<'_>, raised: &PythonException) -> Option<String> {
     let allowed = |name: &str| job.permissions.contains(&name);
     let known = ["read_file", "http_request", "llm_call", "session_state"];
     match raised.exception.as_str() {

@@ -2,7 +2,7 @@
 
 use hinagata::{
     Code, Error,
-    ports::{Job, ModelRequest, Stage, Waiting},
+    ports::{HookJob, ModelRequest, PortFuture, Stage},
 };
 use hinagata::{Content, Message};
 use serde_json::Value;
@@ -20,12 +20,12 @@ const DECLARED: [&str; 3] = ["read_file", "http_request", "llm_call"];
 /// Answers the asks of one job.
 #[derive(Clone, Copy)]
 pub(crate) struct HookHost<'a> {
-    job: &'a Job<'a>,
+    job: &'a HookJob<'a>,
     http: &'a HookHttp,
 }
 
 impl<'a> HookHost<'a> {
-    pub(crate) fn new(job: &'a Job<'a>, http: &'a HookHttp) -> Self {
+    pub(crate) fn new(job: &'a HookJob<'a>, http: &'a HookHttp) -> Self {
         Self { job, http }
     }
 
@@ -54,7 +54,7 @@ impl<'a> HookHost<'a> {
     }
 
     /// What is answered.
-    pub(crate) fn answer_request(self, request: HostRequest) -> Waiting<'a, HostAnswerContent> {
+    pub(crate) fn answer_request(self, request: HostRequest) -> PortFuture<'a, HostAnswerContent> {
         Box::pin(async move {
             if let Some(refusal) = self.refusal(request.name()) {
                 return refusal;

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use hinagata::{
     Result,
-    ports::{Hooks, Job, Waiting},
+    ports::{HookJob, Hooks, PortFuture},
 };
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ impl HookPool {
 }
 
 impl Hooks for HookPool {
-    fn run<'a>(&'a self, job: Job<'a>) -> Waiting<'a, Result<Value>> {
+    fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
         Box::pin(self.0.run_job(job))
     }
 }

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hinagata::{Error, ports::Job};
+use hinagata::{Error, ports::HookJob};
 use serde_json::Value;
 
 use crate::{
@@ -82,13 +82,13 @@ impl Pool {
     }
 
     /// Runs a job.
-    pub(crate) async fn run_job(&self, job: Job<'_>) -> Result<Value, Error> {
+    pub(crate) async fn run_job(&self, job: HookJob<'_>) -> Result<Value, Error> {
         let mut printed = String::new();
         let result = self.run_printing(&job, &mut printed).await;
         self.dispatcher.deliver_result(&job, result, &printed)
     }
 
-    async fn run_printing(&self, job: &Job<'_>, printed: &mut String) -> Result<Value, Failure> {
+    async fn run_printing(&self, job: &HookJob<'_>, printed: &mut String) -> Result<Value, Failure> {
         if self.dispatcher.options.sandbox == SandboxMode::Enforce {
             return Err(self.sandbox_report()?.to_failure());
         }
@@ -350,7 +350,7 @@ fn exit(status: ExitStatus) -> ProcessExit {
 mod tests {
     use hinagata::{
         Code, Result,
-        ports::{Capabilities, ModelRequest, Stage, Waited, Waiting},
+        ports::{Capabilities, ModelRequest, PortFuture, QueueTime, Stage},
     };
     use serde_json::{Map, json};
 
@@ -364,19 +364,19 @@ mod tests {
             &'a self,
             _: &'a str,
             _: &'a Map<String, Value>,
-        ) -> Waiting<'a, Result<String>> {
+        ) -> PortFuture<'a, Result<String>> {
             Box::pin(async { Ok("rendered".to_owned()) })
         }
 
-        fn get_variable<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+        fn get_variable<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<Option<Value>>> {
             Box::pin(async move { Ok(Some(path.into())) })
         }
 
-        fn read_file<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<String>> {
+        fn read_file<'a>(&'a self, _: &'a str) -> PortFuture<'a, Result<String>> {
             Box::pin(async { Err(Error::new(Code::Validation, "absent").with("reason", "file")) })
         }
 
-        fn llm_call<'a>(&'a self, _: ModelRequest) -> Waiting<'a, Result<String>> {
+        fn llm_call<'a>(&'a self, _: ModelRequest) -> PortFuture<'a, Result<String>> {
             Box::pin(async { Err(Error::new(Code::Model, "no model is configured")) })
         }
     }
@@ -384,7 +384,7 @@ mod tests {
     fn run(mode: SandboxMode, source: &str, time: Duration) -> Result<Value> {
         let pool = Pool::new(HookOptions { sandbox: mode, ..HookOptions::default() });
         let variables = Map::new();
-        block_on(pool.run_job(Job {
+        block_on(pool.run_job(HookJob {
             stage: Stage::PreRender { variables: &variables },
             file: "prompt.py",
             source,
@@ -398,7 +398,7 @@ mod tests {
             owner: "prompt",
             time,
             deadline: None,
-            waited: &Waited::default(),
+            waited: &QueueTime::default(),
             secrets: Arc::default(),
             capabilities: &Engine,
         }))

@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use hinagata::{Code, Error, RenderJob, Rendered, Result, ports::Waiting};
+use hinagata::{Code, Error, RenderJob, Rendered, Result, ports::PortFuture};
 use hinagata_mcp::{Mcp, McpOptions, RenderBackend, RenderReport, Resources, Viewer};
 use hyper::{Method, StatusCode};
 
@@ -66,7 +66,7 @@ fn viewer(app: &Arc<App>, caller: &Caller, peer: IpAddr) -> Viewer {
 struct AppDoor(Weak<App>);
 
 impl RenderBackend for AppDoor {
-    fn render_prompt(&self, job: RenderJob) -> Waiting<'_, Result<Rendered>> {
+    fn render_prompt(&self, job: RenderJob) -> PortFuture<'_, Result<Rendered>> {
         let app = self.0.upgrade();
         Box::pin(async move {
             let app = app.ok_or_else(|| Error::new(Code::Store, "the daemon stops"))?;

@@ -10,7 +10,7 @@ use std::{
 
 use hinagata::{
     Code, Error, Result,
-    ports::{Store, StoreListener, Waiting},
+    ports::{PortFuture, Store, StoreListener},
     source::{Directory, Refused},
     store::{Freshness, StoreChange, StoreHealth, StoreSnapshot},
     watch::Watcher,
@@ -94,7 +94,7 @@ impl Store for EmbeddedStore {
         self.inner.shared.snapshot()
     }
 
-    fn write(&self, changes: Vec<StoreChange>) -> Waiting<'_, Result<()>> {
+    fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
         // Milliseconds of disk; waiting for them here is simpler than a thread, and no dearer.
         Box::pin(async move { self.inner.write(&changes) })
     }

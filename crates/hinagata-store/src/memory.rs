@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hinagata::{
     Result,
-    ports::{Store, StoreListener, Waiting},
+    ports::{PortFuture, Store, StoreListener},
     store::{StoreChange, StoreSnapshot},
 };
 
@@ -27,7 +27,7 @@ impl Store for MemoryStore {
         self.0.snapshot()
     }
 
-    fn write(&self, changes: Vec<StoreChange>) -> Waiting<'_, Result<()>> {
+    fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
         Box::pin(async move {
             let writes = self.0.writes(&changes);
             self.0.update(|state| writes.iter().for_each(|write| write.apply(state)));

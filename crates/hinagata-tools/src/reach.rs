@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use hinagata::{Error, Result, ports::Waiting};
+use hinagata::{Error, Result, ports::PortFuture};
 use hinagata_http::Allowed;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
@@ -16,7 +16,7 @@ use crate::failure::failed;
 /// Finds the addresses of a name.
 pub trait Names: Send + Sync {
     /// The addresses that `host` leads to now.
-    fn look_up<'a>(&'a self, host: &'a str) -> Waiting<'a, std::io::Result<Vec<IpAddr>>>;
+    fn look_up<'a>(&'a self, host: &'a str) -> PortFuture<'a, std::io::Result<Vec<IpAddr>>>;
 }
 
 /// The names that the system knows.
@@ -24,7 +24,7 @@ pub trait Names: Send + Sync {
 pub struct SystemNames;
 
 impl Names for SystemNames {
-    fn look_up<'a>(&'a self, host: &'a str) -> Waiting<'a, std::io::Result<Vec<IpAddr>>> {
+    fn look_up<'a>(&'a self, host: &'a str) -> PortFuture<'a, std::io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
             let found = tokio::net::lookup_host((host, 0)).await?;
             Ok(found.map(|address| address.ip()).collect())

@@ -8,7 +8,7 @@ use std::{
 
 use hinagata::{
     Diagnostic, Result,
-    ports::{Tool, ToolDocuments, ToolSet, Tools, Waiting},
+    ports::{PortFuture, Tool, ToolDocuments, ToolSet, Tools},
 };
 use hinagata_http::LazyRuntime;
 use serde_json::Value;
@@ -122,7 +122,7 @@ impl ToolSet for Set {
         &self.functions
     }
 
-    fn call<'a>(&'a self, name: &'a str, arguments: Value) -> Waiting<'a, Result<Value>> {
+    fn call<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>> {
         let Some(entry) = self.functions.get(name).and_then(|tool| self.entries.get(&tool.id)) else {
             let error = failed("unknown", format!("there is no tool `{name}`"));
             return Box::pin(std::future::ready(Err(error)));

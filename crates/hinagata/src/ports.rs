@@ -25,7 +25,7 @@ pub use crate::engine::Secrets;
 pub use crate::tool_document::{OnError, ToolDocument, ToolDocuments};
 
 /// What an asynchronous port returns.
-pub type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The time.
 pub trait Clock: Send + Sync {
@@ -49,12 +49,12 @@ pub trait Hooks: Send + Sync {
     ///
     /// # Errors
     /// Code `hook` with the details `exception` and, where there are any, `frames`; code `hook_timeout`.
-    fn run<'a>(&'a self, job: Job<'a>) -> Waiting<'a, Result<Value>>;
+    fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>>;
 }
 
 /// Python to run.
 #[derive(Clone)]
-pub struct Job<'a> {
+pub struct HookJob<'a> {
     /// What to do with it.
     pub stage: Stage<'a>,
     /// The file, as a path from the workspace root.
@@ -83,7 +83,7 @@ pub struct Job<'a> {
     /// When the render is over, whatever its jobs are doing or waiting for.
     pub deadline: Option<Instant>,
     /// Notes how long it waited before it could run, which is not taken off its time.
-    pub waited: &'a Waited,
+    pub waited: &'a QueueTime,
     /// Values that must not be shown: what it prints and raises is told without them.
     pub secrets: Arc<Secrets>,
     /// Answers what it asks the engine for.
@@ -92,27 +92,27 @@ pub struct Job<'a> {
 
 /// Time that Python waited for a process to run in. Jobs that wait at the same moment count once.
 #[derive(Debug, Default)]
-pub struct Waited(Mutex<WaitedState>);
+pub struct QueueTime(Mutex<QueueState>);
 
 #[derive(Debug, Default)]
-struct WaitedState {
+struct QueueState {
     total: Duration,
     since: Option<Instant>,
     waiting: usize,
 }
 
-impl Waited {
-    fn state(&self) -> MutexGuard<'_, WaitedState> {
+impl QueueTime {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts from now on, until what this gives is dropped.
     #[must_use]
-    pub fn start_waiting(&self) -> Wait<'_> {
+    pub fn start_waiting(&self) -> QueueGuard<'_> {
         let mut state = self.state();
         state.since.get_or_insert_with(Instant::now);
         state.waiting += 1;
-        Wait(self)
+        QueueGuard(self)
     }
 
     /// The time so far, with that of a wait that goes on.
@@ -125,9 +125,9 @@ impl Waited {
 
 /// A wait that goes on until this is dropped.
 #[derive(Debug)]
-pub struct Wait<'w>(&'w Waited);
+pub struct QueueGuard<'w>(&'w QueueTime);
 
-impl Drop for Wait<'_> {
+impl Drop for QueueGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.waiting -= 1;
@@ -139,7 +139,7 @@ impl Drop for Wait<'_> {
     }
 }
 
-/// What a [`Job`] does.
+/// What a [`HookJob`] does.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage<'a> {
     /// `pre_render(variables, context)`; the result is the new variables.
@@ -180,16 +180,16 @@ pub trait Capabilities: Send + Sync {
         &'a self,
         name: &'a str,
         variables: &'a Map<String, Value>,
-    ) -> Waiting<'a, Result<String>>;
+    ) -> PortFuture<'a, Result<String>>;
 
     /// The variable at a dotted path; runs the provider of its namespace where that is needed.
-    fn get_variable<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<Option<Value>>>;
+    fn get_variable<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<Option<Value>>>;
 
     /// The text of a file beneath the workspace path.
-    fn read_file<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String>>;
+    fn read_file<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<String>>;
 
     /// The answer of a model.
-    fn llm_call<'a>(&'a self, request: ModelRequest) -> Waiting<'a, Result<String>>;
+    fn llm_call<'a>(&'a self, request: ModelRequest) -> PortFuture<'a, Result<String>>;
 }
 
 /// Functions that templates can call, served by other programs.
@@ -211,7 +211,7 @@ pub trait ToolSet: Send + Sync {
     ///
     /// # Errors
     /// Code `tool`.
-    fn call<'a>(&'a self, name: &'a str, arguments: Value) -> Waiting<'a, Result<Value>>;
+    fn call<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>>;
 
     /// What is wrong with definitions of tools.
     fn diagnostics(&self) -> &[Diagnostic] {
@@ -251,7 +251,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Code `store`.
-    fn write(&self, changes: Vec<StoreChange>) -> Waiting<'_, Result<()>>;
+    fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>>;
 
     /// Calls `told` after every change of the snapshot, for as long as the store lives. It must not block.
     fn subscribe(&self, told: StoreListener);
@@ -266,7 +266,7 @@ pub trait Model: Send + Sync {
     ///
     /// # Errors
     /// Code `model`.
-    fn call(&self, request: ModelRequest) -> Waiting<'_, Result<String>>;
+    fn call(&self, request: ModelRequest) -> PortFuture<'_, Result<String>>;
 }
 
 /// What a model is asked.

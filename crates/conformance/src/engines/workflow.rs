@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Mutex};
 
 use futures_util::FutureExt as _;
-use hinagata::{Code, Error, Result, ports::Waiting};
+use hinagata::{Code, Error, Result, ports::PortFuture};
 use hinagata_module::{CompiledPrompt, PromptModule};
 use hinagata_process::{Answer, Ask, Event, Finish, Process, Running};
 use serde_json::{Map, Value, json};
@@ -92,7 +92,7 @@ impl Ask for Script {
         &'a self,
         prompt: CompiledPrompt,
         _pieces: &'a (dyn Fn(&str) + Send + Sync),
-    ) -> Waiting<'a, Result<Answer>> {
+    ) -> PortFuture<'a, Result<Answer>> {
         self.note(&prompt);
         Box::pin(std::future::ready(self.next()))
     }

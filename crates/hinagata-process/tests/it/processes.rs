@@ -10,7 +10,7 @@ use hinagata::{
     Code, Error, Result,
     definition::LooseModules,
     module::{CompiledPrompt, PromptModule, TextOptions, prompt_text, tokens::TokenCount},
-    ports::Waiting,
+    ports::PortFuture,
 };
 use hinagata_process::{
     Answer, Ask, Chunk, Concat, Dialogue, Event, Failure, Finish, Outcome, Process, Prompts, Running, Said,
@@ -46,7 +46,7 @@ impl Ask for Script {
         &'a self,
         prompt: CompiledPrompt,
         pieces: &'a (dyn Fn(&str) + Send + Sync),
-    ) -> Waiting<'a, Result<Answer>> {
+    ) -> PortFuture<'a, Result<Answer>> {
         self.asked.lock().expect("is whole").push(prompt_text(&prompt, &TextOptions::default()));
         let next = self.answers.lock().expect("is whole").pop_front();
         Box::pin(async move {

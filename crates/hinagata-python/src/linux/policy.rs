@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use hinagata::ports::Job;
+use hinagata::ports::HookJob;
 
 use super::{
     machine::Machine,
@@ -52,7 +52,7 @@ pub(crate) struct Policy {
 
 impl Policy {
     /// What `job` may, with the layers of `machine`.
-    pub(crate) fn for_job(job: &Job<'_>, machine: &Machine) -> Self {
+    pub(crate) fn for_job(job: &HookJob<'_>, machine: &Machine) -> Self {
         let allowed = |name: &str| job.permissions.contains(&name);
         let programs = allowed("subprocess");
         let own = job.own_directory.as_deref().and_then(|own| absolute(own).ok());
@@ -101,7 +101,7 @@ pub(crate) fn system_paths(interpreter: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// What is around the directories of `job`: where there are several of them, it is the same for all.
-fn shared_view(job: &Job<'_>, own: Option<&Path>, workspace: Option<PathBuf>) -> Vec<PathBuf> {
+fn shared_view(job: &HookJob<'_>, own: Option<&Path>, workspace: Option<PathBuf>) -> Vec<PathBuf> {
     let around = own.and_then(Path::parent).map(Path::to_owned);
     let Some(workspace) = workspace else { return around.into_iter().collect() };
     let root = absolute(job.root).ok();

@@ -7,7 +7,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use hinagata::{Digest, Error, ports::Job};
+use hinagata::{Digest, Error, ports::HookJob};
 use serde_json::Value;
 
 use super::{
@@ -65,13 +65,13 @@ impl Pool {
     }
 
     /// Runs a job.
-    pub(crate) async fn run_job(&self, job: Job<'_>) -> Result<Value, Error> {
+    pub(crate) async fn run_job(&self, job: HookJob<'_>) -> Result<Value, Error> {
         let mut printed = String::new();
         let result = self.run_printing(&job, &mut printed).await;
         self.dispatcher.deliver_result(&job, result, &printed)
     }
 
-    async fn run_printing(&self, job: &Job<'_>, printed: &mut String) -> Result<Value, Failure> {
+    async fn run_printing(&self, job: &HookJob<'_>, printed: &mut String) -> Result<Value, Failure> {
         let waiting = job.waited.start_waiting();
         let machine = self.machine().await?;
         let _slot = self.dispatcher.take_slot(job).await?;
@@ -113,7 +113,7 @@ impl Pool {
     async fn run_forked(
         &self,
         machine: &Machine,
-        job: &Job<'_>,
+        job: &HookJob<'_>,
         policy: &Policy,
         printed: &mut String,
     ) -> Result<Value, Failure> {
@@ -134,7 +134,7 @@ impl Pool {
     async fn run_spawned(
         &self,
         machine: &Machine,
-        job: &Job<'_>,
+        job: &HookJob<'_>,
         policy: &Policy,
         printed: &mut String,
     ) -> Result<Value, Failure> {
@@ -156,7 +156,7 @@ impl Pool {
     async fn run_reused(
         &self,
         machine: &Machine,
-        job: &Job<'_>,
+        job: &HookJob<'_>,
         policy: Policy,
         printed: &mut String,
     ) -> Result<Value, Failure> {

@@ -10,7 +10,7 @@ use std::{
 
 use hinagata::{
     Code, Error, Result,
-    ports::{Capabilities, Hooks as _, Job, ModelRequest, Secrets, Stage, Waited, Waiting},
+    ports::{Capabilities, HookJob, Hooks as _, ModelRequest, PortFuture, QueueTime, Secrets, Stage},
 };
 use hinagata_python::{HookOptions, HookPool, Isolation};
 use serde_json::{Map, Value, json};
@@ -24,11 +24,15 @@ struct Held {
 }
 
 impl Capabilities for Held {
-    fn render_template<'a>(&'a self, _: &'a str, _: &'a Map<String, Value>) -> Waiting<'a, Result<String>> {
+    fn render_template<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Map<String, Value>,
+    ) -> PortFuture<'a, Result<String>> {
         Box::pin(async { Ok(String::new()) })
     }
 
-    fn get_variable<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+    fn get_variable<'a>(&'a self, _: &'a str) -> PortFuture<'a, Result<Option<Value>>> {
         Box::pin(async {
             let _ = self.asked.lock().expect("works").send(());
             let _ = self.go.lock().expect("works").recv();
@@ -36,11 +40,11 @@ impl Capabilities for Held {
         })
     }
 
-    fn read_file<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<String>> {
+    fn read_file<'a>(&'a self, _: &'a str) -> PortFuture<'a, Result<String>> {
         Box::pin(async { Ok(String::new()) })
     }
 
-    fn llm_call<'a>(&'a self, _: ModelRequest) -> Waiting<'a, Result<String>> {
+    fn llm_call<'a>(&'a self, _: ModelRequest) -> PortFuture<'a, Result<String>> {
         Box::pin(async { Err(Error::new(Code::Model, "no model is configured")) })
     }
 }
@@ -51,10 +55,10 @@ const PLAIN: &str = "def pre_render(variables, context):\n    return {'done': Tr
 fn job<'a>(
     source: &'a str,
     variables: &'a Map<String, Value>,
-    waited: &'a Waited,
+    waited: &'a QueueTime,
     capabilities: &'a dyn Capabilities,
-) -> Job<'a> {
-    Job {
+) -> HookJob<'a> {
+    HookJob {
         stage: Stage::PreRender { variables },
         file: "user_data/shared/prompts/p/prompt.py",
         source,
@@ -79,7 +83,7 @@ fn while_busy(pool: &HookPool, work: impl FnOnce(&dyn Fn())) {
     let (asked, is_asked) = mpsc::channel();
     let (go, wait) = mpsc::channel();
     let held = Held { asked: Mutex::new(asked), go: Mutex::new(wait) };
-    let (variables, waited) = (Map::new(), Waited::default());
+    let (variables, waited) = (Map::new(), QueueTime::default());
     thread::scope(|scope| {
         let first = scope.spawn(|| block_on(pool.run(job(ASKING, &variables, &waited, &held))));
         is_asked.recv().expect("the first one runs");
@@ -96,10 +100,11 @@ fn waiting_for_a_worker_is_not_taken_off_the_time_of_a_hook() {
     let pool = HookPool::new(HookOptions { workers: 1, ..options() });
     let own_time = Duration::from_secs(4);
     while_busy(&pool, |free| {
-        let (variables, waited) = (Map::new(), Waited::default());
+        let (variables, waited) = (Map::new(), QueueTime::default());
         thread::scope(|scope| {
             let second = scope.spawn(|| {
-                let job = Job { time: own_time, ..job(PLAIN, &variables, &waited, &crate::support::Engine) };
+                let job =
+                    HookJob { time: own_time, ..job(PLAIN, &variables, &waited, &crate::support::Engine) };
                 block_on(pool.run(job))
             });
             // It waits for longer than it may run.
@@ -116,8 +121,8 @@ fn waiting_for_a_worker_is_not_taken_off_the_time_of_a_hook() {
 fn a_hook_that_finds_no_worker_in_the_time_of_its_render_says_so() {
     let pool = HookPool::new(HookOptions { workers: 1, ..options() });
     while_busy(&pool, |_| {
-        let (variables, waited) = (Map::new(), Waited::default());
-        let job = Job {
+        let (variables, waited) = (Map::new(), QueueTime::default());
+        let job = HookJob {
             deadline: Some(Instant::now()),
             ..job(PLAIN, &variables, &waited, &crate::support::Engine)
         };
@@ -151,22 +156,22 @@ fn who_does_not_wait_for_a_hook_any_more_frees_its_worker() {
             &'a self,
             name: &'a str,
             all: &'a Map<String, Value>,
-        ) -> Waiting<'a, Result<String>> {
+        ) -> PortFuture<'a, Result<String>> {
             self.0.render_template(name, all)
         }
-        fn get_variable<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+        fn get_variable<'a>(&'a self, _: &'a str) -> PortFuture<'a, Result<Option<Value>>> {
             let _ = self.0.asked.lock().expect("works").send(());
             Box::pin(std::future::pending())
         }
-        fn read_file<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String>> {
+        fn read_file<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<String>> {
             self.0.read_file(path)
         }
-        fn llm_call<'a>(&'a self, request: ModelRequest) -> Waiting<'a, Result<String>> {
+        fn llm_call<'a>(&'a self, request: ModelRequest) -> PortFuture<'a, Result<String>> {
             self.0.llm_call(request)
         }
     }
     let asked = Asked(Held { asked: Mutex::new(asked), go: Mutex::new(wait) });
-    let (variables, waited) = (Map::new(), Waited::default());
+    let (variables, waited) = (Map::new(), QueueTime::default());
     let mut hanging = pool.run(job(ASKING, &variables, &waited, &asked));
     block_on(std::future::poll_fn(|cx| match hanging.as_mut().poll(cx) {
         std::task::Poll::Pending if is_asked.try_recv().is_ok() => std::task::Poll::Ready(()),

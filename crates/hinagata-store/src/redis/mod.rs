@@ -20,7 +20,7 @@ use std::{
 
 use hinagata::{
     Code, Error, Result,
-    ports::{Store, StoreListener, Waiting},
+    ports::{PortFuture, Store, StoreListener},
     store::{StoreChange, StoreHealth, StoreSnapshot},
 };
 use tokio::sync::{mpsc::UnboundedSender, oneshot};
@@ -132,7 +132,7 @@ impl Store for RedisStore {
         self.shared.snapshot()
     }
 
-    fn write(&self, changes: Vec<StoreChange>) -> Waiting<'_, Result<()>> {
+    fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
         let writes = self.shared.writes(&changes);
         Box::pin(async move {
             let (done, is_done) = oneshot::channel();

@@ -19,7 +19,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::any,
 };
-use hinagata::{Code, ports::Waiting};
+use hinagata::{Code, ports::PortFuture};
 use hinagata_tools::{ModuleSettings, Names, ToolSettings, Toolbox};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -266,7 +266,7 @@ struct Fake {
 }
 
 impl Names for Fake {
-    fn look_up<'a>(&'a self, _: &'a str) -> Waiting<'a, io::Result<Vec<IpAddr>>> {
+    fn look_up<'a>(&'a self, _: &'a str) -> PortFuture<'a, io::Result<Vec<IpAddr>>> {
         let turn = self.looked_up.fetch_add(1, Ordering::SeqCst);
         let answer = self.answers[turn.min(self.answers.len() - 1)];
         Box::pin(std::future::ready(Ok(vec![answer])))

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Code, Error, PACKS, Result,
-    ports::{Capabilities, Job, ModelRequest, Stage, Waited, Waiting},
+    ports::{Capabilities, HookJob, ModelRequest, PortFuture, QueueTime, Stage},
     trust::needing_trust,
 };
 
@@ -41,7 +41,7 @@ impl Call<'_> {
         if time.is_zero() {
             return Err(python.nothing_left(name));
         }
-        let waited = Waited::default();
+        let waited = QueueTime::default();
         let definition = &self.plan.inherited.definition;
         let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python(name))?;
         let (permissions, withheld) =
@@ -49,7 +49,7 @@ impl Call<'_> {
         let file = format!("{}/prompt.py", definition.source);
         let own = OwnFiles::of(&self.snapshot.catalog, self.plan.choice.entry.pack(), &file)?;
         let abilities = Abilities::new(self, Some(scope), &waited);
-        let job = Job {
+        let job = HookJob {
             stage,
             file: &file,
             source: definition.hooks.source.as_deref().unwrap_or_default(),
@@ -93,19 +93,23 @@ impl Call<'_> {
         planned: &'s PlannedProvider,
         python: &'s PythonTime,
         time: Duration,
-    ) -> Waiting<'s, (Result<Value>, Duration)> {
+    ) -> PortFuture<'s, (Result<Value>, Duration)> {
         Box::pin(async move {
             if time.is_zero() {
                 return (Err(python.nothing_left("provide")), Duration::ZERO);
             }
-            let (started, waited) = (Instant::now(), Waited::default());
+            let (started, waited) = (Instant::now(), QueueTime::default());
             let result = self.run_provider(planned, time, &waited).await;
             (result, started.elapsed().saturating_sub(waited.total()))
         })
     }
 
     /// The value of a provider that a hook asks for, and what went wrong.
-    async fn provide_softly(&self, planned: &PlannedProvider, waited: &Waited) -> (Value, Option<Warning>) {
+    async fn provide_softly(
+        &self,
+        planned: &PlannedProvider,
+        waited: &QueueTime,
+    ) -> (Value, Option<Warning>) {
         // The time of the hook that waits for it bounds it as well.
         match self.run_provider(planned, seconds(&self.plan.max_execution_time), waited).await {
             Ok(value) => (value, None),
@@ -119,7 +123,7 @@ impl Call<'_> {
         &self,
         planned: &PlannedProvider,
         time: Duration,
-        waited: &Waited,
+        waited: &QueueTime,
     ) -> Result<Value> {
         let PlannedProvider { pack, provider } = planned;
         let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python("provide"))?;
@@ -132,7 +136,7 @@ impl Call<'_> {
         let abilities = Abilities::new(self, None, waited);
         let declarer = Declarer::Provider(provider.namespace.clone());
         let (permissions, withheld) = self.granted(declarer, provider.permissions());
-        let job = Job {
+        let job = HookJob {
             stage: Stage::Provide,
             file: &file,
             source: &source,
@@ -199,11 +203,11 @@ struct Abilities<'a, 'c> {
     /// The variables; a provider has none.
     scope: Option<&'a Scope<'a>>,
     /// What providers wait that it asks for is not taken off its time either.
-    waited: &'a Waited,
+    waited: &'a QueueTime,
 }
 
 impl<'a, 'c> Abilities<'a, 'c> {
-    fn new(call: &'a Call<'c>, scope: Option<&'a Scope<'a>>, waited: &'a Waited) -> Self {
+    fn new(call: &'a Call<'c>, scope: Option<&'a Scope<'a>>, waited: &'a QueueTime) -> Self {
         Self { call, scope, waited }
     }
 
@@ -289,19 +293,19 @@ impl Capabilities for Abilities<'_, '_> {
         &'a self,
         name: &'a str,
         variables: &'a Map<String, Value>,
-    ) -> Waiting<'a, Result<String>> {
+    ) -> PortFuture<'a, Result<String>> {
         Box::pin(self.render(name, variables))
     }
 
-    fn get_variable<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+    fn get_variable<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<Option<Value>>> {
         Box::pin(self.variable(path))
     }
 
-    fn read_file<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String>> {
+    fn read_file<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<String>> {
         Box::pin(async move { self.call.read_beneath(path) })
     }
 
-    fn llm_call<'a>(&'a self, request: ModelRequest) -> Waiting<'a, Result<String>> {
+    fn llm_call<'a>(&'a self, request: ModelRequest) -> PortFuture<'a, Result<String>> {
         match &self.call.engine.0.ports.model {
             Some(model) => model.call(request),
             None => Box::pin(async {

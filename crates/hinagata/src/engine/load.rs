@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Catalog, Choice, Code, Digest, Error, Result,
     definition::{Computed, Definition, Inherited},
-    ports::{Capabilities, Job, ModelRequest, Stage, Waited, Waiting},
+    ports::{Capabilities, HookJob, ModelRequest, PortFuture, QueueTime, Stage},
     source::Entry,
     store::StoreSnapshot,
 };
@@ -134,7 +134,7 @@ impl Engine {
             catalog.defaults()?.limits_within(&definition.limits, &options.prompt_limits, &options.caps);
         let file = format!("{}/prompt.py", definition.source);
         let own = OwnFiles::of(catalog, entry.pack(), &file)?;
-        let job = Job {
+        let job = HookJob {
             stage: Stage::Load,
             file: &file,
             source,
@@ -148,7 +148,7 @@ impl Engine {
             owner: entry.pack().map_or(definition.source.as_str(), |pack| pack.as_str()),
             time: seconds(&limits.max_execution_time),
             deadline,
-            waited: &Waited::default(),
+            waited: &QueueTime::default(),
             secrets: Arc::default(),
             capabilities: &Nothing,
         };
@@ -179,7 +179,7 @@ pub(super) fn needs_loading(owner: &Definition) -> Error {
 /// What a file that is only looked at may ask for.
 struct Nothing;
 
-fn refused<T>() -> Waiting<'static, Result<T>>
+fn refused<T>() -> PortFuture<'static, Result<T>>
 where
     T: Send + 'static,
 {
@@ -187,19 +187,23 @@ where
 }
 
 impl Capabilities for Nothing {
-    fn render_template<'a>(&'a self, _: &'a str, _: &'a Map<String, Value>) -> Waiting<'a, Result<String>> {
+    fn render_template<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Map<String, Value>,
+    ) -> PortFuture<'a, Result<String>> {
         refused()
     }
 
-    fn get_variable<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+    fn get_variable<'a>(&'a self, _: &'a str) -> PortFuture<'a, Result<Option<Value>>> {
         refused()
     }
 
-    fn read_file<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<String>> {
+    fn read_file<'a>(&'a self, _: &'a str) -> PortFuture<'a, Result<String>> {
         refused()
     }
 
-    fn llm_call<'a>(&'a self, _: ModelRequest) -> Waiting<'a, Result<String>> {
+    fn llm_call<'a>(&'a self, _: ModelRequest) -> PortFuture<'a, Result<String>> {
         refused()
     }
 }

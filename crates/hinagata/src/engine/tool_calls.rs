@@ -125,7 +125,7 @@ impl<'c> ToolCalls<'c> {
     }
 
     /// Pure calls each for itself, the others beside them one after the other.
-    fn futures(&self, pure: Vec<Pending>, ordered: Vec<Pending>) -> Vec<ports::Waiting<'c, Vec<Made>>> {
+    fn futures(&self, pure: Vec<Pending>, ordered: Vec<Pending>) -> Vec<ports::PortFuture<'c, Vec<Made>>> {
         let tools = self.tools;
         let groups = pure.into_iter().map(|one| vec![one]).chain([ordered]);
         let run = move |group: Vec<Pending>| async move {

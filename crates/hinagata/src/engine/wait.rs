@@ -10,7 +10,7 @@ use std::{
 
 use hinagata_value::Cancel;
 
-use crate::{Code, Error, Result, ports::Waiting};
+use crate::{Code, Error, Result, ports::PortFuture};
 
 struct Unpark(Thread);
 
@@ -55,8 +55,8 @@ pub(super) async fn unless_cancelled<T>(
 }
 
 /// The results of all futures, which run at the same time, in their order.
-pub(super) async fn join_all<T: Send>(futures: Vec<Waiting<'_, T>>) -> Vec<T> {
-    let mut waiting: Vec<Option<Waiting<'_, T>>> = futures.into_iter().map(Some).collect();
+pub(super) async fn join_all<T: Send>(futures: Vec<PortFuture<'_, T>>) -> Vec<T> {
+    let mut waiting: Vec<Option<PortFuture<'_, T>>> = futures.into_iter().map(Some).collect();
     let mut results: Vec<Option<T>> = waiting.iter().map(|_| None).collect();
     poll_fn(|context| {
         let mut open = false;
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     /// Is ready once another thread said so.
-    fn from_thread(value: u32, start: mpsc::Receiver<()>) -> Waiting<'static, u32> {
+    fn from_thread(value: u32, start: mpsc::Receiver<()>) -> PortFuture<'static, u32> {
         let shared = Arc::new(std::sync::Mutex::new((false, None::<Waker>)));
         let inner = Arc::clone(&shared);
         thread::spawn(move || {
@@ -118,6 +118,6 @@ mod tests {
     #[test]
     fn what_is_ready_is_not_waited_for() {
         assert_eq!(block_on(async { 5 }), 5);
-        assert!(block_on(join_all(Vec::<Waiting<'_, u8>>::new())).is_empty());
+        assert!(block_on(join_all(Vec::<PortFuture<'_, u8>>::new())).is_empty());
     }
 }

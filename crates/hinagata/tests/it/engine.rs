@@ -16,7 +16,8 @@ use hinagata::{
     Warning,
     definition::UndefinedMode,
     ports::{
-        Clock, Hooks, Job, OnError, Stage, Store, StoreListener, Tool, ToolDocuments, ToolSet, Tools, Waiting,
+        Clock, HookJob, Hooks, OnError, PortFuture, Stage, Store, StoreListener, Tool, ToolDocuments,
+        ToolSet, Tools,
     },
     store::{StoreChange, StoreHealth, StoreSnapshot},
 };
@@ -156,7 +157,7 @@ impl ToolSet for FakeSet {
         &self.tools
     }
 
-    fn call<'a>(&'a self, name: &'a str, arguments: Value) -> Waiting<'a, Result<Value>> {
+    fn call<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>> {
         self.called.lock().expect("is not poisoned").push(format!("{name}{arguments}"));
         if let Some(act) = &*self.on_call.lock().expect("is not poisoned") {
             act();
@@ -270,7 +271,7 @@ impl Store for FakeStore {
         Arc::new(self.0.clone())
     }
 
-    fn write(&self, _changes: Vec<StoreChange>) -> Waiting<'_, hinagata::Result<()>> {
+    fn write(&self, _changes: Vec<StoreChange>) -> PortFuture<'_, hinagata::Result<()>> {
         unreachable!("nothing is written")
     }
 
@@ -351,10 +352,10 @@ fn what_cannot_be_read_of_the_store_is_told_where_it_is_needed() {
 }
 
 /// Python as a table of answers by stage.
-struct FakeHooks(fn(&Job<'_>) -> Result<Value>);
+struct FakeHooks(fn(&HookJob<'_>) -> Result<Value>);
 
 impl Hooks for FakeHooks {
-    fn run<'a>(&'a self, job: Job<'a>) -> Waiting<'a, Result<Value>> {
+    fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
         Box::pin(async move {
             if job.file.ends_with("asks/prompt.py") && matches!(job.stage, Stage::PreRender { .. }) {
                 let part = job
@@ -378,7 +379,7 @@ impl Hooks for FakeHooks {
     }
 }
 
-fn with_hooks(root: &Path, answer: fn(&Job<'_>) -> Result<Value>) -> Engine {
+fn with_hooks(root: &Path, answer: fn(&HookJob<'_>) -> Result<Value>) -> Engine {
     let approvals: Approvals = [("kit", Approval::Approved)].into_iter().collect();
     Engine::builder(root).approvals(approvals).hooks(Arc::new(FakeHooks(answer))).open()
 }
@@ -461,7 +462,7 @@ fn what_widens_power_needs_a_trusted_workspace() {
     let source = "PERMISSIONS = {'http_request': True, 'read_file': True, 'subprocess': True}\nTEMPLATE = '{{ got }} {{ not_got }}'\ndef pre_render(v, c):\n    return v\n";
     let place = workspace(&[(&prompt("p", "prompt.py"), source)]);
     let hooks =
-        |job: &Job<'_>| Ok(json!({"got": job.permissions.join("+"), "not_got": job.withheld.join("+")}));
+        |job: &HookJob<'_>| Ok(json!({"got": job.permissions.join("+"), "not_got": job.withheld.join("+")}));
     let open =
         |trusted| Engine::builder(place.path()).trusted(trusted).hooks(Arc::new(FakeHooks(hooks))).open();
     assert_eq!(text(&open(true), "p", &json!({})).expect("renders"), "http_request+read_file+subprocess ");

@@ -10,7 +10,7 @@ use std::{
 
 use hinagata::{
     Approval, Approvals, Code, Context, Engine, Error, HIDDEN, Layer, Request, Result,
-    ports::{Hooks, Job, Stage, Waiting},
+    ports::{HookJob, Hooks, PortFuture, Stage},
 };
 use hinagata_value::Cancel;
 use serde_json::{Map, Value, json};
@@ -31,24 +31,24 @@ fn prompt(id: &str, file: &str) -> String {
     format!("{SHARED}/{id}/{file}")
 }
 
-type Answer = dyn Fn(&Job<'_>) -> Result<Value> + Send + Sync;
+type Answer = dyn Fn(&HookJob<'_>) -> Result<Value> + Send + Sync;
 
 /// Python as a function.
 struct FakeHooks(Box<Answer>);
 
 impl Hooks for FakeHooks {
-    fn run<'a>(&'a self, job: Job<'a>) -> Waiting<'a, Result<Value>> {
+    fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
         Box::pin(async move { (self.0)(&job) })
     }
 }
 
-fn engine(root: &Path, answer: impl Fn(&Job<'_>) -> Result<Value> + Send + Sync + 'static) -> Engine {
+fn engine(root: &Path, answer: impl Fn(&HookJob<'_>) -> Result<Value> + Send + Sync + 'static) -> Engine {
     let approvals: Approvals =
         [("kit", Approval::Approved), ("slow", Approval::Approved)].into_iter().collect();
     Engine::builder(root).approvals(approvals).hooks(Arc::new(FakeHooks(Box::new(answer)))).open()
 }
 
-fn changed(job: &Job<'_>, change: impl FnOnce(&mut Map<String, Value>)) -> Result<Value> {
+fn changed(job: &HookJob<'_>, change: impl FnOnce(&mut Map<String, Value>)) -> Result<Value> {
     let Stage::PreRender { variables } = job.stage else {
         return Err(Error::new(Code::Hook, "not asked for"));
     };
@@ -137,7 +137,7 @@ fn a_provider_runs_once_for_hooks_templates_and_dynamic_includes() {
 
     struct Asking(Mutex<usize>);
     impl Hooks for Asking {
-        fn run<'a>(&'a self, job: Job<'a>) -> Waiting<'a, Result<Value>> {
+        fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
             Box::pin(async move {
                 if let Stage::PreRender { variables } = job.stage {
                     assert!(!variables.contains_key("git"), "nothing ran it up front");
@@ -287,7 +287,7 @@ fn a_cancelled_render_drops_the_hook_that_it_waits_for() {
         }
     }
     impl Hooks for Hanging {
-        fn run<'a>(&'a self, _: Job<'a>) -> Waiting<'a, Result<Value>> {
+        fn run<'a>(&'a self, _: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
             let told = Told(self.0.clone());
             Box::pin(async move {
                 let _ = told.0.send("started");
@@ -321,7 +321,7 @@ fn a_cancelled_render_drops_the_hook_that_it_waits_for() {
 fn problem(place: &Path, path: &'static str) -> String {
     struct Reading(&'static str);
     impl Hooks for Reading {
-        fn run<'a>(&'a self, job: Job<'a>) -> Waiting<'a, Result<Value>> {
+        fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
             Box::pin(async move {
                 Ok(match job.capabilities.read_file(self.0).await {
                     Ok(text) => json!({"found": format!("read {}", text.len())}),

@@ -12,7 +12,7 @@ use std::{
 
 use hinagata::{
     Code, Error, Result,
-    ports::{Capabilities, Hooks as _, Job, ModelRequest, Secrets, Stage, Waited, Waiting},
+    ports::{Capabilities, HookJob, Hooks as _, ModelRequest, PortFuture, QueueTime, Secrets, Stage},
 };
 use hinagata_python::{HookOptions, HookPool, Launcher};
 use serde_json::{Map, Value, json};
@@ -78,16 +78,16 @@ impl Capabilities for Engine {
         &'a self,
         name: &'a str,
         variables: &'a Map<String, Value>,
-    ) -> Waiting<'a, Result<String>> {
+    ) -> PortFuture<'a, Result<String>> {
         let text = format!("{name} with {}", Value::Object(variables.clone()));
         Box::pin(async move { Ok(text) })
     }
 
-    fn get_variable<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<Option<Value>>> {
+    fn get_variable<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<Option<Value>>> {
         Box::pin(async move { Ok((path == "known.name").then(|| json!({"a": [1, 2.5, null]}))) })
     }
 
-    fn read_file<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String>> {
+    fn read_file<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<String>> {
         Box::pin(async move {
             match path {
                 "absent" => {
@@ -98,7 +98,7 @@ impl Capabilities for Engine {
         })
     }
 
-    fn llm_call<'a>(&'a self, _request: ModelRequest) -> Waiting<'a, Result<String>> {
+    fn llm_call<'a>(&'a self, _request: ModelRequest) -> PortFuture<'a, Result<String>> {
         Box::pin(async { Err(Error::new(Code::Model, "no model is configured")) })
     }
 }
@@ -161,7 +161,7 @@ impl<'a> Ask<'a> {
         let mut context = Map::new();
         context.insert("workspace_path".to_owned(), self.workspace.to_string_lossy().into());
         context.insert("session".to_owned(), json!({"session_id": "s1"}));
-        let job = Job {
+        let job = HookJob {
             stage,
             file: "user_data/shared/prompts/p/prompt.py",
             source: self.source,
@@ -175,7 +175,7 @@ impl<'a> Ask<'a> {
             owner: self.owner,
             time: self.time,
             deadline: self.deadline,
-            waited: &Waited::default(),
+            waited: &QueueTime::default(),
             secrets: Arc::clone(&self.secrets),
             capabilities: &Engine,
         };

@@ -4,7 +4,7 @@ use std::{fs, future::Future, net::SocketAddr, sync::Arc};
 
 use hinagata::{
     Engine, EngineOptions, Rendered, Request, Result,
-    ports::{Store, StoreListener, Waiting},
+    ports::{PortFuture, Store, StoreListener},
     store::{StoreChange, StoreKind, StoreSnapshot, Stored},
 };
 use hinagata_tools::{ToolSettings, Toolbox};
@@ -19,7 +19,7 @@ impl Store for Documents {
         Arc::clone(&self.0)
     }
 
-    fn write(&self, _changes: Vec<StoreChange>) -> Waiting<'_, Result<()>> {
+    fn write(&self, _changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
         unreachable!("nothing is written")
     }
 
