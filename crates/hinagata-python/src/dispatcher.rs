@@ -107,6 +107,6 @@ impl Dispatcher {
         if let (Some(listener), false) = (&self.options.listener, printed.is_empty()) {
             listener(&PrintedText { file: job.file, stage: job.stage.as_str(), text: &printed });
         }
-        result.map_err(|failure| job.secrets.redacted(failure.into_error(job, &printed, &stack)))
+        result.map_err(|failure| job.secrets.redact_error(failure.into_error(job, &printed, &stack)))
     }
 }

@@ -61,10 +61,10 @@ pub use definition::RenderLimits;
 pub use diagnostic::{Diagnostic, Severity};
 pub use digest::{Digest, NoDigest};
 pub use engine::{
-    Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, HIDDEN, Layer, Lost, Message, ReadAt,
-    RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size, Strictness, Times, Trace, TracedCall,
-    TracedTemplate, TracedUse, TracedVariable, TypeProblem, UnknownVariable, Validation, Warning, WeakEngine,
-    from_text,
+    Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, HIDDEN, Layer, Message, OverriddenValue,
+    ReadAt, RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size, Strictness, Times, Trace,
+    TracedCall, TracedTemplate, TracedUse, TracedVariable, TypeProblem, UnknownVariable, Validation, Warning,
+    WeakEngine, from_text,
 };
 pub use error::{Code, Error, Result};
 pub use hinagata_module as module;

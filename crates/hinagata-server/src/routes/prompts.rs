@@ -165,7 +165,7 @@ pub(super) async fn unresolve(call: Call) -> Answer {
     app.change(move |app| {
         let id = engine.catalog().resolve_id(&name)?;
         let now = std::time::SystemTime::now();
-        let catalog = app.engine.change(|catalog| catalog.unset_resolution(&id, now))?;
+        let catalog = app.engine.update_catalog(|catalog| catalog.unset_resolution(&id, now))?;
         app.events.catalog(&catalog);
         Ok(())
     })

@@ -46,7 +46,7 @@ fn part(part: ChatPart) -> Option<Content> {
 }
 
 /// The messages of a prompt that is no module, as a compiled one.
-pub(super) fn prompt(messages: &[Message]) -> Result<CompiledPrompt> {
+pub(super) fn compile_messages(messages: &[Message]) -> Result<CompiledPrompt> {
     let data: Result<Vec<Element>> = messages.iter().map(|one| Ok(Element::Message(element(one)?))).collect();
     Ok(CompiledPrompt { data: data?, ..CompiledPrompt::default() })
 }

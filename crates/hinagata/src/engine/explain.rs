@@ -10,12 +10,12 @@ use hinagata_template::{Content, Graph, PathPart, TemplateUse, TemplateUseKind, 
 use serde_json::Value;
 
 use super::{
-    late::provider_of,
+    late::find_provider,
+    layers::{Layer, Layers},
     pipeline::Call,
     rendered::RenderedBody,
-    scope::{Layer, Scope},
     trace::{
-        Chosen, HIDDEN, Lost, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
+        Chosen, HIDDEN, OverriddenValue, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
         TracedVariable,
     },
     validate::RESERVED,
@@ -38,42 +38,48 @@ impl Tracer {
     }
 
     /// Adds the time since the last lap to a step.
-    pub(super) fn lap(&mut self, step: impl FnOnce(&mut Times) -> &mut Duration) {
+    pub(super) fn record_phase(&mut self, step: impl FnOnce(&mut Times) -> &mut Duration) {
         *step(&mut self.times) += self.since.elapsed();
         self.since = Instant::now();
     }
 
-    pub(super) fn call(&mut self, kind: &'static str, name: &str, time: Duration, error: Option<&Error>) {
+    pub(super) fn record_call(
+        &mut self,
+        kind: &'static str,
+        name: &str,
+        time: Duration,
+        error: Option<&Error>,
+    ) {
         let error = error.map(|error| error.message().to_owned());
         self.calls.push(TracedCall { kind, name: name.to_owned(), time, error });
     }
 
-    pub(super) fn finish(
+    pub(super) fn into_trace(
         self,
         call: &Call<'_>,
-        scope: &Scope<'_>,
+        layers: &Layers<'_>,
         agent: Option<&Agent>,
         body: &RenderedBody,
     ) -> Trace {
         Trace {
-            chosen: chosen(call),
-            variables: variables(call, scope, agent),
-            templates: templates(call),
-            calls: masked(self.calls, call),
-            sizes: sizes(body),
+            chosen: trace_choice(call),
+            variables: trace_variables(call, layers, agent),
+            templates: trace_templates(call),
+            calls: mask_errors(self.calls, call),
+            sizes: message_sizes(body),
             times: self.times,
         }
     }
 }
 
 /// The calls, without what they tell of secrets.
-fn masked(calls: Vec<TracedCall>, call: &Call<'_>) -> Vec<TracedCall> {
+fn mask_errors(calls: Vec<TracedCall>, call: &Call<'_>) -> Vec<TracedCall> {
     let secrets = call.secrets();
     let mask = |error: Option<String>| error.map(|error| secrets.mask_text(&error));
     calls.into_iter().map(|one| TracedCall { error: mask(one.error), ..one }).collect()
 }
 
-fn chosen(call: &Call<'_>) -> Chosen {
+fn trace_choice(call: &Call<'_>) -> Chosen {
     let choice = &call.plan.choice;
     let recorded = call.snapshot.catalog.resolutions().get(&choice.id);
     let reason = match recorded {
@@ -90,7 +96,7 @@ fn chosen(call: &Call<'_>) -> Chosen {
     }
 }
 
-fn sizes(body: &RenderedBody) -> Vec<Size> {
+fn message_sizes(body: &RenderedBody) -> Vec<Size> {
     let size = |role: Option<String>, texts: Vec<&str>| Size {
         role,
         characters: texts.iter().map(|text| text.chars().count()).sum(),
@@ -111,7 +117,7 @@ fn sizes(body: &RenderedBody) -> Vec<Size> {
     }
 }
 
-fn templates(call: &Call<'_>) -> Vec<TracedTemplate> {
+fn trace_templates(call: &Call<'_>) -> Vec<TracedTemplate> {
     let plan = call.plan;
     let mut all: Vec<TracedTemplate> = Vec::new();
     for (first_line, graph) in &plan.reads.graphs {
@@ -155,15 +161,15 @@ fn traced_uses(call: &Call<'_>, from: &str, used: &TemplateUse, shift: u32) -> V
 }
 
 /// Every variable that the templates can reach, with where its value comes from.
-fn variables(call: &Call<'_>, scope: &Scope<'_>, agent: Option<&Agent>) -> Vec<TracedVariable> {
+fn trace_variables(call: &Call<'_>, layers: &Layers<'_>, agent: Option<&Agent>) -> Vec<TracedVariable> {
     let mut order: Vec<String> = Vec::new();
     let mut found: HashMap<String, TracedVariable> = HashMap::new();
     for (file_line, graph) in graphs(call) {
-        for item in graph.variables.iter().filter(|item| !call.is_function(scope, &item.variable)) {
-            let name = shown_name(&item.variable);
+        for item in graph.variables.iter().filter(|item| !call.is_function(layers, &item.variable)) {
+            let name = display_name(&item.variable);
             let entry = found.entry(name.clone()).or_insert_with(|| {
                 order.push(name.clone());
-                traced(call, scope, agent, &name)
+                trace_variable(call, layers, agent, &name)
             });
             entry.condition_only &= item.variable.usage == Usage::Condition;
             let place = read_at(call, (file_line, graph), &item.template, &item.variable);
@@ -197,7 +203,7 @@ fn read_at(
 }
 
 /// The name that a trace tells: with one more step where the root alone says nothing.
-fn shown_name(variable: &VariableUse) -> String {
+fn display_name(variable: &VariableUse) -> String {
     let root = &variable.path.root;
     match variable.path.parts.first() {
         Some(PathPart::Key(key)) if RESERVED.contains(&&**root) => format!("{root}.{key}"),
@@ -205,7 +211,7 @@ fn shown_name(variable: &VariableUse) -> String {
     }
 }
 
-fn traced(call: &Call<'_>, scope: &Scope<'_>, agent: Option<&Agent>, name: &str) -> TracedVariable {
+fn trace_variable(call: &Call<'_>, layers: &Layers<'_>, agent: Option<&Agent>, name: &str) -> TracedVariable {
     let root = name.split('.').next().unwrap_or(name);
     let parameter = call.plan.inherited.parameters.get(root);
     let secret = parameter.is_some_and(|parameter| parameter.secret);
@@ -215,19 +221,20 @@ fn traced(call: &Call<'_>, scope: &Scope<'_>, agent: Option<&Agent>, name: &str)
         // A hook may have copied a secret to anywhere.
         false => secrets.mask_value(value.clone()),
     };
-    let mut layers: Vec<(Layer, String, Value)> = layers(call, scope, agent, name)
+    let mut values: Vec<(Layer, String, Value)> = all_values(call, layers, agent, name)
         .into_iter()
         .map(|(layer, origin, value)| (layer, origin, shown(&value)))
         .collect();
-    let (layer, origin, value) = match layers.is_empty() {
-        _ if is_removed(scope, name) => (Some(Layer::Hook), Some(hook_file(call)), None),
+    let (layer, origin, value) = match values.is_empty() {
+        _ if is_removed(layers, name) => (Some(Layer::Hook), Some(hook_file(call)), None),
         true => (None, None, None),
         false => {
-            let (layer, origin, value) = layers.remove(0);
+            let (layer, origin, value) = values.remove(0);
             (Some(layer), Some(origin), Some(value))
         }
     };
-    let lost = layers.into_iter().map(|(layer, origin, value)| Lost { layer, origin, value }).collect();
+    let lost =
+        values.into_iter().map(|(layer, origin, value)| OverriddenValue { layer, origin, value }).collect();
     TracedVariable {
         name: name.to_owned(),
         layer,
@@ -240,8 +247,8 @@ fn traced(call: &Call<'_>, scope: &Scope<'_>, agent: Option<&Agent>, name: &str)
 }
 
 /// Whether `pre_render` took a variable away.
-fn is_removed(scope: &Scope<'_>, name: &str) -> bool {
-    scope.before.as_ref().is_some_and(|before| before.contains_key(name)) && scope.get(name).is_none()
+fn is_removed(layers: &Layers<'_>, name: &str) -> bool {
+    layers.before.as_ref().is_some_and(|before| before.contains_key(name)) && layers.get(name).is_none()
 }
 
 fn hook_file(call: &Call<'_>) -> String {
@@ -249,9 +256,9 @@ fn hook_file(call: &Call<'_>) -> String {
 }
 
 /// All values of a name, the one that wins first.
-fn layers(
+fn all_values(
     call: &Call<'_>,
-    scope: &Scope<'_>,
+    layers: &Layers<'_>,
     agent: Option<&Agent>,
     name: &str,
 ) -> Vec<(Layer, String, Value)> {
@@ -262,30 +269,30 @@ fn layers(
             "environs" => Layer::Environ,
             _ => Layer::Call,
         };
-        all.extend(scope.at_path(name).map(|value| (layer, root.to_owned(), value.clone())));
+        all.extend(layers.at_path(name).map(|value| (layer, root.to_owned(), value.clone())));
         return all;
     }
-    if let Some(value) = scope.replaced.as_ref().and_then(|replaced| replaced.get(name)) {
-        let before = scope.before.as_ref().and_then(|before| before.get(name));
+    if let Some(value) = layers.replaced.as_ref().and_then(|replaced| replaced.get(name)) {
+        let before = layers.before.as_ref().and_then(|before| before.get(name));
         if before != Some(value) {
             all.push((Layer::Hook, hook_file(call), value.clone()));
         }
     }
-    if let Some(value) = scope.given(name) {
-        let (origin, value) = match scope.files.get(name) {
+    if let Some(value) = layers.given(name) {
+        let (origin, value) = match layers.files.get(name) {
             // The caller named a file: its content is the value.
             Some(content) => (format!("file {}", value.as_str().unwrap_or_default()), content),
             None => ("call".to_owned(), value),
         };
         all.push((Layer::Call, origin, value.clone()));
     }
-    if let (Some(value), Some(agent)) = (scope.agent.and_then(|variables| variables.get(name)), agent) {
+    if let (Some(value), Some(agent)) = (layers.agent.and_then(|variables| variables.get(name)), agent) {
         all.push((Layer::Agent, agent.source.clone(), value.clone()));
     }
-    for (layer, known, value) in scope.fetched.iter().filter(|(_, known, _)| known == name) {
+    for (layer, known, value) in layers.fetched.iter().filter(|(_, known, _)| known == name) {
         all.push((*layer, fetched_origin(call, *layer, known), value.clone()));
     }
-    all.extend(scope.environ(name).map(|value| (Layer::Environ, format!("environs.{name}"), value.clone())));
+    all.extend(layers.environ(name).map(|value| (Layer::Environ, format!("environs.{name}"), value.clone())));
     all.extend(declared(call, name));
     all
 }
@@ -298,7 +305,7 @@ fn fetched_origin(call: &Call<'_>, layer: Layer, name: &str) -> String {
         Layer::System => format!("system.{}", from(&call.plan.system)),
         Layer::Environ => format!("environs.{}", from(&call.plan.environ)),
         _ => {
-            let found = provider_of(&call.snapshot.catalog, name).ok().flatten();
+            let found = find_provider(&call.snapshot.catalog, name).ok().flatten();
             found.map_or_else(String::new, |planned| {
                 format!("user_data/packs/{}/{}", planned.pack, planned.provider.file)
             })
@@ -344,14 +351,14 @@ pub(super) struct Missing {
 }
 
 /// Every path that a template needs the value of and that leads nowhere.
-pub(super) fn missing(call: &Call<'_>, scope: &Scope<'_>) -> Vec<Missing> {
+pub(super) fn missing(call: &Call<'_>, layers: &Layers<'_>) -> Vec<Missing> {
     let mut all: Vec<Missing> = Vec::new();
     for (first_line, graph) in graphs(call) {
         for item in graph.variables.iter().filter(|item| item.variable.usage == Usage::Value) {
-            if call.is_function(scope, &item.variable) {
+            if call.is_function(layers, &item.variable) {
                 continue;
             }
-            let Some(name) = dead_end(scope, &item.variable) else { continue };
+            let Some(name) = undefined_path(layers, &item.variable) else { continue };
             let place = read_at(call, (first_line, graph), &item.template, &item.variable);
             match all.iter_mut().find(|known| known.name == name) {
                 Some(known) => known.read_at.push(place),
@@ -363,13 +370,13 @@ pub(super) fn missing(call: &Call<'_>, scope: &Scope<'_>) -> Vec<Missing> {
 }
 
 /// How far a path leads when it ends in nothing; `None` when it leads to a value, or only a run can tell.
-fn dead_end(scope: &Scope<'_>, variable: &VariableUse) -> Option<String> {
+fn undefined_path(layers: &Layers<'_>, variable: &VariableUse) -> Option<String> {
     let root: &Arc<str> = &variable.path.root;
     if &**root == "." {
         return None;
     }
     let mut name = root.to_string();
-    let Some(mut value) = scope.get(root) else { return Some(name) };
+    let Some(mut value) = layers.get(root) else { return Some(name) };
     for part in variable.path.parts.iter() {
         let PathPart::Key(key) = part else { return None };
         // Methods and attributes of texts and lists are not data.
@@ -385,10 +392,10 @@ fn dead_end(scope: &Scope<'_>, variable: &VariableUse) -> Option<String> {
 
 impl Call<'_> {
     /// Whether a path leads to a function, by its name or through `tools`, because no variable has its name.
-    fn is_function(&self, scope: &Scope<'_>, variable: &VariableUse) -> bool {
+    fn is_function(&self, layers: &Layers<'_>, variable: &VariableUse) -> bool {
         let Some(tools) = &self.plan.tools else { return false };
         let mut name = variable.path.root.to_string();
-        if scope.get(&name).is_some() {
+        if layers.get(&name).is_some() {
             return false;
         }
         for part in variable.path.parts.iter() {

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{pipeline::Call, scope::Scope};
+use super::{layers::Layers, pipeline::Call};
 use crate::{
     Approval, Code, Error, PACKS, PackId, Result, candidates::not_approved, secret, source::Directory,
 };
@@ -20,10 +20,10 @@ type ReadFile<'r> = &'r dyn Fn() -> Result<Option<String>>;
 
 impl Call<'_> {
     /// Puts the content of the file that the parameter `name` names into its place.
-    pub(super) fn file_parameter(&self, scope: &mut Scope<'_>, name: &str) -> Result<()> {
-        let Some(Value::String(path)) = scope.get(name) else { return Ok(()) };
+    pub(super) fn file_parameter(&self, layers: &mut Layers<'_>, name: &str) -> Result<()> {
+        let Some(Value::String(path)) = layers.get(name) else { return Ok(()) };
         let text = self.read_beneath(path).map_err(|error| error.with("parameter", name))?;
-        scope.files.insert(name.to_owned(), Value::String(text));
+        layers.files.insert(name.to_owned(), Value::String(text));
         Ok(())
     }
 

@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 
 use super::{
     explain::Tracer,
-    late::{provider_of, reached_namespaces},
+    late::{find_provider, reached_namespaces},
+    layers::Layers,
     own_files::OwnFiles,
     pipeline::Call,
     places::with_places,
     plan::{PlannedProvider, seconds},
     python_time::PythonTime,
     rendered::Warning,
-    scope::Scope,
     sources::{PromptSources, TemplateFile},
     withheld::Declarer,
 };
@@ -29,26 +29,26 @@ const LARGEST: u64 = 256 << 10;
 
 impl Call<'_> {
     /// Runs a hook of the prompt.
-    pub(super) async fn hook(
+    pub(super) async fn run_hook(
         &self,
         stage: Stage<'_>,
-        scope: &Scope<'_>,
+        layers: &Layers<'_>,
         python: &mut PythonTime,
         tracer: &mut Option<Tracer>,
     ) -> Result<Value> {
         let name = stage.as_str();
-        let time = python.left();
+        let time = python.remaining();
         if time.is_zero() {
-            return Err(python.nothing_left(name));
+            return Err(python.exhausted_error(name));
         }
         let waited = QueueTime::default();
         let definition = &self.plan.inherited.definition;
-        let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python(name))?;
+        let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python_error(name))?;
         let (permissions, withheld) =
-            self.granted(Declarer::Prompt, definition.permissions.granted().collect());
+            self.split_permissions(Declarer::Prompt, definition.permissions.granted().collect());
         let file = format!("{}/prompt.py", definition.source);
-        let own = OwnFiles::of(&self.snapshot.catalog, self.plan.choice.entry.pack(), &file)?;
-        let abilities = Abilities::new(self, Some(scope), &waited);
+        let own = OwnFiles::for_file(&self.snapshot.catalog, self.plan.choice.entry.pack(), &file)?;
+        let abilities = CallCapabilities::new(self, Some(layers), &waited);
         let job = HookJob {
             stage,
             file: &file,
@@ -71,13 +71,13 @@ impl Call<'_> {
         let result = hooks.run(job).await;
         let took = started.elapsed().saturating_sub(waited.total());
         if let Some(tracer) = tracer {
-            tracer.call("hook", name, took, result.as_ref().err());
+            tracer.record_call("hook", name, took, result.as_ref().err());
         }
         let result = result.map_err(|error| {
             let error = error.with_default("stage", name);
-            if error.code() == Code::HookTimeout { python.explained(error) } else { error }
+            if error.code() == Code::HookTimeout { python.with_account(error) } else { error }
         });
-        python.spend(if name == "pre_render" { "`pre_render`" } else { "`post_render`" }, took);
+        python.record_spent(if name == "pre_render" { "`pre_render`" } else { "`post_render`" }, took);
         result
     }
 
@@ -88,7 +88,7 @@ impl Call<'_> {
     }
 
     /// Runs a provider, and tells how long it ran.
-    pub(super) fn provider<'s>(
+    pub(super) fn time_provider<'s>(
         &'s self,
         planned: &'s PlannedProvider,
         python: &'s PythonTime,
@@ -96,7 +96,7 @@ impl Call<'_> {
     ) -> PortFuture<'s, (Result<Value>, Duration)> {
         Box::pin(async move {
             if time.is_zero() {
-                return (Err(python.nothing_left("provide")), Duration::ZERO);
+                return (Err(python.exhausted_error("provide")), Duration::ZERO);
             }
             let (started, waited) = (Instant::now(), QueueTime::default());
             let result = self.run_provider(planned, time, &waited).await;
@@ -113,9 +113,10 @@ impl Call<'_> {
         // The time of the hook that waits for it bounds it as well.
         match self.run_provider(planned, seconds(&self.plan.max_execution_time), waited).await {
             Ok(value) => (value, None),
-            Err(error) => {
-                (unavailable(), Some(Warning::new(format!("provider {}", planned.provider.namespace), error)))
-            }
+            Err(error) => (
+                unavailable_value(),
+                Some(Warning::new(format!("provider {}", planned.provider.namespace), error)),
+            ),
         }
     }
 
@@ -126,16 +127,16 @@ impl Call<'_> {
         waited: &QueueTime,
     ) -> Result<Value> {
         let PlannedProvider { pack, provider } = planned;
-        let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python("provide"))?;
+        let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python_error("provide"))?;
         let catalog = &self.snapshot.catalog;
         let Some(source) = catalog.pack_file(pack, &provider.file, LARGEST)? else {
             return Err(Error::new(Code::Hook, format!("the pack `{pack}` has no file `{}`", provider.file)));
         };
         let file = format!("{PACKS}/{pack}/{}", provider.file);
-        let own = OwnFiles::of(catalog, Some(pack), &file)?;
-        let abilities = Abilities::new(self, None, waited);
+        let own = OwnFiles::for_file(catalog, Some(pack), &file)?;
+        let abilities = CallCapabilities::new(self, None, waited);
         let declarer = Declarer::Provider(provider.namespace.clone());
-        let (permissions, withheld) = self.granted(declarer, provider.permissions());
+        let (permissions, withheld) = self.split_permissions(declarer, provider.permissions());
         let job = HookJob {
             stage: Stage::Provide,
             file: &file,
@@ -165,7 +166,11 @@ impl Call<'_> {
     }
 
     /// Of what Python declares, what it gets and what it does not, which is noted.
-    fn granted<'s>(&self, declarer: Declarer, declared: Vec<&'s str>) -> (Vec<&'s str>, Vec<&'s str>) {
+    fn split_permissions<'s>(
+        &self,
+        declarer: Declarer,
+        declared: Vec<&'s str>,
+    ) -> (Vec<&'s str>, Vec<&'s str>) {
         if self.engine.0.options.trusted {
             return (declared, Vec::new());
         }
@@ -187,33 +192,33 @@ impl Call<'_> {
 }
 
 /// The value of a provider that failed.
-pub(super) fn unavailable() -> Value {
+pub(super) fn unavailable_value() -> Value {
     json!({"available": false})
 }
 
-fn no_python(stage: &str) -> Error {
+fn no_python_error(stage: &str) -> Error {
     Error::new(Code::Hook, format!("`{stage}` cannot run: there is no Python here"))
         .with("reason", "unavailable")
         .with("stage", stage)
 }
 
 /// What the Python of one call may ask for.
-struct Abilities<'a, 'c> {
+struct CallCapabilities<'a, 'c> {
     call: &'a Call<'c>,
     /// The variables; a provider has none.
-    scope: Option<&'a Scope<'a>>,
+    layers: Option<&'a Layers<'a>>,
     /// What providers wait that it asks for is not taken off its time either.
     waited: &'a QueueTime,
 }
 
-impl<'a, 'c> Abilities<'a, 'c> {
-    fn new(call: &'a Call<'c>, scope: Option<&'a Scope<'a>>, waited: &'a QueueTime) -> Self {
-        Self { call, scope, waited }
+impl<'a, 'c> CallCapabilities<'a, 'c> {
+    fn new(call: &'a Call<'c>, layers: Option<&'a Layers<'a>>, waited: &'a QueueTime) -> Self {
+        Self { call, layers, waited }
     }
 
     /// Renders a template, after everything was fetched that it reaches.
     async fn render(&self, name: &str, variables: &Map<String, Value>) -> Result<String> {
-        let mut all = self.scope.map(Scope::flat).unwrap_or_default();
+        let mut all = self.layers.map(Layers::flat).unwrap_or_default();
         all.extend(variables.iter().map(|(name, value)| (name.clone(), value.clone())));
         let missing = self.reached(name)?;
         for namespace in
@@ -230,7 +235,7 @@ impl<'a, 'c> Abilities<'a, 'c> {
     fn reached(&self, name: &str) -> Result<Vec<String>> {
         let Call { snapshot, plan, .. } = *self.call;
         let sources = PromptSources::new(&snapshot.catalog, &plan.known);
-        let (Some(_), Some((joined, file))) = (self.scope, self.template(&sources, name)?) else {
+        let (Some(_), Some((joined, file))) = (self.layers, self.template(&sources, name)?) else {
             return Ok(Vec::new());
         };
         let reached = reached_namespaces(&snapshot.catalog, (&plan.options, &plan.limits), &joined, &file);
@@ -272,8 +277,8 @@ impl<'a, 'c> Abilities<'a, 'c> {
 
     async fn variable(&self, path: &str) -> Result<Option<Value>> {
         let (namespace, rest) = path.split_once('.').unwrap_or((path, ""));
-        if let Some(scope) = self.scope.filter(|scope| scope.get(namespace).is_some()) {
-            return Ok(scope.at_path(path).cloned());
+        if let Some(layers) = self.layers.filter(|layers| layers.get(namespace).is_some()) {
+            return Ok(layers.at_path(path).cloned());
         }
         let Some(value) = self.provided(namespace).await? else { return Ok(None) };
         let mut keys = rest.split('.').filter(|key| !key.is_empty());
@@ -283,12 +288,12 @@ impl<'a, 'c> Abilities<'a, 'c> {
     /// The value of a namespace; its provider runs once, whoever asks.
     async fn provided(&self, namespace: &str) -> Result<Option<Value>> {
         let call = self.call;
-        let Some(planned) = provider_of(&call.snapshot.catalog, namespace)? else { return Ok(None) };
+        let Some(planned) = find_provider(&call.snapshot.catalog, namespace)? else { return Ok(None) };
         Ok(Some(call.provided.get(namespace, call.provide_softly(&planned, self.waited)).await))
     }
 }
 
-impl Capabilities for Abilities<'_, '_> {
+impl Capabilities for CallCapabilities<'_, '_> {
     fn render_template<'a>(
         &'a self,
         name: &'a str,

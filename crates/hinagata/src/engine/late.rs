@@ -14,9 +14,9 @@ use hinagata_template::{Options, analyze_graph};
 use hinagata_value::Limits;
 
 use super::{
+    layers::Layers,
     pipeline::Call,
     plan::{PlannedProvider, WHOLE, namespace_conflict},
-    scope::Scope,
     sources::{Known, PromptSources, TemplateFile},
 };
 use crate::{Catalog, Error, Manifest, Result};
@@ -40,9 +40,9 @@ struct State {
 }
 
 impl<'r> LateProviders<'r> {
-    pub(super) fn new(call: &Call<'r>, scope: &Scope<'_>) -> Self {
+    pub(super) fn new(call: &Call<'r>, layers: &Layers<'_>) -> Self {
         let declared = call.plan.inherited.parameters.iter().map(|parameter| parameter.name.clone());
-        let known = hinagata_value::Variables::names(scope).into_iter().map(str::to_owned);
+        let known = hinagata_value::Variables::names(layers).into_iter().map(str::to_owned);
         Self {
             catalog: &call.snapshot.catalog,
             options: &call.plan.options,
@@ -90,11 +90,11 @@ pub(super) fn reached_namespaces(
     };
     let roots: HashSet<&str> = graph.variables.iter().map(|item| &*item.variable.path.root).collect();
     let is_read = |namespace: &String| roots.contains(WHOLE) || roots.contains(namespace.as_str());
-    namespaces(catalog).into_iter().filter(is_read).collect()
+    active_namespaces(catalog).into_iter().filter(is_read).collect()
 }
 
 /// The namespaces of all active packs.
-pub(super) fn namespaces(catalog: &Catalog) -> BTreeSet<String> {
+pub(super) fn active_namespaces(catalog: &Catalog) -> BTreeSet<String> {
     let of_pack = |manifest: &Manifest| manifest.providers.iter().map(|one| one.namespace.clone()).collect();
     catalog.active_manifests().flat_map(|(_, manifest)| -> Vec<String> { of_pack(&manifest) }).collect()
 }
@@ -103,7 +103,7 @@ pub(super) fn namespaces(catalog: &Catalog) -> BTreeSet<String> {
 ///
 /// # Errors
 /// Code `conflict` when two active packs provide it.
-pub(super) fn provider_of(catalog: &Catalog, namespace: &str) -> Result<Option<PlannedProvider>, Error> {
+pub(super) fn find_provider(catalog: &Catalog, namespace: &str) -> Result<Option<PlannedProvider>, Error> {
     let mut found: Option<PlannedProvider> = None;
     for (pack, manifest) in catalog.active_manifests() {
         let Some(provider) = manifest.providers.iter().find(|one| one.namespace == namespace) else {

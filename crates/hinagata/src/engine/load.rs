@@ -23,38 +23,42 @@ use crate::{
 const MOST: usize = 40;
 
 /// What running files told, by the hash of their path, their content and the content of their pack.
-pub(super) type Loaded = super::snapshot::Recent<Digest, Arc<Computed>>;
+pub(super) type LoadedDefinitions = super::snapshot::Recent<Digest, Arc<Computed>>;
 
 /// Why there is no plan.
-pub(super) enum Unplanned {
+pub(super) enum PlanError {
     /// Something is wrong.
     Failed(Error),
     /// This definition has to be run first.
     NeedsLoading(Box<Definition>),
 }
 
-impl From<Error> for Unplanned {
+impl From<Error> for PlanError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
 /// What a chosen prompt declares and inherits, with everything that running files told.
-pub(super) fn inherited(catalog: &Catalog, choice: &Choice, loaded: &Loaded) -> Result<Inherited, Unplanned> {
+pub(super) fn load_inherited(
+    catalog: &Catalog,
+    choice: &Choice,
+    loaded: &LoadedDefinitions,
+) -> Result<Inherited, PlanError> {
     let mut open = None;
     let result = catalog.inherited_with(choice, |entry, definition| {
         let Some(source) = source_to_run(&definition) else { return Ok(definition) };
         match loaded.get(&key(entry, source)) {
             Some(computed) => Ok(Arc::new(complete(entry, &definition, &computed)?)),
             None => {
-                let error = needs_loading(&definition);
+                let error = needs_loading_error(&definition);
                 open = Some(Box::new((*definition).clone()));
                 Err(error)
             }
         }
     });
     match open {
-        Some(definition) => Err(Unplanned::NeedsLoading(definition)),
+        Some(definition) => Err(PlanError::NeedsLoading(definition)),
         None => Ok(result?),
     }
 }
@@ -83,7 +87,7 @@ impl Engine {
     /// Those of finding and reading the prompt; code `hook` when the file cannot be run or fails.
     pub async fn load(&self, prompt: &str) -> Result<()> {
         let (snapshot, store) = self.current();
-        self.planned(&snapshot, store.as_deref(), prompt, None).await.map(|_| ())
+        self.load_plan(&snapshot, store.as_deref(), prompt, None).await.map(|_| ())
     }
 
     /// As [`Engine::load`], waiting on this thread.
@@ -95,7 +99,7 @@ impl Engine {
     }
 
     /// The plan of a prompt; what has to be run for it is run.
-    pub(super) async fn planned(
+    pub(super) async fn load_plan(
         &self,
         snapshot: &Snapshot,
         store: Option<&StoreSnapshot>,
@@ -103,10 +107,10 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<Arc<Plan>> {
         for _ in 0..MOST {
-            let definition = match self.plan_unless_open(snapshot, store, name) {
+            let definition = match self.try_plan(snapshot, store, name) {
                 Ok(plan) => return Ok(plan),
-                Err(Unplanned::Failed(error)) => return Err(error),
-                Err(Unplanned::NeedsLoading(definition)) => definition,
+                Err(PlanError::Failed(error)) => return Err(error),
+                Err(PlanError::NeedsLoading(definition)) => definition,
             };
             self.run_definition(&snapshot.catalog, &definition, deadline).await.map_err(|error| {
                 error.with_default("prompt_id", definition.id.as_str()).with_default("stage", "load")
@@ -123,17 +127,17 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<()> {
         let Some(hooks) = &self.0.ports.hooks else {
-            return Err(needs_loading(definition).with_hint(
+            return Err(needs_loading_error(definition).with_hint(
                 "there is no Python here; write METADATA, VARIABLES and TEMPLATE as plain literals",
             ));
         };
         let source = definition.hooks.source.as_deref().unwrap_or_default();
-        let entry = catalog.entry_at(&definition.source).ok_or_else(|| needs_loading(definition))?;
+        let entry = catalog.entry_at(&definition.source).ok_or_else(|| needs_loading_error(definition))?;
         let options = &self.0.options;
         let limits =
             catalog.defaults()?.limits_within(&definition.limits, &options.prompt_limits, &options.caps);
         let file = format!("{}/prompt.py", definition.source);
-        let own = OwnFiles::of(catalog, entry.pack(), &file)?;
+        let own = OwnFiles::for_file(catalog, entry.pack(), &file)?;
         let job = HookJob {
             stage: Stage::Load,
             file: &file,
@@ -150,7 +154,7 @@ impl Engine {
             deadline,
             waited: &QueueTime::default(),
             secrets: Arc::default(),
-            capabilities: &Nothing,
+            capabilities: &NoCapabilities,
         };
         let told = hooks.run(job).await?;
         let computed = Computed::of(&told).ok_or_else(|| {
@@ -162,7 +166,7 @@ impl Engine {
 }
 
 /// The error where nothing is run.
-pub(super) fn needs_loading(owner: &Definition) -> Error {
+pub(super) fn needs_loading_error(owner: &Definition) -> Error {
     let error = Error::new(
         Code::Hook,
         format!("only running the prompt.py of `{}` can tell what it declares", owner.id),
@@ -177,7 +181,7 @@ pub(super) fn needs_loading(owner: &Definition) -> Error {
 }
 
 /// What a file that is only looked at may ask for.
-struct Nothing;
+struct NoCapabilities;
 
 fn refused<T>() -> PortFuture<'static, Result<T>>
 where
@@ -186,7 +190,7 @@ where
     Box::pin(async { Err(Error::new(Code::Hook, "there is no render to ask")) })
 }
 
-impl Capabilities for Nothing {
+impl Capabilities for NoCapabilities {
     fn render_template<'a>(
         &'a self,
         _: &'a str,

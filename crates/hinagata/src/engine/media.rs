@@ -46,7 +46,7 @@ impl PartFiles<'_> {
 }
 
 /// `content`, the fields of a part of the type `kind`, checked, with the content of the file that it names.
-pub(super) fn filled(kind: &str, content: Value, files: &PartFiles<'_>) -> Result<Value> {
+pub(super) fn fill_part(kind: &str, content: Value, files: &PartFiles<'_>) -> Result<Value> {
     let Value::Object(fields) = content else { return Ok(content) };
     Ok(Value::Object(match kind {
         "image" | "audio" => medium(kind, fields, files)?,

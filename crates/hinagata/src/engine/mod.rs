@@ -1,6 +1,6 @@
 //! The engine: from a call to a rendered prompt.
 //!
-//! id → candidates → choice → definition and inheritance → validation → scope → `pre_render` → template →
+//! id → candidates → choice → definition and inheritance → validation → layers → `pre_render` → template →
 //! `post_render` → result. What does not depend on the call is a [`plan::Plan`], made once per prompt and state of
 //! the workspace; what does is in [`pipeline`].
 
@@ -10,6 +10,7 @@ mod explain;
 mod files;
 mod hooks;
 mod late;
+mod layers;
 mod load;
 mod media;
 mod module;
@@ -26,7 +27,6 @@ mod rendered;
 mod request;
 mod run;
 mod schema;
-mod scope;
 mod secrets;
 mod snapshot;
 mod sources;
@@ -51,18 +51,19 @@ use serde_json::{Map, Value};
 
 pub use builder::{EngineBuilder, EngineOptions};
 pub use hinagata_template::{Content, Message};
+pub use layers::Layer;
 pub use render_job::{RenderJob, Strictness};
 pub use rendered::{Rendered, RenderedBody, Warning};
 pub use request::{Context, Request};
-pub use scope::Layer;
 pub use secrets::Secrets;
 pub use trace::{
-    Chosen, HIDDEN, Lost, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse, TracedVariable,
+    Chosen, HIDDEN, OverriddenValue, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
+    TracedVariable,
 };
 pub use validate::{SchemaProblem, TypeProblem, UnknownVariable, Validation, from_text};
 
 use self::{
-    load::Unplanned,
+    load::PlanError,
     plan::{Plan, Planning},
     snapshot::Snapshot,
     system::Host,
@@ -120,7 +121,7 @@ struct Inner {
     /// What callers have of the store who reach some of it.
     stores: NarrowedStore,
     /// What running files told that declare with more than literals.
-    loaded: Arc<load::Loaded>,
+    loaded: Arc<load::LoadedDefinitions>,
     /// Held while a new snapshot is made, so that an older state never follows a newer one.
     changing: Mutex<()>,
     /// Whether its prompts stay as they are, those of the store too.
@@ -146,7 +147,7 @@ impl Engine {
         let host = Host::new(options.timezone.as_deref(), options.os.as_deref(), options.language.as_deref());
         let cache = Arc::new(Cache::new(options.cached_templates.saturating_mul(4)));
         let current = ArcSwap::from_pointee(Snapshot::new(catalog, options.cached_templates));
-        let loaded = Arc::new(load::Loaded::new(options.cached_templates));
+        let loaded = Arc::new(load::LoadedDefinitions::new(options.cached_templates));
         let (tools, changing) = (ArcSwapOption::empty(), Mutex::new(()));
         let (stores, frozen) = (NarrowedStore::default(), false);
         let inner =
@@ -199,7 +200,7 @@ impl Engine {
         let home = catalog.entry_at(&owner);
         let trusted = self.0.options.trusted;
         let files = media::PartFiles { home: home.as_deref(), catalog: &catalog, trusted };
-        media::filled(kind, Value::Object(fields), &files)
+        media::fill_part(kind, Value::Object(fields), &files)
     }
 
     /// The names of the variables that the templates of a prompt read, sorted: declared or not, but for those that the
@@ -275,7 +276,7 @@ impl Engine {
             return (snapshot, Some(now));
         }
         // What another thread put there in the meantime may be newer still.
-        let _ = self.change(|catalog| match catalog.store() {
+        let _ = self.update_catalog(|catalog| match catalog.store() {
             Some(known) if known.has_same_prompts(&store.snapshot()) => Ok(catalog.clone()),
             _ => Ok(catalog.with_store(store.snapshot())),
         });
@@ -290,7 +291,7 @@ impl Engine {
             Some(state) => catalog.with_approvals(Approvals::load(state, catalog.root())),
             None => catalog.reload(),
         };
-        self.change(|catalog| Ok(again(catalog))).unwrap_or_else(|_| self.catalog())
+        self.update_catalog(|catalog| Ok(again(catalog))).unwrap_or_else(|_| self.catalog())
     }
 
     /// Looks at the workspace again whenever its files change, for as long as the result lives, and tells `told` of the
@@ -314,7 +315,7 @@ impl Engine {
     ///
     /// # Errors
     /// Those of `change`, which leave everything as it is.
-    pub fn change(&self, change: impl FnOnce(&Catalog) -> Result<Catalog>) -> Result<Catalog> {
+    pub fn update_catalog(&self, change: impl FnOnce(&Catalog) -> Result<Catalog>) -> Result<Catalog> {
         let _one_at_a_time = self.0.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let catalog = change(&self.0.current.load().catalog)?;
         let snapshot = Snapshot::new(catalog.clone(), self.0.options.cached_templates);
@@ -331,7 +332,7 @@ impl Engine {
     /// Those of [`Catalog::set_resolution`].
     pub fn set_resolution(&self, prompt: &str, source: &str) -> Result<Catalog> {
         let now = self.0.ports.clock.now();
-        self.change(|catalog| match &self.1 {
+        self.update_catalog(|catalog| match &self.1 {
             None => catalog.set_resolution(prompt, source, now),
             Some(reach) => {
                 catalog.within(reach).set_resolution(prompt, source, now).map(|made| made.without_reach())
@@ -346,10 +347,10 @@ impl Engine {
     pub fn definition(&self, prompt: &str) -> Result<Inherited> {
         let catalog = self.catalog();
         let choice = catalog.choose(prompt)?;
-        match load::inherited(&catalog, &choice, &self.0.loaded) {
+        match load::load_inherited(&catalog, &choice, &self.0.loaded) {
             Ok(inherited) => Ok(inherited),
-            Err(Unplanned::Failed(error)) => Err(error),
-            Err(Unplanned::NeedsLoading(_)) => catalog.inherited(&choice),
+            Err(PlanError::Failed(error)) => Err(error),
+            Err(PlanError::NeedsLoading(_)) => catalog.inherited(&choice),
         }
     }
 
@@ -401,18 +402,18 @@ impl Engine {
 
     /// The plan of a prompt in a state of the workspace and of the store.
     fn plan(&self, snapshot: &Snapshot, store: Option<&StoreSnapshot>, name: &str) -> Result<Arc<Plan>> {
-        self.plan_unless_open(snapshot, store, name).map_err(|unplanned| match unplanned {
-            Unplanned::Failed(error) => error,
-            Unplanned::NeedsLoading(definition) => load::needs_loading(&definition),
+        self.try_plan(snapshot, store, name).map_err(|unplanned| match unplanned {
+            PlanError::Failed(error) => error,
+            PlanError::NeedsLoading(definition) => load::needs_loading_error(&definition),
         })
     }
 
-    fn plan_unless_open(
+    fn try_plan(
         &self,
         snapshot: &Snapshot,
         store: Option<&StoreSnapshot>,
         name: &str,
-    ) -> Result<Arc<Plan>, Unplanned> {
+    ) -> Result<Arc<Plan>, PlanError> {
         let tools = self.tools(snapshot, store);
         if let Some(plan) = snapshot.plans.get(name).filter(|plan| plan.has_tools(tools.as_ref())) {
             return Ok(plan);
@@ -426,7 +427,7 @@ impl Engine {
             loaded: &self.0.loaded,
             tools,
         };
-        let plan = Arc::new(Plan::make(choice, &planning)?);
+        let plan = Arc::new(Plan::build(choice, &planning)?);
         snapshot.plans.insert(name.into(), Arc::clone(&plan));
         Ok(plan)
     }

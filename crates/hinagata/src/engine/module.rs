@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hinagata_module::{CompiledPrompt, Text};
 use serde_json::Value;
 
-use super::{plan::PlannedTemplate, run::Passing, scope::Scope};
+use super::{layers::Layers, plan::PlannedTemplate, run::TemplatePass};
 use crate::{
     Result,
     definition::{
@@ -20,11 +20,11 @@ pub(super) struct PlannedModule {
     pub(super) templates: Vec<PlannedTemplate>,
 }
 
-impl Passing<'_, '_> {
+impl TemplatePass<'_, '_> {
     /// Works out a module; `None` when templates wait for calls.
-    pub(super) fn module(&mut self, planned: &PlannedModule) -> Result<Option<Arc<CompiledPrompt>>> {
-        let (scope, limit) = (self.scope, self.run.plan.limits.output.unwrap_or(usize::MAX));
-        let given = evaluate(&planned.body, &mut Rendering { passing: self, planned, scope }, limit)?;
+    pub(super) fn build_module(&mut self, planned: &PlannedModule) -> Result<Option<Arc<CompiledPrompt>>> {
+        let (layers, limit) = (self.layers, self.run.plan.limits.output.unwrap_or(usize::MAX));
+        let given = evaluate(&planned.body, &mut Rendering { pass: self, planned, layers }, limit)?;
         if !self.wanted.is_empty() {
             return Ok(None);
         }
@@ -35,24 +35,24 @@ impl Passing<'_, '_> {
 
 /// A render, as a module sees it.
 struct Rendering<'w, 'p, 'r> {
-    passing: &'w mut Passing<'p, 'r>,
+    pass: &'w mut TemplatePass<'p, 'r>,
     planned: &'w PlannedModule,
-    scope: &'p Scope<'p>,
+    layers: &'p Layers<'p>,
 }
 
 impl<'p> World<'p> for Rendering<'_, 'p, '_> {
     fn variable(&self, name: &str) -> Option<&'p Value> {
-        self.scope.get(name)
+        self.layers.get(name)
     }
 
     fn template(&mut self, number: usize, local: Option<&Local<'p>>) -> Result<Text> {
         let Some(template) = self.planned.templates.get(number) else { return Ok(Text::default()) };
         // A text that waits for a call is made again when the result is there.
-        let text = self.passing.text_with(template, &WithLocal { variables: self.scope, local })?;
+        let text = self.pass.render_text_with(template, &WithLocal { variables: self.layers, local })?;
         Ok(text.unwrap_or_default().into())
     }
 
     fn is_strict(&self) -> bool {
-        self.passing.run.undefined == UndefinedMode::Error
+        self.pass.run.undefined == UndefinedMode::Error
     }
 }

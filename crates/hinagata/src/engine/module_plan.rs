@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hinagata_template::Engine as Language;
 
 use super::{
-    late::namespaces,
+    late::active_namespaces,
     module::PlannedModule,
     plan::{Builder, WHOLE},
     tools::SPACE,
@@ -20,7 +20,7 @@ use crate::{
 
 impl<'b> Builder<'b> {
     /// Compiles and analyses the templates and paths of a module.
-    pub(super) fn module(&mut self, body: &Arc<ModuleBody>) -> Result<PlannedModule> {
+    pub(super) fn plan_module(&mut self, body: &Arc<ModuleBody>) -> Result<PlannedModule> {
         let reach = self.reach();
         body.check_paths(&reach)?;
         let mut templates = Vec::with_capacity(body.templates.len());
@@ -28,7 +28,7 @@ impl<'b> Builder<'b> {
             let before = self.reads.graphs.len();
             templates.push(self.template(text)?);
             // The variable of a loop is none of the prompt's.
-            self.reads.forget(before, local.as_deref());
+            self.reads.forget_local(before, local.as_deref());
             self.refuse_unknown(&reach, text, before)?;
         }
         // A path is analysed as the template that would read it, so that explaining knows it too.
@@ -45,7 +45,7 @@ impl<'b> Builder<'b> {
 
     /// What has a value in this prompt.
     fn reach(&self) -> Reach<'b> {
-        let mut others: Vec<String> = namespaces(self.with.catalog).into_iter().collect();
+        let mut others: Vec<String> = active_namespaces(self.with.catalog).into_iter().collect();
         // A tool is called by the name of its function, or through `tools`.
         if let Some(tools) = &self.with.tools {
             others.extend(tools.set.tools().keys().cloned().chain([SPACE.to_owned()]));

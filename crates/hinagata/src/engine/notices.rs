@@ -3,7 +3,7 @@
 
 use std::cell::LazyCell;
 
-use super::{late::namespaces, plan::Reads, rendered::Warning};
+use super::{late::active_namespaces, plan::Reads, rendered::Warning};
 use crate::{
     Approval, Catalog, Choice, Code, Defaults, Error,
     definition::{Definition, Inherited},
@@ -30,7 +30,7 @@ pub(super) fn notices(
         let about = |error: &Error| Warning::new(format!("pack {}", manifest_name(choice)), error.clone());
         all.extend(manifest.warnings.iter().map(about));
     }
-    all.extend(held_back(catalog, reads, inherited));
+    all.extend(unapproved_provider_warnings(catalog, reads, inherited));
     all
 }
 
@@ -39,10 +39,10 @@ fn manifest_name(choice: &Choice) -> &str {
 }
 
 /// Providers that a template reaches and that no active pack has, but one that the user did not approve as it is.
-fn held_back(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Vec<Warning> {
+fn unapproved_provider_warnings(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Vec<Warning> {
     let mut all = Vec::new();
     // Only a workspace with packs that are held back asks for them.
-    let provided = LazyCell::new(|| namespaces(catalog));
+    let provided = LazyCell::new(|| active_namespaces(catalog));
     for pack in catalog.packs() {
         let state = catalog.approval(pack);
         // What was rejected is left out as the user wants it.

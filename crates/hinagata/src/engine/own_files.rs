@@ -15,7 +15,7 @@ pub(super) struct OwnFiles {
 
 impl OwnFiles {
     /// Those of `file`, a path from the workspace root, which belongs to `pack` or to the user.
-    pub(super) fn of(catalog: &Catalog, pack: Option<&PackId>, file: &str) -> Result<Self> {
+    pub(super) fn for_file(catalog: &Catalog, pack: Option<&PackId>, file: &str) -> Result<Self> {
         let root = catalog.root();
         if let Some(pack) = pack
             && let Some(inner) = file.strip_prefix(&format!("{PACKS}/{pack}/"))

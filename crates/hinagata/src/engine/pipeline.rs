@@ -13,15 +13,15 @@ use serde_json::{Map, Value, json};
 use super::{
     Engine,
     explain::Tracer,
-    hooks::unavailable,
-    late::{LateProviders, provider_of},
+    hooks::unavailable_value,
+    late::{LateProviders, find_provider},
+    layers::{Layer, Layers},
     plan::{Plan, PlannedProvider},
     provided::Provided,
     python_time::PythonTime,
     rendered::{Rendered, RenderedBody, Warning},
     request::Request,
-    run::{Made, Run, Step, Waiting},
-    scope::{Layer, Scope},
+    run::{PendingCalls, RenderOutput, Run, Step},
     secrets::Secrets,
     snapshot::Snapshot,
     system::System,
@@ -39,18 +39,18 @@ impl Engine {
     /// # Errors
     /// Every [`Code`]; each error has `prompt_id` in its details.
     pub async fn render(&self, request: &Request<'_>) -> Result<Rendered> {
-        match self.plain(request) {
+        match self.render_plain(request) {
             Some(done) => done,
-            None => self.pipeline(request, None).await,
+            None => self.run_pipeline(request, None).await,
         }
     }
 
-    /// As [`Engine::render`], waiting on this thread.
+    /// As [`Engine::render`], pending on this thread.
     ///
     /// # Errors
     /// As [`Engine::render`].
     pub fn render_blocking(&self, request: &Request<'_>) -> Result<Rendered> {
-        self.plain(request).unwrap_or_else(|| block_on(self.render(request)))
+        self.render_plain(request).unwrap_or_else(|| block_on(self.render(request)))
     }
 
     /// Renders a prompt and tells in [`Rendered::trace`] why it looks as it does.
@@ -58,10 +58,10 @@ impl Engine {
     /// # Errors
     /// As [`Engine::render`].
     pub async fn explain(&self, request: &Request<'_>) -> Result<Rendered> {
-        self.pipeline(request, Some(Tracer::start())).await
+        self.run_pipeline(request, Some(Tracer::start())).await
     }
 
-    /// As [`Engine::explain`], waiting on this thread.
+    /// As [`Engine::explain`], pending on this thread.
     ///
     /// # Errors
     /// As [`Engine::render`].
@@ -76,13 +76,13 @@ impl Engine {
     pub fn validate(&self, request: &Request<'_>) -> Result<Validation> {
         let (snapshot, store) = self.current();
         let plan = self.plan(&snapshot, store.as_deref(), request.prompt)?;
-        let agent = agent(&snapshot, request)?;
-        let own = agent.as_deref().and_then(|agent| variables_of(&snapshot, &plan, agent));
+        let agent = find_agent(&snapshot, request)?;
+        let own = agent.as_deref().and_then(|agent| agent_variables(&snapshot, &plan, agent));
         Ok(validation(&plan, request, own))
     }
 
     /// The result of a call that nothing is fetched, run or waited for, and whose prompt is ready; `None` for others.
-    fn plain(&self, request: &Request<'_>) -> Option<Result<Rendered>> {
+    fn render_plain(&self, request: &Request<'_>) -> Option<Result<Rendered>> {
         // Callers who reach some prompts alone take the long way, which gives the same.
         if self.1.is_some() {
             return None;
@@ -101,13 +101,13 @@ impl Engine {
         call.is_plain().then(|| call.run_plain().map_err(named))
     }
 
-    async fn pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
-        unless_cancelled(request.cancel.as_ref(), self.whole_pipeline(request, tracer)).await
+    async fn run_pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
+        unless_cancelled(request.cancel.as_ref(), self.run_uncancelled(request, tracer)).await
     }
 
-    async fn whole_pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
+    async fn run_uncancelled(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
         let (snapshot, store) = self.current();
-        let plan = self.planned(&snapshot, store.as_deref(), request.prompt, request.deadline).await?;
+        let plan = self.load_plan(&snapshot, store.as_deref(), request.prompt, request.deadline).await?;
         let call = Call::new(self, &snapshot, store.as_ref(), &plan, request);
         let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
         call.run(tracer).await.map_err(named)
@@ -115,22 +115,22 @@ impl Engine {
 }
 
 /// The agent that asks; `None` when nobody does or there is no such agent.
-fn agent(snapshot: &Snapshot, request: &Request<'_>) -> Result<Option<Arc<Agent>>> {
+fn find_agent(snapshot: &Snapshot, request: &Request<'_>) -> Result<Option<Arc<Agent>>> {
     request.context.agent().map_or(Ok(None), |id| snapshot.agent(id))
 }
 
 /// The variables that an agent sets for the prompt of a plan.
-fn variables_of<'a>(snapshot: &Snapshot, plan: &Plan, agent: &'a Agent) -> Option<&'a Map<String, Value>> {
+fn agent_variables<'a>(snapshot: &Snapshot, plan: &Plan, agent: &'a Agent) -> Option<&'a Map<String, Value>> {
     let own = snapshot.catalog.resolve_id(agent.prompt_id.as_deref()?).ok()?;
     (own == plan.choice.id).then_some(&agent.prompt_variables)
 }
 
 fn validation(plan: &Plan, request: &Request<'_>, agent: Option<&Map<String, Value>>) -> Validation {
     let parameters = plan.inherited.parameters.iter().zip(&plan.keys);
-    let mut found = Validation::of(parameters, request.variables, agent, &plan.schemas, has_origin);
+    let mut found = Validation::check_call(parameters, request.variables, agent, &plan.schemas, has_origin);
     found.unknown = plan.unknown_variables(request.variables);
     // What a prompt of the store does not declare is under `variables` alone: no name is in the way.
-    if plan.is_of_store() {
+    if plan.is_store_prompt() {
         found.allow_reserved();
     }
     found
@@ -187,22 +187,29 @@ impl Call<'_> {
             && count_fitting(plan.inherited.parameters.iter().zip(&plan.keys), request.variables).is_some_and(
                 |declared| {
                     declared == request.variables.len()
-                        || request.variables.keys().all(|name| plan.knows(name))
+                        || request.variables.keys().all(|name| plan.is_known(name))
                 },
             )
     }
 
     /// The way of a plain call: the same steps, as far as it has them, without a future around each.
     fn run_plain(&self) -> Result<Rendered> {
-        let scope = Scope::new(Some(self.request.variables), &self.plan.defaults);
-        let run = self.run_templates(None, self.plan.undefined);
-        let made = run.at_once(&scope).and_then(|made| self.within_limit(made));
-        let made = made.map_err(|error| Secrets::of(self.plan, &scope).redacted(self.with_limit(error)))?;
-        Ok(self.rendered(made, scope.long_numbers(), None))
+        let layers = Layers::new(Some(self.request.variables), &self.plan.defaults);
+        let run = self.template_run(None, self.plan.undefined);
+        let output = run.run_immediately(&layers).and_then(|output| self.check_output_limit(output));
+        let output = output.map_err(|error| {
+            Secrets::from_layers(self.plan, &layers).redact_error(self.with_output_limit(error))
+        })?;
+        Ok(self.finish_render(output, layers.long_numbers(), None))
     }
 
-    fn rendered(&self, made: Made, mut warnings: Vec<Warning>, trace: Option<Box<Trace>>) -> Rendered {
-        let Made { body, module } = made;
+    fn finish_render(
+        &self,
+        output: RenderOutput,
+        mut warnings: Vec<Warning>,
+        trace: Option<Box<Trace>>,
+    ) -> Rendered {
+        let RenderOutput { body, module } = output;
         let read = std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner));
         for left_out in module.iter().flat_map(|prompt| &prompt.warnings) {
             let error = Error::definition("module", left_out.message.clone());
@@ -222,17 +229,17 @@ impl Call<'_> {
     }
 
     /// Adds what the secret variables hold now.
-    fn note_secrets(&self, scope: &Scope<'_>) {
+    fn note_secrets(&self, layers: &Layers<'_>) {
         if self.plan.secrets().next().is_some() {
-            Arc::make_mut(&mut self.known_secrets()).add_from(self.plan, scope);
+            Arc::make_mut(&mut self.known_secrets()).add_layers(self.plan, layers);
         }
     }
 
     async fn run(&self, mut tracer: Option<Tracer>) -> Result<Rendered> {
         let Self { snapshot, plan, request, .. } = *self;
-        lap(&mut tracer, |times| &mut times.prepare);
+        record_phase(&mut tracer, |times| &mut times.prepare);
         let mut warnings = plan.warnings.clone();
-        let agent = agent(snapshot, request)?;
+        let agent = find_agent(snapshot, request)?;
         if let (Some(id), None) = (request.context.agent(), &agent) {
             warnings.push(Warning::new(format!("agent {id}"), snapshot.catalog.unknown_agent(id)));
         }
@@ -240,43 +247,45 @@ impl Call<'_> {
             let of_agent = |error: &Error| Warning::new(agent.source.as_str(), error.clone());
             warnings.extend(agent.warnings.iter().map(of_agent));
         }
-        let own = agent.as_deref().and_then(|agent| variables_of(snapshot, plan, agent));
+        let own = agent.as_deref().and_then(|agent| agent_variables(snapshot, plan, agent));
         if !request.unchecked {
-            self.check(own, &mut warnings)?;
+            self.check_variables(own, &mut warnings)?;
         }
         let withheld = self.withheld_environs();
         warnings.extend(withheld.clone());
-        let mut scope = Scope {
+        let mut layers = Layers {
             agent: own,
-            of_store: plan.is_of_store().then_some(&plan.inherited.parameters),
-            ..Scope::new(Some(request.variables), &plan.defaults)
+            of_store: plan.is_store_prompt().then_some(&plan.inherited.parameters),
+            ..Layers::new(Some(request.variables), &plan.defaults)
         };
-        self.note_secrets(&scope);
+        self.note_secrets(&layers);
         let mut python = PythonTime::new(&plan.max_execution_time);
         if plan.fetches.anything {
-            let filled =
-                self.fill(&mut scope, agent.as_deref(), &mut python, &mut warnings, &mut tracer).await;
-            self.note_secrets(&scope);
-            filled.map_err(|error| self.secrets().redacted(error))?;
+            let filled = self
+                .fill_layers(&mut layers, agent.as_deref(), &mut python, &mut warnings, &mut tracer)
+                .await;
+            self.note_secrets(&layers);
+            filled.map_err(|error| self.secrets().redact_error(error))?;
         }
-        lap(&mut tracer, |times| &mut times.scope);
-        let result = self.body(&mut scope, &mut python, &mut warnings, &mut tracer).await;
+        record_phase(&mut tracer, |times| &mut times.scope);
+        let result = self.render_body(&mut layers, &mut python, &mut warnings, &mut tracer).await;
         let secrets = self.secrets();
-        let made = result.map_err(|error| {
-            let error = secrets.redacted(self.with_limit(error));
+        let output = result.map_err(|error| {
+            let error = secrets.redact_error(self.with_output_limit(error));
             match &withheld {
                 Some(_) if error.code() == Code::RenderUndefined => error.with_hint(NEEDS_ENVIRONS),
                 _ => error,
             }
         })?;
-        warnings.extend(scope.long_numbers());
+        warnings.extend(layers.long_numbers());
         warnings.extend(self.withheld.take_warnings());
         warnings.extend(self.provided.take_warnings());
         for warning in &mut warnings {
-            warning.error = secrets.redacted(warning.error.clone());
+            warning.error = secrets.redact_error(warning.error.clone());
         }
-        let trace = tracer.map(|tracer| Box::new(tracer.finish(self, &scope, agent.as_deref(), &made.body)));
-        Ok(self.rendered(made, warnings, trace))
+        let trace =
+            tracer.map(|tracer| Box::new(tracer.into_trace(self, &layers, agent.as_deref(), &output.body)));
+        Ok(self.finish_render(output, warnings, trace))
     }
 
     /// Tells a caller who does not reach all shared variables that a template may miss some: not which, as that is
@@ -287,7 +296,8 @@ impl Call<'_> {
         let all = engine.0.ports.store.as_ref()?.snapshot();
         let is_whole = store.is_some_and(|store| store.environs.len() == all.environs.len());
         let parameters = &plan.inherited.parameters;
-        let by_name = || plan.is_of_store() && plan.reads().iter().any(|name| parameters.get(name).is_none());
+        let by_name =
+            || plan.is_store_prompt() && plan.reads().iter().any(|name| parameters.get(name).is_none());
         let declared = || plan.environ.iter().any(|(name, _)| plan.reaches(name));
         let can_miss = !is_whole && (plan.reaches("environs") || declared() || by_name());
         can_miss.then(|| {
@@ -296,7 +306,7 @@ impl Call<'_> {
         })
     }
 
-    fn check(&self, agent: Option<&Map<String, Value>>, warnings: &mut Vec<Warning>) -> Result<()> {
+    fn check_variables(&self, agent: Option<&Map<String, Value>>, warnings: &mut Vec<Warning>) -> Result<()> {
         let parameters = &self.plan.inherited.parameters;
         let found = validation(self.plan, self.request, agent);
         for problem in &found.type_warnings {
@@ -309,53 +319,53 @@ impl Call<'_> {
     }
 
     /// Collects what the templates can reach and nobody gave.
-    async fn fill(
+    async fn fill_layers(
         &self,
-        scope: &mut Scope<'_>,
+        layers: &mut Layers<'_>,
         agent: Option<&Agent>,
         python: &mut PythonTime,
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
     ) -> Result<()> {
         let Self { engine, plan, request, .. } = *self;
-        let is_given = |scope: &Scope<'_>, name: &str| {
-            request.variables.contains_key(name) || scope.agent.is_some_and(|agent| agent.contains_key(name))
+        let is_given = |layers: &Layers<'_>, name: &str| {
+            request.variables.contains_key(name) || layers.agent.is_some_and(|agent| agent.contains_key(name))
         };
         if plan.fetches.system {
-            warnings.extend(engine.0.host.unknown_zone().map(unknown_zone));
+            warnings.extend(engine.0.host.unknown_zone().map(unknown_zone_warning));
             let system = System::new(&engine.0.host, engine.0.ports.clock.now(), request.context, agent);
             for (name, from) in plan.system.iter().filter(|(name, _)| plan.reaches(name)) {
-                if let (false, Some(value)) = (is_given(scope, name), system.get(from)) {
-                    scope.fetch(Layer::System, name, value);
+                if let (false, Some(value)) = (is_given(layers, name), system.get(from)) {
+                    layers.fetch(Layer::System, name, value);
                 }
             }
             if plan.reaches("system") {
-                scope.over.insert("system".to_owned(), system.all());
+                layers.over.insert("system".to_owned(), system.all());
             }
         }
         if plan.fetches.call {
             for name in ["variables", "args"].into_iter().filter(|name| plan.reaches(name)) {
-                scope.over.insert(name.to_owned(), Value::Object(request.variables.clone()));
+                layers.over.insert(name.to_owned(), Value::Object(request.variables.clone()));
             }
         }
-        warnings.extend(self.environs(scope));
+        warnings.extend(self.add_environs(layers));
         for name in &plan.files {
-            self.file_parameter(scope, name)?;
+            self.file_parameter(layers, name)?;
         }
-        self.provide(scope, python, warnings, tracer).await
+        self.run_reached_providers(layers, python, warnings, tracer).await
     }
 
     /// Collects shared variables; what is wrong with them.
-    fn environs(&self, scope: &mut Scope<'_>) -> Vec<Warning> {
+    fn add_environs(&self, layers: &mut Layers<'_>) -> Vec<Warning> {
         let plan = self.plan;
         let Some(store) = self.store.filter(|_| plan.fetches.environs) else { return Vec::new() };
         for (name, path) in plan.environ.iter().filter(|(name, _)| plan.reaches(name)) {
             if let Some(value) = store.environ(path) {
-                scope.fetch(Layer::Environ, name, value.clone());
+                layers.fetch(Layer::Environ, name, value.clone());
             }
         }
-        if plan.is_of_store() || plan.reaches("environs") {
-            scope.environs = Some(Arc::clone(store));
+        if plan.is_store_prompt() || plan.reaches("environs") {
+            layers.environs = Some(Arc::clone(store));
         }
         store
             .unread_environs()
@@ -364,9 +374,9 @@ impl Call<'_> {
     }
 
     /// Runs the providers that are reached and not given, at the same time.
-    async fn provide(
+    async fn run_reached_providers(
         &self,
-        scope: &mut Scope<'_>,
+        layers: &mut Layers<'_>,
         python: &mut PythonTime,
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
@@ -376,12 +386,12 @@ impl Call<'_> {
             Ok(all) => all,
             Err(error) => {
                 let namespace = error.details().get("namespace").and_then(Value::as_str).unwrap_or_default();
-                return if scope.get(namespace).is_some() { Ok(()) } else { Err(error.clone()) };
+                return if layers.get(namespace).is_some() { Ok(()) } else { Err(error.clone()) };
             }
         };
-        let wanted = all.iter().filter(|planned| scope.get(&planned.provider.namespace).is_none());
+        let wanted = all.iter().filter(|planned| layers.get(&planned.provider.namespace).is_none());
         let wanted: Vec<PlannedProvider> = wanted.cloned().collect();
-        self.run_providers(&wanted, scope, python, warnings, tracer).await;
+        self.run_providers(&wanted, layers, python, warnings, tracer).await;
         Ok(())
     }
 
@@ -389,36 +399,36 @@ impl Call<'_> {
     async fn run_providers(
         &self,
         wanted: &[PlannedProvider],
-        scope: &mut Scope<'_>,
+        layers: &mut Layers<'_>,
         python: &mut PythonTime,
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
     ) {
-        let time = python.left();
-        let jobs = wanted.iter().map(|planned| self.provider(planned, python, time));
+        let time = python.remaining();
+        let jobs = wanted.iter().map(|planned| self.time_provider(planned, python, time));
         let results = join_all(jobs.collect()).await;
         let longest = results.iter().map(|(_, took)| *took).max();
         if let Some(longest) = longest {
-            python.spend("the providers", longest);
+            python.record_spent("the providers", longest);
         }
         for (planned, (result, took)) in wanted.iter().zip(results) {
             let namespace = &planned.provider.namespace;
             if let Some(tracer) = tracer {
-                tracer.call("provider", namespace, took, result.as_ref().err());
+                tracer.record_call("provider", namespace, took, result.as_ref().err());
             }
             let value = result.unwrap_or_else(|error| {
                 warnings.push(Warning::new(format!("provider {namespace}"), error));
-                unavailable()
+                unavailable_value()
             });
-            scope.fetch(Layer::Provider, namespace, value);
+            layers.fetch(Layer::Provider, namespace, value);
         }
     }
 
     /// Fetches what a template reaches whose name only the run told.
-    async fn provide_late(
+    async fn run_late_providers(
         &self,
         namespaces: &[String],
-        scope: &mut Scope<'_>,
+        layers: &mut Layers<'_>,
         python: &mut PythonTime,
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
@@ -427,55 +437,55 @@ impl Call<'_> {
         for namespace in namespaces {
             match self.provided.known_value(namespace) {
                 // A hook asked for it before.
-                Some(value) => scope.fetch(Layer::Provider, namespace, value),
-                None => wanted.extend(provider_of(&self.snapshot.catalog, namespace)?),
+                Some(value) => layers.fetch(Layer::Provider, namespace, value),
+                None => wanted.extend(find_provider(&self.snapshot.catalog, namespace)?),
             }
         }
-        self.run_providers(&wanted, scope, python, warnings, tracer).await;
-        scope.late.extend_from_slice(namespaces);
+        self.run_providers(&wanted, layers, python, warnings, tracer).await;
+        layers.late.extend_from_slice(namespaces);
         Ok(())
     }
 
-    async fn body(
+    async fn render_body(
         &self,
-        scope: &mut Scope<'_>,
+        layers: &mut Layers<'_>,
         python: &mut PythonTime,
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
-    ) -> Result<Made> {
+    ) -> Result<RenderOutput> {
         let definition = &self.plan.inherited.definition;
         if definition.hooks.pre_render.is_some() {
-            let before = scope.flat();
+            let before = layers.flat();
             let stage = Stage::PreRender { variables: &before };
-            let after = self.hook(stage, scope, python, tracer).await?;
+            let after = self.run_hook(stage, layers, python, tracer).await?;
             match after {
                 Value::Object(variables) => {
-                    warnings.extend(dropped_changes(&before, &variables));
-                    scope.replaced = Some(variables);
+                    warnings.extend(dropped_change_warnings(&before, &variables));
+                    layers.replaced = Some(variables);
                 }
-                other => return Err(wrong_result("pre_render", "a dict", &other)),
+                other => return Err(wrong_result_error("pre_render", "a dict", &other)),
             }
-            scope.before = tracer.is_some().then_some(before);
-            self.note_secrets(scope);
+            layers.before = tracer.is_some().then_some(before);
+            self.note_secrets(layers);
         }
-        lap(tracer, |times| &mut times.hooks);
+        record_phase(tracer, |times| &mut times.hooks);
         let mode = self.request.undefined.unwrap_or(self.plan.undefined);
         if mode == UndefinedMode::Error {
-            self.refuse_missing(scope)?;
+            self.refuse_missing(layers)?;
         }
-        let mut made = self.templates(scope, mode, python, warnings, tracer).await?;
-        lap(tracer, |times| &mut times.render);
+        let mut output = self.render_templates(layers, mode, python, warnings, tracer).await?;
+        record_phase(tracer, |times| &mut times.render);
         if definition.hooks.post_render.is_some() {
-            made = self.post_render(made.body, scope, python, tracer).await?.into();
-            lap(tracer, |times| &mut times.hooks);
+            output = self.post_render(output.body, layers, python, tracer).await?.into();
+            record_phase(tracer, |times| &mut times.hooks);
         }
-        self.within_limit(made)
+        self.check_output_limit(output)
     }
 
     async fn post_render(
         &self,
         body: RenderedBody,
-        scope: &Scope<'_>,
+        layers: &Layers<'_>,
         python: &mut PythonTime,
         tracer: &mut Option<Tracer>,
     ) -> Result<RenderedBody> {
@@ -486,53 +496,53 @@ impl Call<'_> {
             )
             .with_hint("remove `post_render`, or write the prompt as one text"));
         };
-        let variables = scope.flat();
+        let variables = layers.flat();
         let stage = Stage::PostRender { text: &text, variables: &variables };
-        match self.hook(stage, scope, python, tracer).await? {
+        match self.run_hook(stage, layers, python, tracer).await? {
             Value::String(text) => Ok(RenderedBody::Text(text)),
-            other => Err(wrong_result("post_render", "a string", &other)),
+            other => Err(wrong_result_error("post_render", "a string", &other)),
         }
     }
 
     /// Runs the templates until no tool and no provider is waited for.
-    async fn templates(
+    async fn render_templates(
         &self,
-        scope: &mut Scope<'_>,
+        layers: &mut Layers<'_>,
         mode: UndefinedMode,
         python: &mut PythonTime,
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
-    ) -> Result<Made> {
+    ) -> Result<RenderOutput> {
         let plan = self.plan;
         let other_mode =
             (mode != plan.undefined).then(|| Arc::new((*plan.options).clone().undefined(mode.into())));
-        let mut waiting = Waiting::default();
+        let mut pending = PendingCalls::default();
         let mut calls = plan.tools.as_ref().map(|tools| ToolCalls::new(tools, plan, self.secrets()));
         let mut wanted_before: Vec<String> = Vec::new();
         loop {
             // It belongs to one thread: nothing is waited for while it is there.
             let (step, namespaces) = {
-                let late = plan.reads.anything.then(|| LateProviders::new(self, scope));
-                let run = Run { late: late.as_ref(), ..self.run_templates(other_mode.clone(), mode) };
+                let late = plan.reads.anything.then(|| LateProviders::new(self, layers));
+                let run = Run { late: late.as_ref(), ..self.template_run(other_mode.clone(), mode) };
                 let step = match calls {
-                    None => run.at_once(scope).map(Step::Done),
-                    Some(_) => run.pass(scope, &mut waiting),
+                    None => run.run_immediately(layers).map(Step::Done),
+                    Some(_) => run.run_pass(layers, &mut pending),
                 };
                 (step, late.map(|late| late.take_wanted()).unwrap_or_default())
             };
             // Each round fetches something that was not there, so there are as many as there are namespaces.
             if !namespaces.is_empty() && namespaces != wanted_before {
-                self.provide_late(&namespaces, scope, python, warnings, tracer).await?;
+                self.run_late_providers(&namespaces, layers, python, warnings, tracer).await?;
                 wanted_before = namespaces;
                 continue;
             }
             match (step, &mut calls) {
-                (Err(error), Some(calls)) => return Err(calls.explained(error)),
+                (Err(error), Some(calls)) => return Err(calls.explain_failure(error)),
                 (Err(error), None) => return Err(error),
-                (Ok(Step::Done(made)), _) => return Ok(made),
+                (Ok(Step::Done(output)), _) => return Ok(output),
                 (Ok(Step::Wait(wanted)), Some(calls)) => {
-                    for (place, outcome) in calls.make(wanted, warnings, tracer).await {
-                        waiting.resolve(place, outcome);
+                    for (place, outcome) in calls.run_calls(wanted, warnings, tracer).await {
+                        pending.resolve(place, outcome);
                     }
                 }
                 (Ok(Step::Wait(_)), None) => {
@@ -542,7 +552,7 @@ impl Call<'_> {
         }
     }
 
-    fn run_templates(&self, options: Option<Arc<Options>>, undefined: UndefinedMode) -> Run<'_> {
+    fn template_run(&self, options: Option<Arc<Options>>, undefined: UndefinedMode) -> Run<'_> {
         Run {
             late: None,
             plan: self.plan,
@@ -556,20 +566,20 @@ impl Call<'_> {
     }
 
     /// An output that was stopped long before its end is too long for the prompt as well.
-    fn with_limit(&self, error: Error) -> Error {
+    fn with_output_limit(&self, error: Error) -> Error {
         match error.code() {
             Code::OutputLimit => error.with_default("limit", self.plan.max_output_size),
             _ => error,
         }
     }
 
-    fn within_limit(&self, made: Made) -> Result<Made> {
+    fn check_output_limit(&self, output: RenderOutput) -> Result<RenderOutput> {
         let limit = self.plan.max_output_size;
         // Bytes prove it for nearly every text.
-        let fits = matches!(&made.body, RenderedBody::Text(text) if text.len() as u64 <= limit);
-        let actual = if fits { 0 } else { made.body.characters() as u64 };
+        let fits = matches!(&output.body, RenderedBody::Text(text) if text.len() as u64 <= limit);
+        let actual = if fits { 0 } else { output.body.characters() as u64 };
         if actual <= limit {
-            return Ok(made);
+            return Ok(output);
         }
         Err(Error::new(
             Code::OutputLimit,
@@ -581,8 +591,8 @@ impl Call<'_> {
     }
 
     /// Under `error`, tells all variables at once that a template reads and nobody gives.
-    fn refuse_missing(&self, scope: &Scope<'_>) -> Result<()> {
-        let missing = super::explain::missing(self, scope);
+    fn refuse_missing(&self, layers: &Layers<'_>) -> Result<()> {
+        let missing = super::explain::missing(self, layers);
         let Some(first) = missing.first() else { return Ok(()) };
         let names: Vec<String> = missing.iter().map(|found| found.name.clone()).collect();
         let names_count = names.len();
@@ -593,7 +603,7 @@ impl Call<'_> {
         };
         let details: Vec<Value> =
             missing.iter().map(|found| json!({"name": found.name, "read_at": found.read_at})).collect();
-        let known = hinagata_value::Variables::names(scope);
+        let known = hinagata_value::Variables::names(layers);
         let near = hinagata_value::near_names(&first.name, known);
         let mut error = Error::new(Code::RenderUndefined, message)
             .with("reason", "undefined")
@@ -622,7 +632,7 @@ impl Call<'_> {
     }
 }
 
-fn unknown_zone(name: &str) -> Warning {
+fn unknown_zone_warning(name: &str) -> Warning {
     let error =
         Error::new(Code::Validation, format!("there is no time zone `{name}`; the machine's is used"))
             .with_hint("set `render.timezone` to a name such as Asia/Tokyo");
@@ -630,7 +640,7 @@ fn unknown_zone(name: &str) -> Warning {
 }
 
 /// Tells that what `pre_render` wrote under a reserved name does not count.
-fn dropped_changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<Warning> {
+fn dropped_change_warnings(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<Warning> {
     let is_changed = |name: &&str| after.get(*name).is_some_and(|value| before.get(*name) != Some(value));
     let warning = |name: &str| {
         let message =
@@ -644,15 +654,18 @@ fn dropped_changes(before: &Map<String, Value>, after: &Map<String, Value>) -> V
     RESERVED.into_iter().filter(is_changed).map(warning).collect()
 }
 
-fn wrong_result(stage: &'static str, wanted: &str, found: &Value) -> Error {
+fn wrong_result_error(stage: &'static str, wanted: &str, found: &Value) -> Error {
     let kind = super::validate::type_name(found);
     Error::new(Code::Hook, format!("`{stage}` must return {wanted}, not {kind}"))
         .with("stage", stage)
         .with("exception", "TypeError")
 }
 
-pub(super) fn lap(tracer: &mut Option<Tracer>, step: impl FnOnce(&mut super::trace::Times) -> &mut Duration) {
+pub(super) fn record_phase(
+    tracer: &mut Option<Tracer>,
+    step: impl FnOnce(&mut super::trace::Times) -> &mut Duration,
+) {
     if let Some(tracer) = tracer {
-        tracer.lap(step);
+        tracer.record_phase(step);
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     EngineOptions,
-    load::{self, Loaded, Unplanned},
+    load::{self, LoadedDefinitions, PlanError},
     module::PlannedModule,
     notices::notices,
     places::with_places,
@@ -40,7 +40,7 @@ pub(super) struct Planning<'p> {
     pub(super) catalog: &'p Catalog,
     pub(super) cache: &'p Cache,
     pub(super) options: &'p EngineOptions,
-    pub(super) loaded: &'p Loaded,
+    pub(super) loaded: &'p LoadedDefinitions,
     pub(super) tools: Option<Arc<KnownTools>>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Planning<'p> {
 pub(super) struct Plan {
     pub(super) choice: Choice,
     pub(super) inherited: Inherited,
-    pub(super) body: Planned,
+    pub(super) body: PlannedBody,
     pub(super) known: Known,
     pub(super) reads: Reads,
     /// What has to be fetched for a call.
@@ -96,12 +96,12 @@ pub(super) struct Fetches {
 }
 
 impl Fetches {
-    fn of(plan: &Plan) -> Self {
+    fn for_plan(plan: &Plan) -> Self {
         let hooks = plan.inherited.definition.hooks.any();
         let reaches = |name: &str| hooks || plan.reads.can_reach(name);
         let any = |list: &[(String, String)]| list.iter().any(|(name, _)| reaches(name));
         let system = reaches("system") || any(&plan.system);
-        let environs = plan.is_of_store() || reaches("environs") || any(&plan.environ);
+        let environs = plan.is_store_prompt() || reaches("environs") || any(&plan.environ);
         let call = ["variables", "args"].into_iter().any(|name| plan.reads.can_reach(name));
         let providers = !matches!(&plan.providers, Ok(providers) if providers.is_empty());
         Self {
@@ -119,7 +119,7 @@ pub(super) fn seconds(number: &Number) -> Duration {
 }
 
 /// The body, compiled.
-pub(super) enum Planned {
+pub(super) enum PlannedBody {
     /// One template; messages when it has structure.
     Text { template: PlannedTemplate, structured: bool },
     /// Declared messages.
@@ -193,12 +193,12 @@ impl Reads {
     }
 
     /// Whether a template that is known before the run can read the variable called `name`.
-    fn surely_reaches(&self, name: &str) -> bool {
+    fn names_before_run(&self, name: &str) -> bool {
         self.whole || self.roots.contains(name)
     }
 
     /// Leaves a variable out of the graphs from number `from` on.
-    pub(super) fn forget(&mut self, from: usize, name: Option<&str>) {
+    pub(super) fn forget_local(&mut self, from: usize, name: Option<&str>) {
         let Some(name) = name else { return };
         for (_, graph) in &mut self.graphs[from..] {
             graph.variables.retain(|item| &*item.variable.path.root != name);
@@ -229,8 +229,8 @@ pub(super) struct PlannedProvider {
 }
 
 impl Plan {
-    pub(super) fn make(choice: Choice, with: &Planning<'_>) -> Result<Self, Unplanned> {
-        let inherited = load::inherited(with.catalog, &choice, with.loaded)?;
+    pub(super) fn build(choice: Choice, with: &Planning<'_>) -> Result<Self, PlanError> {
+        let inherited = load::load_inherited(with.catalog, &choice, with.loaded)?;
         let owner = Arc::clone(inherited.with_body()?);
         let definition = &inherited.definition;
         let undefined =
@@ -251,9 +251,10 @@ impl Plan {
         let below = owner.body.limits(&with.options.prompt_limits);
         let workspace = with.catalog.defaults()?;
         let limits = workspace.limits_within(&definition.limits, &below, &with.options.caps);
-        let mut warnings: Vec<Warning> = passed_over(with.catalog, &choice).into_iter().collect();
+        let mut warnings: Vec<Warning> =
+            stale_resolution_warning(with.catalog, &choice).into_iter().collect();
         warnings.extend(notices(with.catalog, with.asked, &choice, (&inherited, workspace), &reads));
-        warnings.extend(capped_time(&inherited.definition, &limits.max_execution_time));
+        warnings.extend(capped_time_warning(&inherited.definition, &limits.max_execution_time));
         let providers = providers(with.catalog, &reads, &inherited);
         let named = |origin: Origin| {
             let of = move |parameter: &&Parameter| parameter.origin == origin;
@@ -279,7 +280,10 @@ impl Plan {
             providers,
             undefined,
             max_output_size: limits.max_output_size,
-            limits: Limits { output: Some(room(limits.max_output_size)), ..with.options.limits.clone() },
+            limits: Limits {
+                output: Some(template_output_limit(limits.max_output_size)),
+                ..with.options.limits.clone()
+            },
             is_plain: false,
             max_execution_time: limits.max_execution_time,
             warnings,
@@ -299,7 +303,7 @@ impl Plan {
             reads,
             inherited,
         };
-        plan.fetches = Fetches::of(&plan);
+        plan.fetches = Fetches::for_plan(&plan);
         plan.is_plain = !plan.fetches.anything
             && !plan.inherited.definition.hooks.any()
             && !plan.uses_tools()
@@ -355,7 +359,7 @@ impl Plan {
     }
 
     /// Whether it is a prompt of the store, which sees shared variables as its own.
-    pub(super) fn is_of_store(&self) -> bool {
+    pub(super) fn is_store_prompt(&self) -> bool {
         self.choice.entry.stored().is_some()
     }
 
@@ -372,7 +376,7 @@ impl Plan {
 }
 
 /// Tells that a recorded choice does not count, although there is only one prompt left to choose.
-fn passed_over(catalog: &Catalog, choice: &Choice) -> Option<Warning> {
+fn stale_resolution_warning(catalog: &Catalog, choice: &Choice) -> Option<Warning> {
     let recorded = catalog.resolutions().get(&choice.id)?;
     if recorded.source == choice.entry.source() {
         return None;
@@ -394,7 +398,7 @@ fn passed_over(catalog: &Catalog, choice: &Choice) -> Option<Warning> {
 }
 
 /// Tells that the Python of a prompt gets less time than the prompt asks for.
-fn capped_time(definition: &Definition, allowed: &Number) -> Option<Warning> {
+fn capped_time_warning(definition: &Definition, allowed: &Number) -> Option<Warning> {
     let asked = definition.limits.max_execution_time.as_ref().filter(|_| definition.hooks.any())?;
     if asked.as_f64() <= allowed.as_f64() {
         return None;
@@ -409,7 +413,7 @@ fn capped_time(definition: &Definition, allowed: &Number) -> Option<Warning> {
 }
 
 /// Characters that templates may write for a prompt that may give `size`.
-fn room(size: u64) -> usize {
+fn template_output_limit(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(4).saturating_add(1_000_000)
 }
 
@@ -442,7 +446,7 @@ fn providers(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Result<
     for (pack, manifest) in catalog.active_manifests() {
         for provider in &manifest.providers {
             let namespace = provider.namespace.as_str();
-            if !reads.surely_reaches(namespace) || inherited.parameters.get(namespace).is_some() {
+            if !reads.names_before_run(namespace) || inherited.parameters.get(namespace).is_some() {
                 continue;
             }
             if let Some(other) = found.iter().find(|other| other.provider.namespace == namespace) {
@@ -472,20 +476,20 @@ pub(super) struct Builder<'b> {
 }
 
 impl Builder<'_> {
-    fn body(&mut self, owner: &Definition) -> Result<Planned> {
+    fn body(&mut self, owner: &Definition) -> Result<PlannedBody> {
         Ok(match &owner.body {
             Body::Text(text) => {
                 let template = self.template(text)?;
                 let structured = self.reads.graphs.iter().any(|(_, graph)| graph.has_structure());
-                Planned::Text { template, structured }
+                PlannedBody::Text { template, structured }
             }
             Body::Messages(messages) => {
                 let planned: Result<Vec<_>> =
                     messages.iter().map(|message| self.message(owner, message)).collect();
-                Planned::Messages(planned?)
+                PlannedBody::Messages(planned?)
             }
-            Body::Module(body) => Planned::Module(Box::new(self.module(body)?)),
-            Body::NeedsLoading => return Err(load::needs_loading(owner)),
+            Body::Module(body) => PlannedBody::Module(Box::new(self.plan_module(body)?)),
+            Body::NeedsLoading => return Err(load::needs_loading_error(owner)),
             Body::Inherited => {
                 return Err(Error::definition("no_body", format!("`{}` has no template", owner.id)));
             }

@@ -19,17 +19,17 @@ impl PythonTime {
         Self { limit: limit.clone(), spent: Vec::new() }
     }
 
-    fn used(&self) -> Duration {
+    fn total_spent(&self) -> Duration {
         self.spent.iter().map(|(_, time)| *time).sum()
     }
 
     /// What is left.
-    pub(super) fn left(&self) -> Duration {
-        seconds(&self.limit).saturating_sub(self.used())
+    pub(super) fn remaining(&self) -> Duration {
+        seconds(&self.limit).saturating_sub(self.total_spent())
     }
 
     /// Notes what `stage` took.
-    pub(super) fn spend(&mut self, stage: &'static str, time: Duration) {
+    pub(super) fn record_spent(&mut self, stage: &'static str, time: Duration) {
         self.spent.push((stage, time));
     }
 
@@ -40,7 +40,7 @@ impl PythonTime {
     }
 
     /// The error of a stage that has no time left.
-    pub(super) fn nothing_left(&self, stage: &str) -> Error {
+    pub(super) fn exhausted_error(&self, stage: &str) -> Error {
         let why = match self.spent.is_empty() {
             true => String::new(),
             false => format!(": {}", self.account()),
@@ -51,7 +51,7 @@ impl PythonTime {
     }
 
     /// The error of a stage that was not done in time, with what others took before.
-    pub(super) fn explained(&self, error: Error) -> Error {
+    pub(super) fn with_account(&self, error: Error) -> Error {
         let error = error.with_default("limit", self.limit.clone());
         match self.spent.is_empty() || error.reason() != Some("timeout") {
             true => error,
@@ -76,12 +76,12 @@ mod tests {
     #[test]
     fn who_used_up_the_time_is_told_by_whoever_has_none() {
         let mut time = PythonTime::new(&Number::from(3));
-        assert_eq!(time.left(), Duration::from_secs(3));
-        time.spend("the providers", Duration::from_millis(500));
-        time.spend("`pre_render`", Duration::from_millis(2_600));
-        assert_eq!(time.left(), Duration::ZERO);
+        assert_eq!(time.remaining(), Duration::from_secs(3));
+        time.record_spent("the providers", Duration::from_millis(500));
+        time.record_spent("`pre_render`", Duration::from_millis(2_600));
+        assert_eq!(time.remaining(), Duration::ZERO);
         assert_eq!(
-            time.nothing_left("post_render").message(),
+            time.exhausted_error("post_render").message(),
             "`post_render` did not run, as nothing is left of the 3 s of all Python: the providers took 0.5 s \
              and `pre_render` took 2.6 s"
         );

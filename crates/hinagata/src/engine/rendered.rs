@@ -281,7 +281,7 @@ impl RenderedBody {
     /// # Errors
     /// When it holds messages that no provider can be given.
     pub fn prompt(&self) -> Result<CompiledPrompt> {
-        chat::prompt(&self.messages())
+        chat::compile_messages(&self.messages())
     }
 
     /// A text as a string; messages as a list of `{role, content}`.

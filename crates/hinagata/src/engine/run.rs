@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 
 use super::{
     late::LateProviders,
+    layers::Layers,
     media::{self, PartFiles},
     places::with_places,
-    plan::{Plan, Planned, PlannedMessage, PlannedPart, PlannedRole, PlannedTemplate, PlannedValue},
+    plan::{Plan, PlannedBody, PlannedMessage, PlannedPart, PlannedRole, PlannedTemplate, PlannedValue},
     rendered::RenderedBody,
-    scope::Scope,
     sources::PromptSources,
 };
 use crate::{Catalog, Code, Error, Result, definition::UndefinedMode};
@@ -39,12 +39,12 @@ pub(super) struct Run<'r> {
 
 /// The calls of one render over all passes: each template of it has calls of its own.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct PendingCalls {
     calls: Vec<Calls>,
 }
 
 /// A call that is to be made.
-pub(super) struct Wanted {
+pub(super) struct WantedCall {
     /// Which template, and which of its calls.
     pub(super) place: (usize, CallId),
     pub(super) function: String,
@@ -53,13 +53,13 @@ pub(super) struct Wanted {
 }
 
 /// What the templates of a prompt gave.
-pub(super) struct Made {
+pub(super) struct RenderOutput {
     pub(super) body: RenderedBody,
     /// The compiled prompt of a module, from which its body was made.
     pub(super) module: Option<Arc<CompiledPrompt>>,
 }
 
-impl From<RenderedBody> for Made {
+impl From<RenderedBody> for RenderOutput {
     fn from(body: RenderedBody) -> Self {
         Self { body, module: None }
     }
@@ -67,11 +67,11 @@ impl From<RenderedBody> for Made {
 
 /// How a pass over all templates ended.
 pub(super) enum Step {
-    Done(Made),
-    Wait(Vec<Wanted>),
+    Done(RenderOutput),
+    Wait(Vec<WantedCall>),
 }
 
-impl Waiting {
+impl PendingCalls {
     /// Hands in the result of a call.
     pub(super) fn resolve(&self, place: (usize, CallId), result: Result<Value, String>) {
         if let Some(calls) = self.calls.get(place.0) {
@@ -79,7 +79,7 @@ impl Waiting {
         }
     }
 
-    fn of(&mut self, template: usize) -> &Calls {
+    fn calls_of(&mut self, template: usize) -> &Calls {
         while self.calls.len() <= template {
             self.calls.push(Calls::new());
         }
@@ -88,63 +88,65 @@ impl Waiting {
 }
 
 /// One pass: templates are counted in the order they run, so that each finds its calls again.
-pub(super) struct Passing<'p, 'r> {
+pub(super) struct TemplatePass<'p, 'r> {
     pub(super) run: &'p Run<'r>,
-    pub(super) scope: &'p Scope<'p>,
-    waiting: &'p mut Waiting,
+    pub(super) layers: &'p Layers<'p>,
+    pending: &'p mut PendingCalls,
     meter: Meter,
     next: usize,
-    pub(super) wanted: Vec<Wanted>,
+    pub(super) wanted: Vec<WantedCall>,
 }
 
 impl Run<'_> {
     /// Runs a prompt whose functions need nothing from the outside, to the end.
-    pub(super) fn at_once(&self, scope: &Scope<'_>) -> Result<Made> {
+    pub(super) fn run_immediately(&self, layers: &Layers<'_>) -> Result<RenderOutput> {
         match &self.plan.body {
-            Planned::Text { template, structured } => {
+            PlannedBody::Text { template, structured } => {
                 let sources = self.sources(template);
                 let render = self.render(&sources);
                 let compiled = self.compiled(template)?;
                 match structured {
-                    false => render.text(&compiled, scope).map(RenderedBody::Text),
-                    true => render.messages(&compiled, scope).map(RenderedBody::Messages),
+                    false => render.text(&compiled, layers).map(RenderedBody::Text),
+                    true => render.messages(&compiled, layers).map(RenderedBody::Messages),
                 }
-                .map(Made::from)
+                .map(RenderOutput::from)
                 .map_err(|error| with_places(error, &sources))
             }
-            Planned::Messages(_) | Planned::Module(_) => match self.pass(scope, &mut Waiting::default())? {
-                Step::Done(made) => Ok(made),
-                Step::Wait(_) => {
-                    Err(Error::new(Code::RenderRuntime, "a call is waited for that nobody makes"))
+            PlannedBody::Messages(_) | PlannedBody::Module(_) => {
+                match self.run_pass(layers, &mut PendingCalls::default())? {
+                    Step::Done(output) => Ok(output),
+                    Step::Wait(_) => {
+                        Err(Error::new(Code::RenderRuntime, "a call is waited for that nobody makes"))
+                    }
                 }
-            },
+            }
         }
     }
 
     /// One pass over all templates.
-    pub(super) fn pass(&self, scope: &Scope<'_>, waiting: &mut Waiting) -> Result<Step> {
+    pub(super) fn run_pass(&self, layers: &Layers<'_>, pending: &mut PendingCalls) -> Result<Step> {
         let meter = Meter::new(&self.plan.limits);
-        let mut passing = Passing { run: self, scope, waiting, meter, next: 0, wanted: Vec::new() };
+        let mut pass = TemplatePass { run: self, layers, pending, meter, next: 0, wanted: Vec::new() };
         let body = match &self.plan.body {
-            Planned::Text { template, structured: false } => {
-                passing.template(template, |_, written| written.into_text())?.map(RenderedBody::Text)
+            PlannedBody::Text { template, structured: false } => {
+                pass.run_outer(template, |_, written| written.into_text())?.map(RenderedBody::Text)
             }
-            Planned::Text { template, structured: true } => passing
-                .template(template, |render, written| render.cut(&written))?
-                .map(RenderedBody::Messages),
-            Planned::Messages(messages) => passing.messages(messages)?.map(RenderedBody::Messages),
-            Planned::Module(module) => {
-                return Ok(match passing.module(module)? {
+            PlannedBody::Text { template, structured: true } => {
+                pass.run_outer(template, |render, written| render.cut(&written))?.map(RenderedBody::Messages)
+            }
+            PlannedBody::Messages(messages) => pass.messages(messages)?.map(RenderedBody::Messages),
+            PlannedBody::Module(module) => {
+                return Ok(match pass.build_module(module)? {
                     Some(prompt) => {
-                        Step::Done(Made { body: RenderedBody::from(&*prompt), module: Some(prompt) })
+                        Step::Done(RenderOutput { body: RenderedBody::from(&*prompt), module: Some(prompt) })
                     }
-                    None => Step::Wait(passing.wanted),
+                    None => Step::Wait(pass.wanted),
                 });
             }
         };
         Ok(match body {
-            Some(body) if passing.wanted.is_empty() => Step::Done(body.into()),
-            _ => Step::Wait(passing.wanted),
+            Some(body) if pass.wanted.is_empty() => Step::Done(body.into()),
+            _ => Step::Wait(pass.wanted),
         })
     }
 
@@ -177,26 +179,26 @@ impl Run<'_> {
 
 type Written = hinagata_value::Written;
 
-impl Passing<'_, '_> {
+impl TemplatePass<'_, '_> {
     /// Runs one template; `None` when it has to wait for calls.
-    fn template<T>(
+    fn run_outer<T>(
         &mut self,
         template: &PlannedTemplate,
         finish: impl FnOnce(&Render<'_>, Written) -> hinagata_value::Result<T>,
     ) -> Result<Option<T>> {
-        self.one(template, self.scope, false, finish)
+        self.run_template(template, self.layers, false, finish)
     }
 
     /// Runs a template inside of a declared message, where no message can start.
-    fn inner<T>(
+    fn run_inner<T>(
         &mut self,
         template: &PlannedTemplate,
         finish: impl FnOnce(&Render<'_>, Written) -> hinagata_value::Result<T>,
     ) -> Result<Option<T>> {
-        self.one(template, self.scope, true, finish)
+        self.run_template(template, self.layers, true, finish)
     }
 
-    fn one<T>(
+    fn run_template<T>(
         &mut self,
         template: &PlannedTemplate,
         variables: &dyn Variables,
@@ -211,28 +213,28 @@ impl Passing<'_, '_> {
             render = render.one_message();
         }
         let compiled = self.run.compiled(template)?;
-        let calls = self.waiting.of(number);
+        let calls = self.pending.calls_of(number);
         let placed = |error| with_places(error, &sources);
         match render.pass(&compiled, variables, calls).map_err(placed)? {
             Pass::Done(written) => finish(&render, written).map(Some).map_err(placed),
-            Pass::Wait(waiting) => {
-                self.wanted.extend(waiting.into_iter().map(|call| wanted(number, call)));
+            Pass::Wait(pending) => {
+                self.wanted.extend(pending.into_iter().map(|call| wanted_call(number, call)));
                 Ok(None)
             }
         }
     }
 
     /// Runs a template for its text, with other variables than those of the render.
-    pub(super) fn text_with(
+    pub(super) fn render_text_with(
         &mut self,
         template: &PlannedTemplate,
         variables: &dyn Variables,
     ) -> Result<Option<String>> {
-        self.one(template, variables, true, |_, written| written.into_text())
+        self.run_template(template, variables, true, |_, written| written.into_text())
     }
 
     fn text(&mut self, template: &PlannedTemplate) -> Result<Option<String>> {
-        self.inner(template, |_, written| written.into_text())
+        self.run_inner(template, |_, written| written.into_text())
     }
 
     fn messages(&mut self, messages: &[PlannedMessage]) -> Result<Option<Vec<Message>>> {
@@ -270,12 +272,14 @@ impl Passing<'_, '_> {
 
     fn part(&mut self, part: &PlannedPart) -> Result<Option<Vec<Content>>> {
         match part {
-            PlannedPart::Text(template) => self.inner(template, |render, written| render.pieces(&written)),
+            PlannedPart::Text(template) => {
+                self.run_inner(template, |render, written| render.pieces(&written))
+            }
             PlannedPart::Other { kind, fields, home } => {
                 let Some(content) = self.value(fields)? else { return Ok(None) };
                 let (catalog, trusted) = (self.run.catalog, self.run.trusted);
                 let files = PartFiles { home: home.as_deref(), catalog, trusted };
-                let content = media::filled(kind, content, &files)?;
+                let content = media::fill_part(kind, content, &files)?;
                 Ok(Some(vec![Content::Part { kind: kind.clone(), content }]))
             }
         }
@@ -300,8 +304,8 @@ impl Passing<'_, '_> {
     }
 }
 
-fn wanted(template: usize, call: &Call) -> Wanted {
-    Wanted {
+fn wanted_call(template: usize, call: &Call) -> WantedCall {
+    WantedCall {
         place: (template, call.id),
         function: call.request.function.clone(),
         arguments: call.request.arguments.clone(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{plan::Plan, scope::Scope, trace::HIDDEN};
+use super::{layers::Layers, plan::Plan, trace::HIDDEN};
 use crate::Error;
 
 /// Shorter texts are not looked for: they would stand in half of all sentences.
@@ -16,15 +16,15 @@ const SHORTEST: usize = 3;
 pub struct Secrets(Vec<String>);
 
 impl Secrets {
-    pub(super) fn of(plan: &Plan, scope: &Scope<'_>) -> Self {
+    pub(super) fn from_layers(plan: &Plan, layers: &Layers<'_>) -> Self {
         let mut all = Self::default();
-        all.add_from(plan, scope);
+        all.add_layers(plan, layers);
         all
     }
 
     /// Adds what the secret variables hold now; what they held before stays secret.
-    pub(super) fn add_from(&mut self, plan: &Plan, scope: &Scope<'_>) {
-        for value in plan.secrets().filter_map(|name| scope.get(name)) {
+    pub(super) fn add_layers(&mut self, plan: &Plan, layers: &Layers<'_>) {
+        for value in plan.secrets().filter_map(|name| layers.get(name)) {
             self.add_value(value);
         }
     }
@@ -39,7 +39,7 @@ impl Secrets {
 
     /// The error without any of them.
     #[must_use]
-    pub fn redacted(&self, error: Error) -> Error {
+    pub fn redact_error(&self, error: Error) -> Error {
         if self.0.is_empty() { error } else { error.map_texts(|text| self.mask_text(text)) }
     }
 

@@ -11,7 +11,7 @@ use hinagata_value::CallId;
 use serde_json::Value;
 
 use super::{
-    explain::Tracer, plan::Plan, rendered::Warning, run::Wanted, secrets::Secrets, tools::KnownTools,
+    explain::Tracer, plan::Plan, rendered::Warning, run::WantedCall, secrets::Secrets, tools::KnownTools,
     wait::join_all,
 };
 use crate::{
@@ -47,7 +47,7 @@ struct Pending {
 }
 
 /// A call that was made: what it gave, and how long it took.
-type Made = (Pending, Result<Value>, Duration);
+type FinishedCall = (Pending, Result<Value>, Duration);
 
 impl<'c> ToolCalls<'c> {
     pub(super) fn new(tools: &'c KnownTools, plan: &Plan, secrets: Arc<Secrets>) -> Self {
@@ -61,21 +61,21 @@ impl<'c> ToolCalls<'c> {
     }
 
     /// Makes the calls that a pass waits for, and gives what each of them gave.
-    pub(super) async fn make(
+    pub(super) async fn run_calls(
         &mut self,
-        wanted: Vec<Wanted>,
+        wanted: Vec<WantedCall>,
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
     ) -> Vec<(Place, Outcome)> {
         let mut all = Vec::with_capacity(wanted.len());
-        let (pure, ordered) = self.sorted(wanted, &mut all);
-        let made = join_all(self.futures(pure, ordered)).await;
+        let (pure, ordered) = self.sort_calls(wanted, &mut all);
+        let made = join_all(self.call_futures(pure, ordered)).await;
         for (pending, result, took) in made.into_iter().flatten() {
-            let result = result.map_err(|error| self.secrets.redacted(error));
+            let result = result.map_err(|error| self.secrets.redact_error(error));
             if let Some(tracer) = tracer {
-                tracer.call("tool", &pending.tool.id, took, result.as_ref().err());
+                tracer.record_call("tool", &pending.tool.id, took, result.as_ref().err());
             }
-            let outcome = self.outcome(&pending.tool, result, warnings);
+            let outcome = self.apply_on_error(&pending.tool, result, warnings);
             all.extend(pending.places.iter().map(|place| (*place, outcome.clone())));
             if let Some(key) = pending.key {
                 self.known.insert(key, outcome);
@@ -85,7 +85,7 @@ impl<'c> ToolCalls<'c> {
     }
 
     /// The error of a pass, told as the failure of the tool that caused it.
-    pub(super) fn explained(&self, error: Error) -> Error {
+    pub(super) fn explain_failure(&self, error: Error) -> Error {
         match &self.fatal {
             // A failed call is found again by the next pass, which cannot get beyond it.
             Some(fatal) if error.code() == Code::RenderRuntime => {
@@ -100,9 +100,13 @@ impl<'c> ToolCalls<'c> {
     }
 
     /// The calls that are to be made, pure and not; those whose result is known are `done`.
-    fn sorted(&self, wanted: Vec<Wanted>, done: &mut Vec<(Place, Outcome)>) -> (Vec<Pending>, Vec<Pending>) {
+    fn sort_calls(
+        &self,
+        wanted: Vec<WantedCall>,
+        done: &mut Vec<(Place, Outcome)>,
+    ) -> (Vec<Pending>, Vec<Pending>) {
         let (mut pure, mut ordered): (Vec<Pending>, Vec<Pending>) = (Vec::new(), Vec::new());
-        for Wanted { place, function, arguments, pure: is_pure } in wanted {
+        for WantedCall { place, function, arguments, pure: is_pure } in wanted {
             let Some(tool) = self.tools.set.tools().get(&function).map(Arc::clone) else {
                 done.push((place, Err(format!("there is no tool `{function}`"))));
                 continue;
@@ -125,7 +129,11 @@ impl<'c> ToolCalls<'c> {
     }
 
     /// Pure calls each for itself, the others beside them one after the other.
-    fn futures(&self, pure: Vec<Pending>, ordered: Vec<Pending>) -> Vec<ports::PortFuture<'c, Vec<Made>>> {
+    fn call_futures(
+        &self,
+        pure: Vec<Pending>,
+        ordered: Vec<Pending>,
+    ) -> Vec<ports::PortFuture<'c, Vec<FinishedCall>>> {
         let tools = self.tools;
         let groups = pure.into_iter().map(|one| vec![one]).chain([ordered]);
         let run = move |group: Vec<Pending>| async move {
@@ -140,7 +148,7 @@ impl<'c> ToolCalls<'c> {
         groups.filter(|group| !group.is_empty()).map(|group| Box::pin(run(group)) as _).collect()
     }
 
-    fn outcome(&mut self, tool: &Tool, result: Result<Value>, warnings: &mut Vec<Warning>) -> Outcome {
+    fn apply_on_error(&mut self, tool: &Tool, result: Result<Value>, warnings: &mut Vec<Warning>) -> Outcome {
         let error = match result {
             Ok(value) => return Ok(value),
             Err(error) => error.with_default("tool", tool.id.as_str()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::scope::Layer;
+use super::layers::Layer;
 
 /// What stands for a value that must not be shown.
 pub const HIDDEN: &str = "•••";
@@ -54,7 +54,7 @@ pub struct TracedVariable {
     /// The value, hidden where it is secret.
     pub value: Option<Value>,
     /// The values that lost against it, the nearest first.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<OverriddenValue>,
     /// Where templates read it.
     pub read_at: Vec<ReadAt>,
     /// Whether all that is asked of it is whether it is there.
@@ -63,7 +63,7 @@ pub struct TracedVariable {
 
 /// A value that lost.
 #[derive(Clone, Debug, Serialize)]
-pub struct Lost {
+pub struct OverriddenValue {
     /// Its layer.
     pub layer: Layer,
     /// The file, key or caller it comes from.

@@ -14,7 +14,7 @@ const LISTED: usize = 10;
 
 impl Plan {
     /// Whether a variable called `name` is declared, or named by a template.
-    pub(super) fn knows(&self, name: &str) -> bool {
+    pub(super) fn is_known(&self, name: &str) -> bool {
         self.reads.can_reach(name) || self.inherited.parameters.get(name).is_some()
     }
 

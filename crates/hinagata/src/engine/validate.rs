@@ -66,7 +66,7 @@ pub struct SchemaProblem {
 
 impl Validation {
     /// Checks what the caller and the agent give.
-    pub(super) fn of<'p>(
+    pub(super) fn check_call<'p>(
         parameters: impl Iterator<Item = (&'p Parameter, &'p Key)>,
         call: &Map<String, Value>,
         agent: Option<&Map<String, Value>>,
@@ -77,7 +77,7 @@ impl Validation {
         for (parameter, key) in parameters {
             let value = key.find(call).or_else(|| agent.and_then(|agent| agent.get(parameter.name.as_str())));
             match value {
-                Some(value) => found.check(parameter, value, schemas),
+                Some(value) => found.check_value(parameter, value, schemas),
                 None if parameter.class == Class::Required && !comes_by_itself(parameter) => {
                     found.missing.push(parameter.name.clone());
                 }
@@ -85,24 +85,24 @@ impl Validation {
             }
         }
         found.reserved = reserved(call);
-        found.decide();
+        found.update_valid();
         found
     }
 
     /// Forgives reserved names.
     pub(super) fn allow_reserved(&mut self) {
         self.reserved.clear();
-        self.decide();
+        self.update_valid();
     }
 
-    fn decide(&mut self) {
+    fn update_valid(&mut self) {
         self.valid = self.missing.is_empty()
             && self.type_errors.is_empty()
             && self.schema_errors.is_empty()
             && self.reserved.is_empty();
     }
 
-    fn check(&mut self, parameter: &Parameter, value: &Value, schemas: &Schemas) {
+    fn check_value(&mut self, parameter: &Parameter, value: &Value, schemas: &Schemas) {
         if !fits(parameter.kind, value) {
             let problem = TypeProblem {
                 name: parameter.name.clone(),
@@ -291,7 +291,7 @@ mod tests {
         let parameters = parameters(declared);
         let schemas = Schemas::compile(&parameters).expect("compiles");
         let keys: Vec<Key> = parameters.iter().map(|parameter| Key::new(parameter.name.as_str())).collect();
-        Validation::of(parameters.iter().zip(&keys), call, None, &schemas, has_origin)
+        Validation::check_call(parameters.iter().zip(&keys), call, None, &schemas, has_origin)
     }
 
     #[test]

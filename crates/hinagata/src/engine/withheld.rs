@@ -35,9 +35,9 @@ impl Withheld {
     pub(super) fn take_warnings(&self) -> Vec<Warning> {
         let noted = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let warning = |(declarer, names): (Declarer, Vec<String>)| match declarer {
-            Declarer::Prompt => Warning::new("trust", untrusted("its hooks get", &names)),
+            Declarer::Prompt => Warning::new("trust", untrusted_error("its hooks get", &names)),
             Declarer::Provider(namespace) => {
-                let error = untrusted(&format!("the provider `{namespace}` gets"), &names);
+                let error = untrusted_error(&format!("the provider `{namespace}` gets"), &names);
                 Warning::new(format!("provider {namespace}"), error)
             }
         };
@@ -45,7 +45,7 @@ impl Withheld {
     }
 }
 
-fn untrusted(who: &str, names: &[impl AsRef<str>]) -> Error {
+fn untrusted_error(who: &str, names: &[impl AsRef<str>]) -> Error {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     Error::new(Code::Approval, format!("the workspace is not trusted, so {who} no `{}`", names.join("`, `")))
         .with("reason", "untrusted")
@@ -62,7 +62,7 @@ impl Catalog {
             let definition = entry.definition().ok().filter(|_| self.is_usable(entry));
             let names = definition.as_deref().map(withheld_from_hooks).unwrap_or_default();
             if !names.is_empty() {
-                found.push(Diagnostic::warning(entry.source(), untrusted("its hooks get", &names)));
+                found.push(Diagnostic::warning(entry.source(), untrusted_error("its hooks get", &names)));
             }
         }
         for pack in self.active_packs() {
@@ -71,7 +71,7 @@ impl Catalog {
                 if !names.is_empty() {
                     let who = format!("the provider `{}` gets", provider.namespace);
                     let file = format!("{}/{}", pack.path(), provider.file);
-                    found.push(Diagnostic::warning(file, untrusted(&who, &names)));
+                    found.push(Diagnostic::warning(file, untrusted_error(&who, &names)));
                 }
             }
         }

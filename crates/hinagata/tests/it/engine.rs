@@ -666,7 +666,7 @@ fn a_choice_is_recorded_and_counts_at_once() {
     assert_eq!(text(&engine, "p", &json!({})).expect("renders"), "the kit's");
     let rendered = engine.explain_blocking(&Request::new("p")).expect("renders");
     assert_eq!(rendered.trace.expect("is asked for").chosen.reason, "resolution");
-    engine.change(|catalog| Ok(catalog.with_approvals(Approvals::default()))).expect("changes");
+    engine.update_catalog(|catalog| Ok(catalog.with_approvals(Approvals::default()))).expect("changes");
     let rendered = engine.render_blocking(&Request::new("p")).expect("renders what is left");
     assert_eq!((rendered.text().as_str(), rendered.warnings.len()), ("mine", 1), "and tells so");
     let recorded = fs::read_to_string(place.path().join(SHARED).join("resolution.json")).expect("is there");

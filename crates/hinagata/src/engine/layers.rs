@@ -58,7 +58,7 @@ impl Layer {
 
 /// The variables of one render.
 #[derive(Debug)]
-pub(super) struct Scope<'a> {
+pub(super) struct Layers<'a> {
     /// Reserved names: nothing stands in their place.
     pub(super) over: Map<String, Value>,
     /// Contents of files that the caller named: they stand in the place of what was given.
@@ -82,7 +82,7 @@ pub(super) struct Scope<'a> {
     pub(super) late: Vec<String>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> Layers<'a> {
     pub(super) fn new(call: Option<&'a Map<String, Value>>, defaults: &'a Map<String, Value>) -> Self {
         Self {
             over: Map::new(),
@@ -202,7 +202,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-impl Variables for Scope<'_> {
+impl Variables for Layers<'_> {
     fn find(&self, key: &Key) -> Option<&Value> {
         if !self.over.is_empty()
             && let Some(value) = key.find(&self.over)
@@ -269,33 +269,33 @@ mod tests {
     fn later_layers_win_and_values_are_replaced_whole() {
         let (call, agent) = (map(&json!({"a": "call"})), map(&json!({"a": "agent", "b": {"x": 1}})));
         let defaults = map(&json!({"a": "default", "b": {"x": 0, "y": 0}, "c": "default", "d": "default"}));
-        let mut scope = Scope { agent: Some(&agent), ..Scope::new(Some(&call), &defaults) };
-        scope.fetch(Layer::Provider, "c", json!("provider"));
-        scope.fetch(Layer::System, "c", json!("system"));
-        scope.fetch(Layer::System, "e", json!("system"));
-        scope.fetch(Layer::Environ, "e", json!("environ"));
-        let got = |name: &str| scope.get(name).cloned();
+        let mut layers = Layers { agent: Some(&agent), ..Layers::new(Some(&call), &defaults) };
+        layers.fetch(Layer::Provider, "c", json!("provider"));
+        layers.fetch(Layer::System, "c", json!("system"));
+        layers.fetch(Layer::System, "e", json!("system"));
+        layers.fetch(Layer::Environ, "e", json!("environ"));
+        let got = |name: &str| layers.get(name).cloned();
         assert_eq!((got("a"), got("b")), (Some(json!("call")), Some(json!({"x": 1}))));
         assert_eq!(
             (got("c"), got("d"), got("e")),
             (Some(json!("provider")), Some(json!("default")), Some(json!("environ")))
         );
         for name in ["a", "b", "c", "d", "e", "none"] {
-            assert_eq!(scope.find(&Key::new(name)), scope.get(name), "{name}");
-            assert_eq!(scope.flat().get(name), scope.get(name), "{name}");
+            assert_eq!(layers.find(&Key::new(name)), layers.get(name), "{name}");
+            assert_eq!(layers.flat().get(name), layers.get(name), "{name}");
         }
-        assert_eq!(scope.names(), ["a", "b", "c", "d", "e"]);
-        assert_eq!(scope.at_path("b.x"), Some(&json!(1)));
-        assert_eq!(scope.at_path("b.y"), None);
+        assert_eq!(layers.names(), ["a", "b", "c", "d", "e"]);
+        assert_eq!(layers.at_path("b.x"), Some(&json!(1)));
+        assert_eq!(layers.at_path("b.y"), None);
     }
 
     #[test]
     fn what_pre_render_returns_stands_in_the_place_of_everything() {
         let (call, defaults) = (map(&json!({"a": 1})), map(&json!({"b": 1})));
-        let mut scope = Scope::new(Some(&call), &defaults);
-        scope.over.insert("system".to_owned(), json!({}));
-        scope.replaced = Some(map(&json!({"c": 3})));
-        assert_eq!((scope.get("a"), scope.get("b"), scope.get("c")), (None, None, Some(&json!(3))));
-        assert!(scope.find(&Key::new("system")).is_some() && scope.find(&Key::new("a")).is_none());
+        let mut layers = Layers::new(Some(&call), &defaults);
+        layers.over.insert("system".to_owned(), json!({}));
+        layers.replaced = Some(map(&json!({"c": 3})));
+        assert_eq!((layers.get("a"), layers.get("b"), layers.get("c")), (None, None, Some(&json!(3))));
+        assert!(layers.find(&Key::new("system")).is_some() && layers.find(&Key::new("a")).is_none());
     }
 }
