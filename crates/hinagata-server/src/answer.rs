@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     body::{Body, Response},
-    gate::{Answer, Call},
+    call::{Answer, Call},
     problem::Problem,
     query::encoded,
 };

@@ -20,7 +20,7 @@ use std::{
 use hinagata::{Code, Error, Result, utc};
 use serde_json::{Map, Value, json};
 
-use crate::gate::Params;
+use crate::route::PathParams;
 
 /// Lines that wait at most.
 const WAITING: usize = 65_536;
@@ -40,7 +40,7 @@ pub(crate) struct Entry {
     pub(crate) method: &'static str,
     pub(crate) route: &'static str,
     /// What the path names, such as the prompt.
-    pub(crate) names: Params,
+    pub(crate) names: PathParams,
     pub(crate) status: u16,
     pub(crate) micros: u64,
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, net::SocketAddr};
 
-use crate::routes::{ROUTES, Route};
+use crate::{access::Scope, route::RouteSpec};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--line:color-mix(in srgb,currentColor 18%,transparent)}\
@@ -37,21 +37,21 @@ pub fn example(address: SocketAddr) -> String {
     )
 }
 
-/// The description of all routes.
-pub(crate) fn reference() -> String {
+/// The description of `routes`.
+pub(crate) fn reference(routes: &[&RouteSpec]) -> String {
     let mut body = String::from(
         "<h1>Routes</h1><p>The same as <a href=\"/openapi.json\">OpenAPI</a>. A key goes into \
          <code>Authorization: Bearer KEY</code>; what it must allow stands beside each route.</p>",
     );
     let mut tags: Vec<&str> = Vec::new();
-    for route in ROUTES {
+    for route in routes {
         if !tags.contains(&route.tag) {
             tags.push(route.tag);
         }
     }
     for tag in tags {
         let _ = write!(body, "<h2>{tag}</h2><table><tr><th>route</th><th>what</th><th>needs</th></tr>");
-        for route in ROUTES.iter().filter(|route| route.tag == tag) {
+        for route in routes.iter().filter(|route| route.tag == tag) {
             row(&mut body, route);
         }
         body.push_str("</table>");
@@ -59,8 +59,8 @@ pub(crate) fn reference() -> String {
     page("Routes of Hinagata", &body)
 }
 
-fn row(body: &mut String, route: &Route) {
-    let needs = route.scope.map_or("nothing", crate::access::Scope::as_str);
+fn row(body: &mut String, route: &RouteSpec) {
+    let needs = route.scope.map_or("nothing", Scope::as_str);
     let _ = write!(
         body,
         "<tr><td><span class=m>{}</span> <code>{}</code></td><td>{}",

@@ -3,21 +3,16 @@
 
 use std::{
     net::IpAddr,
-    pin::Pin,
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
-use bytes::Bytes;
-use hinagata::Engine;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{
     HeaderMap, StatusCode,
     body::Incoming,
     header::{self, HeaderValue},
     http::request::Parts,
 };
-use serde_json::{Map, Value};
 use tracing::Instrument as _;
 
 use crate::{
@@ -25,9 +20,10 @@ use crate::{
     answer,
     audit::Entry,
     body::Response,
+    call::{Answer, Call, Handler},
     metrics::Metrics,
     problem::Problem,
-    routes::{Dialect, Route, Time},
+    route::{Dialect, PathParams, RouteSpec, Time},
     spans,
     state::App,
 };
@@ -36,144 +32,32 @@ use crate::{
 /// waiting for, which says more than that it took too long.
 pub(crate) const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// What a handler gives.
-pub(crate) type Answer = Result<Response, Problem>;
-
-/// What runs a handler.
-pub(crate) type Handling = Pin<Box<dyn Future<Output = Answer> + Send>>;
-
-/// A request that was let in.
-pub(crate) struct Call {
-    pub(crate) app: Arc<App>,
-    pub(crate) caller: Caller,
-    pub(crate) parts: Parts,
-    pub(crate) params: Params,
-    /// Where the caller is.
-    pub(crate) peer: IpAddr,
-    /// What it brings, until that is read.
-    body: Option<Incoming>,
+/// The route that a request is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Matched {
+    /// Its place in the table.
+    pub(crate) number: usize,
+    pub(crate) spec: &'static RouteSpec,
+    pub(crate) handler: Handler,
 }
 
-/// What a path names: the name in the table of routes, and what stood there.
-pub(crate) type Params = Vec<(&'static str, String)>;
-
-impl Call {
-    /// What the path names as `name`.
-    pub(crate) fn param(&self, name: &str) -> Result<&str, Problem> {
-        let found = self.params.iter().find(|(known, _)| *known == name);
-        found
-            .map(|(_, value)| value.as_str())
-            .ok_or_else(|| Problem::bad_request(format!("the path has no `{name}`")))
-    }
-
-    /// The prompt that the path names, in any spelling.
-    pub(crate) fn prompt(&self) -> Result<String, Problem> {
-        self.param("id").map(str::to_owned)
-    }
-
-    /// The engine as the caller has it: prompts and shared variables that a key is not for are not there. Handlers use no
-    /// other one, unless they asked for [`Call::require_unbound`].
-    pub(crate) fn engine(&self) -> Engine {
-        match self.app.access.reach_of(&self.caller) {
-            None => self.app.engine.clone(),
-            Some(reach) => self.app.engine.within(reach),
-        }
-    }
-
-    /// Whether the caller of a route that is for everybody may read besides.
-    pub(crate) fn may_read(&self) -> bool {
-        let is_known = self.app.known.check(&self.parts.uri, &self.parts.headers).is_ok();
-        let caller = self.app.access.who(bearer(&self.parts.headers)).filter(|_| is_known);
-        caller.is_some_and(|caller| {
-            let is_let_in = !matches!(caller, Caller::Nobody)
-                || check_stranger(&self.app, Scope::Read, self.peer).is_ok();
-            is_let_in && self.app.access.allows(&caller, Scope::Read)
-        })
-    }
-
-    /// Refuses a key that is for some prompts alone, where something is about others too.
-    pub(crate) fn require_unbound(&self) -> Result<(), Problem> {
-        if self.app.access.sees_all(&self.caller) {
-            return Ok(());
-        }
-        Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "scope",
-            "this key is for some prompts alone, and this is about others too",
-        ))
-    }
-
-    /// The request as it came, for another one to answer.
-    pub(crate) fn into_request(mut self) -> Option<hyper::Request<Incoming>> {
-        let body = self.body.take()?;
-        Some(hyper::Request::from_parts(self.parts, body))
-    }
-
-    /// The body, whole.
-    pub(crate) async fn body(&mut self) -> Result<Bytes, Problem> {
-        let limit = self.app.settings.max_body;
-        let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
-        match Limited::new(body, limit).collect().await {
-            Ok(body) => Ok(body.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => Err(Problem::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "too_large",
-                format!("the body has more than {limit} bytes"),
-            )
-            .hint("the setting `server.max_body` says how large it may be")),
-            Err(error) => Err(Problem::bad_request(format!("the body could not be read: {error}"))),
-        }
-    }
-
-    /// The body as a JSON object; an empty one is one without members.
-    pub(crate) async fn object(&mut self) -> Result<Map<String, Value>, Problem> {
-        let bytes = self.body().await?;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Ok(Map::new());
-        }
-        match self.json(&bytes)? {
-            Value::Object(object) => Ok(object),
-            _ => Err(Problem::bad_request("the body is no JSON object")),
-        }
-    }
-
-    /// Reads JSON.
-    pub(crate) fn json(&self, bytes: &[u8]) -> Result<Value, Problem> {
-        serde_json::from_slice(bytes).map_err(|error| {
-            let problem = Problem::bad_request(format!("the body is no JSON: {error}"))
-                .with("line", error.line())
-                .with("column", error.column());
-            match self.parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) {
-                Some(kind) if kind.contains("form") => {
-                    problem.hint("send JSON, with `content-type: application/json`")
-                }
-                _ => problem,
-            }
-        })
-    }
-
-    /// Names and values of the query.
-    pub(crate) fn query(&self) -> Vec<(String, String)> {
-        crate::query::pairs(self.parts.uri.query().unwrap_or_default())
-    }
-}
-
-/// Answers a request to the route `number` of the table.
+/// Answers a request to a route.
 pub(crate) async fn pass(
     app: Arc<App>,
-    (number, route): (usize, &'static Route),
-    params: Params,
+    matched: Matched,
+    params: PathParams,
     (parts, body): (Parts, Incoming),
     peer: IpAddr,
 ) -> Response {
+    let route = matched.spec;
     let started = Instant::now();
     let wants_problem = wants_problem(&parts.headers);
     let origin = app.known.allowed_origin(&parts.headers).cloned();
     let span = spans::of_request(route, &parts.headers, app.tie_span.as_ref());
-    let call = Call { caller: Caller::Nobody, params, parts, peer, body: Some(body), app: Arc::clone(&app) };
+    let call = Call::new(Arc::clone(&app), params, (parts, body), peer);
     let (answer, written) = match span.is_disabled() {
-        true => admit(call, route, peer).await,
-        false => admit(call, route, peer).instrument(span.clone()).await,
+        true => admit(call, matched).await,
+        false => admit(call, matched).instrument(span.clone()).await,
     };
     let mut response = match answer {
         Ok(response) => response,
@@ -183,7 +67,7 @@ pub(crate) async fn pass(
     finish(&app, &mut response, origin);
     let (status, time) = (response.status().as_u16(), started.elapsed());
     spans::answered(&span, status);
-    app.metrics.answered(number, status, time);
+    app.metrics.answered(matched.number, status, time);
     if status >= 500 {
         tracing::warn!(method = route.method, route = route.path, status, ?time, "answered");
     } else {
@@ -207,12 +91,12 @@ pub(crate) async fn pass(
 }
 
 /// What is written down about a request: who, and what its path names.
-type Written = Option<(Arc<str>, Params)>;
+type Written = Option<(Arc<str>, PathParams)>;
 
 /// Lets a request in, or not.
-async fn admit(mut call: Call, route: &'static Route, peer: IpAddr) -> (Answer, Written) {
+async fn admit(mut call: Call, Matched { spec: route, handler, .. }: Matched) -> (Answer, Written) {
     let app = Arc::clone(&call.app);
-    let entered = enter(&mut call, route, peer);
+    let entered = enter(&mut call, route);
     let written = entry(&call, route);
     if let Err(problem) = entered {
         Metrics::refused(problem.code());
@@ -229,7 +113,7 @@ async fn admit(mut call: Call, route: &'static Route, peer: IpAddr) -> (Answer, 
             }
         },
     };
-    let work = (route.handler)(call);
+    let work = handler(call);
     let answer = match route.time {
         Time::Bounded => match tokio::time::timeout(app.settings.request_timeout + LAST_WORD, work).await {
             Ok(answer) => answer,
@@ -256,7 +140,7 @@ fn overload() -> Problem {
 }
 
 /// Reading is not written down.
-fn entry(call: &Call, route: &Route) -> Written {
+fn entry(call: &Call, route: &RouteSpec) -> Written {
     if !call.app.audit.is_on() || matches!(route.scope, None | Some(Scope::Read)) {
         return None;
     }
@@ -268,16 +152,16 @@ fn entry(call: &Call, route: &Route) -> Written {
 }
 
 /// Everything that is checked before a request is looked at.
-fn enter(call: &mut Call, route: &Route, peer: IpAddr) -> Result<(), Problem> {
+fn enter(call: &mut Call, route: &RouteSpec) -> Result<(), Problem> {
     let app = Arc::clone(&call.app);
     let Some(scope) = route.scope else { return Ok(()) };
     app.known.check(&call.parts.uri, &call.parts.headers)?;
-    call.caller = app.access.who(bearer(&call.parts.headers)).ok_or_else(|| {
+    call.caller = app.access.who(call.bearer()).ok_or_else(|| {
         Problem::new(StatusCode::UNAUTHORIZED, "key", "this key is not known")
             .hint("the keys are in the settings; the token of this start is printed by `hina serve`")
     })?;
     if matches!(call.caller, Caller::Nobody) {
-        check_stranger(&app, scope, peer)?;
+        call.check_stranger(scope)?;
     }
     if !app.access.allows(&call.caller, scope) {
         return Err(match call.caller {
@@ -287,28 +171,9 @@ fn enter(call: &mut Call, route: &Route, peer: IpAddr) -> Result<(), Problem> {
         }
         .with("scope", scope.as_str()));
     }
-    app.within_rate(&call.caller, peer).map_err(|seconds| {
+    app.within_rate(&call.caller, call.peer).map_err(|seconds| {
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate", "you ask too often").retry_after(seconds)
     })
-}
-
-/// Without keys only this machine is served.
-fn check_stranger(app: &App, scope: Scope, peer: IpAddr) -> Result<(), Problem> {
-    if app.access.has_keys() || peer.to_canonical().is_loopback() || (app.settings.open && scope.is_open()) {
-        return Ok(());
-    }
-    Err(Problem::new(StatusCode::FORBIDDEN, "key", "without keys only this machine is served").hint(
-        "`hina key NAME --scope render` makes a key; `server.open = true` lets everybody read and render",
-    ))
-}
-
-/// The key that a request carries.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::AUTHORIZATION)?;
-    // What is no text is no key, and no reason to count as nobody.
-    let value = value.to_str().unwrap_or("?");
-    let (kind, secret) = value.split_once(' ').unwrap_or(("", value));
-    Some(if kind.eq_ignore_ascii_case("bearer") { secret.trim() } else { value })
 }
 
 fn wants_problem(headers: &HeaderMap) -> bool {

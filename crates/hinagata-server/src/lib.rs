@@ -7,6 +7,7 @@ mod access;
 mod answer;
 mod audit;
 mod body;
+mod call;
 mod docs;
 mod events;
 mod fields;
@@ -22,6 +23,7 @@ mod pace;
 mod problem;
 mod query;
 mod rates;
+mod route;
 mod routes;
 mod server;
 mod settings;
@@ -40,5 +42,5 @@ pub use state::TellSandbox;
 /// The OpenAPI document of the daemon.
 #[must_use]
 pub fn openapi() -> &'static serde_json::Value {
-    openapi::document()
+    routes::openapi_document()
 }

@@ -15,7 +15,8 @@ use crate::{
     access::{Caller, Scope},
     audit::Entry,
     body::Body,
-    gate::{Answer, Call, LAST_WORD},
+    call::{Answer, Call},
+    gate::LAST_WORD,
     problem::Problem,
     state::App,
 };

@@ -5,7 +5,7 @@ use std::{sync::OnceLock, time::Duration};
 use metrics::{Counter, Histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
-use crate::routes::{ROUTES, Route};
+use crate::route::RouteSpec;
 
 /// Upper bounds of the times of requests, in seconds.
 const TIMES: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 2.5, 10.0];
@@ -26,8 +26,8 @@ struct RouteMetrics {
 }
 
 impl RouteMetrics {
-    fn new(route: &Route) -> Self {
-        let Route { method, path, .. } = *route;
+    fn new(route: &RouteSpec) -> Self {
+        let RouteSpec { method, path, .. } = *route;
         let time = metrics::histogram!("hinagata_request_seconds", "method" => method, "route" => path);
         Self { method, path, fine: counter(method, path, "200"), time }
     }
@@ -38,8 +38,8 @@ fn counter(method: &'static str, path: &'static str, status: &'static str) -> Co
 }
 
 impl Metrics {
-    /// Those of the process, installed when they are first asked for. A process that counts elsewhere keeps doing so.
-    pub(crate) fn new() -> Self {
+    /// Those of the process, installed when they are first asked for, with those of `routes`. A process that counts elsewhere keeps doing so.
+    pub(crate) fn new(routes: impl Iterator<Item = &'static RouteSpec>) -> Self {
         static INSTALLED: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
         let install = || {
             let times = Matcher::Full("hinagata_request_seconds".to_owned());
@@ -58,7 +58,7 @@ impl Metrics {
             Some(handle)
         };
         let process = INSTALLED.get_or_init(install).clone();
-        Self { process, routes: ROUTES.iter().map(RouteMetrics::new).collect() }
+        Self { process, routes: routes.map(RouteMetrics::new).collect() }
     }
 
     /// Counts an answered request to the route `number` of the table.

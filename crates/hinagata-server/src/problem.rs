@@ -1,7 +1,7 @@
 //! What a request that failed is answered with.
 //!
 //! Ours are problem details (RFC 9457): `type`, `title`, `status`, `detail`, and beside them the stable `code` with
-//! what else the error tells. The second dialect has a body of its own; the [gate](crate::gate) chooses.
+//! what else the error tells. The second dialect has a body of its own; the gate chooses.
 
 use bytes::Bytes;
 use hinagata::{Code, Error, Place};

@@ -18,7 +18,8 @@ use crate::{
     events::Events,
     lanes::Lanes,
     listen, mcp,
-    routes::Router,
+    metrics::Metrics,
+    routes::{self, Router},
     settings::{AuditPlace, ServerSettings},
     spans::TieSpan,
     state::{App, TellSandbox},
@@ -97,7 +98,18 @@ impl Server {
         }
         let access = Access::new(settings.keys.clone(), &token);
         let app = Arc::new(App::new(
-            engine, llm, trusted, settings, hinagata, state, access, audit, events, tie_span, sandbox,
+            engine,
+            llm,
+            trusted,
+            settings,
+            hinagata,
+            state,
+            access,
+            audit,
+            events,
+            Metrics::new(routes::specs()),
+            tie_span,
+            sandbox,
             address,
         ));
         let told: Told = Arc::new(mcp::open(&app)?);

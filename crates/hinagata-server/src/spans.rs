@@ -10,13 +10,13 @@ use tracing::{
     field::{Empty, display},
 };
 
-use crate::routes::Route;
+use crate::route::RouteSpec;
 
 /// Ties the span of a request to the trace that its headers name.
 pub type TieSpan = Arc<dyn Fn(&Span, &HeaderMap) + Send + Sync>;
 
 /// The span of a request.
-pub(crate) fn of_request(route: &Route, headers: &HeaderMap, tie: Option<&TieSpan>) -> Span {
+pub(crate) fn of_request(route: &RouteSpec, headers: &HeaderMap, tie: Option<&TieSpan>) -> Span {
     let span = tracing::trace_span!(
         target: SPANS,
         "request",

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::{
     answer,
+    call::{Answer, Call},
     fields::Fields,
-    gate::{Answer, Call},
     problem::Problem,
     state::App,
 };

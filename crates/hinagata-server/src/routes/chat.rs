@@ -14,8 +14,8 @@ use super::render::{RenderRequest, old_body, old_object};
 use crate::{
     answer,
     body::{Body, Response},
+    call::{Answer, Call},
     fields::Fields,
-    gate::{Answer, Call},
 };
 
 /// `POST /api/chat/prompts/{id}`

@@ -18,8 +18,8 @@ use tokio::{
 use crate::{
     access::Caller,
     body::{Body, Response},
+    call::{Answer, Call},
     events::Change,
-    gate::{Answer, Call},
     problem::Problem,
     state::App,
 };

@@ -14,87 +14,40 @@ mod service;
 mod store;
 mod table;
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    sync::{Arc, LazyLock},
+};
 
 use hyper::{Method, Request, body::Incoming};
-
-pub(crate) use table::ROUTES;
+use serde_json::Value;
+use table::ROUTES;
 
 use crate::{
-    access::Scope,
     body::Response,
-    gate::{self, Call, Handling, Params},
-    query,
+    call::Handler,
+    gate::{self, Matched},
+    openapi, query,
+    route::{PathParams, RouteSpec},
     state::App,
 };
 
-/// One route.
+/// One route, and what answers it.
 pub(crate) struct Route {
-    pub(crate) method: &'static str,
-    pub(crate) path: &'static str,
-    /// What a caller needs; `None` for what everybody may ask.
-    pub(crate) scope: Option<Scope>,
-    pub(crate) dialect: Dialect,
-    pub(crate) time: Time,
-    /// The part of the documentation that it is in.
-    pub(crate) tag: &'static str,
-    pub(crate) summary: &'static str,
-    /// Names in the query, and what they do.
-    pub(crate) query: &'static [(&'static str, &'static str)],
-    /// The schema of the body that it takes, and whether it needs one.
-    pub(crate) body: Option<(&'static str, bool)>,
-    /// What it gives when it works.
-    pub(crate) gives: &'static [Gives],
-    pub(crate) handler: fn(Call) -> Handling,
+    pub(crate) spec: RouteSpec,
+    pub(crate) handler: Handler,
 }
 
-/// An answer that is no failure.
-pub(crate) struct Gives {
-    pub(crate) status: u16,
-    /// The media type; empty for an answer without a body.
-    pub(crate) media: &'static str,
-    /// The name of the schema.
-    pub(crate) schema: &'static str,
-    pub(crate) meaning: &'static str,
+/// Every route, without its handler.
+pub(crate) fn specs() -> impl Iterator<Item = &'static RouteSpec> {
+    ROUTES.iter().map(|route| &route.spec)
 }
 
-/// How failures are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    /// As problem details.
-    Ours,
-    /// As the second dialect has it.
-    Second,
-    /// As the second dialect has it, unless problem details are asked for.
-    Shared,
-}
-
-impl Dialect {
-    pub(crate) fn is_old(self, wants_problem: bool) -> bool {
-        match self {
-            Self::Ours => false,
-            Self::Second => true,
-            Self::Shared => !wants_problem,
-        }
-    }
-
-    /// The dialect of a path that leads nowhere.
-    pub(crate) fn of_path(path: &str) -> Self {
-        let second =
-            path.starts_with("/api/prompts/") && (path.ends_with("/render") || path.ends_with("/chat"));
-        if second { Self::Second } else { Self::Ours }
-    }
-}
-
-/// How long a request may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Time {
-    /// As long as the settings allow.
-    Bounded,
-    /// As long as what it waits for may take.
-    Own,
-    /// For as long as the caller stays; it is not counted as work.
-    Unbounded,
+/// The OpenAPI document of all routes.
+pub(crate) fn openapi_document() -> &'static Value {
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi::document(specs()));
+    &DOCUMENT
 }
 
 /// Finds the route of a request.
@@ -105,21 +58,20 @@ pub(crate) struct Router {
 
 /// What there is at a path.
 struct Place {
-    /// The routes, with their numbers in the table.
-    routes: Vec<(usize, &'static Route)>,
+    routes: Vec<Matched>,
     /// The methods that can be used there.
     allow: String,
 }
 
 impl Router {
     pub(crate) fn new(app: &Arc<App>) -> Self {
-        let mut places: BTreeMap<&'static str, Vec<(usize, &'static Route)>> = BTreeMap::new();
-        for (number, route) in ROUTES.iter().enumerate() {
-            places.entry(route.path).or_default().push((number, route));
+        let mut places: BTreeMap<&'static str, Vec<Matched>> = BTreeMap::new();
+        for (number, Route { spec, handler }) in ROUTES.iter().enumerate() {
+            places.entry(spec.path).or_default().push(Matched { number, spec, handler: *handler });
         }
         let mut paths = matchit::Router::new();
         for (path, routes) in places {
-            let mut methods: Vec<&str> = routes.iter().map(|(_, route)| route.method).collect();
+            let mut methods: Vec<&str> = routes.iter().map(|route| route.spec.method).collect();
             if methods.contains(&"GET") {
                 methods.push("HEAD");
             }
@@ -138,7 +90,7 @@ impl Router {
         let Place { routes, allow } = found.value;
         // Whoever asks for the head alone is asked for as everybody else; the body stays here.
         let method = if parts.method == Method::HEAD { "GET" } else { parts.method.as_str() };
-        let Some(&(number, route)) = routes.iter().find(|(_, route)| route.method == method) else {
+        let Some(&matched) = routes.iter().find(|route| route.spec.method == method) else {
             return match parts.method == Method::OPTIONS {
                 true => gate::preflight(app, &parts, allow),
                 false => gate::lost(app, &parts, Some(allow)),
@@ -149,10 +101,10 @@ impl Router {
             let name = PARAMS.iter().find(|known| **known == name)?;
             Some(query::decoded_path(value).map(|value| (*name, value)))
         });
-        let Some(params) = named.collect::<Option<Params>>() else {
+        let Some(params) = named.collect::<Option<PathParams>>() else {
             return gate::lost(app, &parts, None);
         };
-        gate::pass(Arc::clone(app), (number, route), params, (parts, body), peer).await
+        gate::pass(Arc::clone(app), matched, params, (parts, body), peer).await
     }
 }
 
@@ -161,14 +113,48 @@ const PARAMS: [&str; 2] = ["id", "pack"];
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Map;
+
     use super::*;
 
     #[test]
     fn every_name_in_a_path_is_known() {
-        for route in ROUTES {
+        for route in specs() {
             for part in route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
                 assert!(PARAMS.contains(&part), "{}", route.path);
             }
         }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_schema_is_used() {
+        let document = openapi_document();
+        let text = document.to_string();
+        let names: BTreeSet<&str> =
+            text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let known: BTreeSet<&str> =
+            document["components"]["schemas"].as_object().expect("map").keys().map(String::as_str).collect();
+        assert_eq!(names, known);
+    }
+
+    #[test]
+    fn every_route_is_described_once() {
+        let document = openapi_document();
+        let mut ids = BTreeSet::new();
+        for route in specs() {
+            let operation = &document["paths"][route.path][route.method.to_lowercase()];
+            assert_eq!(operation["summary"], route.summary, "{} {}", route.method, route.path);
+            assert!(ids.insert(operation["operationId"].to_string()), "{operation}");
+        }
+        let described: usize = document["paths"]
+            .as_object()
+            .expect("map")
+            .values()
+            .filter_map(Value::as_object)
+            .map(Map::len)
+            .sum();
+        assert_eq!(described, ROUTES.len());
     }
 }

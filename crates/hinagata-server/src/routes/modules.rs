@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     answer,
+    call::{Answer, Call},
     fields::Fields,
-    gate::{Answer, Call},
     problem::Problem,
 };
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     answer,
-    gate::{Answer, Call},
+    call::{Answer, Call},
     problem::Problem,
     state::App,
 };

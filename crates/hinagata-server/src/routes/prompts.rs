@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     answer::{self, Wanted},
-    gate::{Answer, Call},
+    call::{Answer, Call},
     problem::Problem,
 };
 

@@ -5,18 +5,20 @@ use hyper::StatusCode;
 use serde_json::json;
 
 use crate::{
-    answer, docs,
-    gate::{Answer, Call},
+    answer,
+    call::{Answer, Call},
+    docs,
 };
 
 /// `GET /openapi.json`
 pub(super) async fn openapi(call: Call) -> Answer {
-    answer::tagged(&call.parts, crate::openapi::document())
+    answer::tagged(&call.parts, super::openapi_document())
 }
 
 /// `GET /docs`
 pub(super) async fn reference(_call: Call) -> Answer {
-    Ok(answer::bytes(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(docs::reference())))
+    let page = docs::reference(&super::specs().collect::<Vec<_>>());
+    Ok(answer::bytes(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page)))
 }
 
 /// `GET /`

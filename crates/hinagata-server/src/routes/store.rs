@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::{self, Wanted},
-    gate::{Answer, Call},
+    call::{Answer, Call},
     problem::Problem,
 };
 

@@ -1,15 +1,15 @@
 //! The table of all routes.
 
-use super::{
-    Dialect::{self, Ours, Second, Shared},
-    Gives, Route,
-    Time::{self, Bounded, Own, Unbounded},
-    agents, chat, events, modules, packs, prompts, render, service, store,
-};
+use super::{Route, agents, chat, events, modules, packs, prompts, render, service, store};
 use crate::{
     access::Scope::{self, Admin, Chat, Read, Render, Write},
-    gate::{Call, Handling},
+    call::Handler,
     mcp,
+    route::{
+        Dialect::{self, Ours, Second, Shared},
+        Gives, RouteSpec,
+        Time::{self, Bounded, Own, Unbounded},
+    },
 };
 
 const JSON: &str = "application/json";
@@ -20,10 +20,12 @@ const fn route(
     scope: Option<Scope>,
     tag: &'static str,
     summary: &'static str,
-    handler: fn(Call) -> Handling,
+    handler: Handler,
 ) -> Route {
     let (dialect, time) = (Ours, Bounded);
-    Route { method, path, scope, dialect, time, tag, summary, query: &[], body: None, gives: &[], handler }
+    let spec =
+        RouteSpec { method, path, scope, dialect, time, tag, summary, query: &[], body: None, gives: &[] };
+    Route { spec, handler }
 }
 
 /// A function for each method: a table is read by its first word.
@@ -34,7 +36,7 @@ macro_rules! methods {
             scope: Option<Scope>,
             tag: &'static str,
             summary: &'static str,
-            handler: fn(Call) -> Handling,
+            handler: Handler,
         ) -> Route {
             route($method, path, scope, tag, summary, handler)
         }
@@ -46,31 +48,31 @@ methods!(get "GET", post "POST", put "PUT", delete "DELETE");
 impl Route {
     /// The same with failures told in another way.
     const fn told(mut self, dialect: Dialect) -> Self {
-        self.dialect = dialect;
+        self.spec.dialect = dialect;
         self
     }
 
     /// The same with another time.
     const fn takes(mut self, time: Time) -> Self {
-        self.time = time;
+        self.spec.time = time;
         self
     }
 
     /// The same with names in the query.
     const fn asks(mut self, query: &'static [(&'static str, &'static str)]) -> Self {
-        self.query = query;
+        self.spec.query = query;
         self
     }
 
     /// The same with a body of this schema, which is needed or not.
     const fn body(mut self, schema: &'static str, needed: bool) -> Self {
-        self.body = Some((schema, needed));
+        self.spec.body = Some((schema, needed));
         self
     }
 
     /// The same with what it gives.
     const fn gives(mut self, gives: &'static [Gives]) -> Self {
-        self.gives = gives;
+        self.spec.gives = gives;
         self
     }
 }
@@ -109,7 +111,7 @@ const EXPLAINED: &[(&str, &str)] =
     &[("variables", "the variables, as a JSON object; every other name is a variable too")];
 
 /// Every route.
-pub(crate) static ROUTES: &[Route] = &[
+pub(super) static ROUTES: &[Route] = &[
     get("/api/prompts", Some(Read), "prompts", "The ids of all prompts", |call| {
         Box::pin(prompts::list(call))
     })

@@ -1,0 +1,170 @@
+//! A request that was let in, as handlers see it, and what they answer.
+
+use std::{net::IpAddr, pin::Pin, sync::Arc};
+
+use bytes::Bytes;
+use hinagata::Engine;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::{StatusCode, body::Incoming, header, http::request::Parts};
+use serde_json::{Map, Value};
+
+use crate::{
+    access::{Caller, Scope},
+    body::Response,
+    problem::Problem,
+    query,
+    route::PathParams,
+    state::App,
+};
+
+/// What a handler gives.
+pub(crate) type Answer = Result<Response, Problem>;
+
+/// What runs a handler.
+pub(crate) type Handling = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// What answers the calls of a route.
+pub(crate) type Handler = fn(Call) -> Handling;
+
+/// A request that was let in.
+pub(crate) struct Call {
+    pub(crate) app: Arc<App>,
+    pub(crate) caller: Caller,
+    pub(crate) parts: Parts,
+    pub(crate) params: PathParams,
+    /// Where the caller is.
+    pub(crate) peer: IpAddr,
+    /// What it brings, until that is read.
+    body: Option<Incoming>,
+}
+
+impl Call {
+    /// A call that nobody looked at yet.
+    pub(crate) fn new(
+        app: Arc<App>,
+        params: PathParams,
+        (parts, body): (Parts, Incoming),
+        peer: IpAddr,
+    ) -> Self {
+        Self { app, caller: Caller::Nobody, parts, params, peer, body: Some(body) }
+    }
+
+    /// What the path names as `name`.
+    pub(crate) fn param(&self, name: &str) -> Result<&str, Problem> {
+        let found = self.params.iter().find(|(known, _)| *known == name);
+        found
+            .map(|(_, value)| value.as_str())
+            .ok_or_else(|| Problem::bad_request(format!("the path has no `{name}`")))
+    }
+
+    /// The prompt that the path names, in any spelling.
+    pub(crate) fn prompt(&self) -> Result<String, Problem> {
+        self.param("id").map(str::to_owned)
+    }
+
+    /// The engine as the caller has it: prompts and shared variables that a key is not for are not there. Handlers use no
+    /// other one, unless they asked for [`Call::require_unbound`].
+    pub(crate) fn engine(&self) -> Engine {
+        match self.app.access.reach_of(&self.caller) {
+            None => self.app.engine.clone(),
+            Some(reach) => self.app.engine.within(reach),
+        }
+    }
+
+    /// The key that the request carries.
+    pub(crate) fn bearer(&self) -> Option<&str> {
+        let value = self.parts.headers.get(header::AUTHORIZATION)?;
+        // What is no text is no key, and no reason to count as nobody.
+        let value = value.to_str().unwrap_or("?");
+        let (kind, secret) = value.split_once(' ').unwrap_or(("", value));
+        Some(if kind.eq_ignore_ascii_case("bearer") { secret.trim() } else { value })
+    }
+
+    /// Without keys only this machine is served.
+    pub(crate) fn check_stranger(&self, scope: Scope) -> Result<(), Problem> {
+        let app = &self.app;
+        let is_open = app.settings.open && scope.is_open();
+        if app.access.has_keys() || self.peer.to_canonical().is_loopback() || is_open {
+            return Ok(());
+        }
+        Err(Problem::new(StatusCode::FORBIDDEN, "key", "without keys only this machine is served").hint(
+            "`hina key NAME --scope render` makes a key; `server.open = true` lets everybody read and render",
+        ))
+    }
+
+    /// Whether the caller of a route that is for everybody may read besides.
+    pub(crate) fn may_read(&self) -> bool {
+        let is_known = self.app.known.check(&self.parts.uri, &self.parts.headers).is_ok();
+        let caller = self.app.access.who(self.bearer()).filter(|_| is_known);
+        caller.is_some_and(|caller| {
+            let is_let_in = !matches!(caller, Caller::Nobody) || self.check_stranger(Scope::Read).is_ok();
+            is_let_in && self.app.access.allows(&caller, Scope::Read)
+        })
+    }
+
+    /// Refuses a key that is for some prompts alone, where something is about others too.
+    pub(crate) fn require_unbound(&self) -> Result<(), Problem> {
+        if self.app.access.sees_all(&self.caller) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "scope",
+            "this key is for some prompts alone, and this is about others too",
+        ))
+    }
+
+    /// The request as it came, for another one to answer.
+    pub(crate) fn into_request(mut self) -> Option<hyper::Request<Incoming>> {
+        let body = self.body.take()?;
+        Some(hyper::Request::from_parts(self.parts, body))
+    }
+
+    /// The body, whole.
+    pub(crate) async fn body(&mut self) -> Result<Bytes, Problem> {
+        let limit = self.app.settings.max_body;
+        let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
+        match Limited::new(body, limit).collect().await {
+            Ok(body) => Ok(body.to_bytes()),
+            Err(error) if error.is::<LengthLimitError>() => Err(Problem::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too_large",
+                format!("the body has more than {limit} bytes"),
+            )
+            .hint("the setting `server.max_body` says how large it may be")),
+            Err(error) => Err(Problem::bad_request(format!("the body could not be read: {error}"))),
+        }
+    }
+
+    /// The body as a JSON object; an empty one is one without members.
+    pub(crate) async fn object(&mut self) -> Result<Map<String, Value>, Problem> {
+        let bytes = self.body().await?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Map::new());
+        }
+        match self.json(&bytes)? {
+            Value::Object(object) => Ok(object),
+            _ => Err(Problem::bad_request("the body is no JSON object")),
+        }
+    }
+
+    /// Reads JSON.
+    pub(crate) fn json(&self, bytes: &[u8]) -> Result<Value, Problem> {
+        serde_json::from_slice(bytes).map_err(|error| {
+            let problem = Problem::bad_request(format!("the body is no JSON: {error}"))
+                .with("line", error.line())
+                .with("column", error.column());
+            match self.parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) {
+                Some(kind) if kind.contains("form") => {
+                    problem.hint("send JSON, with `content-type: application/json`")
+                }
+                _ => problem,
+            }
+        })
+    }
+
+    /// Names and values of the query.
+    pub(crate) fn query(&self) -> Vec<(String, String)> {
+        query::pairs(self.parts.uri.query().unwrap_or_default())
+    }
+}
