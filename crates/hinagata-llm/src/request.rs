@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hinagata::{
     Result,
+    definition::module_error,
     module::{CompiledPrompt, Element, Role, TextElement, driver::RequestOptions},
 };
 use reqwest::Url;
@@ -78,14 +79,14 @@ pub(crate) fn make(
     let made = match choice.language() {
         Provider::OpenAi => {
             let options = options::for_openai(base, options, choice.endpoint.is_openai());
-            let made = choice.driver().format(&prompt, &options)?;
+            let made = choice.driver().format(&prompt, &options).map_err(module_error)?;
             let notes = made.notes().to_vec();
             (continued(made.into_bytes(), messages)?, notes)
         }
         other => {
             let Translated { options, schema, fields } = options::translate(other, base, options)?;
             let prompt = with_answer(prompt, schema, messages.as_ref())?;
-            let made = choice.driver().format(&prompt, &options)?;
+            let made = choice.driver().format(&prompt, &options).map_err(module_error)?;
             (patched(made.body(), fields), made.notes().to_vec())
         }
     };

@@ -2,7 +2,7 @@
 
 use hinagata::{
     Code, Error, Result,
-    definition::LooseModules,
+    definition::{LooseModules, module_error},
     module::{CompiledPrompt, PromptModule, merge, tokens::TokenCount},
     ports::PortFuture,
 };
@@ -78,7 +78,8 @@ pub trait Prompts: Send + Sync {
 
 impl Prompts for PromptModule<Value> {
     fn prompt(&self, process: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt> {
-        Ok(merge([process.clone(), self.clone()])?.compile(context)?)
+        let merged = merge([process.clone(), self.clone()]).and_then(|module| module.compile(context));
+        merged.map_err(module_error)
     }
 }
 

@@ -1,11 +1,9 @@
 //! Agents as prompts know them: who asks, and what the agent sets.
 
+use hinagata_document::{Error, Fields, Result, json};
 use serde_json::{Map, Value};
 
-use crate::{
-    Error, PromptId, Result,
-    definition::{Fields, json},
-};
+use crate::PromptId;
 
 /// Largest `agent.json`, in bytes.
 pub(crate) const LARGEST: u64 = 1 << 20;

@@ -1,7 +1,9 @@
 //! The agents of a workspace together: their names, and what is wrong with them.
 
+use hinagata_document::{Code, Diagnostic, Error, Result};
+
 use crate::{
-    Approval, Catalog, Code, Diagnostic, Error, PackId, Result,
+    Approval, Catalog, PackId,
     layout::{AGENTS, SHARED},
     source::Directory,
 };

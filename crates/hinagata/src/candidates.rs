@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::SystemTime};
 
+use hinagata_document::{Code, Error, Result};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    Catalog, Code, Error, PackId, PromptId, Resolution, Result, SHARED_PROMPTS,
+    Catalog, PackId, PromptId, Resolution, SHARED_PROMPTS,
     definition::{Definition, Inherited, inherit},
     reach::BOUND,
     resolution,

@@ -1,10 +1,11 @@
 //! `defaults.json`: declarations and limits that hold for every prompt of a workspace.
 
+use hinagata_document::{Error, Fields, Result, json};
 use serde_json::{Map, Number, Value};
 
 use crate::{
-    Error, Result, Settings,
-    definition::{Fields, Inherited, OwnLimits, Parameters, RenderLimits, json, limits, variables},
+    Settings,
+    definition::{Inherited, OwnLimits, Parameters, RenderLimits, limits, variables},
 };
 
 /// The name of the file.

@@ -2,10 +2,11 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
+use hinagata_document::{Code, Error, Result};
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{Code, Error, Result, layout::PARTIALS};
+use crate::layout::PARTIALS;
 
 /// Longest normal form of a segment, in characters.
 const LONGEST: usize = 64;

@@ -23,10 +23,7 @@ mod candidates;
 mod catalog;
 mod defaults;
 pub mod definition;
-mod diagnostic;
-mod digest;
 mod engine;
-mod error;
 mod id;
 mod layout;
 mod listing;
@@ -34,7 +31,6 @@ mod lookup;
 pub mod media;
 mod pack;
 pub mod packs;
-mod place;
 pub mod ports;
 mod reach;
 mod resolution;
@@ -58,28 +54,26 @@ pub use candidates::{Candidate, Choice};
 pub use catalog::{Catalog, CatalogOptions};
 pub use defaults::Defaults;
 pub use definition::RenderLimits;
-pub use diagnostic::{Diagnostic, Severity};
-pub use digest::{Digest, NoDigest};
 pub use engine::{
     Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, HIDDEN, Layer, Message, OverriddenValue,
     ReadAt, RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size, Strictness, Times, Trace,
     TracedCall, TracedTemplate, TracedUse, TracedVariable, TypeProblem, UnknownVariable, Validation, Warning,
     WeakEngine, from_text,
 };
-pub use error::{Code, Error, Result};
+pub use hinagata_document::{
+    Code, Diagnostic, Digest, Error, NoDigest, Place, Result, Severity, long_number,
+};
 pub use hinagata_module as module;
 pub use id::{PackId, PromptId, normal_form};
 pub use layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS};
 pub use listing::{Listing, PromptFilter};
 pub use lookup::FoundTemplate;
 pub use pack::{Approval, Approvals, Manifest, PackKind, PackLimits, Provider, Refused, Replaces};
-pub use place::Place;
 pub use reach::Reach;
 pub use resolution::{Resolution, Resolutions, record as record_resolution};
 pub use settings::Settings;
 pub use state::StateDir;
 pub use time::utc;
 pub use trust::{Distrust, Trust, TrustState, TrustedWorkspace};
-pub use unread::long_number;
 pub use vocab::Vocabulary;
 pub use workspace::{ROOT_VARIABLE, RootFound, WorkspaceRoot};

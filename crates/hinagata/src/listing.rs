@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{Catalog, PromptId, Result, definition::Definition, source::Index};
+use hinagata_document::Result;
+
+use crate::{Catalog, PromptId, definition::Definition, source::Index};
 
 /// A line of the list of prompts.
 #[derive(Clone, Debug)]

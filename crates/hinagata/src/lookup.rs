@@ -1,8 +1,10 @@
 //! Templates by name, as `include` and `extends` write them.
 
+use hinagata_document::{Code, Error, Result, front_matter};
+
 use crate::{
-    Catalog, Code, Error, PromptId, Result,
-    definition::{Body, Engine, LARGEST_TEMPLATE, TemplateText, split_front_matter},
+    Catalog, PromptId,
+    definition::{Body, Engine, LARGEST_TEMPLATE, TemplateText},
     source::{Entry, Index, RootKind},
 };
 
@@ -167,7 +169,7 @@ fn template_in(index: &Index, name: &str) -> Result<Option<FoundTemplate>> {
 }
 
 fn plain(path: String, name: &str, text: &str) -> Result<TemplateText> {
-    let split = split_front_matter(&path, text)?;
+    let split = front_matter::split(&path, text)?;
     let declared = split.matter.as_ref().and_then(|matter| matter.get("engine")?.as_str().map(str::to_owned));
     let engine = match declared.as_deref() {
         Some("go") => Engine::Go,

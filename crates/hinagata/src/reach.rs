@@ -17,10 +17,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use hinagata_document::{Code, Diagnostic, Error, Result};
 use serde_json::Value;
 
 use crate::{
-    Catalog, Code, Diagnostic, Error, PromptId, Result,
+    Catalog, PromptId,
     layout::{USER_DATA, is_settings_file},
     source::{Entry, Index},
     store::{StoreKind, StoreSnapshot, StoredMap, environ_tree},

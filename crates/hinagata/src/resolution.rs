@@ -5,12 +5,11 @@
 
 use std::{collections::BTreeMap, path::Path, time::SystemTime};
 
+use hinagata_document::{Diagnostic, Error, Node, Place, Result, json};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Diagnostic, Error, PromptId, Result,
-    definition::{json, node::Node},
-    place::Place,
+    PromptId,
     time::utc,
     write::{Readers, Writer},
 };

@@ -6,9 +6,8 @@
 
 use std::path::Path;
 
+use hinagata_document::{Code, Error, Result};
 use hinagata_secrets::Secrets;
-
-use crate::{Code, Error, Result};
 
 /// Refuses the file `name` in `directory` where its name, or that of what a link leads to, is one of files with secrets.
 ///

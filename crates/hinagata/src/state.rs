@@ -15,9 +15,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hinagata_document::{Code, Digest, Error, Place, Result};
 use serde::de::DeserializeOwned;
 
-use crate::{Code, Error, Place, Result, digest::Digest, write};
+use crate::write;
 
 /// The directory that holds the user's decisions. Nothing is read or made before it is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@
 
 use std::{collections::BTreeMap, path::Path, time::SystemTime};
 
+use hinagata_document::{Digest, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Result, StateDir,
-    digest::Digest,
+    StateDir,
     layout::TRUST_FILE,
     state::{self, real_path},
     time::utc,

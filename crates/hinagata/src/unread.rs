@@ -1,11 +1,11 @@
 //! What could not be read and may have changed an answer: a file that cannot be read is never the same as one that is
 //! not there.
 
+use hinagata_document::{Code, Diagnostic, Error, Severity};
 use serde_json::Value;
 
 use crate::{
-    Catalog, Choice, Code, Diagnostic, Error, PACKS, PromptId, SHARED_PROMPTS, Severity, resolution,
-    source::Index, store::StoreSnapshot,
+    Catalog, Choice, PACKS, PromptId, SHARED_PROMPTS, resolution, source::Index, store::StoreSnapshot,
 };
 
 /// What findings about the store as a whole are about.
@@ -108,17 +108,6 @@ impl Catalog {
             }
         }
     }
-}
-
-/// That the variable `name` holds a number that is not what was written: JSON data has integers of 64 bits.
-#[must_use]
-pub fn long_number(name: &str, value: &Value) -> Option<Error> {
-    hinagata_value::has_long_number(value).then(|| {
-        let message = format!(
-            "`{name}` holds a number beyond 64 bits, which is a float here: digits of an integer of that length are lost"
-        );
-        Error::new(Code::Validation, message).with_hint("pass it as text")
-    })
 }
 
 impl StoreSnapshot {

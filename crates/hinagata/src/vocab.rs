@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use hinagata_document::{Diagnostic, Error, Place, json};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{Diagnostic, Error, definition::json, id::normal_form, place::Place};
+use crate::id::normal_form;
 
 /// Most steps from an alias to what it stands for.
 const STEPS: usize = 10;

@@ -6,10 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    Code, Error, Result,
-    layout::{SETTINGS_FILE, USER_DATA, has_other_settings},
-};
+use hinagata_document::{Code, Error, Result};
+
+use crate::layout::{SETTINGS_FILE, USER_DATA, has_other_settings};
 
 /// The environment variable that names the workspace root.
 pub const ROOT_VARIABLE: &str = "HINAGATA_ROOT";

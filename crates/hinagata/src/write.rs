@@ -14,9 +14,8 @@ use std::{
     time::Duration,
 };
 
+use hinagata_document::{Code, Error, Result};
 use serde::Serialize;
-
-use crate::{Code, Error, Result};
 
 /// How long another process may hold the lock. Work under it takes milliseconds; who holds it longer is stopped or
 /// stuck, and waiting for it would stop us too.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hinagata::{
     RenderedBody,
-    definition::{LooseModules, PRESETS, preset},
+    definition::{LooseModules, PRESETS, module_error, preset},
     from_text,
     module::{CompiledPrompt, Order, TextOptions, driver::RequestOptions, prompt_text},
 };
@@ -162,7 +162,7 @@ fn print(
     let format = Format::of(globals);
     match (shape.driver(), shape) {
         (Some(driver), _) => {
-            let made = driver.format(prompt, options).map_err(hinagata::Error::from)?;
+            let made = driver.format(prompt, options).map_err(module_error)?;
             request::print(&made, format)
         }
         (None, Shape::Messages) => output::print_json(&RenderedBody::from(prompt).to_json()),

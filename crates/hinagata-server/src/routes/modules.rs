@@ -2,7 +2,7 @@
 
 use hinagata::{
     RenderedBody,
-    definition::LooseModules,
+    definition::{LooseModules, module_error},
     module::{
         Order, TextOptions,
         driver::{Driver, Files, RequestOptions},
@@ -92,7 +92,7 @@ pub(super) async fn format(mut call: Call) -> Answer {
         })?,
     };
     let options = RequestOptions { model: asked.model.clone(), ..RequestOptions::default() }.files(NoFiles);
-    let made = driver.format(&prompt, &options).map_err(|error| Problem::of_sent(&error.into()))?;
+    let made = driver.format(&prompt, &options).map_err(|error| Problem::of_sent(&module_error(error)))?;
     answer::json(&json!({"format": format, "request": made.to_value(), "notes": made.notes()}))
 }
 

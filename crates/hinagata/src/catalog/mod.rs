@@ -12,11 +12,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use hinagata_document::{Code, Diagnostic, Error, Result, sorted};
+
 use self::tools::{PackTools, pack_tools};
 use crate::{
-    Agent, Approvals, Code, Defaults, Diagnostic, Error, PromptId, Reach, Resolutions, Result, Vocabulary,
-    agent, defaults,
-    diagnostic::sorted,
+    Agent, Approvals, Defaults, PromptId, Reach, Resolutions, Vocabulary, agent, defaults,
     layout::{AGENTS, BUILTIN_PROMPTS, PROMPTS, SHARED, SHARED_PROMPTS},
     pack::{Pack, open_packs},
     resolution,

@@ -2,9 +2,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
+use hinagata_document::{Code, Diagnostic, Error, Result};
+
 use super::Catalog;
 use crate::{
-    Approval, Code, Diagnostic, Error, Manifest, PackId, PackKind, Result,
+    Approval, Manifest, PackId, PackKind,
     layout::{AGENTS, PACKS},
     pack::Pack,
     source::RootKind,

@@ -1,11 +1,11 @@
 //! The tools of packs: one file each, `tools/<name>.json`.
 
+use hinagata_document::{Diagnostic, Result, json};
 use serde_json::Value;
 
 use super::Catalog;
 use crate::{
-    Diagnostic, Resolution, Result,
-    definition::json,
+    Resolution,
     pack::Pack,
     tool_document::{ToolDocument, ToolDocuments},
 };

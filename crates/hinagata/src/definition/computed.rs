@@ -1,8 +1,9 @@
 //! What only running a `prompt.py` told.
 
+use hinagata_document::Node;
 use serde_json::{Map, Value};
 
-use super::{model::Hook, node::Node, python::Module};
+use super::{model::Hook, python::Module};
 
 /// The constants and hooks that a `prompt.py` had after it was run.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,12 +7,10 @@
 //! | `{properties: {...}, required: [...]}` | JSON Schema |
 //! | `{name: string, "age?": integer, other: {type, default}}` | short forms of front matter |
 
+use hinagata_document::{At, Data, Fields, Node, shortened};
 use serde_json::{Map, Value, json};
 
-use super::fields::{Fields, shortened};
-use super::node::{Data, Node};
 use super::parameter::{Class, Origin, Parameter, Parameters, Proposals, Type};
-use crate::place::At;
 
 /// What a declaration of a variable can say.
 const FIELDS: [&str; 11] = [

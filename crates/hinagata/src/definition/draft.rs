@@ -1,16 +1,15 @@
 //! What one file says about a prompt, before all files are laid over each other.
 
+use hinagata_document::{Data, Error, Fields, Node, Place, shortened};
 use hinagata_template::Engine;
 use serde_json::{Map, Number, Value};
 
 use super::declarations;
-use super::fields::{Fields, shortened};
 use super::limits::OwnLimits;
 use super::messages::{self, DraftMessage};
 use super::model::{Permissions, Settings, UndefinedMode};
-use super::node::{Data, Node};
 use super::parameter::Parameters;
-use crate::{Error, Place, tool_document::OnError};
+use crate::tool_document::OnError;
 
 /// What one document says; `None` is what it does not speak about.
 #[derive(Clone, Debug, Default)]

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use hinagata_document::{Code, Error, Result};
+
 use super::model::{Body, Definition};
 use super::parameter::Parameters;
-use crate::{Code, Error, Result};
 
 /// Most parents of a prompt.
 const MOST_PARENTS: usize = 32;

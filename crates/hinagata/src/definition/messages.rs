@@ -1,11 +1,10 @@
 //! Bodies that are lists of messages.
 
+use hinagata_document::{Fields, Node};
 use hinagata_template::Engine;
 use serde_json::{Map, Value};
 
-use super::fields::Fields;
 use super::model::{Message, Part, Role, TemplateText};
-use super::node::Node;
 
 /// A message before the language of its templates is known.
 #[derive(Clone, Debug)]

@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use hinagata_document::{Error, Place};
 use hinagata_template::Engine;
 use serde_json::{Map, Value};
 
 use super::{limits::OwnLimits, module::ModuleBody, parameter::Parameters};
-use crate::{Error, Place, PromptId, tool_document::OnError};
+use crate::{PromptId, tool_document::OnError};
 
 /// A prompt as it is declared: metadata, parameters, a body, permissions, limits.
 ///

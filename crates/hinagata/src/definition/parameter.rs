@@ -1,8 +1,7 @@
 //! Declared variables.
 
+use hinagata_document::Place;
 use serde_json::{Map, Value};
-
-use crate::Place;
 
 /// How a parameter gets its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
+use hinagata_document::{Error, Fields, Node, Place, Result, front_matter, json, yaml};
 use hinagata_template::Engine;
 use serde_json::Value;
 
 use super::computed::Computed;
 use super::draft::{self, Draft, DraftBody};
-use super::fields::Fields;
-use super::front_matter;
 use super::model::{Body, Definition, FileRead, Hooks, Metadata, TemplateText};
-use super::node::Node;
-use super::{declarations, json, module, python, yaml};
-use crate::{Error, Place, PromptId, Result};
+use super::{declarations, module, python};
+use crate::PromptId;
 
 /// Largest template file, in bytes.
 pub(crate) const LARGEST_TEMPLATE: u64 = 256 << 10;
@@ -211,7 +209,7 @@ impl Reader<'_> {
         }
         draft.warnings = fields.take_warnings();
         fields.finish()?;
-        let place = |at: crate::place::At| Place::at_line(&file, &text, at.line, at.column);
+        let place = |at: hinagata_document::At| Place::at_line(&file, &text, at.line, at.column);
         let needs_loading = module.computed.iter().map(|(name, at)| (*name, place(*at))).collect();
         let hooks = Hooks {
             pre_render: module.pre_render,

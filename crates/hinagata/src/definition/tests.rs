@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hinagata_document::{Error, Result};
 use serde_json::json;
 
 use super::*;
-use crate::{Error, PromptId, Result};
+use crate::PromptId;
 
 /// Files in memory.
 struct Memory(BTreeMap<&'static str, &'static str>);

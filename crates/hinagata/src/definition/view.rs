@@ -1,5 +1,6 @@
 //! A definition as data, the same for every door that shows one.
 
+use hinagata_document::Error;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -8,7 +9,7 @@ use super::{
     model::{Body, Definition, Hook, Message, Role, UndefinedMode},
     parameter::{Class, Origin, Parameter},
 };
-use crate::{Error, tool_document::OnError};
+use crate::tool_document::OnError;
 
 impl Inherited {
     /// What the prompt declares and inherits, as data; `limits` are those that hold for it.

@@ -11,6 +11,7 @@ use crate::{
     definition::{
         ModuleBody, UndefinedMode,
         module::{Local, WithLocal, World, evaluate},
+        module_error,
     },
 };
 
@@ -28,7 +29,7 @@ impl TemplatePass<'_, '_> {
         if !self.wanted.is_empty() {
             return Ok(None);
         }
-        let prompt = planned.body.module.compile_in(planned.body.order, &given)?;
+        let prompt = planned.body.module.compile_in(planned.body.order, &given).map_err(module_error)?;
         Ok(Some(Arc::new(prompt)))
     }
 }

@@ -6,9 +6,9 @@ use hinagata_value::Cancel;
 use serde_json::{Map, Value};
 
 use crate::{
+    Result,
     definition::UndefinedMode,
     engine::{Context, Engine, Rendered, Request},
-    error::Result,
 };
 
 /// How strictly a call is checked against what the prompt declares.

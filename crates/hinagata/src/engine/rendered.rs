@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{chat, trace::Trace};
 use crate::{
     Digest, Error, PromptId, Result,
-    definition::{FileRead, Settings},
+    definition::{FileRead, Settings, module_error},
 };
 
 /// A rendered prompt.
@@ -203,7 +203,7 @@ impl Rendered {
     /// # Errors
     /// When the result holds something that the provider cannot be given.
     pub fn request(&self, driver: Driver, options: &RequestOptions) -> Result<Formatted> {
-        Ok(driver.format(&*self.prompt()?, options)?)
+        driver.format(&*self.prompt()?, options).map_err(module_error)
     }
 
     /// Characters of all texts.

@@ -12,13 +12,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use hinagata_document::{Code, Digest, Error, Result};
+
 use super::{
     changes::{Walk, compare},
     record::{PackState, Record},
 };
 use crate::{
-    Code, Error, PackId, Result,
-    digest::Digest,
+    PackId,
     source::{Directory, Stamp},
 };
 

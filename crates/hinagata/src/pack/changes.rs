@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use hinagata_document::Digest;
+
 use super::{
     files::{PackLimits, Refused, walk, walk_everything},
     record::Record,
 };
-use crate::{
-    digest::Digest,
-    source::{Directory, Stamp},
-};
+use crate::source::{Directory, Stamp};
 
 /// What is different from what was approved, by path from the pack, each list in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

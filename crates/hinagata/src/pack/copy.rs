@@ -7,13 +7,14 @@ use std::{
     path::Path,
 };
 
+use hinagata_document::{Code, Digest, Digester, Error, Result};
+
 use super::{
     Manifest,
     files::{PackLimits, Refused, Walked, walk},
 };
 use crate::{
-    Code, Error, PackId, Result,
-    digest::{Digest, Digester},
+    PackId,
     layout::PACKS,
     source::Directory,
     write::{self, Readers, failed},

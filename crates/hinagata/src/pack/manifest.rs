@@ -2,13 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use hinagata_document::{Error, Fields, Node, Result, json, shortened};
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::{
-    Error, Result,
-    definition::{Fields, json, node::Node, shortened},
-};
 
 /// Largest `pack.json`, in bytes.
 pub(crate) const LARGEST: u64 = 1 << 20;

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use hinagata_document::{Code, Diagnostic, Error, Result};
+
 use super::{Approval, Approvals, LARGEST, Manifest, PackKind, Seal, sealed_tree::SealedTree};
 use crate::{
-    Code, Diagnostic, Error, PackId, Result,
+    PackId,
     layout::{PACKS, PROMPTS},
     source::{Directory, Entry, FileTree, Index, NoFiles, text_of},
 };

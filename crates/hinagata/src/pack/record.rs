@@ -19,6 +19,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use hinagata_document::{Code, Digest, Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -26,8 +27,7 @@ use super::{
     copy::{Copy, put_copy},
 };
 use crate::{
-    Code, Error, PackId, Result,
-    digest::Digest,
+    PackId,
     layout::STAMPS_FILE,
     source::{Directory, Stamp},
     state::{self, WorkspaceState},

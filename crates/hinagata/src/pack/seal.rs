@@ -6,6 +6,8 @@ use std::{
     time::SystemTime,
 };
 
+use hinagata_document::{Code, Digest, Error, Result};
+
 use super::{
     Approval,
     approved::ApprovedCopy,
@@ -13,8 +15,7 @@ use super::{
     record::{PackState, Record},
 };
 use crate::{
-    Code, Error, PackId, Result,
-    digest::Digest,
+    PackId,
     source::{Directory, Stamp},
 };
 

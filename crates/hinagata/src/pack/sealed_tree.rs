@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use hinagata_document::{Digest, Result};
+
 use super::Seal;
 use crate::{
-    Digest, Result,
     layout::{PARTIALS, PROMPTS},
     source::{Directory, DirectoryNames, FileTree, Stamp, list_directories, list_partials, text_of, tree_as},
 };

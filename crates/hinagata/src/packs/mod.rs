@@ -15,6 +15,8 @@ mod view;
 
 use std::{sync::Arc, time::SystemTime};
 
+use hinagata_document::{Code, Digest, Error, Result};
+
 pub use install::{InstallOptions, Installed, Replaced};
 pub use problem::Problem;
 pub use remove::Removed;
@@ -27,7 +29,7 @@ pub use verify::{FileChange, FileDiff, Verification};
 
 use self::view::View;
 use crate::{
-    Approvals, Catalog, Code, Digest, Error, PackId, Result, StateDir,
+    Approvals, Catalog, PackId, StateDir,
     pack::{Pack, PackState},
 };
 

@@ -1,8 +1,7 @@
 //! Findings, as doors print them.
 
+use hinagata_document::{Diagnostic, Error, Severity};
 use serde::Serialize;
-
-use crate::{Diagnostic, Error, Severity};
 
 /// Something that is wrong, as doors print it.
 #[derive(Clone, Debug, PartialEq, Serialize)]

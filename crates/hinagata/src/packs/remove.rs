@@ -2,11 +2,12 @@
 
 use std::{fs, io, path::Path, time::SystemTime};
 
+use hinagata_document::Result;
 use serde::Serialize;
 
 use super::Packs;
 use crate::{
-    PACKS, PackId, PromptId, Result,
+    PACKS, PackId, PromptId,
     write::{Readers, Writer, directory_beneath, failed, sync_directory},
 };
 

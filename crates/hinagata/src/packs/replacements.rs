@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::SystemTime};
 
+use hinagata_document::{Code, Error, Result};
 use serde::Serialize;
 
 use super::{Packs, view::View};
 use crate::{
-    Catalog, Code, Error, PackId, PromptId, Result,
+    Catalog, PackId, PromptId,
     candidates::not_approved,
     layout::{PACKS, PROMPTS},
     pack::{Decisions, Pack},

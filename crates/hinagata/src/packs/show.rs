@@ -1,10 +1,11 @@
 //! Everything that a pack brings.
 
+use hinagata_document::{Diagnostic, Digest};
 use serde::Serialize;
 
 use super::{Packs, Problem, Replacement, summary::PackSummary, view::View};
 use crate::{
-    Diagnostic, Digest, PackId, PromptId, Provider,
+    PackId, PromptId, Provider,
     definition::{Definition, Hooks},
     layout::{PARTIALS, PROMPTS},
     pack::{Walked, content_of},

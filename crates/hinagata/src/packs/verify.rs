@@ -1,11 +1,12 @@
 //! What changed since a pack was approved, with the difference.
 
+use hinagata_document::{Digest, Result};
 use serde::Serialize;
 use similar::TextDiff;
 
 use super::view::View;
 use crate::{
-    Approval, Digest, PackId, Result,
+    Approval, PackId,
     pack::{Changes, Pack, PackState, Record, Refused},
     source::Directory,
 };

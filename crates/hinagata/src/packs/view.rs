@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
+use hinagata_document::{Error, Result};
+
 use crate::{
-    Error, Manifest, PackId, PackKind, Result,
+    Manifest, PackId, PackKind,
     layout::{AGENTS, PROMPTS},
     pack::{self, Pack, PackLimits, Walked, walk},
     source::{Directory, Index, Root, RootKind},

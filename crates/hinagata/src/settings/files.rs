@@ -7,8 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hinagata_document::{Error, Result};
+
 use super::{formats, layers::privileged};
-use crate::{Error, Result, source::Directory};
+use crate::source::Directory;
 
 /// The environment variable that names the user's own settings.
 pub const CONFIG_VARIABLE: &str = "HINAGATA_CONFIG";

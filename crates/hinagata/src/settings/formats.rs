@@ -2,24 +2,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use jsonc_parser::{CollectOptions, ParseOptions, ast, common::Ranged as _};
+use hinagata_document::{At, Data, Error, Node, Place, Result, SyntaxProblem, jsonc, toml, yaml};
 use serde_json::Value;
 
 use super::{
-    SettingsFile, document,
-    document::SyntaxProblem,
+    SettingsFile,
     files::{LARGEST, unreadable},
 };
-use crate::{
-    Error, Place, Result,
-    definition::{
-        node::{Data, Node},
-        yaml,
-    },
-    layout::SETTINGS_RANKS,
-    place::{At, Cursor},
-    source::Directory,
-};
+use crate::{layout::SETTINGS_RANKS, source::Directory};
 
 /// Most files that extend each other.
 const LONGEST: usize = 16;
@@ -147,12 +137,12 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> 
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let name = file.rsplit('/').next().unwrap_or(file);
     match name.rsplit_once('.').map(|(_, extension)| extension) {
-        Some("json" | "jsonc") => jsonc(file, text),
+        Some("json" | "jsonc") => jsonc_map(file, text),
         Some("yaml" | "yml") => yaml_map(file, text),
         // A file without an end of its own holds either.
-        Some("eddierc") if text.trim_start().starts_with(['{', '/']) => jsonc(file, text),
+        Some("eddierc") if text.trim_start().starts_with(['{', '/']) => jsonc_map(file, text),
         Some("eddierc") => yaml_map(file, text),
-        _ => document::parse(file, text),
+        _ => toml::parse(file, text),
     }
 }
 
@@ -174,60 +164,9 @@ fn of_map(file: &str, text: &str, node: Node) -> Result<Node, Vec<SyntaxProblem>
     }
 }
 
-/// JSON with comments and trailing commas, and nothing else that is no JSON.
-fn jsonc(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| {
-        let message = format!("not valid JSON: {}", error.kind().to_string().to_lowercase());
-        vec![(message, Some(Place::in_text(file, text, error.range().start)))]
-    })?;
-    let mut cursor = Cursor::new(text);
-    let node = match &parsed.value {
-        Some(value) => json_node(value, &mut cursor),
-        None => Ok(Node::new(At { line: 1, column: 1 }, Data::Null)),
-    };
-    let node = node.map_err(|(message, at)| vec![(message, Some(Place::in_text(file, text, at)))])?;
-    of_map(file, text, node)
-}
-
-fn json_node(value: &ast::Value<'_>, cursor: &mut Cursor<'_>) -> Result<Node, (String, usize)> {
-    let start = value.range().start;
-    let at = cursor.at(start);
-    let data = match value {
-        ast::Value::NullKeyword(_) => Data::Null,
-        ast::Value::BooleanLit(literal) => Data::Bool(literal.value),
-        ast::Value::StringLit(literal) => Data::String(literal.value.to_string()),
-        ast::Value::NumberLit(literal) => Data::Number(
-            serde_json::from_str(literal.value)
-                .map_err(|_| (format!("`{}` is no number that can be held", literal.value), start))?,
-        ),
-        ast::Value::Array(array) => {
-            Data::List(array.elements.iter().map(|item| json_node(item, cursor)).collect::<Result<_, _>>()?)
-        }
-        ast::Value::Object(object) => {
-            let mut entries: Vec<(String, Node)> = Vec::new();
-            for property in &object.properties {
-                let name = property.name.as_str().to_owned();
-                if entries.iter().any(|(known, _)| *known == name) {
-                    return Err((format!("the key `{name}` comes twice"), property.range.start));
-                }
-                entries.push((name, json_node(&property.value, cursor)?));
-            }
-            Data::Map(entries)
-        }
-    };
-    Ok(Node::new(at, data))
+/// JSON with comments and trailing commas.
+fn jsonc_map(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
+    of_map(file, text, jsonc::parse(file, text).map_err(|problem| vec![problem])?)
 }
 
 /// A key in the spelling that settings have: `maxBytes` is `max_bytes`.

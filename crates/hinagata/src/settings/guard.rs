@@ -3,8 +3,9 @@
 //! A command goes on without a setting that is left out or unknown, and tells so: a person reads it. A daemon that goes
 //! on without its keys is open to everybody, and nobody reads its log. So it does not start.
 
+use hinagata_document::{Code, Error, Result};
+
 use super::{Origin, Settings, layers::all_as_one};
-use crate::{Code, Error, Result};
 
 impl Settings {
     /// Whether all settings of these sections count that a workspace has. What the user's own file, the environment or a flag

@@ -1,10 +1,10 @@
 //! What a setting can hold: how it is read from a file or a word, and how it is shown.
 
+use hinagata_document::{Data, Node, toml};
 use hinagata_value::near_names;
 use serde_json::{Number, Value};
 
 use super::amount::{bytes, bytes_text, count, grouped, sane_seconds, seconds, seconds_text};
-use crate::definition::node::{Data, Node};
 
 /// The type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Kind {
             }
             Self::Bytes => bytes(text).map(Value::from).ok_or_else(|| self.no(text)),
             Self::Time => seconds(text).map(seconds_value).ok_or_else(|| self.no(text)),
-            Self::Any => Ok(super::document::value(text).unwrap_or_else(|| text.into())),
+            Self::Any => Ok(toml::value(text).unwrap_or_else(|| text.into())),
         }
     }
 

@@ -2,15 +2,12 @@
 
 use std::{collections::BTreeMap, ffi::OsStr};
 
+use hinagata_document::{Data, Diagnostic, Error, Node, Place, Result};
 use hinagata_value::near_names;
 use serde_json::{Value, json};
 
 use super::{Origin, Power, SETTINGS, Setting, SettingsFile, SettingsSources, formats, kind::Wrong, setting};
-use crate::{
-    Diagnostic, Error, Place, Result,
-    definition::node::{Data, Node},
-    layout::{SETTINGS_FILE, is_foreign_settings},
-};
+use crate::layout::{SETTINGS_FILE, is_foreign_settings};
 
 const PREFIX: &str = "HINAGATA_";
 

@@ -15,7 +15,6 @@
 //! [`Power`].
 
 mod amount;
-pub(crate) mod document;
 mod files;
 pub(crate) mod formats;
 mod guard;
@@ -27,6 +26,7 @@ mod typed;
 
 use std::collections::BTreeMap;
 
+use hinagata_document::{Diagnostic, Result};
 use serde_json::Value;
 
 pub use amount::grouped;
@@ -37,7 +37,6 @@ pub use layers::unknown;
 pub use origin::Origin;
 pub use registry::{Power, SETTINGS, Setting, setting};
 
-use crate::{Diagnostic, Result};
 use layers::{Given, Problems, layers};
 
 /// The value of a setting, where it comes from, and what it won over.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Place;
+use hinagata_document::Place;
 
 /// The layer that a value comes from, with its place there. Later ones win.
 #[derive(Clone, Debug, PartialEq, Eq)]

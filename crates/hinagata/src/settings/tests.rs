@@ -1,7 +1,7 @@
+use hinagata_document::Code;
 use serde_json::json;
 
 use super::*;
-use crate::Code;
 
 fn file(name: &str, text: &str) -> Option<SettingsFile> {
     Some(SettingsFile { name: name.to_owned(), text: text.to_owned() })

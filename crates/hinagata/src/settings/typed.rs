@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use hinagata_document::{Error, Result};
 use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
 use super::{Settings, amount};
-use crate::{Error, Result};
 
 impl Settings {
     /// The text of the setting `name`; `None` where it holds none.

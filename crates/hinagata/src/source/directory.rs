@@ -8,9 +8,8 @@ use std::{
     sync::Arc,
 };
 
+use hinagata_document::{Code, Error, Result};
 use serde::{Deserialize, Serialize};
-
-use crate::{Code, Error, Result};
 
 /// A directory whose files may be read.
 #[derive(Debug)]

@@ -5,9 +5,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use hinagata_document::{Code, Digest, Result};
+
 use super::{Root, RootKind, Stamp};
 use crate::{
-    Code, Digest, PackId, PromptId, Result,
+    PackId, PromptId,
     definition::{self, Definition, PromptFiles, TEMPLATE_NAMES, module::MODULE_NAMES},
     store::StorePrompt,
 };

@@ -7,6 +7,8 @@ mod tree;
 
 use std::sync::Arc;
 
+use hinagata_document::{Diagnostic, Error, Result};
+
 pub(crate) use directory::text_of;
 pub use directory::{Directory, ReadFile, Refused, Stamp};
 pub use entry::Entry;
@@ -16,7 +18,7 @@ pub(crate) use tree::{
 
 use self::directory::LinkLeads;
 use crate::{
-    Diagnostic, Error, PackId, PromptId, Result,
+    PackId, PromptId,
     layout::PARTIALS,
     store::{StorePrompt, StorePrompts},
 };

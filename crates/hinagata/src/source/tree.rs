@@ -5,11 +5,13 @@
 
 use std::{any::Any, fmt, sync::Arc};
 
+use hinagata_document::{Digest, Result};
+
 use super::{
     builtin,
     directory::{Directory, LinkLeads, Listed, Stamp},
 };
-use crate::{Digest, Result, layout::PARTIALS, secret};
+use crate::{layout::PARTIALS, secret};
 
 /// Names of directories, and those of links that cannot be followed.
 pub(crate) type DirectoryNames = (Vec<String>, Vec<(String, LinkLeads)>);

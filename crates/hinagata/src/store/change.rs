@@ -1,14 +1,12 @@
 //! Changes of the store, and whether they may be made.
 
+use hinagata_document::{Error, Result};
 use hinagata_template::{Options, Template};
 use hinagata_value::{Closure, Functions, Limits, Value as Data};
 use serde_json::Value;
 
 use super::{StoreKind, StorePrompts, StoreSnapshot, Stored, StoredMap, check_shape};
-use crate::{
-    Error, Result,
-    definition::{Body, Definition, Part, Role, TemplateText},
-};
+use crate::definition::{Body, Definition, Part, Role, TemplateText};
 
 /// Puts a document into the store, or takes it out.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,10 @@
 //! Extensions: documents of the store that contribute prompts.
 
+use hinagata_document::{Code, Error};
 use semver::Version;
 use serde_json::Value;
 
 use super::{StoredMap, range::Range};
-use crate::{Code, Error};
 
 /// The name under which the daemon of the original design is asked for; it is answered as one of its first line.
 const ORIGINAL_ENGINE: (&str, u64) = ("ai-prompt-shell", 1);

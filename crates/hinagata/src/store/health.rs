@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use crate::Error;
+use hinagata_document::Error;
 
 /// How changes of other processes are noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use hinagata_document::{Diagnostic, Error, Result};
 use hinagata_template::Engine;
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::{
     extension::{Extension, Finding},
 };
 use crate::{
-    Diagnostic, Error, PromptId, Result,
+    PromptId,
     definition::{self, Body, Definition, FileRead, Part, Role},
 };
 

@@ -1,9 +1,9 @@
 //! The shapes of documents that other programs write into the store.
 
+use hinagata_document::{Code, Error, Result};
 use serde_json::Value;
 
 use super::StoreKind;
-use crate::{Code, Error, Result};
 
 /// The JSON Schema of an extension.
 pub const EXTENSION_SCHEMA: &str = include_str!("../../schemas/extension.json");

@@ -2,13 +2,11 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
+use hinagata_document::{Code, Diagnostic, Error};
 use serde_json::{Map, Value};
 
 use super::{StoreHealth, environs::environ_tree};
-use crate::{
-    Code, Diagnostic, Error,
-    tool_document::{ToolDocument, ToolDocuments},
-};
+use crate::tool_document::{ToolDocument, ToolDocuments};
 
 /// What a key of the store holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -14,9 +14,11 @@ use std::{
     time::Duration,
 };
 
+use hinagata_document::{Code, Error, Result};
+
 use self::{arms::Arms, noted::Noted};
 use crate::{
-    Code, Error, Result, StateDir,
+    StateDir,
     layout::{self, BUILTIN_PROMPTS, PACKS, SHARED, TRUST_FILE},
 };
 

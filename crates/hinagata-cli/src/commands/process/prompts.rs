@@ -2,7 +2,7 @@
 
 use hinagata::{
     Result as Ours,
-    definition::LooseModules,
+    definition::{LooseModules, module_error},
     module::{CompiledPrompt, PromptModule, merge},
 };
 use hinagata_process::{Process, Prompts};
@@ -57,6 +57,7 @@ fn preset(process: &Process) -> Option<Value> {
 
 impl Prompts for Said {
     fn prompt(&self, process: &PromptModule<Value>, context: &Value) -> Ours<CompiledPrompt> {
-        self.modules.prompt(&merge([process.clone(), self.instructions.clone()])?, context)
+        let merged = merge([process.clone(), self.instructions.clone()]).map_err(module_error)?;
+        self.modules.prompt(&merged, context)
     }
 }

@@ -1,5 +1,6 @@
 //! From what a module file says and the values of a call to elements.
 
+use hinagata_document::{Code, Error, Place, Result};
 use hinagata_module::{
     Attachment, Chunk, Content, Element, Elements, JsonElement, Material, Message, Role, Said, Text, Texts,
     ToolValue, Yielded,
@@ -10,7 +11,6 @@ use super::spec::{
     AttachmentSpec, AttachmentsSpec, BodySpec, ChunkSpec, MaterialSpec, MessageSpec, NumberSpec, PathUse,
     RoleSpec, TextSpec, ValueSpec,
 };
-use crate::{Code, Error, Place, Result};
 
 /// What a render knows.
 pub(crate) trait Values {

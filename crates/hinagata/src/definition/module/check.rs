@@ -1,14 +1,12 @@
 //! Whether paths lead to something that a call can give.
 
+use hinagata_document::{Error, Place, Result};
 use hinagata_module::nearest;
 use hinagata_template::Position;
 use serde_json::{Value, json};
 
 use super::spec::PathUse;
-use crate::{
-    Error, Place, Result,
-    definition::{Parameter, Parameters, TemplateText, Type},
-};
+use crate::definition::{Parameter, Parameters, TemplateText, Type};
 
 /// Names that every render has.
 const ALWAYS: [&str; 4] = ["system", "environs", "variables", "args"];

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hinagata_document::{Data, Error, Node};
 use hinagata_module::{
     Dynamic, DynamicText, Elements, Entry, Role, Section, SectionName, Text, TextItem, Yielded, section,
     subsection,
@@ -16,10 +17,6 @@ use super::{
         AttachmentSpec, AttachmentsSpec, BodySpec, Bound, ChunkSpec, Condition, DynamicSpec, Each,
         MaterialSpec, MessageSpec, PathUse, RoleSpec, TextSpec, ValueSpec,
     },
-};
-use crate::{
-    Error,
-    definition::node::{Data, Node},
 };
 
 /// What an entry can be.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hinagata_document::{Code, Error, Result};
 use hinagata_module::{Elements, Text, Texts};
 use hinagata_value::{Key, Variables};
 use serde_json::Value;
@@ -11,7 +12,6 @@ use super::{
     build::{Values, build, build_texts, is_true, no_list, no_number},
     spec::{BodySpec, Bound, DynamicSpec, Each, PathUse},
 };
-use crate::{Code, Error, Result};
 
 /// The variable of the loop that runs.
 pub(crate) type Local<'p> = (Arc<str>, &'p Value);

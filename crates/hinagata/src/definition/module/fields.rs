@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hinagata_document::{Data, Fields, Node};
 use hinagata_module::Text;
 use hinagata_template::Engine;
 
@@ -11,11 +12,7 @@ use super::{
     path::Path,
     spec::{NumberSpec, PathUse, TextSpec, ValueSpec},
 };
-use crate::definition::{
-    fields::Fields,
-    model::TemplateText,
-    node::{Data, Node},
-};
+use crate::definition::model::TemplateText;
 
 /// Reads the entries of one file.
 pub(super) struct Reader<'r, 'f> {

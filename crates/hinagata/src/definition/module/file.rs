@@ -1,13 +1,10 @@
 //! One module file.
 
+use hinagata_document::{Error, Fields, Node, Place, Result, json, toml, yaml};
 use hinagata_module::{CustomSection, Order, Part, PromptModule, Section, SectionName, Text};
 
 use super::{Given, entry::Collected, fields::Reader, path::is_name};
-use crate::{
-    Error, Place, Result,
-    definition::{declarations, draft::Draft, fields::Fields, json, node::Node, parameter::Parameters, yaml},
-    settings,
-};
+use crate::definition::{declarations, draft::Draft, parameter::Parameters};
 
 /// The files that make a prompt directory a module, of which there may be one.
 pub(crate) const MODULE_NAMES: [&str; 4] = ["module.yaml", "module.yml", "module.json", "module.toml"];
@@ -54,7 +51,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Node> {
     if !file.ends_with(".toml") {
         return yaml::parse(file, text, text, 1);
     }
-    settings::document::parse(file, text).map_err(|problems| {
+    toml::parse(file, text).map_err(|problems| {
         let (message, place) = problems.into_iter().next().unwrap_or_default();
         let error = Error::definition("syntax", format!("not valid TOML: {message}"));
         match place {

@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
+use hinagata_document::{Code, Error, Result};
 use hinagata_module::{CompiledPrompt, CustomSection, Order, PromptModule, Text, merge};
 use hinagata_template::{MemorySources, Options, Render, SourceText, Template, analyze_graph};
 use hinagata_value::Limits;
@@ -10,10 +11,9 @@ use serde_json::{Map, Value};
 use super::{
     Given, ModuleBody, ModuleFiles, Reach, check,
     evaluate::{Local, WithLocal, World, evaluate},
-    uses,
+    module_error, uses,
 };
 use crate::{
-    Code, Error, Result,
     definition::{Class, Parameters, TemplateText, read::LARGEST_DOCUMENT},
     source::Directory,
 };
@@ -69,7 +69,7 @@ impl LooseModules {
         let part = |(number, loose): (usize, &LooseBody)| {
             loose.body.module.over(move |all: &Vec<Given>| &all[number])
         };
-        let module = merge(bodies.iter().enumerate().map(part))?;
+        let module = merge(bodies.iter().enumerate().map(part)).map_err(module_error)?;
         Ok(Self { bodies, module, context })
     }
 
@@ -92,7 +92,7 @@ impl LooseModules {
     /// Code `validation` for a variable that is missing; those of templates, and of values that have the wrong shape.
     pub fn compile(&self, variables: &Map<String, Value>, order: Option<Order>) -> Result<CompiledPrompt> {
         let last = self.bodies.last().map(|loose| loose.body.order).unwrap_or_default();
-        Ok(self.module.compile_in(order.unwrap_or(last), &self.given(variables)?)?)
+        self.module.compile_in(order.unwrap_or(last), &self.given(variables)?).map_err(module_error)
     }
 
     /// The prompt that they make behind what `first` says, both with what they know of `context`.
@@ -106,7 +106,7 @@ impl LooseModules {
         let first = first.over(|(context, _): &(Value, Vec<Given>)| context);
         let own = self.module.over(|(_, given): &(Value, Vec<Given>)| given);
         let order = self.bodies.last().map(|loose| loose.body.order).unwrap_or_default();
-        Ok(merge([first, own])?.compile_in(order, &both)?)
+        merge([first, own]).and_then(|module| module.compile_in(order, &both)).map_err(module_error)
     }
 
     /// The same as a list of elements without titles, in the order in which they are written.
@@ -114,7 +114,7 @@ impl LooseModules {
     /// # Errors
     /// As [`LooseModules::compile`].
     pub fn compile_flat(&self, variables: &Map<String, Value>) -> Result<CompiledPrompt> {
-        Ok(self.module.compile_flat(&self.given(variables)?)?)
+        self.module.compile_flat(&self.given(variables)?).map_err(module_error)
     }
 
     fn given(&self, variables: &Map<String, Value>) -> Result<Vec<Given>> {

@@ -7,6 +7,7 @@
 mod build;
 mod check;
 mod entry;
+mod error;
 mod evaluate;
 mod fields;
 mod file;
@@ -18,13 +19,14 @@ mod uses;
 
 use std::sync::Arc;
 
+use hinagata_document::Result;
 use hinagata_module::{CustomSection, Elements, Order, PromptModule, Texts};
 use serde_json::{Map, Value, json};
 
 use super::{model::TemplateText, parameter::Parameters};
-use crate::Result;
 
 pub(crate) use check::{Reach, unknown_variable};
+pub use error::module_error;
 pub(crate) use evaluate::{Local, WithLocal, World, evaluate};
 pub(crate) use file::MODULE_NAMES;
 pub use loose::LooseModules;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use hinagata_document::Place;
 use hinagata_module::{Role, Text};
 use serde_json::Value;
 
 use super::path::Path;
-use crate::Place;
 
 /// An entry that depends on variables.
 #[derive(Clone, Debug)]

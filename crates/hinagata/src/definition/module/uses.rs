@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
+use hinagata_document::{Error, Place, Result};
 use hinagata_module::{CustomSection, Order, PromptModule, merge};
 
 use super::{
     ModuleBody,
     entry::Collected,
     file::{self, ModuleFile, is_module_file},
+    module_error,
     preset::{PRESETS, preset},
 };
-use crate::{
-    Error, Place, Result,
-    definition::{draft::Draft, parameter::Parameters},
-};
+use crate::definition::{draft::Draft, parameter::Parameters};
 
 /// Most files that a module can consist of.
 const MOST_FILES: usize = 64;
@@ -161,7 +160,7 @@ impl Loading<'_> {
             body.context = body.context.overlaid(&found.context);
             modules.push(found.module);
         }
-        body.module = merge(modules).map_err(|error| at(error.into(), place.as_ref()))?;
+        body.module = merge(modules).map_err(|error| at(module_error(error), place.as_ref()))?;
         Ok(body)
     }
 }

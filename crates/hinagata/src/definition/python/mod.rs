@@ -5,18 +5,17 @@
 //! file in a sandbox. The reader is ours because the file comes from strangers: it keeps no syntax tree, so
 //! no depth of expressions can exhaust the stack, and its work is linear.
 
-mod literal;
-mod strings;
-mod tokens;
-
 use std::collections::BTreeMap;
 
-use self::tokens::{Kind, Line, Token};
-use super::{model::Hook, node::Node};
-use crate::{
-    Error, Place, Result,
-    place::{At, Cursor},
+use hinagata_document::{
+    At, Cursor, Error, Node, Place, Result,
+    python::{
+        literal,
+        tokens::{self, Kind, Line, Token},
+    },
 };
+
+use super::model::Hook;
 
 /// The constants that a prompt can define.
 const CONSTANTS: [&str; 5] = ["METADATA", "VARIABLES", "PERMISSIONS", "LIMITS", "TEMPLATE"];

@@ -7,6 +7,7 @@ use std::{
 };
 
 use flate2::read::MultiGzDecoder;
+use hinagata_document::{Error, Result};
 use tar::EntryType;
 use zip::{
     CompressionMethod, ZipReadOptions,
@@ -16,7 +17,7 @@ use zip::{
 };
 
 use super::unpack::{Unpacker, broken, refused};
-use crate::{Error, Result, pack::PackLimits, write::failed};
+use crate::{pack::PackLimits, write::failed};
 
 /// Bytes that a member of a `.tar` takes besides its content: its header, a long name before it, padding.
 const AROUND_MEMBER: u64 = 4 << 10;

@@ -6,11 +6,10 @@ use std::{
     path::Path,
 };
 
+use hinagata_document::Result;
+
 use super::unpack::{Unpacker, refused};
-use crate::{
-    Result,
-    write::{Readers, failed, no_link},
-};
+use crate::write::{Readers, failed, no_link};
 
 /// Hands everything beneath `source` to `unpacker`. Links are refused, not followed.
 pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker) -> Result<()> {

@@ -13,6 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hinagata_document::{Code, Error, Result};
 use serde::Serialize;
 
 use self::unpack::Unpacker;
@@ -21,7 +22,7 @@ use super::{
     remove::{LEAVING, LOCK, clear},
 };
 use crate::{
-    Code, Error, Manifest, PACKS, PackId, Result,
+    Manifest, PACKS, PackId,
     pack::{self, PackLimits},
     source::Directory,
     state::real_path,

@@ -10,10 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hinagata_document::{Error, Result};
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::{
-    Error, Result,
     pack::{LEFT_OUT, PackLimits},
     write::{Readers, failed, no_link},
 };

@@ -6,17 +6,10 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use crate::{
-    Place,
-    definition::node::{Data, Node},
-    place::At,
-};
-
-/// A message about a text, and where in it.
-pub(crate) type SyntaxProblem = (String, Option<Place>);
+use crate::{At, Data, Node, Place, SyntaxProblem};
 
 /// The content of `file`, or everything that keeps it from being read.
-pub(crate) fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
+pub fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(Node::new(At { line: 1, column: 1 }, map(text, table.get_ref())));
@@ -29,7 +22,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> 
 }
 
 /// The value that `text` is in TOML; `None` when it is none.
-pub(super) fn value(text: &str) -> Option<Value> {
+pub fn value(text: &str) -> Option<Value> {
     Some(node(text, &DeValue::parse(text).ok()?).to_value())
 }
 

@@ -5,8 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Value, value::RawValue};
 
-use super::node::{Data, Node};
-use crate::{Error, Place, Result, place::Cursor};
+use crate::{Cursor, Data, Error, Node, Place, Result};
 
 /// Containers inside each other.
 const DEPTH: usize = 64;
@@ -15,7 +14,7 @@ const DEPTH: usize = 64;
 ///
 /// The parts of a container are read as slices of the text first, so that their places are known, and
 /// then one by one. Nesting is bounded, and so is the work.
-pub(crate) fn parse(file: &str, text: &str) -> Result<Node> {
+pub fn parse(file: &str, text: &str) -> Result<Node> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| syntax(file, text, &error))?;
     node(&mut Cursor::new(text), text, raw.get(), 0).map_err(|(error, offset)| {

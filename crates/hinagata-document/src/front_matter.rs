@@ -1,28 +1,26 @@
 //! Front matter: YAML between two lines `---` at the top of a template.
 
-use super::node::Node;
-use super::yaml;
-use crate::{Error, Place, Result};
+use crate::{Error, Node, Place, Result, yaml};
 
 /// Largest front matter, in bytes.
 const LARGEST: usize = 64 << 10;
 
 /// A template file in its two parts.
 #[derive(Debug)]
-pub(crate) struct Split<'a> {
+pub struct Split<'a> {
     /// The front matter, when there is one.
-    pub(crate) matter: Option<Node>,
+    pub matter: Option<Node>,
     /// The template.
-    pub(crate) template: &'a str,
+    pub template: &'a str,
     /// The line that the template starts on.
-    pub(crate) first_line: u32,
+    pub first_line: u32,
 }
 
 /// Divides `text`, the content of `file`.
 ///
 /// Front matter counts only if the file starts with a line `---`, another such line ends it, and what is
 /// between is a map. Anything else that looks similar, such as rules of Markdown, is template.
-pub(crate) fn split<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
+pub fn split<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let plain = Split { matter: None, template: text, first_line: 1 };
     let Some((block, template)) = block(text) else { return Ok(plain) };

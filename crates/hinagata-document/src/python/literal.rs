@@ -4,15 +4,14 @@ use serde_json::Number;
 
 use super::strings::{self, Untold};
 use super::tokens::{Kind, Token};
-use crate::definition::node::{Data, Node};
-use crate::place::{At, Cursor};
+use crate::{At, Cursor, Data, Node};
 
 /// Containers inside each other.
 const DEPTH: usize = 64;
 
 /// Why tokens are no literal.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub enum Failure {
     /// Only running the file tells the value; what stands at this offset has to be computed.
     NotLiteral(usize),
     /// It is written wrongly.
@@ -20,11 +19,7 @@ pub(super) enum Failure {
 }
 
 /// The value of `tokens`, all of them.
-pub(super) fn parse<'a>(
-    text: &'a str,
-    tokens: &'a [Token],
-    cursor: &mut Cursor<'a>,
-) -> Result<Node, Failure> {
+pub fn parse<'a>(text: &'a str, tokens: &'a [Token], cursor: &mut Cursor<'a>) -> Result<Node, Failure> {
     let mut reader = Reader { text, tokens, at: 0, cursor };
     let first = reader.value(0)?;
     // `A = 1, 2` is a tuple.

@@ -2,15 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::node::{Data, Node};
-use crate::{Error, Place};
+use crate::{Data, Error, Node, Place};
 
 /// Most problems that one error lists.
 const MOST: usize = 50;
 
 /// A document that is being read, and what is wrong with it so far.
 #[derive(Debug)]
-pub(crate) struct Fields<'a> {
+pub struct Fields<'a> {
     file: &'a str,
     text: &'a str,
     problems: Vec<Problem>,
@@ -42,43 +41,38 @@ impl Problem {
 }
 
 /// A name of a stranger, as long as a message can show it.
-pub(crate) fn shortened(name: &str) -> String {
+pub fn shortened(name: &str) -> String {
     name.chars().take(60).collect()
 }
 
 impl<'a> Fields<'a> {
     /// Fields of `file`, whose content is `text`.
-    pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
+    pub fn new(file: &'a str, text: &'a str) -> Self {
         Self { file, text, problems: Vec::new(), warnings: Vec::new() }
     }
 
-    pub(crate) fn file(&self) -> &'a str {
+    /// The name of the file.
+    pub fn file(&self) -> &'a str {
         self.file
     }
 
     /// Where `node` stands.
-    pub(crate) fn place(&self, node: &Node) -> Place {
+    pub fn place(&self, node: &Node) -> Place {
         Place::at_line(self.file, self.text, node.at.line, node.at.column)
     }
 
     /// Notes that the field is wrong.
-    pub(crate) fn problem(&mut self, field: &str, node: &Node, message: impl Into<String>) {
+    pub fn problem(&mut self, field: &str, node: &Node, message: impl Into<String>) {
         self.push(field, node, message.into(), None, Vec::new());
     }
 
     /// Notes that the field is wrong, with advice.
-    pub(crate) fn problem_with_hint(
-        &mut self,
-        field: &str,
-        node: &Node,
-        message: impl Into<String>,
-        hint: &str,
-    ) {
+    pub fn problem_with_hint(&mut self, field: &str, node: &Node, message: impl Into<String>, hint: &str) {
         self.push(field, node, message.into(), Some(hint.to_owned()), Vec::new());
     }
 
     /// Notes a key that means nothing where it stands.
-    pub(crate) fn unknown_key(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
+    pub fn unknown_key(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::near_names(key, known.iter().copied());
         let shown = shortened(key);
         let hint = near.is_empty().then(|| format!("use {}", known.join(", ")));
@@ -91,7 +85,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Notes a class of variables that nobody knows.
-    pub(crate) fn unknown_class(&mut self, field: &str, node: &Node, name: &str, known: &[&str]) {
+    pub fn unknown_class(&mut self, field: &str, node: &Node, name: &str, known: &[&str]) {
         let near = hinagata_value::near_names(name, known.iter().copied());
         let hint = format!("use {}", known.join(", "));
         let message = format!("there is no class of variables `{}`", shortened(name));
@@ -99,7 +93,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Warns of a name that does nothing where it stands: `message` says what it is not.
-    pub(crate) fn warn_of_unknown(
+    pub fn warn_of_unknown(
         &mut self,
         field: &str,
         node: &Node,
@@ -112,7 +106,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Warns of a key that is kept, if it is hardly anything but a slip of one that counts.
-    pub(crate) fn warn_of_slip(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
+    pub fn warn_of_slip(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::close_names(key, known.iter().copied());
         if !near.is_empty() {
             let message = format!("there is no key `{}`", shortened(key));
@@ -137,23 +131,23 @@ impl<'a> Fields<'a> {
     }
 
     /// How many warnings there are so far.
-    pub(crate) fn warning_count(&self) -> usize {
+    pub fn warning_count(&self) -> usize {
         self.warnings.len()
     }
 
     /// Makes problems of all warnings but the first `known`: what they are about protects somebody.
-    pub(crate) fn refuse_warnings(&mut self, known: usize) {
+    pub fn refuse_warnings(&mut self, known: usize) {
         let refused = self.warnings.split_off(known.min(self.warnings.len()));
         self.problems.extend(refused);
     }
 
     /// The warnings so far.
-    pub(crate) fn take_warnings(&mut self) -> Vec<Error> {
+    pub fn take_warnings(&mut self) -> Vec<Error> {
         std::mem::take(&mut self.warnings).into_iter().map(|warning| warning.into_error(self.file)).collect()
     }
 
     /// Notes a section that nobody knows.
-    pub(crate) fn unknown_section(&mut self, node: &Node, name: &str, known: &[&str]) {
+    pub fn unknown_section(&mut self, node: &Node, name: &str, known: &[&str]) {
         let near = hinagata_value::near_names(name, known.iter().copied());
         let shown = shortened(name);
         let hint = match near.first() {
@@ -193,7 +187,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The line on which the text of `node` starts: a block scalar starts below its mark.
-    pub(crate) fn first_line_of(&self, node: &Node) -> u32 {
+    pub fn first_line_of(&self, node: &Node) -> u32 {
         let line = node.at.line.max(1);
         let written = self.text.lines().nth(line as usize - 1).unwrap_or_default();
         let after: String = written.chars().skip((node.at.column as usize).saturating_sub(1)).collect();
@@ -204,7 +198,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Notes that the field is wrong at a place that is known.
-    pub(crate) fn problem_at(&mut self, field: &str, place: Place, message: String) {
+    pub fn problem_at(&mut self, field: &str, place: Place, message: String) {
         self.push_at(field, place, message, None, Vec::new());
     }
 
@@ -229,7 +223,8 @@ impl<'a> Fields<'a> {
         self.problem(field, node, format!("`{field}` must be {wanted}, not {}", node.kind()));
     }
 
-    pub(crate) fn string(&mut self, field: &str, node: &Node) -> Option<String> {
+    /// The string of a field; anything else is a problem.
+    pub fn string(&mut self, field: &str, node: &Node) -> Option<String> {
         match &node.data {
             Data::String(text) => Some(text.clone()),
             Data::Number(_) | Data::Bool(_) => {
@@ -245,11 +240,12 @@ impl<'a> Fields<'a> {
     }
 
     /// A string, or nothing for null.
-    pub(crate) fn optional_string(&mut self, field: &str, node: &Node) -> Option<String> {
+    pub fn optional_string(&mut self, field: &str, node: &Node) -> Option<String> {
         if node.is_null() { None } else { self.string(field, node) }
     }
 
-    pub(crate) fn boolean(&mut self, field: &str, node: &Node) -> Option<bool> {
+    /// The boolean of a field; anything else is a problem.
+    pub fn boolean(&mut self, field: &str, node: &Node) -> Option<bool> {
         match node.data {
             Data::Bool(value) => Some(value),
             _ => {
@@ -260,7 +256,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(crate) fn map<'n>(&mut self, field: &str, node: &'n Node) -> &'n [(String, Node)] {
+    /// The entries of a field that is a map; anything else is a problem, and has none.
+    pub fn map<'n>(&mut self, field: &str, node: &'n Node) -> &'n [(String, Node)] {
         node.as_map().unwrap_or_else(|| {
             if !node.is_null() {
                 self.wrong_type(field, node, "a map");
@@ -269,7 +266,8 @@ impl<'a> Fields<'a> {
         })
     }
 
-    pub(crate) fn list<'n>(&mut self, field: &str, node: &'n Node) -> &'n [Node] {
+    /// The items of a field that is a list; anything else is a problem, and has none.
+    pub fn list<'n>(&mut self, field: &str, node: &'n Node) -> &'n [Node] {
         node.as_list().unwrap_or_else(|| {
             if !node.is_null() {
                 self.wrong_type(field, node, "a list");
@@ -279,7 +277,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of strings; one string alone counts as a list of it.
-    pub(crate) fn strings(&mut self, field: &str, node: &Node) -> Vec<String> {
+    pub fn strings(&mut self, field: &str, node: &Node) -> Vec<String> {
         if let Some(text) = node.as_str() {
             return vec![text.to_owned()];
         }
@@ -292,7 +290,7 @@ impl<'a> Fields<'a> {
     }
 
     /// One of several words.
-    pub(crate) fn one_of<T>(
+    pub fn one_of<T>(
         &mut self,
         field: &str,
         node: &Node,
@@ -311,7 +309,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The error that tells every problem, when there is one. Its place is that of the first.
-    pub(crate) fn finish(self) -> Result<(), Error> {
+    pub fn finish(self) -> Result<(), Error> {
         let Some(first) = self.problems.first() else { return Ok(()) };
         let message = match self.problems.len() {
             1 => first.message.clone(),

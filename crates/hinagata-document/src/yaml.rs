@@ -6,13 +6,12 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_json::Number;
 use serde_saphyr::{Options, Spanned};
 
-use super::node::{Data, Node};
-use crate::{Error, Place, Result, place::At};
+use crate::{At, Data, Error, Node, Place, Result};
 
 /// Reads `text`, one document of YAML 1.2, which starts on line `first_line` of `file`, whose whole content is `whole`.
 ///
 /// `yes` and `no` are words, a key may come once, and aliases cannot blow the document up.
-pub(crate) fn parse(file: &str, whole: &str, text: &str, first_line: u32) -> Result<Node> {
+pub fn parse(file: &str, whole: &str, text: &str, first_line: u32) -> Result<Node> {
     let Located(node) = serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
         let error = error.without_snippet();
         let at = error.location().map_or(At { line: 1, column: 0 }, at);

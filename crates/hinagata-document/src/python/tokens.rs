@@ -2,53 +2,65 @@
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// A name or keyword.
     Name,
+    /// A number.
     Number,
     /// With its prefix and quotes.
     String,
+    /// Anything else: an operator, a bracket, a comma.
     Operator,
 }
 
 /// A piece of the source.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub struct Token {
+    /// What it is.
+    pub kind: Kind,
+    /// The offset of its first byte.
+    pub start: usize,
+    /// The offset behind its last byte.
+    pub end: usize,
 }
 
 impl Token {
-    pub(super) fn text<'a>(&self, source: &'a str) -> &'a str {
+    /// Its text; `source` is what it was read from.
+    pub fn text<'a>(&self, source: &'a str) -> &'a str {
         source.get(self.start..self.end).unwrap_or_default()
     }
 }
 
 /// A statement as far as a line break ends it; `;` counts as one.
 #[derive(Debug)]
-pub(super) struct Line {
-    pub(super) indent: usize,
-    pub(super) tokens: Vec<Token>,
+pub struct Line {
+    /// How far it is indented; a tab counts up to the next multiple of eight.
+    pub indent: usize,
+    /// Its tokens.
+    pub tokens: Vec<Token>,
 }
 
 impl Line {
-    pub(super) fn start(&self) -> usize {
+    /// The offset of its first token.
+    pub fn start(&self) -> usize {
         self.tokens.first().map_or(0, |token| token.start)
     }
 }
 
 /// Why a source is no Python.
 #[derive(Debug)]
-pub(super) struct Problem {
-    pub(super) message: String,
-    pub(super) offset: usize,
+pub struct Problem {
+    /// What is wrong.
+    pub message: String,
+    /// The offset of the byte where it was noticed.
+    pub offset: usize,
 }
 
 /// Strings inside the braces of f-strings inside each other.
 const STRING_DEPTH: usize = 16;
 
 /// The logical lines of `source`.
-pub(super) fn lines(source: &str) -> Result<Vec<Line>, Problem> {
+pub fn lines(source: &str) -> Result<Vec<Line>, Problem> {
     let mut scanner = Scanner {
         source: source.as_bytes(),
         text: source,

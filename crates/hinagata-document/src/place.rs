@@ -51,14 +51,16 @@ impl fmt::Display for Place {
 
 /// Line and column, both from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct At {
-    pub(crate) line: u32,
-    pub(crate) column: u32,
+pub struct At {
+    /// The line.
+    pub line: u32,
+    /// The column in characters; 0 when only the line is known.
+    pub column: u32,
 }
 
 impl At {
     /// Where byte `offset` of `text` stands; offsets inside a character count as its start.
-    pub(crate) fn of(text: &str, offset: usize) -> Self {
+    pub fn of(text: &str, offset: usize) -> Self {
         let before = &text.as_bytes()[..offset.min(text.len())];
         let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let newlines = before.iter().filter(|&&byte| byte == b'\n').count();
@@ -71,19 +73,20 @@ impl At {
 
 /// Finds places one after the other without counting from the start each time.
 #[derive(Debug)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     text: &'a str,
     offset: usize,
     at: At,
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    /// A cursor at the start of `text`.
+    pub fn new(text: &'a str) -> Self {
         Self { text, offset: 0, at: At { line: 1, column: 1 } }
     }
 
     /// Where byte `offset` stands; cheap when offsets do not go back.
-    pub(crate) fn at(&mut self, offset: usize) -> At {
+    pub fn at(&mut self, offset: usize) -> At {
         let offset = offset.min(self.text.len());
         if offset < self.offset {
             *self = Self::new(self.text);
@@ -99,6 +102,9 @@ impl<'a> Cursor<'a> {
         self.at
     }
 }
+
+/// A message about a text, and where in it.
+pub type SyntaxProblem = (String, Option<Place>);
 
 fn excerpt(text: &str, line: u32) -> Option<String> {
     let line = text.lines().nth(line.checked_sub(1)? as usize)?;

@@ -196,7 +196,7 @@ impl Error {
 
     /// The same error in other words.
     #[must_use]
-    pub(crate) fn reworded(mut self, reword: impl FnOnce(&str) -> String) -> Self {
+    pub fn reworded(mut self, reword: impl FnOnce(&str) -> String) -> Self {
         self.0.message = reword(&self.0.message);
         self
     }
@@ -219,7 +219,7 @@ impl Error {
 
     /// The same error with another code.
     #[must_use]
-    pub(crate) fn with_code(mut self, code: Code) -> Self {
+    pub fn with_code(mut self, code: Code) -> Self {
         self.0.code = code;
         self
     }
@@ -234,7 +234,7 @@ impl Error {
     /// The same error with all its texts as `change` makes them; what caused it is left out, as its texts cannot
     /// be changed.
     #[must_use]
-    pub(crate) fn map_texts(mut self, change: impl Fn(&str) -> String) -> Self {
+    pub fn map_texts(mut self, change: impl Fn(&str) -> String) -> Self {
         let inner = &mut *self.0;
         inner.message = change(&inner.message);
         inner.hint = inner.hint.as_deref().map(&change);
@@ -421,23 +421,6 @@ impl From<hinagata_value::Error> for Error {
         ours.0.near = error.near().to_vec();
         ours.0.hint = error.hint().map(str::to_owned);
         ours.with_source(error)
-    }
-}
-
-impl From<hinagata_module::Error> for Error {
-    /// The error of a module as one of the engine; its first problem is the one that is told.
-    fn from(error: hinagata_module::Error) -> Self {
-        let problems: Vec<Value> = error
-            .problems()
-            .iter()
-            .map(|problem| serde_json::json!({"path": problem.path, "message": problem.message}))
-            .collect();
-        let mut ours = Self::definition("module", error.to_string()).with("problems", problems);
-        if let Some(first) = error.problems().first() {
-            ours.0.near = first.near.clone();
-            ours.0.hint = first.hint.clone();
-        }
-        ours
     }
 }
 

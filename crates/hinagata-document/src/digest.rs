@@ -25,14 +25,16 @@ impl Digest {
 
 /// A digest of bytes that come one piece after the other.
 #[derive(Default)]
-pub(crate) struct Digester(Sha256);
+pub struct Digester(Sha256);
 
 impl Digester {
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
+    /// Adds `bytes` to what is digested.
+    pub fn add(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    pub(crate) fn finish(self) -> Digest {
+    /// The digest of everything that was added.
+    pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
 }

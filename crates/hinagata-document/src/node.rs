@@ -6,58 +6,72 @@ use crate::place::At;
 
 /// A value and where it stands in its file.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node {
-    pub(crate) at: At,
-    pub(crate) data: Data,
+pub struct Node {
+    /// Where it stands.
+    pub at: At,
+    /// The value.
+    pub data: Data,
 }
 
 /// What a [`Node`] holds.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Data {
+pub enum Data {
+    /// Null.
     Null,
+    /// A boolean.
     Bool(bool),
+    /// A number.
     Number(Number),
+    /// A text.
     String(String),
+    /// A list.
     List(Vec<Node>),
+    /// Keys and values in the order of the file; no key comes twice.
     Map(Vec<(String, Node)>),
 }
 
 impl Node {
-    pub(crate) fn new(at: At, data: Data) -> Self {
+    /// A value at a place.
+    pub fn new(at: At, data: Data) -> Self {
         Self { at, data }
     }
 
-    pub(crate) fn as_str(&self) -> Option<&str> {
+    /// The text, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
         match &self.data {
             Data::String(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(crate) fn as_map(&self) -> Option<&[(String, Self)]> {
+    /// The entries, if it is a map.
+    pub fn as_map(&self) -> Option<&[(String, Self)]> {
         match &self.data {
             Data::Map(entries) => Some(entries),
             _ => None,
         }
     }
 
-    pub(crate) fn as_list(&self) -> Option<&[Self]> {
+    /// The items, if it is a list.
+    pub fn as_list(&self) -> Option<&[Self]> {
         match &self.data {
             Data::List(items) => Some(items),
             _ => None,
         }
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
+    /// The value of `key`, if it is a map that has one.
+    pub fn get(&self, key: &str) -> Option<&Self> {
         self.as_map()?.iter().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
-    pub(crate) fn is_null(&self) -> bool {
+    /// Whether it is null.
+    pub fn is_null(&self) -> bool {
         self.data == Data::Null
     }
 
     /// What it is, with its article.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match &self.data {
             Data::Null => "null",
             Data::Bool(_) => "a boolean",
@@ -68,7 +82,8 @@ impl Node {
         }
     }
 
-    pub(crate) fn to_value(&self) -> Value {
+    /// The value without its places.
+    pub fn to_value(&self) -> Value {
         match &self.data {
             Data::Null => Value::Null,
             Data::Bool(value) => Value::Bool(*value),
@@ -82,12 +97,12 @@ impl Node {
     }
 
     /// A value of nowhere in particular, as a document of a store has it.
-    pub(crate) fn from_value(value: &Value) -> Self {
+    pub fn from_value(value: &Value) -> Self {
         Self::from_value_at(value, At::default())
     }
 
     /// A value that was made at `at`, with everything in it.
-    pub(crate) fn from_value_at(value: &Value, at: At) -> Self {
+    pub fn from_value_at(value: &Value, at: At) -> Self {
         let inner = |value: &Value| Self::from_value_at(value, at);
         let data = match value {
             Value::Null => Data::Null,

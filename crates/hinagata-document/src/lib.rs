@@ -1,0 +1,43 @@
+//! Reads JSON, JSON with comments, YAML, TOML, front matter and Python literals into nodes with places, and reports
+//! what is wrong with them.
+//!
+//! Every language becomes the same [`Node`]s, so one reader checks the fields of every form. [`Fields`] collects all
+//! problems of a document, each with its [`Place`], and makes one [`Error`] of them:
+//!
+//! ```
+//! use hinagata_document::{Fields, json};
+//!
+//! let text = "{\n  \"name\": 5\n}";
+//! let node = json::parse("agent.json", text)?;
+//! let mut fields = Fields::new("agent.json", text);
+//! let name = node.get("name").and_then(|name| fields.string("name", name));
+//! assert_eq!(name, None);
+//! let error = fields.finish().expect_err("a name is a string");
+//! assert_eq!(error.place().map(ToString::to_string).as_deref(), Some("agent.json:2:11"));
+//! # Ok::<(), hinagata_document::Error>(())
+//! ```
+//!
+//! Documents come from strangers: sizes are checked by whoever reads the file, depths and the number of nodes here.
+
+mod diagnostic;
+mod digest;
+mod error;
+mod fields;
+pub mod front_matter;
+pub mod json;
+pub mod jsonc;
+mod node;
+mod number;
+mod place;
+pub mod python;
+pub mod toml;
+pub mod yaml;
+
+pub use diagnostic::{Diagnostic, Severity, sorted};
+pub use digest::{Digest, Digester, NoDigest};
+pub use error::{Code, Error, Result};
+pub use fields::{Fields, shortened};
+pub use node::{Data, Node};
+pub use number::long_number;
+pub use place::{At, Cursor, Place, SyntaxProblem};
+pub use yaml::yaml_value;

@@ -1,0 +1,16 @@
+//! Numbers that a document cannot hold as they were written.
+
+use serde_json::Value;
+
+use crate::{Code, Error};
+
+/// That the variable `name` holds a number that is not what was written: JSON data has integers of 64 bits.
+#[must_use]
+pub fn long_number(name: &str, value: &Value) -> Option<Error> {
+    hinagata_value::has_long_number(value).then(|| {
+        let message = format!(
+            "`{name}` holds a number beyond 64 bits, which is a float here: digits of an integer of that length are lost"
+        );
+        Error::new(Code::Validation, message).with_hint("pass it as text")
+    })
+}
