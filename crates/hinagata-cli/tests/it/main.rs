@@ -9,6 +9,7 @@ mod render_file;
 mod serve;
 mod shell;
 mod tools;
+mod tutorial;
 mod watch;
 
 // The attacks that have to fail, beside the other suites of the whole product.

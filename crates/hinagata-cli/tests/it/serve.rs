@@ -105,21 +105,23 @@ impl Drop for Daemon {
 }
 
 #[test]
-fn the_page_about_the_daemon_tells_the_truth() {
-    let daemon = Daemon::open();
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/http.md");
-    let page = std::fs::read_to_string(page).expect("is there");
-    let mut shown = 0;
-    for block in page.split("```console\n").skip(1) {
-        let block = block.split("```").next().expect("ends");
-        for example in block.split("$ ").skip(1) {
-            let (command, expected) = example.split_once('\n').expect("has a command and an answer");
-            let printed = daemon.shell(&command.replace("127.0.0.1:8700", &daemon.address));
-            assert_eq!(printed.trim_end(), expected.trim_end(), "{command}");
-            shown += 1;
+fn calls_answer_as_the_pages_about_the_daemon_say() {
+    for (page, least) in [("docs/reference/http.md", 8), ("docs/guides/run-the-daemon.md", 2)] {
+        let daemon = Daemon::open();
+        let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+        let text = std::fs::read_to_string(text).expect("the page exists");
+        let mut run = 0;
+        for block in text.split("```console\n").skip(1) {
+            let block = block.split("```").next().expect("ends");
+            for example in block.split("$ ").skip(1) {
+                let (command, expected) = example.split_once('\n').expect("has a command and an answer");
+                let printed = daemon.shell(&command.replace("127.0.0.1:8700", &daemon.address));
+                assert_eq!(printed.trim_end(), expected.trim_end(), "{page}: {command}");
+                run += 1;
+            }
         }
+        assert!(run >= least, "{page} shows {run} calls");
     }
-    assert!(shown >= 8, "the page shows {shown} calls");
 }
 
 #[test]
