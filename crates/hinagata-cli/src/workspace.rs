@@ -9,7 +9,7 @@ use std::{
 };
 
 use hinagata::{Catalog, Engine, ROOT_VARIABLE, WorkspaceRoot, settings::Origin};
-use hinagata_host::{Opening, Patience};
+use hinagata_host::{OpenOptions, ProcessKind};
 use serde_json::json;
 
 use crate::{
@@ -49,12 +49,12 @@ impl Globals {
 
     /// The workspace root; it may be no directory.
     pub(crate) fn root(&self) -> WorkspaceRoot {
-        self.opening().root(&current_directory())
+        self.open_options().root(&current_directory())
     }
 
     /// How the workspace is opened.
-    pub(crate) fn opening(&self) -> Opening {
-        Opening { root: self.root.clone(), settings: self.settings.clone(), ..Opening::default() }
+    pub(crate) fn open_options(&self) -> OpenOptions {
+        OpenOptions { root: self.root.clone(), settings: self.settings.clone(), ..OpenOptions::default() }
     }
 
     /// The workspace root as the call or the environment names it.
@@ -90,14 +90,14 @@ pub(crate) fn current_directory() -> PathBuf {
 
 /// The workspace of a call.
 pub(crate) struct Workspace {
-    host: hinagata_host::Workspace,
+    host: hinagata_host::OpenWorkspace,
     json: bool,
     /// Whether people were told that the store does not answer.
     told: Once,
 }
 
 impl Deref for Workspace {
-    type Target = hinagata_host::Workspace;
+    type Target = hinagata_host::OpenWorkspace;
 
     fn deref(&self) -> &Self::Target {
         &self.host
@@ -107,25 +107,25 @@ impl Deref for Workspace {
 impl Workspace {
     /// Opens the workspace and says on standard error what is odd about its settings.
     pub(crate) fn open(globals: &Globals) -> Result<Self, Failure> {
-        Self::open_as(globals, &globals.opening(), |_| Ok(()))
+        Self::open_as(globals, &globals.open_options(), |_| Ok(()))
     }
 
     /// Opens the workspace for a process that stays, if its settings are such that it may serve.
-    pub(crate) fn open_resident(
+    pub(crate) fn open_daemon(
         globals: &Globals,
         environment: Vec<(&'static str, String)>,
-        may_serve: fn(&hinagata_host::Workspace) -> hinagata::Result<()>,
+        may_serve: fn(&hinagata_host::OpenWorkspace) -> hinagata::Result<()>,
     ) -> Result<Self, Failure> {
-        let opening = Opening { patience: Patience::Resident, environment, ..globals.opening() };
-        Self::open_as(globals, &opening, may_serve)
+        let options = OpenOptions { process: ProcessKind::Daemon, environment, ..globals.open_options() };
+        Self::open_as(globals, &options, may_serve)
     }
 
     fn open_as(
         globals: &Globals,
-        opening: &Opening,
-        may_go_on: fn(&hinagata_host::Workspace) -> hinagata::Result<()>,
+        options: &OpenOptions,
+        may_go_on: fn(&hinagata_host::OpenWorkspace) -> hinagata::Result<()>,
     ) -> Result<Self, Failure> {
-        let workspace = Self::open_quietly_as(globals, opening)?;
+        let workspace = Self::open_quietly_as(globals, options)?;
         may_go_on(&workspace)?;
         workspace.check_store()?;
         let found = workspace.settings.diagnostics();
@@ -164,36 +164,36 @@ impl Workspace {
 
     /// Opens the workspace; what is odd about its settings is left to the caller.
     pub(crate) fn open_quietly(globals: &Globals) -> Result<Self, Failure> {
-        Self::open_quietly_as(globals, &globals.opening())
+        Self::open_quietly_as(globals, &globals.open_options())
     }
 
-    fn open_quietly_as(globals: &Globals, opening: &Opening) -> Result<Self, Failure> {
-        let host = hinagata_host::Workspace::open(opening, &current_directory())?;
+    fn open_quietly_as(globals: &Globals, options: &OpenOptions) -> Result<Self, Failure> {
+        let host = hinagata_host::OpenWorkspace::open(options, &current_directory())?;
         Ok(Self { host, json: globals.json, told: Once::new() })
     }
 
     /// The prompts of the workspace.
     pub(crate) fn catalog(&self) -> Catalog {
         self.tell_of_store();
-        self.host.catalog()
+        self.host.open_catalog()
     }
 
     /// The engine of the workspace.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         self.tell_of_store();
-        Ok(self.host.engine(python::pool(&self.settings, self.json))?)
+        Ok(self.host.open_engine(python::pool(&self.settings, self.json))?)
     }
 
     /// The engine of a process that stays: its renders have a deadline unless the settings say otherwise.
-    pub(crate) fn resident_engine(&self) -> Result<Engine, Failure> {
+    pub(crate) fn daemon_engine(&self) -> Result<Engine, Failure> {
         self.tell_of_store();
         let unset = self.settings.get("limits.deadline").is_none_or(|found| found.origin == Origin::Default);
-        let hooks = self.hooks(|options| {
+        let hooks = self.new_hook_pool(|options| {
             options.listener = Some(Arc::new(|printed| {
                 tracing::info!(file = printed.file, stage = printed.stage, "{}", output::clean(printed.text));
             }));
         });
-        let engine = self.host.engine_with(hooks, |options| {
+        let engine = self.host.open_engine_with(hooks, |options| {
             if unset {
                 options.limits.deadline = Some(DEADLINE);
             }

@@ -5,5 +5,5 @@
 mod store;
 mod workspace;
 
-pub use store::{masked, store_place};
-pub use workspace::{Opening, Patience, Workspace};
+pub use store::{mask_password, store_location};
+pub use workspace::{OpenOptions, OpenWorkspace, ProcessKind};

@@ -8,7 +8,7 @@ use std::{
 use hinagata::{Diagnostic, Result, Settings, ports::Store};
 use hinagata_store::{DEFAULT_PREFIX, DIRECTORY, EmbeddedStore, FILE, MemoryStore, RedisOptions, RedisStore};
 
-use crate::Patience;
+use crate::ProcessKind;
 
 /// An open store.
 pub(crate) struct OpenStore {
@@ -18,13 +18,13 @@ pub(crate) struct OpenStore {
 }
 
 impl OpenStore {
-    pub(crate) fn new(root: &Path, settings: &Settings, patience: Patience) -> Self {
+    pub(crate) fn new(root: &Path, settings: &Settings, process: ProcessKind) -> Self {
         let prefix = settings.text("store.prefix").unwrap_or(DEFAULT_PREFIX);
         match settings.text("store.url").unwrap_or("embedded") {
-            "embedded" => Self::embedded(root, prefix, patience),
-            "memory" => Self::answering(MemoryStore::new(prefix)),
-            url => match RedisStore::open(url, options(settings, patience)) {
-                Ok(store) => Self::answering(store),
+            "embedded" => Self::embedded(root, prefix, process),
+            "memory" => Self::from_store(MemoryStore::new(prefix)),
+            url => match RedisStore::open(url, redis_options(settings, process)) {
+                Ok(store) => Self::from_store(store),
                 Err(error) => Self {
                     store: Arc::new(MemoryStore::new(prefix)),
                     problem: Some(Diagnostic::error("store", error)),
@@ -33,21 +33,21 @@ impl OpenStore {
         }
     }
 
-    fn embedded(root: &Path, prefix: &str, patience: Patience) -> Self {
-        if patience == Patience::Resident {
+    fn embedded(root: &Path, prefix: &str, process: ProcessKind) -> Self {
+        if process == ProcessKind::Daemon {
             match EmbeddedStore::open(root, prefix).watched() {
-                Ok(store) => return Self::answering(store),
+                Ok(store) => return Self::from_store(store),
                 Err(error) => {
-                    let mut open = Self::answering(EmbeddedStore::open(root, prefix));
+                    let mut open = Self::from_store(EmbeddedStore::open(root, prefix));
                     open.problem = open.problem.or_else(|| Some(Diagnostic::warning("store", error)));
                     return open;
                 }
             }
         }
-        Self::answering(EmbeddedStore::open(root, prefix))
+        Self::from_store(EmbeddedStore::open(root, prefix))
     }
 
-    fn answering(store: impl Store + 'static) -> Self {
+    fn from_store(store: impl Store + 'static) -> Self {
         let outage = store.snapshot().health.outage.clone();
         let problem = outage.map(|(_, error)| Diagnostic::warning("store", error));
         Self { store: Arc::new(store), problem }
@@ -55,36 +55,36 @@ impl OpenStore {
 }
 
 /// Whether the settings lead to a store.
-pub(crate) fn check(settings: &Settings, patience: Patience) -> Result<()> {
+pub(crate) fn check_settings(settings: &Settings, process: ProcessKind) -> Result<()> {
     match settings.text("store.url") {
         None | Some("embedded" | "memory") => Ok(()),
-        Some(url) => RedisStore::check(url, &options(settings, patience)),
+        Some(url) => RedisStore::check(url, &redis_options(settings, process)),
     }
 }
 
-fn options(settings: &Settings, patience: Patience) -> RedisOptions {
+fn redis_options(settings: &Settings, process: ProcessKind) -> RedisOptions {
     RedisOptions {
         prefix: settings.text("store.prefix").unwrap_or(DEFAULT_PREFIX).to_owned(),
         certificates: settings.text("store.certificates").map(PathBuf::from),
-        patience: patience.limit(),
-        timeout: patience.limit(),
+        patience: process.store_timeout(),
+        timeout: process.store_timeout(),
         ..RedisOptions::default()
     }
 }
 
-/// Where the store is, as people may see it: an address without its password, or its file, which `shown` makes of its
+/// Where the store is, as people may see it: an address without its password, or its file, which `display_path` makes of its
 /// path from the workspace root.
 #[must_use]
-pub fn store_place(settings: &Settings, shown: impl FnOnce(&str) -> String) -> String {
+pub fn store_location(settings: &Settings, display_path: impl FnOnce(&str) -> String) -> String {
     match settings.text("store.url").unwrap_or("embedded") {
-        "embedded" => shown(&format!("{DIRECTORY}/{FILE}")),
-        url => masked(url),
+        "embedded" => display_path(&format!("{DIRECTORY}/{FILE}")),
+        url => mask_password(url),
     }
 }
 
 /// An address without its password.
 #[must_use]
-pub fn masked(url: &str) -> String {
+pub fn mask_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     match rest.rsplit_once('@') {
         Some((login, rest)) => {
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn passwords_are_not_shown() {
-        assert_eq!(masked("redis://me:secret@host:1/2"), "redis://me:•••@host:1/2");
-        assert_eq!(masked("redis://:sec@ret@host"), "redis://:•••@host");
-        assert_eq!(masked("redis://host"), "redis://host");
-        assert_eq!(masked("embedded"), "embedded");
+        assert_eq!(mask_password("redis://me:secret@host:1/2"), "redis://me:•••@host:1/2");
+        assert_eq!(mask_password("redis://:sec@ret@host"), "redis://:•••@host");
+        assert_eq!(mask_password("redis://host"), "redis://host");
+        assert_eq!(mask_password("embedded"), "embedded");
     }
 }

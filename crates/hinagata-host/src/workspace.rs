@@ -22,38 +22,38 @@ use crate::store::{self, OpenStore};
 
 /// How a workspace is opened.
 #[derive(Clone, Debug, Default)]
-pub struct Opening {
+pub struct OpenOptions {
     /// The root, where it is named.
     pub root: Option<PathBuf>,
     /// Settings of this process, as `section.key=value`.
     pub settings: Vec<String>,
     /// How long the process lives.
-    pub patience: Patience,
+    pub process: ProcessKind,
     /// Variables that stand before those of the environment, where models look for theirs.
     pub environment: Vec<(&'static str, String)>,
 }
 
 /// How a process waits for its store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Patience {
+pub enum ProcessKind {
     /// Once, for one command: a person is waiting.
     #[default]
     Command,
     /// For good: changes of others are noticed, and a store that is away is waited for.
-    Resident,
+    Daemon,
 }
 
-impl Patience {
+impl ProcessKind {
     /// How long an unanswered server is waited for.
-    pub(crate) const fn limit(self) -> Duration {
+    pub(crate) const fn store_timeout(self) -> Duration {
         match self {
             Self::Command => Duration::from_secs(3),
-            Self::Resident => Duration::from_secs(5),
+            Self::Daemon => Duration::from_secs(5),
         }
     }
 }
 
-impl Opening {
+impl OpenOptions {
     /// The workspace root; it may be no directory.
     #[must_use]
     pub fn root(&self, current_directory: &Path) -> WorkspaceRoot {
@@ -62,7 +62,7 @@ impl Opening {
 }
 
 /// A workspace with everything that its settings ask for.
-pub struct Workspace {
+pub struct OpenWorkspace {
     /// Its root, and why it is that.
     pub root: WorkspaceRoot,
     /// Its settings, each with its origin.
@@ -74,43 +74,43 @@ pub struct Workspace {
     /// Why it is not known whether the user does; then it is not trusted.
     pub trust_problem: Option<Diagnostic>,
     /// What its settings set that needs trust.
-    pub settings_text: Option<String>,
+    pub privileged_settings: Option<String>,
     /// Where the user's decisions are remembered, if anywhere.
     pub state: Option<StateDir>,
     sources: SettingsSources,
-    patience: Patience,
+    process: ProcessKind,
     store: OnceLock<OpenStore>,
     llm: OnceLock<Llm>,
     environment: Vec<(&'static str, String)>,
 }
 
-impl Workspace {
+impl OpenWorkspace {
     /// Opens the workspace; what is odd about its settings is told by them.
     ///
     /// # Errors
     /// Those of a root that is no directory and of settings that cannot be read.
-    pub fn open(opening: &Opening, current_directory: &Path) -> Result<Self> {
-        let root = opening.root(current_directory).existing()?;
+    pub fn open(options: &OpenOptions, current_directory: &Path) -> Result<Self> {
+        let root = options.root(current_directory).existing()?;
         let user_config = UserConfig::find(|name| env::var_os(name));
         let mut sources = SettingsSources::read(&root.path, &user_config)?;
         sources.environment = env::vars_os().collect::<Vec<(OsString, OsString)>>();
-        sources.flags.clone_from(&opening.settings);
-        let settings_text = sources.privileged_text();
+        sources.flags.clone_from(&options.settings);
+        let privileged_settings = sources.privileged_text();
         let state = StateDir::of_user().ok();
-        let (trust, trust_problem) = trust(state.as_ref(), &root, settings_text.as_deref());
+        let (trust, trust_problem) = read_trust(state.as_ref(), &root, privileged_settings.as_deref());
         let settings = Settings::resolve(&sources, trust.is_trusted())?;
-        let (patience, store, llm) = (opening.patience, OnceLock::new(), OnceLock::new());
-        let environment = opening.environment.clone();
+        let (process, store, llm) = (options.process, OnceLock::new(), OnceLock::new());
+        let environment = options.environment.clone();
         Ok(Self {
             root,
             settings,
             user_config,
             trust,
             trust_problem,
-            settings_text,
+            privileged_settings,
             state,
             sources,
-            patience,
+            process,
             store,
             llm,
             environment,
@@ -154,7 +154,7 @@ impl Workspace {
     /// Whether the settings of the store count: with another store, other prompts would be served.
     ///
     /// # Errors
-    /// As [`Workspace::check_serving`].
+    /// As [`OpenWorkspace::check_serving`].
     pub fn check_store_settings(&self) -> Result<()> {
         self.settings.check_names(Some(&["store"]))?;
         self.settings.check_left_out(&["store"])
@@ -165,12 +165,12 @@ impl Workspace {
     /// # Errors
     /// Code `store` or `definition` for an address that is none.
     pub fn check_store(&self) -> Result<()> {
-        store::check(&self.settings, self.patience)
+        store::check_settings(&self.settings, self.process)
     }
 
     /// The prompts of the workspace.
     #[must_use]
-    pub fn catalog(&self) -> Catalog {
+    pub fn open_catalog(&self) -> Catalog {
         Catalog::open(CatalogOptions {
             paths: self.settings.catalog_paths(),
             approvals: self.approvals(),
@@ -186,11 +186,11 @@ impl Workspace {
     }
 
     fn open_store(&self) -> &OpenStore {
-        self.store.get_or_init(|| OpenStore::new(&self.root.path, &self.settings, self.patience))
+        self.store.get_or_init(|| OpenStore::new(&self.root.path, &self.settings, self.process))
     }
 
     /// The store, opened when it is first needed. One that cannot be reached is told by
-    /// [`Workspace::store_problem`], and everything works that does not need it.
+    /// [`OpenWorkspace::store_problem`], and everything works that does not need it.
     #[must_use]
     pub fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.open_store().store)
@@ -204,7 +204,7 @@ impl Workspace {
 
     /// Runs Python as the settings say. Nothing is started before a hook or a provider runs.
     #[must_use]
-    pub fn hooks(&self, change: impl FnOnce(&mut HookOptions)) -> HookPool {
+    pub fn new_hook_pool(&self, change: impl FnOnce(&mut HookOptions)) -> HookPool {
         let mut options = HookOptions::from(&self.settings);
         change(&mut options);
         HookPool::new(options)
@@ -230,15 +230,19 @@ impl Workspace {
     ///
     /// # Errors
     /// Those of settings of tools and models.
-    pub fn engine(&self, hooks: HookPool) -> Result<Engine> {
-        self.engine_with(hooks, |_| {})
+    pub fn open_engine(&self, hooks: HookPool) -> Result<Engine> {
+        self.open_engine_with(hooks, |_| {})
     }
 
-    /// As [`Workspace::engine`], with its options as `change` leaves them.
+    /// As [`OpenWorkspace::open_engine`], with its options as `change` leaves them.
     ///
     /// # Errors
-    /// As [`Workspace::engine`].
-    pub fn engine_with(&self, hooks: HookPool, change: impl FnOnce(&mut EngineOptions)) -> Result<Engine> {
+    /// As [`OpenWorkspace::open_engine`].
+    pub fn open_engine_with(
+        &self,
+        hooks: HookPool,
+        change: impl FnOnce(&mut EngineOptions),
+    ) -> Result<Engine> {
         let mut options = EngineOptions::from(&self.settings);
         change(&mut options);
         let tools = Toolbox::new(ToolSettings::read(&self.settings)?);
@@ -252,7 +256,7 @@ impl Workspace {
 }
 
 /// Whether the user trusts the workspace; records that cannot be read trust nothing, and are told.
-fn trust(
+fn read_trust(
     state: Option<&StateDir>,
     root: &WorkspaceRoot,
     settings: Option<&str>,

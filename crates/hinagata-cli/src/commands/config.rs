@@ -1,7 +1,7 @@
 //! `hina config`: the settings, and where each comes from.
 
 use hinagata::settings::{Origin, Resolved, setting, unknown};
-use hinagata_host::masked;
+use hinagata_host::mask_password;
 use serde_json::{Value, json};
 
 use crate::{
@@ -49,7 +49,7 @@ fn print_all(workspace: &Workspace, changed: bool, globals: &Globals) -> Result<
     match Format::of(globals) {
         Format::Text => {
             let row = |(name, found): (&str, &Resolved)| {
-                let value = masked(&found.setting.kind.text(&found.value));
+                let value = mask_password(&found.setting.kind.text(&found.value));
                 vec![name.to_owned(), value, found.origin.to_string()]
             };
             output::print(&output::table(&["SETTING", "VALUE", "FROM"], &all.map(row).collect::<Vec<_>>()))
@@ -74,7 +74,7 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
     match Format::of(globals) {
         Format::Json => output::print_json(&described(found)),
         Format::Text => {
-            let text = |value: &Value| output::clean(&masked(&found.setting.kind.text(value)));
+            let text = |value: &Value| output::clean(&mask_password(&found.setting.kind.text(value)));
             let mut rows = vec![vec![text(&found.value), found.origin.to_string()]];
             rows.extend(
                 found.lost.iter().map(|(value, origin)| vec![text(value), format!("{origin} (lost)")]),
@@ -87,7 +87,7 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
 fn described(found: &Resolved) -> Value {
     let layer = |value: &Value, origin: &Origin| {
         json!({
-            "value": value.as_str().map_or_else(|| value.clone(), |text| masked(text).into()),
+            "value": value.as_str().map_or_else(|| value.clone(), |text| mask_password(text).into()),
             "layer": origin.as_str(),
             "origin": origin.to_string(),
         })

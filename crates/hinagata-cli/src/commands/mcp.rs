@@ -32,7 +32,7 @@ docs/reference/mcp.md has the entries for other clients.";
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace =
-        Workspace::open_resident(globals, Vec::new(), hinagata_host::Workspace::check_store_settings)?;
+        Workspace::open_daemon(globals, Vec::new(), hinagata_host::OpenWorkspace::check_store_settings)?;
     start_log(&workspace, None)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 }
 
 async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failure> {
-    let engine = workspace.resident_engine()?;
+    let engine = workspace.daemon_engine()?;
     let options = McpOptions {
         tools: arguments.tools || workspace.settings.is_on("mcp.tools"),
         viewer: Some(Viewer::for_owner()),

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     settings.extend(arguments.listen.as_ref().map(|address| format!("server.listen={address}")));
     let globals = &globals.below_settings(settings);
     let workspace =
-        Workspace::open_resident(globals, old.environment, hinagata_host::Workspace::check_serving)?;
+        Workspace::open_daemon(globals, old.environment, hinagata_host::OpenWorkspace::check_serving)?;
     let telemetry = Telemetry::start()?;
     start_log(&workspace, telemetry.as_ref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 
 async fn serve(workspace: &Workspace, globals: &Globals, tie_span: Option<TieSpan>) -> Result<(), Failure> {
     let server = Server::open(ServerOptions {
-        engine: workspace.resident_engine()?,
+        engine: workspace.daemon_engine()?,
         llm: workspace.llm()?,
         trusted: workspace.trust.is_trusted(),
         store: workspace.store(),

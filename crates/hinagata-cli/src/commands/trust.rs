@@ -71,7 +71,7 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
         }
     }
     // For the settings that were shown: if the file has changed meanwhile, they are not trusted.
-    trust.record(&workspace.root.path, workspace.settings_text.as_deref(), SystemTime::now())?;
+    trust.record(&workspace.root.path, workspace.privileged_settings.as_deref(), SystemTime::now())?;
     match Format::of(globals) {
         Format::Json => {
             let counts: Vec<&str> = privileged.iter().map(|(name, _)| *name).collect();
