@@ -148,7 +148,7 @@ impl Call {
         self.check_caller(workspace, engine)?;
         let variables = self.typed(workspace, engine)?;
         let request = self.request(&variables);
-        stack::with(&workspace.settings.limits(), || {
+        stack::with(&workspace.host.settings.limits(), || {
             let rendered = match explain {
                 true => engine.explain_blocking(&request),
                 false => engine.render_blocking(&request),
@@ -237,7 +237,7 @@ fn about_limits(error: hinagata::Error, workspace: &Workspace) -> Failure {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<hinagata_value::Error>());
     let name = cause.and_then(hinagata_value::Error::limit).map(|limit| format!("limits.{}", limit.as_str()));
     let advice = name.and_then(|name| {
-        let found = workspace.settings.get(&name)?;
+        let found = workspace.host.settings.get(&name)?;
         let now = found.setting.kind.text(&found.value);
         Some(format!("`--set {name}=…` sets it for one call; it is {now} now"))
     });

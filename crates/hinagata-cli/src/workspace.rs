@@ -2,14 +2,13 @@
 
 use std::{
     env,
-    ops::Deref,
     path::PathBuf,
     sync::{Arc, Once},
     time::Duration,
 };
 
 use hinagata::{Catalog, Engine, ROOT_VARIABLE, WorkspaceRoot, settings::Origin};
-use hinagata_host::{OpenOptions, ProcessKind};
+use hinagata_host::{OpenOptions, OpenWorkspace, ProcessKind};
 use serde_json::json;
 
 use crate::{
@@ -90,18 +89,10 @@ pub(crate) fn current_directory() -> PathBuf {
 
 /// The workspace of a call.
 pub(crate) struct Workspace {
-    host: hinagata_host::OpenWorkspace,
+    pub(crate) host: OpenWorkspace,
     json: bool,
     /// Whether people were told that the store does not answer.
     told: Once,
-}
-
-impl Deref for Workspace {
-    type Target = hinagata_host::OpenWorkspace;
-
-    fn deref(&self) -> &Self::Target {
-        &self.host
-    }
 }
 
 impl Workspace {
@@ -114,7 +105,7 @@ impl Workspace {
     pub(crate) fn open_daemon(
         globals: &Globals,
         environment: Vec<(&'static str, String)>,
-        may_serve: fn(&hinagata_host::OpenWorkspace) -> hinagata::Result<()>,
+        may_serve: fn(&OpenWorkspace) -> hinagata::Result<()>,
     ) -> Result<Self, Failure> {
         let options = OpenOptions { process: ProcessKind::Daemon, environment, ..globals.open_options() };
         Self::open_as(globals, &options, may_serve)
@@ -123,16 +114,16 @@ impl Workspace {
     fn open_as(
         globals: &Globals,
         options: &OpenOptions,
-        may_go_on: fn(&hinagata_host::OpenWorkspace) -> hinagata::Result<()>,
+        may_go_on: fn(&OpenWorkspace) -> hinagata::Result<()>,
     ) -> Result<Self, Failure> {
         let workspace = Self::open_quietly_as(globals, options)?;
-        may_go_on(&workspace)?;
-        workspace.check_store()?;
-        let found = workspace.settings.diagnostics();
+        may_go_on(&workspace.host)?;
+        workspace.host.check_store()?;
+        let found = workspace.host.settings.diagnostics();
         let (untrusted, others): (Vec<_>, Vec<_>) =
             found.iter().partition(|found| found.error.reason() == Some("untrusted"));
         others.into_iter().for_each(|found| workspace.warn(found));
-        if let Some(problem) = &workspace.trust_problem {
+        if let Some(problem) = &workspace.host.trust_problem {
             // The call goes on without trust.
             let mut diagnostic = workspace.finding(problem);
             diagnostic.level = Level::Warning;
@@ -168,7 +159,7 @@ impl Workspace {
     }
 
     fn open_quietly_as(globals: &Globals, options: &OpenOptions) -> Result<Self, Failure> {
-        let host = hinagata_host::OpenWorkspace::open(options, &current_directory())?;
+        let host = OpenWorkspace::open(options, &current_directory())?;
         Ok(Self { host, json: globals.json, told: Once::new() })
     }
 
@@ -181,14 +172,15 @@ impl Workspace {
     /// The engine of the workspace.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         self.tell_of_store();
-        Ok(self.host.open_engine(python::pool(&self.settings, self.json))?)
+        Ok(self.host.open_engine(python::pool(&self.host.settings, self.json))?)
     }
 
     /// The engine of a process that stays: its renders have a deadline unless the settings say otherwise.
     pub(crate) fn daemon_engine(&self) -> Result<Engine, Failure> {
         self.tell_of_store();
-        let unset = self.settings.get("limits.deadline").is_none_or(|found| found.origin == Origin::Default);
-        let hooks = self.new_hook_pool(|options| {
+        let unset =
+            self.host.settings.get("limits.deadline").is_none_or(|found| found.origin == Origin::Default);
+        let hooks = self.host.new_hook_pool(|options| {
             options.listener = Some(Arc::new(|printed| {
                 tracing::info!(file = printed.file, stage = printed.stage, "{}", output::clean(printed.text));
             }));
@@ -204,7 +196,7 @@ impl Workspace {
     /// Tells once that the store does not answer.
     fn tell_of_store(&self) {
         self.told.call_once(|| {
-            if let Some(problem) = self.store_problem() {
+            if let Some(problem) = self.host.store_problem() {
                 self.warn(problem);
             }
         });
@@ -212,7 +204,7 @@ impl Workspace {
 
     /// A path of the workspace as the user can open it.
     pub(crate) fn shown(&self, name: &str) -> String {
-        paths::shown(&self.root.path, &current_directory(), name)
+        paths::shown(&self.host.root.path, &current_directory(), name)
     }
 
     /// A finding as it is told.
@@ -222,7 +214,7 @@ impl Workspace {
 
     /// Whether it was told when the store was opened; every call finds it again.
     fn is_told(&self, about: &str) -> bool {
-        about == "store" && self.told.is_completed() && self.store_problem().is_some()
+        about == "store" && self.told.is_completed() && self.host.store_problem().is_some()
     }
 
     /// Tells of a finding on standard error.

@@ -76,8 +76,11 @@ struct InvokeArguments {
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let project =
-        Project::from_settings(&workspace.settings, &workspace.root.path, workspace.trust.is_trusted())?;
+    let project = Project::from_settings(
+        &workspace.host.settings,
+        &workspace.host.root.path,
+        workspace.host.trust.is_trusted(),
+    )?;
     match &arguments.action {
         Action::List => {
             project.diagnostics.iter().for_each(|found| workspace.warn(found));

@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let engine = workspace.engine()?;
     let rendered = call.render(&workspace, &engine, false)?;
     warn(&workspace, &rendered.warnings);
-    let llm = workspace.llm()?;
+    let llm = workspace.host.llm()?;
     let request = arguments.request_of(&llm, &rendered, &options)?;
     let runtime = runtime()?;
     match Format::of(globals) {

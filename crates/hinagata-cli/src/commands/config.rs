@@ -35,7 +35,7 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open_quietly(globals)?;
-    workspace.settings.diagnostics().iter().for_each(|found| workspace.warn(found));
+    workspace.host.settings.diagnostics().iter().for_each(|found| workspace.warn(found));
     match arguments.key.as_deref() {
         Some("path") => print_paths(&workspace, globals),
         Some(key) => print_one(&workspace, key, globals),
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 
 fn print_all(workspace: &Workspace, changed: bool, globals: &Globals) -> Result<(), Failure> {
     let wanted = |found: &Resolved| !changed || found.origin != Origin::Default;
-    let all = workspace.settings.iter().filter(|(_, found)| wanted(found));
+    let all = workspace.host.settings.iter().filter(|(_, found)| wanted(found));
     match Format::of(globals) {
         Format::Text => {
             let row = |(name, found): (&str, &Resolved)| {
@@ -56,7 +56,7 @@ fn print_all(workspace: &Workspace, changed: bool, globals: &Globals) -> Result<
         }
         Format::Json => {
             let settings: Value = all.map(|(name, found)| (name.to_owned(), described(found))).collect();
-            let found = workspace.settings.diagnostics().iter();
+            let found = workspace.host.settings.diagnostics().iter();
             let warnings: Vec<Value> = found.map(|found| workspace.finding(found).json()).collect();
             output::print_json(&json!({"settings": settings, "warnings": warnings}))
         }
@@ -64,7 +64,7 @@ fn print_all(workspace: &Workspace, changed: bool, globals: &Globals) -> Result<
 }
 
 fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), Failure> {
-    let Some(found) = workspace.settings.get(key) else {
+    let Some(found) = workspace.host.settings.get(key) else {
         // An entry of a section that nobody set is no slip of the pen.
         return Err(match setting(key) {
             Some(_) => Failure::not_found(format!("nobody set `{key}`")),
@@ -100,8 +100,8 @@ fn described(found: &Resolved) -> Value {
 }
 
 fn print_paths(workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
-    let own = workspace.root.path.join(hinagata::SETTINGS_FILE);
-    let files = [("user", workspace.user_config.path.clone()), ("workspace", Some(own))];
+    let own = workspace.host.root.path.join(hinagata::SETTINGS_FILE);
+    let files = [("user", workspace.host.user_config.path.clone()), ("workspace", Some(own))];
     match Format::of(globals) {
         Format::Text => {
             let row = |(layer, path): &(&str, Option<std::path::PathBuf>)| {

@@ -100,8 +100,11 @@ struct PackArguments {
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let Action::Pack(arguments) = &arguments.action;
     let workspace = Workspace::open(globals)?;
-    let project =
-        Project::from_settings(&workspace.settings, &workspace.root.path, workspace.trust.is_trusted())?;
+    let project = Project::from_settings(
+        &workspace.host.settings,
+        &workspace.host.root.path,
+        workspace.host.trust.is_trusted(),
+    )?;
     let options = arguments.options(project.context.clone());
     stack::with(&options.templates.limits.clone(), || {
         arguments.pack(&options, &Teller { project: &project, workspace: &workspace }, globals)

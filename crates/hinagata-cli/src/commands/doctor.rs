@@ -25,16 +25,16 @@ pub(crate) struct Arguments {}
 pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open_quietly(globals)?;
     let catalog = workspace.catalog();
-    let mut found = workspace.settings.diagnostics().to_vec();
+    let mut found = workspace.host.settings.diagnostics().to_vec();
     found.extend(of_project(&workspace));
-    found.extend(workspace.trust_problem.clone());
+    found.extend(workspace.host.trust_problem.clone());
     found.extend(catalog.check());
-    if !workspace.trust.is_trusted() {
+    if !workspace.host.trust.is_trusted() {
         found.extend(catalog.withheld_permissions());
     }
     found.extend(workspace.engine()?.tool_diagnostics());
-    let python = PythonState::find(&workspace.settings);
-    let models = workspace.llm()?.models();
+    let python = PythonState::find(&workspace.host.settings);
+    let models = workspace.host.llm()?.models();
     let findings: Vec<Diagnostic> = found.iter().map(|one| workspace.finding(one)).collect();
     match Format::of(globals) {
         Format::Json => output::print_json(&json(&workspace, &catalog, (&python, &models), &findings))?,
@@ -51,8 +51,8 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
 
 /// What is wrong with agents and with what is packed.
 fn of_project(workspace: &Workspace) -> Vec<hinagata::Diagnostic> {
-    let (root, trusted) = (&workspace.root.path, workspace.trust.is_trusted());
-    match Project::from_settings(&workspace.settings, root, trusted) {
+    let (root, trusted) = (&workspace.host.root.path, workspace.host.trust.is_trusted());
+    match Project::from_settings(&workspace.host.settings, root, trusted) {
         Ok(project) => project.diagnostics,
         Err(error) => vec![hinagata::Diagnostic::error(hinagata::SETTINGS_FILE, error)],
     }
@@ -64,20 +64,20 @@ fn rows(
     (python, models): (&PythonState, &Models),
 ) -> Vec<Vec<String>> {
     let counts = Counts::of(catalog);
-    let own = workspace.root.path.join(hinagata::SETTINGS_FILE);
+    let own = workspace.host.root.path.join(hinagata::SETTINGS_FILE);
     let there = |path: Option<&std::path::PathBuf>| match path {
         Some(path) if path.is_file() => path.display().to_string(),
         Some(path) => format!("{} (not there)", path.display()),
         None => "no place for them is known".to_owned(),
     };
-    let state = workspace.state.as_ref().map(|state| state.path().display().to_string());
+    let state = workspace.host.state.as_ref().map(|state| state.path().display().to_string());
     let mut rows = vec![
         ("version", format!("hina {}", env!("CARGO_PKG_VERSION"))),
-        ("workspace", format!("{} ({})", workspace.root.path.display(), workspace.root.found)),
+        ("workspace", format!("{} ({})", workspace.host.root.path.display(), workspace.host.root.found)),
         ("settings", there(Some(&own))),
-        ("your settings", there(workspace.user_config.path.as_ref())),
+        ("your settings", there(workspace.host.user_config.path.as_ref())),
         ("state", state.unwrap_or_else(|| "no place for it is known".to_owned())),
-        ("trust", trust(workspace.trust).to_owned()),
+        ("trust", trust(workspace.host.trust).to_owned()),
     ];
     rows.extend(python.rows());
     rows.push((
@@ -155,12 +155,12 @@ fn json(
     };
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "root": workspace.root.path,
-        "root_found": workspace.root.found.as_str(),
-        "settings": workspace.root.path.join(hinagata::SETTINGS_FILE),
-        "user_settings": workspace.user_config.path,
-        "state": workspace.state.as_ref().map(hinagata::StateDir::path),
-        "trust": workspace.trust,
+        "root": workspace.host.root.path,
+        "root_found": workspace.host.root.found.as_str(),
+        "settings": workspace.host.root.path.join(hinagata::SETTINGS_FILE),
+        "user_settings": workspace.host.user_config.path,
+        "state": workspace.host.state.as_ref().map(hinagata::StateDir::path),
+        "trust": workspace.host.trust,
         "hooks": python.json(),
         "models": models,
         "prompts": {"all": counts.prompts, "broken": counts.broken, "conflicts": counts.conflicts},

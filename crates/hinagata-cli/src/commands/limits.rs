@@ -21,7 +21,7 @@ pub(crate) struct Arguments {}
 
 pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let settings = workspace.settings.iter();
+    let settings = workspace.host.settings.iter();
     let limits: Vec<_> =
         settings.filter_map(|(name, resolved)| Some((name.strip_prefix("limits.")?, resolved))).collect();
     match Format::of(globals) {

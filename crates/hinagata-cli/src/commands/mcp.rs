@@ -49,16 +49,16 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failure> {
     let engine = workspace.daemon_engine()?;
     let options = McpOptions {
-        tools: arguments.tools || workspace.settings.is_on("mcp.tools"),
+        tools: arguments.tools || workspace.host.settings.is_on("mcp.tools"),
         viewer: Some(Viewer::for_owner()),
         resources: Resources::from_settings(
-            &workspace.settings,
-            &workspace.root.path,
-            workspace.trust.is_trusted(),
+            &workspace.host.settings,
+            &workspace.host.root.path,
+            workspace.host.trust.is_trusted(),
         )?,
     };
     let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
-    follow_store(&mcp, &*workspace.store());
+    follow_store(&mcp, &*workspace.host.store());
     // The client is answered while the watches are set.
     let watching = tokio::task::spawn_blocking({
         let mcp = mcp.clone();

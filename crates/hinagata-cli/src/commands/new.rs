@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     }
     let place = arguments.place.trim_end_matches('/');
     let source = format!("{place}/{id}");
-    scaffold::directory(&workspace.root.path.join(&source), &arguments.files(&id))?;
+    scaffold::directory(&workspace.host.root.path.join(&source), &arguments.files(&id))?;
     warn(&workspace, &id, &source);
     match Format::of(globals) {
         Format::Json => output::print_json(&json!({"prompt_id": id.as_str(), "source": source})),

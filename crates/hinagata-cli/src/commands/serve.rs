@@ -68,14 +68,14 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 async fn serve(workspace: &Workspace, globals: &Globals, tie_span: Option<TieSpan>) -> Result<(), Failure> {
     let server = Server::open(ServerOptions {
         engine: workspace.daemon_engine()?,
-        llm: workspace.llm()?,
-        trusted: workspace.trust.is_trusted(),
-        store: workspace.store(),
-        settings: workspace.settings.clone(),
-        state: workspace.state.clone(),
+        llm: workspace.host.llm()?,
+        trusted: workspace.host.trust.is_trusted(),
+        store: workspace.host.store(),
+        settings: workspace.host.settings.clone(),
+        state: workspace.host.state.clone(),
         tie_span,
         sandbox: Some(Arc::new({
-            let settings = workspace.settings.clone();
+            let settings = workspace.host.settings.clone();
             move || PythonState::find(&settings).health()
         })),
     })
@@ -116,14 +116,14 @@ fn indented(text: &str) -> String {
 
 /// Logs go to standard error, as much of them as the settings say; spans to who collects them.
 pub(super) fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) -> Result<(), Failure> {
-    let wanted = workspace.settings.text("server.log").unwrap_or("info");
+    let wanted = workspace.host.settings.text("server.log").unwrap_or("info");
     // The library of the protocol tells of every answer that is a refusal.
     let filter = EnvFilter::builder().parse(format!("rmcp=error,{wanted}")).map_err(|error| {
         Failure::usage(format!("`{wanted}`, the setting server.log, is no filter: {error}"))
             .advise("one of error, warn, info, debug, trace")
     })?;
     let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
-    let log = match workspace.settings.text("server.log_format") {
+    let log = match workspace.host.settings.text("server.log_format") {
         Some("json") => log.json().boxed(),
         _ => log.with_ansi(anstream::stderr().is_terminal()).with_target(false).boxed(),
     };

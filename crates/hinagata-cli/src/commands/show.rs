@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let catalog = workspace.catalog();
     let choice = catalog.choose(&arguments.id)?;
     let found = catalog.inherited(&choice)?;
-    let limits = catalog.defaults()?.limits_of(&found, &workspace.settings);
+    let limits = catalog.defaults()?.limits_of(&found, &workspace.host.settings);
     for unread in catalog.unread_for(&arguments.id, &choice) {
         workspace.warn(&unread);
     }

@@ -247,7 +247,7 @@ fn import(
 
 fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
     let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "there is no store"))?;
-    let place = hinagata_host::store_location(&workspace.settings, |file| workspace.shown(file));
+    let place = hinagata_host::store_location(&workspace.host.settings, |file| workspace.shown(file));
     let counts: Map<String, Value> =
         StoreKind::ALL.into_iter().map(|kind| (kind.to_string(), snapshot.of(kind).len().into())).collect();
     let outage = snapshot.health.outage.as_ref().map(|(_, error)| error.to_string());

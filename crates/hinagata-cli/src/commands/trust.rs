@@ -54,8 +54,8 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 
 fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open_quietly(globals)?;
-    let path = workspace.root.path.display().to_string();
-    let settings = workspace.settings_if_trusted()?;
+    let path = workspace.host.root.path.display().to_string();
+    let settings = workspace.host.settings_if_trusted()?;
     let privileged: Vec<(&str, &Resolved)> =
         settings.iter().filter(|(_, found)| is_privileged(found)).collect();
     let python = workspace.catalog().withheld_permissions();
@@ -71,7 +71,11 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
         }
     }
     // For the settings that were shown: if the file has changed meanwhile, they are not trusted.
-    trust.record(&workspace.root.path, workspace.privileged_settings.as_deref(), SystemTime::now())?;
+    trust.record(
+        &workspace.host.root.path,
+        workspace.host.privileged_settings.as_deref(),
+        SystemTime::now(),
+    )?;
     match Format::of(globals) {
         Format::Json => {
             let counts: Vec<&str> = privileged.iter().map(|(name, _)| *name).collect();

@@ -58,6 +58,6 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 
 /// The packs of the workspace; without a place to remember decisions there is nothing to be done with them.
 fn packs(workspace: &Workspace) -> Result<Packs, Failure> {
-    let state = workspace.state.clone().map_or_else(StateDir::of_user, Ok)?;
+    let state = workspace.host.state.clone().map_or_else(StateDir::of_user, Ok)?;
     Ok(Packs::new(&workspace.catalog(), &state))
 }

@@ -33,7 +33,7 @@ pub(super) fn details(workspace: &Workspace, pack: &PackDetails) -> String {
     let providers =
         pack.providers.iter().map(|provider| vec![provider.namespace.clone(), provider.file.clone()]);
     section(&mut page, "Variables", providers.collect());
-    let trusted = workspace.trust.is_trusted();
+    let trusted = workspace.host.trust.is_trusted();
     section(&mut page, "Python", pack.python.iter().map(|file| python(file, trusted)).collect());
     section(&mut page, "Proposes to replace", pack.replaces.iter().map(replacement).collect());
     let conflicts = pack.conflicts.iter().map(|conflict| {

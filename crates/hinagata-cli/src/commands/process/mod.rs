@@ -31,7 +31,7 @@ enum End {
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
     let (kind, common) = (&arguments.process, arguments.process.common());
-    let llm = workspace.llm()?;
+    let llm = workspace.host.llm()?;
     let resumed = common.resume.as_deref().map(|path| kept::read(path, kind.name())).transpose()?;
     let asked = common.model.clone().or_else(|| resumed.as_ref()?.model.clone());
     let choice = llm.choose(asked.as_deref(), None)?;

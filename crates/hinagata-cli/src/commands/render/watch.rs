@@ -26,10 +26,13 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
             .advise("put what it holds into a file"));
     }
     let workspace = Workspace::open_quietly(globals)?;
-    let mut watched =
-        places(&workspace.root.path, &workspace.settings.catalog_paths(), workspace.state.as_ref());
+    let mut watched = places(
+        &workspace.host.root.path,
+        &workspace.host.settings.catalog_paths(),
+        workspace.host.state.as_ref(),
+    );
     watched.extend(arguments.call.files());
-    watched.extend(workspace.user_config.path.clone());
+    watched.extend(workspace.host.user_config.path.clone());
     let (sender, changes) = mpsc::channel();
     // It watches before anything is read, so that no change is missed.
     let mut watcher = watch(&watched, &sender)?;

@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let limits = arguments.limits.iter().map(|limit| format!("limits.{limit}"));
     // `--root` of this command is about templates.
     let workspace = Workspace::open(&globals.without_root().with_settings(limits))?;
-    let settings = &workspace.settings;
+    let settings = &workspace.host.settings;
     let limits = settings.limits();
     let inputs = Inputs::default();
     let source = read_template(&arguments.template, "TEMPLATE", &inputs, settings)?;
