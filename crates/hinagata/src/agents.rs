@@ -1,12 +1,12 @@
 //! The agents of a workspace together: their names, and what is wrong with them.
 
 use hinagata_document::{Code, Diagnostic, Error, Result};
-
-use crate::{
-    Approval, Catalog, PackId,
+use hinagata_workspace::{
+    Directory,
     layout::{AGENTS, SHARED},
-    source::Directory,
 };
+
+use crate::{Approval, Catalog, PackId};
 
 impl Catalog {
     /// The places of agents as paths from the workspace root, each with its directory.

@@ -3,16 +3,16 @@
 use std::{sync::Arc, time::SystemTime};
 
 use hinagata_document::{Code, Error, Result};
+use hinagata_workspace::{layout::SHARED_PROMPTS, write};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    Catalog, PackId, PromptId, Resolution, SHARED_PROMPTS,
+    Catalog, PackId, PromptId, Resolution,
     definition::{Definition, Inherited, inherit},
     reach::BOUND,
     resolution,
     source::{Entry, Index, RootKind},
-    write,
 };
 
 /// One of the directories that share an id.
@@ -272,7 +272,7 @@ impl Catalog {
         }
         let choice = Resolution {
             source: entry.source().to_owned(),
-            resolved_at: Some(crate::utc(now)),
+            resolved_at: Some(hinagata_workspace::utc(now)),
             candidates: entries.iter().map(|entry| entry.source().to_owned()).collect(),
             unknown,
         };
@@ -301,7 +301,7 @@ impl Catalog {
         let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
         let choice = source.map(|source| Resolution {
             source: source.to_owned(),
-            resolved_at: Some(crate::utc(now)),
+            resolved_at: Some(hinagata_workspace::utc(now)),
             candidates: vec![source.to_owned()],
             unknown: serde_json::Map::new(),
         });

@@ -1,12 +1,10 @@
 //! `defaults.json`: declarations and limits that hold for every prompt of a workspace.
 
 use hinagata_document::{Error, Fields, Result, json};
+use hinagata_workspace::Settings;
 use serde_json::{Map, Number, Value};
 
-use crate::{
-    Settings,
-    definition::{Inherited, OwnLimits, Parameters, RenderLimits, limits, variables},
-};
+use crate::definition::{Inherited, OwnLimits, Parameters, RenderLimits, limits, variables};
 
 /// The name of the file.
 pub(crate) const FILE: &str = "defaults.json";

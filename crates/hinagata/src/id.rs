@@ -3,10 +3,9 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use hinagata_document::{Code, Error, Result};
+use hinagata_workspace::layout::PARTIALS;
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization as _;
-
-use crate::layout::PARTIALS;
 
 /// Longest normal form of a segment, in characters.
 const LONGEST: usize = 64;

@@ -25,7 +25,6 @@ mod defaults;
 pub mod definition;
 mod engine;
 mod id;
-mod layout;
 mod listing;
 mod lookup;
 pub mod media;
@@ -34,20 +33,11 @@ pub mod packs;
 pub mod ports;
 mod reach;
 mod resolution;
-mod secret;
-pub mod settings;
 pub mod source;
-mod state;
 pub mod store;
-mod time;
 mod tool_document;
-mod trust;
 mod unread;
 mod vocab;
-#[cfg(feature = "watch")]
-pub mod watch;
-mod workspace;
-pub mod write;
 
 pub use agent::Agent;
 pub use candidates::{Candidate, Choice};
@@ -64,16 +54,18 @@ pub use hinagata_document::{
     Code, Diagnostic, Digest, Error, NoDigest, Place, Result, Severity, long_number,
 };
 pub use hinagata_module as module;
+#[cfg(feature = "watch")]
+pub use hinagata_workspace::watch;
+pub use hinagata_workspace::{
+    Distrust, ROOT_VARIABLE, RootFound, Settings, StateDir, Trust, TrustState, TrustedWorkspace,
+    WorkspaceRoot,
+    layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS},
+    settings, utc, write,
+};
 pub use id::{PackId, PromptId, normal_form};
-pub use layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS};
 pub use listing::{Listing, PromptFilter};
 pub use lookup::FoundTemplate;
 pub use pack::{Approval, Approvals, Manifest, PackKind, PackLimits, Provider, Refused, Replaces};
 pub use reach::Reach;
 pub use resolution::{Resolution, Resolutions, record as record_resolution};
-pub use settings::Settings;
-pub use state::StateDir;
-pub use time::utc;
-pub use trust::{Distrust, Trust, TrustState, TrustedWorkspace};
 pub use vocab::Vocabulary;
-pub use workspace::{ROOT_VARIABLE, RootFound, WorkspaceRoot};

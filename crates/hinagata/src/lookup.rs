@@ -133,7 +133,10 @@ impl Catalog {
                 .with("reason", "partial")
                 .with("template", name)
                 .with("candidates", candidates)
-                .with_hint(format!("copy the one you mean to {}/{name}", crate::SHARED_PROMPTS)))
+                .with_hint(format!(
+                    "copy the one you mean to {}/{name}",
+                    hinagata_workspace::layout::SHARED_PROMPTS
+                )))
             }
         }
     }

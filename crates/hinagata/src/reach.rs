@@ -18,11 +18,11 @@ use std::{
 };
 
 use hinagata_document::{Code, Diagnostic, Error, Result};
+use hinagata_workspace::layout::{USER_DATA, is_settings_file};
 use serde_json::Value;
 
 use crate::{
     Catalog, PromptId,
-    layout::{USER_DATA, is_settings_file},
     source::{Entry, Index},
     store::{StoreKind, StoreSnapshot, StoredMap, environ_tree},
 };
@@ -229,7 +229,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{CatalogOptions, SETTINGS_FILE, store::Stored};
+    use crate::{CatalogOptions, store::Stored};
+    use hinagata_workspace::layout::SETTINGS_FILE;
 
     fn team() -> Arc<Reach> {
         Arc::new(Reach::new(|id| id.starts_with("team"), |id| id.starts_with("team.")))

@@ -6,13 +6,13 @@
 use std::{collections::BTreeMap, path::Path, time::SystemTime};
 
 use hinagata_document::{Diagnostic, Error, Node, Place, Result, json};
-use serde_json::{Map, Value, json};
-
-use crate::{
-    PromptId,
-    time::utc,
+use hinagata_workspace::{
+    utc,
     write::{Readers, Writer},
 };
+use serde_json::{Map, Value, json};
+
+use crate::PromptId;
 
 /// The name of the file.
 pub(crate) const FILE: &str = "resolution.json";

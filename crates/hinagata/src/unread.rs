@@ -2,11 +2,10 @@
 //! not there.
 
 use hinagata_document::{Code, Diagnostic, Error, Severity};
+use hinagata_workspace::layout::{PACKS, SHARED_PROMPTS};
 use serde_json::Value;
 
-use crate::{
-    Catalog, Choice, PACKS, PromptId, SHARED_PROMPTS, resolution, source::Index, store::StoreSnapshot,
-};
+use crate::{Catalog, Choice, PromptId, resolution, source::Index, store::StoreSnapshot};
 
 /// What findings about the store as a whole are about.
 const STORE: &str = "store";

@@ -13,14 +13,17 @@ use std::{
 };
 
 use hinagata_document::{Code, Diagnostic, Error, Result, sorted};
+use hinagata_workspace::{
+    Directory,
+    layout::{AGENTS, BUILTIN_PROMPTS, PROMPTS, SHARED, SHARED_PROMPTS},
+};
 
 use self::tools::{PackTools, pack_tools};
 use crate::{
     Agent, Approvals, Defaults, PromptId, Reach, Resolutions, Vocabulary, agent, defaults,
-    layout::{AGENTS, BUILTIN_PROMPTS, PROMPTS, SHARED, SHARED_PROMPTS},
     pack::{Pack, open_packs},
     resolution,
-    source::{Compiled, Directory, FileTree, Index, NoFiles, Root, RootKind, builtin, open_tree},
+    source::{Compiled, FileTree, Index, NoFiles, Root, RootKind, builtin, open_tree},
     store::{StorePrompts, StoreSnapshot},
     tool_document::ToolDocuments,
     vocab,

@@ -3,14 +3,10 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use hinagata_document::{Code, Diagnostic, Error, Result};
+use hinagata_workspace::layout::{AGENTS, PACKS};
 
 use super::Catalog;
-use crate::{
-    Approval, Manifest, PackId, PackKind,
-    layout::{AGENTS, PACKS},
-    pack::Pack,
-    source::RootKind,
-};
+use crate::{Approval, Manifest, PackId, PackKind, pack::Pack, source::RootKind};
 
 impl Catalog {
     /// The packs in the order of their names, whatever their state.

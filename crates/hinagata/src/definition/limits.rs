@@ -1,8 +1,7 @@
 //! How long the Python of a prompt may run, and how much it may give.
 
+use hinagata_workspace::Settings;
 use serde_json::{Map, Number, Value};
-
-use crate::Settings;
 
 /// The limits that a prompt sets for itself; `None` where it sets none.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hinagata_template::Render;
+use hinagata_workspace::needing_trust;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -21,7 +22,6 @@ use super::{
 use crate::{
     Code, Error, PACKS, Result,
     ports::{Capabilities, HookJob, ModelRequest, PortFuture, QueueTime, Stage},
-    trust::needing_trust,
 };
 
 /// Largest Python file of a pack, in bytes.

@@ -1,10 +1,11 @@
 //! Parts of declared messages that name files or resources: what is in the files comes into the part, and what leaves
 //! is what it says it is.
 
+use hinagata_workspace::secret;
 use serde_json::{Map, Value};
 
 use crate::{
-    Catalog, Code, Error, Result, media, secret,
+    Catalog, Code, Error, Result, media,
     source::{Directory, Entry},
 };
 

@@ -5,8 +5,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use hinagata_workspace::needing_trust;
+
 use super::rendered::Warning;
-use crate::{Catalog, Code, Diagnostic, Error, definition::Definition, trust::needing_trust};
+use crate::{Catalog, Code, Diagnostic, Error, definition::Definition};
 
 /// Whose Python does not get everything that it declares.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,10 +2,11 @@
 
 use std::{collections::HashMap, fmt, path::Path};
 
+use hinagata_workspace::{StateDir, state::WorkspaceState};
 use serde::Serialize;
 
 use super::{record::PackState, seal::Seal};
-use crate::{PackId, StateDir, state::WorkspaceState};
+use crate::PackId;
 
 /// What the user said about a pack, and whether it still holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]

@@ -13,15 +13,13 @@ use std::{
 };
 
 use hinagata_document::{Code, Digest, Error, Result};
+use hinagata_workspace::{Directory, Stamp};
 
 use super::{
     changes::{Walk, compare},
     record::{PackState, Record},
 };
-use crate::{
-    PackId,
-    source::{Directory, Stamp},
-};
+use crate::PackId;
 
 /// The approved copy of one pack.
 #[derive(Debug)]

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use hinagata_document::Digest;
+use hinagata_workspace::{Directory, Stamp};
 
 use super::{
     files::{PackLimits, Refused, walk, walk_everything},
     record::Record,
 };
-use crate::source::{Directory, Stamp};
 
 /// What is different from what was approved, by path from the pack, each list in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

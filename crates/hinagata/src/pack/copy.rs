@@ -8,17 +8,17 @@ use std::{
 };
 
 use hinagata_document::{Code, Digest, Digester, Error, Result};
+use hinagata_workspace::{
+    Directory,
+    layout::PACKS,
+    write::{self, Readers, failed},
+};
 
 use super::{
     Manifest,
     files::{PackLimits, Refused, Walked, walk},
 };
-use crate::{
-    PackId,
-    layout::PACKS,
-    source::Directory,
-    write::{self, Readers, failed},
-};
+use crate::PackId;
 
 /// A copy of a pack, and what was copied.
 pub(super) struct Copy {

@@ -2,9 +2,8 @@
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
+use hinagata_workspace::Stamp;
 use serde::Serialize;
-
-use crate::source::Stamp;
 
 /// How much a pack may hold. Everything of it is hashed, copied and looked at, so everything is bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

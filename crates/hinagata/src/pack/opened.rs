@@ -3,12 +3,16 @@
 use std::sync::{Arc, OnceLock};
 
 use hinagata_document::{Code, Diagnostic, Error, Result};
+use hinagata_workspace::{
+    Directory,
+    layout::{PACKS, PROMPTS},
+    text_of,
+};
 
 use super::{Approval, Approvals, LARGEST, Manifest, PackKind, Seal, sealed_tree::SealedTree};
 use crate::{
     PackId,
-    layout::{PACKS, PROMPTS},
-    source::{Directory, Entry, FileTree, Index, NoFiles, text_of},
+    source::{Entry, FileTree, Index, NoFiles},
 };
 
 /// A pack directory.

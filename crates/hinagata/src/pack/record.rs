@@ -20,20 +20,20 @@ use std::{
 };
 
 use hinagata_document::{Code, Digest, Error, Result};
+use hinagata_workspace::{
+    Directory, Stamp,
+    layout::STAMPS_FILE,
+    state::{self, WorkspaceState},
+    utc,
+    write::{Readers, Writer, failed},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
     changes::{Walk, compare},
     copy::{Copy, put_copy},
 };
-use crate::{
-    PackId,
-    layout::STAMPS_FILE,
-    source::{Directory, Stamp},
-    state::{self, WorkspaceState},
-    time::utc,
-    write::{Readers, Writer, failed},
-};
+use crate::PackId;
 
 const APPROVAL: &str = "approval.json";
 const DECISIONS: &str = "decisions.json";
@@ -294,7 +294,7 @@ fn nanoseconds(time: SystemTime) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StateDir;
+    use hinagata_workspace::StateDir;
 
     /// A pack of two files, and where decisions about it are kept.
     fn pack() -> (tempfile::TempDir, Directory, PackState) {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use hinagata_document::{Code, Digest, Error, Result};
+use hinagata_workspace::{Directory, Stamp};
 
 use super::{
     Approval,
@@ -14,10 +15,7 @@ use super::{
     changes::{Changes, Walk, compare},
     record::{PackState, Record},
 };
-use crate::{
-    PackId,
-    source::{Directory, Stamp},
-};
+use crate::PackId;
 
 /// The guard of one pack in one snapshot.
 ///

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use hinagata_document::{Digest, Result};
+use hinagata_workspace::{
+    Directory, Stamp,
+    layout::{PARTIALS, PROMPTS},
+    text_of,
+};
 
 use super::Seal;
-use crate::{
-    layout::{PARTIALS, PROMPTS},
-    source::{Directory, DirectoryNames, FileTree, Stamp, list_directories, list_partials, text_of, tree_as},
-};
+use crate::source::{DirectoryNames, FileTree, list_directories, list_partials, tree_as};
 
 /// The directory with the prompts of a pack, and what guards them.
 #[derive(Debug)]

@@ -16,6 +16,7 @@ mod view;
 use std::{sync::Arc, time::SystemTime};
 
 use hinagata_document::{Code, Digest, Error, Result};
+use hinagata_workspace::StateDir;
 
 pub use install::{InstallOptions, Installed, Replaced};
 pub use problem::Problem;
@@ -29,7 +30,7 @@ pub use verify::{FileChange, FileDiff, Verification};
 
 use self::view::View;
 use crate::{
-    Approvals, Catalog, PackId, StateDir,
+    Approvals, Catalog, PackId,
     pack::{Pack, PackState},
 };
 

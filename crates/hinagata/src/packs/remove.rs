@@ -3,13 +3,14 @@
 use std::{fs, io, path::Path, time::SystemTime};
 
 use hinagata_document::Result;
+use hinagata_workspace::{
+    layout::PACKS,
+    write::{Readers, Writer, directory_beneath, failed, sync_directory},
+};
 use serde::Serialize;
 
 use super::Packs;
-use crate::{
-    PACKS, PackId, PromptId,
-    write::{Readers, Writer, directory_beneath, failed, sync_directory},
-};
+use crate::{PackId, PromptId};
 
 /// The lock of the directory with the packs.
 pub(super) const LOCK: &str = ".packs.lock";

@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::SystemTime};
 
 use hinagata_document::{Code, Error, Result};
+use hinagata_workspace::layout::{PACKS, PROMPTS};
 use serde::Serialize;
 
 use super::{Packs, view::View};
 use crate::{
     Catalog, PackId, PromptId,
     candidates::not_approved,
-    layout::{PACKS, PROMPTS},
     pack::{Decisions, Pack},
 };
 

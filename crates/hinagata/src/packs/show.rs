@@ -1,16 +1,18 @@
 //! Everything that a pack brings.
 
 use hinagata_document::{Diagnostic, Digest};
+use hinagata_workspace::{
+    layout::{PARTIALS, PROMPTS},
+    needing_trust,
+};
 use serde::Serialize;
 
 use super::{Packs, Problem, Replacement, summary::PackSummary, view::View};
 use crate::{
     PackId, PromptId, Provider,
     definition::{Definition, Hooks},
-    layout::{PARTIALS, PROMPTS},
     pack::{Walked, content_of},
     source::{Entry, Index, RootKind},
-    trust::needing_trust,
 };
 
 /// Everything that a pack brings, as its files say now.

@@ -1,6 +1,7 @@
 //! What changed since a pack was approved, with the difference.
 
 use hinagata_document::{Digest, Result};
+use hinagata_workspace::Directory;
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -8,7 +9,6 @@ use super::view::View;
 use crate::{
     Approval, PackId,
     pack::{Changes, Pack, PackState, Record, Refused},
-    source::Directory,
 };
 
 /// Largest file whose difference is shown, in bytes and in lines.

@@ -6,12 +6,15 @@
 use std::sync::Arc;
 
 use hinagata_document::{Error, Result};
+use hinagata_workspace::{
+    Directory,
+    layout::{AGENTS, PROMPTS},
+};
 
 use crate::{
     Manifest, PackId, PackKind,
-    layout::{AGENTS, PROMPTS},
     pack::{self, Pack, PackLimits, Walked, walk},
-    source::{Directory, Index, Root, RootKind},
+    source::{Index, Root, RootKind},
 };
 
 pub(super) struct View<'a> {

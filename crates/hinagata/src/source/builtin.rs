@@ -1,6 +1,6 @@
 //! The prompts that every workspace has: compiled in, so that they are there without any file.
 
-use crate::layout::PARTIALS;
+use hinagata_workspace::layout::PARTIALS;
 
 macro_rules! files {
     ($($path:literal),* $(,)?) => {

@@ -6,8 +6,9 @@ use std::{
 };
 
 use hinagata_document::{Code, Digest, Result};
+use hinagata_workspace::Stamp;
 
-use super::{Root, RootKind, Stamp};
+use super::{Root, RootKind};
 use crate::{
     PackId, PromptId,
     definition::{self, Definition, PromptFiles, TEMPLATE_NAMES, module::MODULE_NAMES},

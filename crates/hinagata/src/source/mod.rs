@@ -1,25 +1,22 @@
 //! Places that prompts come from: directories of the workspace, packs, the store, the compiled-in ones.
 
 pub(crate) mod builtin;
-mod directory;
 mod entry;
 mod tree;
 
 use std::sync::Arc;
 
 use hinagata_document::{Diagnostic, Error, Result};
+use hinagata_workspace::{LinkLeads, layout::PARTIALS};
 
-pub(crate) use directory::text_of;
-pub use directory::{Directory, ReadFile, Refused, Stamp};
 pub use entry::Entry;
+pub use hinagata_workspace::{Directory, ReadFile, Refused, Stamp};
 pub(crate) use tree::{
     Compiled, DirectoryNames, FileTree, NoFiles, list_directories, list_partials, open_tree, tree_as,
 };
 
-use self::directory::LinkLeads;
 use crate::{
     PackId, PromptId,
-    layout::PARTIALS,
     store::{StorePrompt, StorePrompts},
 };
 

@@ -6,12 +6,9 @@
 use std::{any::Any, fmt, sync::Arc};
 
 use hinagata_document::{Digest, Result};
+use hinagata_workspace::{Directory, LinkLeads, Listed, Stamp, layout::PARTIALS, secret};
 
-use super::{
-    builtin,
-    directory::{Directory, LinkLeads, Listed, Stamp},
-};
-use crate::{layout::PARTIALS, secret};
+use super::builtin;
 
 /// Names of directories, and those of links that cannot be followed.
 pub(crate) type DirectoryNames = (Vec<String>, Vec<(String, LinkLeads)>);

@@ -6,6 +6,7 @@ use hinagata_document::{Code, Error, Result};
 use hinagata_module::{CompiledPrompt, CustomSection, Order, PromptModule, Text, merge};
 use hinagata_template::{MemorySources, Options, Render, SourceText, Template, analyze_graph};
 use hinagata_value::Limits;
+use hinagata_workspace::Directory;
 use serde_json::{Map, Value};
 
 use super::{
@@ -13,10 +14,7 @@ use super::{
     evaluate::{Local, WithLocal, World, evaluate},
     module_error, uses,
 };
-use crate::{
-    definition::{Class, Parameters, TemplateText, read::LARGEST_DOCUMENT},
-    source::Directory,
-};
+use crate::definition::{Class, Parameters, TemplateText, read::LARGEST_DOCUMENT};
 
 /// Modules in files that belong to no prompt, merged in the order in which they are named.
 ///

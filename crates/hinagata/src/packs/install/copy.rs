@@ -7,9 +7,9 @@ use std::{
 };
 
 use hinagata_document::Result;
+use hinagata_workspace::write::{Readers, failed, no_link};
 
 use super::unpack::{Unpacker, refused};
-use crate::write::{Readers, failed, no_link};
 
 /// Hands everything beneath `source` to `unpacker`. Links are refused, not followed.
 pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker) -> Result<()> {

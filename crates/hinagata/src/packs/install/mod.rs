@@ -14,6 +14,12 @@ use std::{
 };
 
 use hinagata_document::{Code, Error, Result};
+use hinagata_workspace::{
+    Directory,
+    layout::PACKS,
+    state::real_path,
+    write::{Readers, Writer, directory_beneath, failed, sync_directory},
+};
 use serde::Serialize;
 
 use self::unpack::Unpacker;
@@ -22,11 +28,8 @@ use super::{
     remove::{LEAVING, LOCK, clear},
 };
 use crate::{
-    Manifest, PACKS, PackId,
+    Manifest, PackId,
     pack::{self, PackLimits},
-    source::Directory,
-    state::real_path,
-    write::{Readers, Writer, directory_beneath, failed, sync_directory},
 };
 
 /// Where a pack is on its way in.

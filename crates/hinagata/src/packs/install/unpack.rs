@@ -11,12 +11,10 @@ use std::{
 };
 
 use hinagata_document::{Error, Result};
+use hinagata_workspace::write::{Readers, failed, no_link};
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{
-    pack::{LEFT_OUT, PackLimits},
-    write::{Readers, failed, no_link},
-};
+use crate::pack::{LEFT_OUT, PackLimits};
 
 /// Directories that are not part of a pack, wherever they are: of version control, and what is never used.
 const NOT_UNPACKED: [&str; 4] = [LEFT_OUT, ".git", ".hg", ".svn"];

@@ -23,7 +23,7 @@ const LARGEST: u64 = 16 << 20;
 const NEEDS_TRUST: [&str; 3] = ["http_request", "llm_call", "subprocess"];
 
 /// Those of `permissions` that Python gets only in a workspace that the user trusts.
-pub(crate) fn needing_trust<'p>(permissions: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
+pub fn needing_trust<'p>(permissions: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
     permissions.into_iter().filter(|name| NEEDS_TRUST.contains(name)).collect()
 }
 

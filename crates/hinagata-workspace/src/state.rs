@@ -74,7 +74,7 @@ impl StateDir {
     }
 
     /// The part for the workspace at `root`.
-    pub(crate) fn workspace(&self, root: &Path) -> WorkspaceState {
+    pub fn workspace(&self, root: &Path) -> WorkspaceState {
         let root = real_path(root);
         let directory = self.0.join("workspaces").join(key(root.as_os_str().as_encoded_bytes()));
         WorkspaceState { root, directory }
@@ -83,26 +83,26 @@ impl StateDir {
 
 /// What was decided in one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct WorkspaceState {
+pub struct WorkspaceState {
     /// The workspace, without links.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
     /// Its part of the state directory.
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
 }
 
 /// The name under which something is kept that may be called anything.
-pub(crate) fn key(bytes: &[u8]) -> String {
+pub fn key(bytes: &[u8]) -> String {
     Digest::of(bytes).to_string()
 }
 
 /// The path without links; as it is written where it leads nowhere.
-pub(crate) fn real_path(path: &Path) -> PathBuf {
+pub fn real_path(path: &Path) -> PathBuf {
     let written = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     path.canonicalize().unwrap_or_else(|_| written())
 }
 
 /// The data in the file at `path`, of at most `largest` bytes; `None` when there is none.
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, largest: u64) -> Result<Option<T>> {
+pub fn read_json<T: DeserializeOwned>(path: &Path, largest: u64) -> Result<Option<T>> {
     let Some(text) = write::read_text(path, largest)? else { return Ok(None) };
     serde_json::from_str(&text).map(Some).map_err(|error| {
         let shown = path.display().to_string();

@@ -13,7 +13,7 @@ use hinagata_secrets::Secrets;
 ///
 /// # Errors
 /// Code `approval`, reason `secret`.
-pub(crate) fn refuse_name(directory: &Path, name: &str) -> Result<()> {
+pub fn refuse_name(directory: &Path, name: &str) -> Result<()> {
     let secrets = Secrets::shipped();
     if let Some(rule) = secrets.in_name(name) {
         return Err(withheld(name, rule));
@@ -31,7 +31,7 @@ pub(crate) fn refuse_name(directory: &Path, name: &str) -> Result<()> {
 ///
 /// # Errors
 /// Code `approval`, reason `secret`.
-pub(crate) fn refuse_file(directory: &Path, name: &str, content: &[u8]) -> Result<()> {
+pub fn refuse_file(directory: &Path, name: &str, content: &[u8]) -> Result<()> {
     refuse_name(directory, name)?;
     Secrets::shipped().in_content(content).map_or(Ok(()), |rule| Err(withheld(name, rule)))
 }

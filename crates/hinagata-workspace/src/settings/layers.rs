@@ -198,7 +198,7 @@ fn of_variable(variable: &str) -> Option<(String, &'static Setting)> {
 
 /// Variables of ours that are no settings.
 const OTHER_VARIABLES: [&str; 4] =
-    [crate::workspace::ROOT_VARIABLE, super::CONFIG_VARIABLE, crate::StateDir::VARIABLE, "HINAGATA_COMPLETE"];
+    [crate::root::ROOT_VARIABLE, super::CONFIG_VARIABLE, crate::StateDir::VARIABLE, "HINAGATA_COMPLETE"];
 
 /// What the commands and tests of this project call theirs.
 const TEST_VARIABLES: [&str; 4] =

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Who may read what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Readers {
+pub enum Readers {
     /// Whoever the user lets read new files.
     AsUsual,
     /// The user alone.
@@ -32,7 +32,7 @@ pub(crate) enum Readers {
 
 /// The right to change the files of a directory. It ends when this is dropped, or the process dies.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub struct Writer {
     directory: PathBuf,
     readers: Readers,
     _lock: File,
@@ -40,7 +40,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Waits for the lock `name` of `directory`, which is made if it is not there.
-    pub(crate) fn lock(directory: &Path, name: &str, readers: Readers) -> Result<Self> {
+    pub fn lock(directory: &Path, name: &str, readers: Readers) -> Result<Self> {
         let path = directory.join(name);
         let file = make_directory(directory, readers).and_then(|()| open_lock(&path, readers));
         let lock = file.and_then(wait_for_lock).map_err(|error| failed("locked", &path, error))?;
@@ -48,7 +48,7 @@ impl Writer {
     }
 
     /// Takes the lock if nobody holds it.
-    pub(crate) fn try_lock(directory: &Path, name: &str, readers: Readers) -> Option<Self> {
+    pub fn try_lock(directory: &Path, name: &str, readers: Readers) -> Option<Self> {
         make_directory(directory, readers).ok()?;
         let lock = open_lock(&directory.join(name), readers).ok()?;
         lock.try_lock().ok()?;
@@ -56,17 +56,17 @@ impl Writer {
     }
 
     /// The directory.
-    pub(crate) fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// The text of the file `name`, of at most `largest` bytes; `None` when there is none.
-    pub(crate) fn read(&self, name: &str, largest: u64) -> Result<Option<String>> {
+    pub fn read(&self, name: &str, largest: u64) -> Result<Option<String>> {
         read_text(&self.directory.join(name), largest)
     }
 
     /// Puts a file with `bytes` in the place of the file `name`.
-    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let place = self.directory.join(name);
         // Only the holder of the lock writes it: what is there was left behind by one that was killed.
         let beside = self.directory.join(format!(".{name}.new"));
@@ -95,7 +95,7 @@ impl Writer {
     }
 
     /// Puts `value` as JSON for people in the place of the file `name`.
-    pub(crate) fn replace_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
+    pub fn replace_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
         let place = self.directory.join(name);
         let mut text = serde_json::to_string_pretty(value)
             .map_err(|error| failed("written", &place, io::Error::other(error)))?;
@@ -104,7 +104,7 @@ impl Writer {
     }
 
     /// Adds a line at the end of the file `name`.
-    pub(crate) fn append_line(&self, name: &str, line: &str) -> Result<()> {
+    pub fn append_line(&self, name: &str, line: &str) -> Result<()> {
         let place = self.directory.join(name);
         self.append(&place, line).map_err(|error| failed("written", &place, error))
     }
@@ -130,7 +130,7 @@ impl Writer {
     }
 
     /// Takes the file `name` away, if it is there.
-    pub(crate) fn remove(&self, name: &str) -> Result<()> {
+    pub fn remove(&self, name: &str) -> Result<()> {
         let place = self.directory.join(name);
         missing_is_fine(fs::remove_file(&place))
             .and_then(|()| sync_directory(&self.directory))
@@ -139,7 +139,7 @@ impl Writer {
 }
 
 /// The text of the file at `path`, of at most `largest` bytes; `None` when there is none.
-pub(crate) fn read_text(path: &Path, largest: u64) -> Result<Option<String>> {
+pub fn read_text(path: &Path, largest: u64) -> Result<Option<String>> {
     let read = || {
         let mut text = String::new();
         File::open(path)?.take(largest + 1).read_to_string(&mut text)?;
@@ -179,7 +179,7 @@ pub fn directory_beneath(root: &Path, name: &str) -> Result<PathBuf> {
 }
 
 /// Makes `directory` and what is missing above it.
-pub(crate) fn make_directory(directory: &Path, readers: Readers) -> io::Result<()> {
+pub fn make_directory(directory: &Path, readers: Readers) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -192,7 +192,7 @@ pub(crate) fn make_directory(directory: &Path, readers: Readers) -> io::Result<(
 }
 
 /// Brings the names of `directory` to the disk, where the system can do that.
-pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
     #[cfg(unix)]
     File::open(directory)?.sync_all()?;
     #[cfg(not(unix))]
@@ -201,7 +201,7 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
 }
 
 /// Options that follow no link at the end of the path and give a new file its readers.
-pub(crate) fn no_link(options: &mut OpenOptions, readers: Readers) -> &mut OpenOptions {
+pub fn no_link(options: &mut OpenOptions, readers: Readers) -> &mut OpenOptions {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
@@ -264,7 +264,7 @@ fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
 }
 
 /// The error for a file that cannot be `done` (read, written, …).
-pub(crate) fn failed(done: &str, path: &Path, error: io::Error) -> Error {
+pub fn failed(done: &str, path: &Path, error: io::Error) -> Error {
     use io::ErrorKind as Kind;
     let (reason, hint) = match error.kind() {
         Kind::PermissionDenied => {

@@ -9,7 +9,7 @@ use super::{
     SettingsFile,
     files::{LARGEST, unreadable},
 };
-use crate::{layout::SETTINGS_RANKS, source::Directory};
+use crate::{Directory, layout::SETTINGS_RANKS};
 
 /// Most files that extend each other.
 const LONGEST: usize = 16;

@@ -32,8 +32,10 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// What the system says about a file.
     #[cfg(unix)]
-    pub(crate) fn of(metadata: &fs::Metadata) -> Self {
+    #[must_use]
+    pub fn of(metadata: &fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt as _;
         let time = |seconds: i64, rest: i64| seconds.checked_mul(1_000_000_000)?.checked_add(rest);
         Self {
@@ -44,8 +46,10 @@ impl Stamp {
         }
     }
 
+    /// What the system says about a file.
     #[cfg(not(unix))]
-    pub(crate) fn of(metadata: &fs::Metadata) -> Self {
+    #[must_use]
+    pub fn of(metadata: &fs::Metadata) -> Self {
         let time = |time: io::Result<std::time::SystemTime>| {
             let since = time.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
             i64::try_from(since.as_nanos()).ok()
@@ -59,7 +63,7 @@ impl Stamp {
     }
 
     /// The last change, in nanoseconds since 1970.
-    pub(crate) fn last_change(&self) -> Option<i64> {
+    pub fn last_change(&self) -> Option<i64> {
         Some(self.mtime?.max(self.ctime?))
     }
 
@@ -80,17 +84,18 @@ pub struct ReadFile {
 
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Listed {
-    pub(crate) name: String,
+pub struct Listed {
+    /// Its name.
+    pub name: String,
     /// Whether it is a directory, or a link that may lead to one.
-    pub(crate) directory: bool,
+    pub directory: bool,
     /// Whether it is a link.
-    pub(crate) link: bool,
+    pub link: bool,
 }
 
 /// Where a link leads that cannot be followed.
 #[derive(Debug)]
-pub(crate) enum LinkLeads {
+pub enum LinkLeads {
     /// Out of its directory.
     Out,
     /// To nothing.
@@ -162,7 +167,7 @@ impl Directory {
 
     /// Whether the link called `name` leads to a directory beneath this one; where it leads otherwise when it cannot
     /// be followed.
-    pub(crate) fn look_behind(&self, name: &str) -> Result<bool, LinkLeads> {
+    pub fn look_behind(&self, name: &str) -> Result<bool, LinkLeads> {
         match self.check_directory(Path::new(name)) {
             Ok(()) => Ok(self.path.join(name).is_dir()),
             Err(Refused::Outside) => Err(LinkLeads::Out),
@@ -209,7 +214,7 @@ impl Directory {
     }
 
     /// The bytes of the regular file called `name`, and its state before they were read; `None` when there is none.
-    pub(crate) fn bytes(&self, name: &str, largest: u64) -> Result<Option<(Vec<u8>, Stamp)>> {
+    pub fn bytes(&self, name: &str, largest: u64) -> Result<Option<(Vec<u8>, Stamp)>> {
         let unreadable =
             |error| wrong(name, "unreadable", format!("`{name}` cannot be read")).with_source(error);
         let (file, metadata) = match self.file(name) {
@@ -246,7 +251,7 @@ impl Directory {
     /// cannot be read is told by whoever reads it.
     ///
     /// Cheaper than a [`Directory::stamp`] of each: the directory is looked up once and nothing is opened.
-    pub(crate) fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]) {
+    pub fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]) {
         present.fill(false);
         if stays_inside(name).is_err() {
             return;
@@ -268,7 +273,7 @@ impl Directory {
 
     /// What the directory holds, in the order of names. A name that is no text has `\u{fffd}` in it, and nothing can
     /// be opened by it.
-    pub(crate) fn list(&self) -> Result<Vec<Listed>> {
+    pub fn list(&self) -> Result<Vec<Listed>> {
         let unreadable =
             |error: io::Error| unreadable_directory(&self.path.display().to_string()).with_source(error);
         let mut listed = Vec::new();
@@ -317,7 +322,7 @@ impl Directory {
 ///
 /// # Errors
 /// Code `definition` when they are no UTF-8.
-pub(crate) fn text_of(name: &str, bytes: Vec<u8>) -> Result<Arc<str>> {
+pub fn text_of(name: &str, bytes: Vec<u8>) -> Result<Arc<str>> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         let message = format!("`{name}` is no UTF-8 text: byte {offset} is not part of a character");

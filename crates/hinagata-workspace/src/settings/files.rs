@@ -10,7 +10,7 @@ use std::{
 use hinagata_document::{Error, Result};
 
 use super::{formats, layers::privileged};
-use crate::source::Directory;
+use crate::Directory;
 
 /// The environment variable that names the user's own settings.
 pub const CONFIG_VARIABLE: &str = "HINAGATA_CONFIG";
