@@ -6,7 +6,9 @@ use std::{
 };
 
 use hinagata::{Diagnostic, Result, Settings, ports::Store};
-use hinagata_store::{DEFAULT_PREFIX, DIRECTORY, EmbeddedStore, FILE, MemoryStore, RedisOptions, RedisStore};
+use hinagata_store::{
+    DEFAULT_PREFIX, EmbeddedStore, MemoryStore, RedisOptions, RedisStore, STORE_DIRECTORY, STORE_FILE,
+};
 
 use crate::ProcessKind;
 
@@ -35,7 +37,7 @@ impl OpenStore {
 
     fn embedded(root: &Path, prefix: &str, process: ProcessKind) -> Self {
         if process == ProcessKind::Daemon {
-            match EmbeddedStore::open(root, prefix).watched() {
+            match EmbeddedStore::open(root, prefix).with_watcher() {
                 Ok(store) => return Self::from_store(store),
                 Err(error) => {
                     let mut open = Self::from_store(EmbeddedStore::open(root, prefix));
@@ -58,7 +60,7 @@ impl OpenStore {
 pub(crate) fn check_settings(settings: &Settings, process: ProcessKind) -> Result<()> {
     match settings.text("store.url") {
         None | Some("embedded" | "memory") => Ok(()),
-        Some(url) => RedisStore::check(url, &redis_options(settings, process)),
+        Some(url) => RedisStore::check_address(url, &redis_options(settings, process)),
     }
 }
 
@@ -66,7 +68,7 @@ fn redis_options(settings: &Settings, process: ProcessKind) -> RedisOptions {
     RedisOptions {
         prefix: settings.text("store.prefix").unwrap_or(DEFAULT_PREFIX).to_owned(),
         certificates: settings.text("store.certificates").map(PathBuf::from),
-        patience: process.store_timeout(),
+        open_timeout: process.store_timeout(),
         timeout: process.store_timeout(),
         ..RedisOptions::default()
     }
@@ -77,7 +79,7 @@ fn redis_options(settings: &Settings, process: ProcessKind) -> RedisOptions {
 #[must_use]
 pub fn store_location(settings: &Settings, display_path: impl FnOnce(&str) -> String) -> String {
     match settings.text("store.url").unwrap_or("embedded") {
-        "embedded" => display_path(&format!("{DIRECTORY}/{FILE}")),
+        "embedded" => display_path(&format!("{STORE_DIRECTORY}/{STORE_FILE}")),
         url => mask_password(url),
     }
 }

@@ -22,18 +22,18 @@ use redb::{
 };
 
 use crate::{
-    keys::Keys,
-    shared::{Shared, Write},
-    state::{Raw, State},
+    keys::KeyLayout,
+    shared::{KeyWrite, SharedState},
+    state::{RawValue, StoreState},
 };
 
 /// The directory of the file, from the workspace root.
-pub const DIRECTORY: &str = "user_data/store";
+pub const STORE_DIRECTORY: &str = "user_data/store";
 
 /// The name of the file.
-pub const FILE: &str = "store.redb";
+pub const STORE_FILE: &str = "store.redb";
 
-const LOCK: &str = "store.lock";
+const LOCK_FILE: &str = "store.lock";
 const DOCUMENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("documents");
 const ABOUT: TableDefinition<'_, &str, u64> = TableDefinition::new("about");
 /// Counts changes: who has seen the count has seen the documents.
@@ -48,7 +48,7 @@ pub struct EmbeddedStore {
 
 #[derive(Debug)]
 struct Inner {
-    shared: Shared,
+    shared: SharedState,
     root: PathBuf,
     /// The generation that the snapshot shows; held while it is brought up to date.
     seen: Mutex<Option<u64>>,
@@ -61,11 +61,11 @@ impl EmbeddedStore {
     #[must_use]
     pub fn open(root: impl Into<PathBuf>, prefix: &str) -> Self {
         let inner = Arc::new(Inner {
-            shared: Shared::new(State::new(Keys::new(prefix))),
+            shared: SharedState::new(StoreState::new(KeyLayout::new(prefix))),
             root: root.into(),
             seen: Mutex::new(None),
         });
-        inner.look(Freshness::Once);
+        inner.refresh_snapshot(Freshness::Once);
         Self { inner, watcher: None }
     }
 
@@ -73,12 +73,12 @@ impl EmbeddedStore {
     ///
     /// # Errors
     /// Code `store` when the system does not allow to watch.
-    pub fn watched(mut self) -> Result<Self> {
+    pub fn with_watcher(mut self) -> Result<Self> {
         let inner = Arc::clone(&self.inner);
         let file = inner.path();
-        self.watcher = Some(Watcher::new([file], move |_| inner.look(Freshness::Watched))?);
+        self.watcher = Some(Watcher::new([file], move |_| inner.refresh_snapshot(Freshness::Watched))?);
         // What changed before the watching began.
-        self.inner.look(Freshness::Watched);
+        self.inner.refresh_snapshot(Freshness::Watched);
         Ok(self)
     }
 
@@ -96,7 +96,7 @@ impl Store for EmbeddedStore {
 
     fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
         // Milliseconds of disk; waiting for them here is simpler than a thread, and no dearer.
-        Box::pin(async move { self.inner.write(&changes) })
+        Box::pin(async move { self.inner.write_changes(&changes) })
     }
 
     fn subscribe(&self, told: StoreListener) {
@@ -106,18 +106,18 @@ impl Store for EmbeddedStore {
 
 impl Inner {
     fn path(&self) -> PathBuf {
-        self.root.join(DIRECTORY).join(FILE)
+        self.root.join(STORE_DIRECTORY).join(STORE_FILE)
     }
 
     /// Brings the snapshot up to date.
-    fn look(&self, freshness: Freshness) {
+    fn refresh_snapshot(&self, freshness: Freshness) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = read(&self.root, *seen);
-        self.shared.update(|state| match found {
+        let found = read_store(&self.root, *seen);
+        self.shared.update_state(|state| match found {
             Ok(found) => {
-                if let Some(Found { generation, documents }) = found {
+                if let Some(StoredDocuments { generation, documents }) = found {
                     *seen = Some(generation);
-                    replace(state, &documents);
+                    replace_documents(state, &documents);
                 }
                 state.set_health(StoreHealth { freshness, outage: None });
             }
@@ -128,25 +128,26 @@ impl Inner {
         });
     }
 
-    fn write(&self, changes: &[StoreChange]) -> Result<()> {
+    fn write_changes(&self, changes: &[StoreChange]) -> Result<()> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         // Directories of a workspace come from strangers: no link leads out of it.
-        let directory = directory_beneath(&self.root, DIRECTORY)?;
-        let _lock = lock_directory(&directory, LOCK)?;
-        let path = directory.join(FILE);
-        let database = create(&path)?;
-        let writes = self.shared.writes(changes);
-        let before = commit(&database, &writes).map_err(|error| failed("written", &path, &error))?;
+        let directory = directory_beneath(&self.root, STORE_DIRECTORY)?;
+        let _lock = lock_directory(&directory, LOCK_FILE)?;
+        let path = directory.join(STORE_FILE);
+        let database = open_database(&path)?;
+        let writes = self.shared.key_writes(changes);
+        let before =
+            commit_writes(&database, &writes).map_err(|error| store_error("written", &path, &error))?;
         // What others changed in the meantime is read as well.
         let others = match Some(before) == *seen || (before == 0 && seen.is_none()) {
             true => None,
-            false => Some(documents(&database).map_err(|error| failed("read", &path, &error))?),
+            false => Some(documents(&database).map_err(|error| store_error("read", &path, &error))?),
         };
         *seen = Some(before + 1);
-        self.shared.update(|state| {
+        self.shared.update_state(|state| {
             match others {
-                Some(documents) => replace(state, &documents),
-                None => writes.iter().for_each(|write| write.apply(state)),
+                Some(documents) => replace_documents(state, &documents),
+                None => writes.iter().for_each(|write| write.apply_to(state)),
             }
             let freshness = state.health().freshness;
             state.set_health(StoreHealth { freshness, outage: None });
@@ -156,54 +157,59 @@ impl Inner {
 }
 
 /// Lets `state` hold exactly `documents`, which are sorted by key.
-fn replace(state: &mut State, documents: &[(String, Vec<u8>)]) {
+fn replace_documents(state: &mut StoreState, documents: &[(String, Vec<u8>)]) {
     let keys: Vec<String> = documents.iter().map(|(key, _)| key.clone()).collect();
     state.retain(&keys);
     for (key, text) in documents {
-        state.apply(key, Raw::Text(text));
+        state.apply_value(key, RawValue::Text(text));
     }
 }
 
 /// What a file holds.
-struct Found {
+struct StoredDocuments {
     generation: u64,
     documents: Vec<(String, Vec<u8>)>,
 }
 
 /// What the store of the workspace at `root` holds; `None` when that is `seen` already.
-fn read(root: &Path, seen: Option<u64>) -> Result<Option<Found>> {
-    let path = root.join(DIRECTORY).join(FILE);
+fn read_store(root: &Path, seen: Option<u64>) -> Result<Option<StoredDocuments>> {
+    let path = root.join(STORE_DIRECTORY).join(STORE_FILE);
     // Directories of a workspace come from strangers: no link leads out of it.
-    let directory = Directory::open(root)?.map(|root| root.directory(DIRECTORY)).transpose()?.flatten();
-    let why = match directory.map_or(Err(Refused::Missing), |directory| directory.file(FILE)) {
+    let directory = Directory::open(root)?.map(|root| root.directory(STORE_DIRECTORY)).transpose()?.flatten();
+    let why = match directory.map_or(Err(Refused::Missing), |directory| directory.file(STORE_FILE)) {
         Ok(_) => None,
         Err(Refused::Missing) => {
-            return Ok(Some(Found { generation: 0, documents: Vec::new() }).filter(|_| seen != Some(0)));
+            return Ok(
+                Some(StoredDocuments { generation: 0, documents: Vec::new() }).filter(|_| seen != Some(0))
+            );
         }
         Err(Refused::Outside) => Some("it leads out of the workspace".to_owned()),
         Err(Refused::NoFile) => Some("it is no regular file".to_owned()),
         Err(Refused::Unreadable(error)) => Some(error.to_string()),
     };
     if let Some(why) = why {
-        return Err(failed("opened", &path, &why));
+        return Err(store_error("opened", &path, &why));
     }
     // Where no lock can be made, nobody can write either.
-    let _lock = lock_directory(&root.join(DIRECTORY), LOCK).ok();
+    let _lock = lock_directory(&root.join(STORE_DIRECTORY), LOCK_FILE).ok();
     let found = match ReadOnlyDatabase::open(&path) {
-        Ok(database) => found(&database, seen),
+        Ok(database) => read_if_newer(&database, seen),
         // Whoever wrote last was killed: the file is mended on the way.
-        Err(DatabaseError::RepairAborted) => found(&create(&path)?, seen),
-        Err(error) => return Err(failed("opened", &path, &error)),
+        Err(DatabaseError::RepairAborted) => read_if_newer(&open_database(&path)?, seen),
+        Err(error) => return Err(store_error("opened", &path, &error)),
     };
-    found.map_err(|error| failed("read", &path, &error))
+    found.map_err(|error| store_error("read", &path, &error))
 }
 
-fn found(database: &impl ReadableDatabase, seen: Option<u64>) -> Result<Option<Found>, redb::Error> {
+fn read_if_newer(
+    database: &impl ReadableDatabase,
+    seen: Option<u64>,
+) -> Result<Option<StoredDocuments>, redb::Error> {
     let generation = generation(database)?;
     if Some(generation) == seen {
         return Ok(None);
     }
-    Ok(Some(Found { generation, documents: documents(database)? }))
+    Ok(Some(StoredDocuments { generation, documents: documents(database)? }))
 }
 
 fn generation(database: &impl ReadableDatabase) -> Result<u64, redb::Error> {
@@ -228,7 +234,7 @@ fn documents(database: &impl ReadableDatabase) -> Result<Vec<(String, Vec<u8>)>,
 }
 
 /// Makes all changes or none; tells the generation before.
-fn commit(database: &Database, writes: &[Write]) -> Result<u64, redb::Error> {
+fn commit_writes(database: &Database, writes: &[KeyWrite]) -> Result<u64, redb::Error> {
     let transaction = database.begin_write()?;
     let before = {
         let mut documents = transaction.open_table(DOCUMENTS)?;
@@ -248,13 +254,13 @@ fn commit(database: &Database, writes: &[Write]) -> Result<u64, redb::Error> {
 }
 
 /// The database at `path`, made if it is not there. A link that waits in its place is not followed.
-fn create(path: &Path) -> Result<Database> {
-    let file = open_without_link(path).map_err(|error| failed("opened", path, &error))?;
-    Builder::new().create_file(file).map_err(|error| failed("opened", path, &error))
+fn open_database(path: &Path) -> Result<Database> {
+    let file = open_without_link(path).map_err(|error| store_error("opened", path, &error))?;
+    Builder::new().create_file(file).map_err(|error| store_error("opened", path, &error))
 }
 
-fn failed(done: &str, path: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::new(Code::Store, format!("the store `{DIRECTORY}/{FILE}` cannot be {done}: {error}"))
+fn store_error(done: &str, path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::new(Code::Store, format!("the store `{STORE_DIRECTORY}/{STORE_FILE}` cannot be {done}: {error}"))
         .with("path", path.display().to_string())
         .with_hint("check the permissions and the free space of its directory; `hina store export` of a copy saves what is in it")
 }

@@ -9,11 +9,11 @@ pub const DEFAULT_PREFIX: &str = "shenma:";
 
 /// The layout of the keys of one store.
 #[derive(Clone, Debug)]
-pub(crate) struct Keys {
+pub(crate) struct KeyLayout {
     prefix: Arc<str>,
 }
 
-impl Keys {
+impl KeyLayout {
     pub(crate) fn new(prefix: &str) -> Self {
         Self { prefix: prefix.into() }
     }
@@ -24,17 +24,17 @@ impl Keys {
     }
 
     /// How the keys of one kind start.
-    pub(crate) fn prefix_of(&self, kind: StoreKind) -> String {
+    pub(crate) fn kind_prefix(&self, kind: StoreKind) -> String {
         format!("{}{kind}:", self.prefix)
     }
 
     /// The key of a document.
-    pub(crate) fn key(&self, kind: StoreKind, id: &str) -> String {
-        format!("{}{}", self.prefix_of(kind), id.replace('.', ":"))
+    pub(crate) fn document_key(&self, kind: StoreKind, id: &str) -> String {
+        format!("{}{}", self.kind_prefix(kind), id.replace('.', ":"))
     }
 
     /// What a key holds, and its rest after the kind; `None` for keys of others.
-    pub(crate) fn read<'k>(&self, key: &'k str) -> Option<(StoreKind, &'k str)> {
+    pub(crate) fn parse_key<'k>(&self, key: &'k str) -> Option<(StoreKind, &'k str)> {
         let (kind, rest) = key.strip_prefix(&*self.prefix)?.split_once(':')?;
         let kind = StoreKind::ALL.into_iter().find(|known| known.as_str() == kind)?;
         Some((kind, rest))
@@ -47,12 +47,12 @@ mod tests {
 
     #[test]
     fn keys_and_ids_lead_to_each_other() {
-        let keys = Keys::new(DEFAULT_PREFIX);
-        let key = keys.key(StoreKind::Environ, "vscode.rules.go");
+        let keys = KeyLayout::new(DEFAULT_PREFIX);
+        let key = keys.document_key(StoreKind::Environ, "vscode.rules.go");
         assert_eq!(key, "shenma:environs:vscode:rules:go");
-        assert_eq!(keys.read(&key), Some((StoreKind::Environ, "vscode:rules:go")));
+        assert_eq!(keys.parse_key(&key), Some((StoreKind::Environ, "vscode:rules:go")));
         for other in ["shenma:environs", "shenma:secrets:a", "other:environs:a", "shenma:environ:a"] {
-            assert_eq!(keys.read(other), None, "{other}");
+            assert_eq!(keys.parse_key(other), None, "{other}");
         }
     }
 }

@@ -27,7 +27,7 @@ mod redis;
 mod shared;
 mod state;
 
-pub use embedded::{DIRECTORY, EmbeddedStore, FILE};
+pub use embedded::{EmbeddedStore, STORE_DIRECTORY, STORE_FILE};
 pub use keys::DEFAULT_PREFIX;
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]

@@ -8,17 +8,17 @@ use hinagata::{
     store::{StoreChange, StoreSnapshot},
 };
 
-use crate::{keys::Keys, shared::Shared, state::State};
+use crate::{keys::KeyLayout, shared::SharedState, state::StoreState};
 
 /// A store in memory: for tests, and where nothing may be written.
 #[derive(Debug)]
-pub struct MemoryStore(Shared);
+pub struct MemoryStore(SharedState);
 
 impl MemoryStore {
     /// An empty store whose keys start with `prefix`.
     #[must_use]
     pub fn new(prefix: &str) -> Self {
-        Self(Shared::new(State::new(Keys::new(prefix))))
+        Self(SharedState::new(StoreState::new(KeyLayout::new(prefix))))
     }
 }
 
@@ -29,8 +29,8 @@ impl Store for MemoryStore {
 
     fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
         Box::pin(async move {
-            let writes = self.0.writes(&changes);
-            self.0.update(|state| writes.iter().for_each(|write| write.apply(state)));
+            let writes = self.0.key_writes(&changes);
+            self.0.update_state(|state| writes.iter().for_each(|write| write.apply_to(state)));
             Ok(())
         })
     }
@@ -52,14 +52,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{DEFAULT_PREFIX, state::Raw};
+    use crate::{DEFAULT_PREFIX, state::RawValue};
 
     #[test]
     fn what_is_written_takes_the_place_of_what_is_seen() {
         let store = MemoryStore::new(DEFAULT_PREFIX);
-        store.0.update(|state| {
-            state.apply("shenma:environs:a:b", Raw::Text(b"1"));
-            state.apply("shenma:environs:a.b", Raw::Text(b"2"));
+        store.0.update_state(|state| {
+            state.apply_value("shenma:environs:a:b", RawValue::Text(b"1"));
+            state.apply_value("shenma:environs:a.b", RawValue::Text(b"2"));
         });
         assert_eq!(*store.snapshot().environs["a.b"].value, json!(2));
         let write = pin!(store.write(vec![StoreChange::set(StoreKind::Environ, "a.b", json!(3))]));

@@ -11,17 +11,17 @@ use hinagata::{
     store::{StoreChange, StoreSnapshot},
 };
 
-use crate::state::State;
+use crate::state::StoreState;
 
 /// The state of a store, the snapshot that readers get, and who wants to know of changes.
-pub(crate) struct Shared {
-    state: Mutex<State>,
+pub(crate) struct SharedState {
+    state: Mutex<StoreState>,
     current: ArcSwap<StoreSnapshot>,
     listeners: Mutex<Vec<StoreListener>>,
 }
 
-impl Shared {
-    pub(crate) fn new(state: State) -> Self {
+impl SharedState {
+    pub(crate) fn new(state: StoreState) -> Self {
         Self {
             state: Mutex::new(state),
             current: ArcSwap::from_pointee(StoreSnapshot::default()),
@@ -38,10 +38,10 @@ impl Shared {
     }
 
     /// Changes the state. Readers see all of the change or nothing; then listeners are told, in the order of changes.
-    pub(crate) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    pub(crate) fn update_state<T>(&self, change: impl FnOnce(&mut StoreState) -> T) -> T {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut state);
-        if let Some(snapshot) = state.snapshot(&self.current.load()) {
+        if let Some(snapshot) = state.next_snapshot(&self.current.load()) {
             let snapshot = Arc::new(snapshot);
             self.current.store(Arc::clone(&snapshot));
             // Taken before the state is let go, so that no later change is told first.
@@ -57,15 +57,15 @@ impl Shared {
     }
 
     /// Changes as keys and texts: what is written, under the key that holds the document now.
-    pub(crate) fn writes(&self, changes: &[StoreChange]) -> Vec<Write> {
+    pub(crate) fn key_writes(&self, changes: &[StoreChange]) -> Vec<KeyWrite> {
         let keys = self.state.lock().unwrap_or_else(PoisonError::into_inner).keys().clone();
         let current = self.current.load();
         // Others may have spelled a key with dots: what is written has to take the place of what is seen.
         let key = |change: &StoreChange| match current.of(change.kind).get(change.id.as_str()) {
             Some(stored) => stored.key.to_string(),
-            None => keys.key(change.kind, &change.id),
+            None => keys.document_key(change.kind, &change.id),
         };
-        let write = |change: &StoreChange| Write {
+        let write = |change: &StoreChange| KeyWrite {
             key: key(change),
             text: change.value.as_ref().map(|value| value.to_string().into_bytes()),
         };
@@ -73,22 +73,22 @@ impl Shared {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
+        f.debug_struct("SharedState").finish_non_exhaustive()
     }
 }
 
 /// What a key holds from now on; `None` takes it away.
 #[derive(Clone, Debug)]
-pub(crate) struct Write {
+pub(crate) struct KeyWrite {
     pub(crate) key: String,
     pub(crate) text: Option<Vec<u8>>,
 }
 
-impl Write {
-    pub(crate) fn apply(&self, state: &mut State) {
-        use crate::state::Raw;
-        state.apply(&self.key, self.text.as_deref().map_or(Raw::Gone, Raw::Text));
+impl KeyWrite {
+    pub(crate) fn apply_to(&self, state: &mut StoreState) {
+        use crate::state::RawValue;
+        state.apply_value(&self.key, self.text.as_deref().map_or(RawValue::Missing, RawValue::Text));
     }
 }

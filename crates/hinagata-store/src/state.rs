@@ -8,16 +8,16 @@ use hinagata::{
 };
 use serde_json::Value;
 
-use crate::keys::Keys;
+use crate::keys::KeyLayout;
 
 /// Largest value, in bytes.
-pub(crate) const LARGEST: usize = 8 << 20;
+pub(crate) const MAX_VALUE_BYTES: usize = 8 << 20;
 
 /// What a key holds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Raw<'a> {
+pub(crate) enum RawValue<'a> {
     /// Nothing.
-    Gone,
+    Missing,
     /// A text, which should be JSON.
     Text(&'a [u8]),
     /// Something else, such as a hash.
@@ -26,8 +26,8 @@ pub(crate) enum Raw<'a> {
 
 /// Everything that a store holds.
 #[derive(Debug)]
-pub(crate) struct State {
-    keys: Keys,
+pub(crate) struct StoreState {
+    keys: KeyLayout,
     kinds: [Documents; StoreKind::ALL.len()],
     health: StoreHealth,
     health_changed: bool,
@@ -35,63 +35,63 @@ pub(crate) struct State {
 
 #[derive(Debug, Default)]
 struct Documents {
-    by_key: BTreeMap<Arc<str>, Held>,
+    by_key: BTreeMap<Arc<str>, KeyEntry>,
     changed: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
 /// What is known of one key.
 #[derive(Debug, Default)]
-struct Held {
+struct KeyEntry {
     /// The last value that could be used.
-    good: Option<Arc<Value>>,
+    value: Option<Arc<Value>>,
     /// Why what the key holds now cannot be used.
-    bad: Option<Arc<Error>>,
+    error: Option<Arc<Error>>,
 }
 
-impl State {
-    pub(crate) fn new(keys: Keys) -> Self {
+impl StoreState {
+    pub(crate) fn new(keys: KeyLayout) -> Self {
         Self { keys, kinds: Default::default(), health: StoreHealth::default(), health_changed: false }
     }
 
-    pub(crate) fn keys(&self) -> &Keys {
+    pub(crate) fn keys(&self) -> &KeyLayout {
         &self.keys
     }
 
     /// The keys that are there.
     #[cfg(feature = "redis")]
-    pub(crate) fn count(&self) -> usize {
+    pub(crate) fn key_count(&self) -> usize {
         self.kinds.iter().map(|documents| documents.by_key.len()).sum()
     }
 
     /// Takes over what `key` holds now. Keys of others are passed over.
-    pub(crate) fn apply(&mut self, key: &str, raw: Raw<'_>) {
-        let Some((kind, rest)) = self.keys.read(key) else { return };
+    pub(crate) fn apply_value(&mut self, key: &str, raw: RawValue<'_>) {
+        let Some((kind, rest)) = self.keys.parse_key(key) else { return };
         let documents = &mut self.kinds[kind as usize];
         let value = match raw {
-            Raw::Gone => {
+            RawValue::Missing => {
                 documents.changed |= documents.by_key.remove(key).is_some();
                 return;
             }
-            Raw::Other(held) => {
-                Err(Error::definition("wrong_type", format!("the key holds a {held}, not a text"))
+            RawValue::Other(entry) => {
+                Err(Error::definition("wrong_type", format!("the key holds a {entry}, not a text"))
                     .with_hint("write the document as JSON text"))
             }
-            Raw::Text(text) => read(kind, rest, text),
+            RawValue::Text(text) => parse_document(kind, rest, text),
         };
-        let held = documents.by_key.entry(key.into()).or_default();
+        let entry = documents.by_key.entry(key.into()).or_default();
         match value {
             Ok(value) => {
-                if held.bad.is_none() && held.good.as_deref() == Some(&value) {
+                if entry.error.is_none() && entry.value.as_deref() == Some(&value) {
                     return;
                 }
-                *held = Held { good: Some(Arc::new(value)), bad: None };
+                *entry = KeyEntry { value: Some(Arc::new(value)), error: None };
             }
             Err(error) => {
-                if held.bad.as_ref().is_some_and(|known| known.message() == error.message()) {
+                if entry.error.as_ref().is_some_and(|known| known.message() == error.message()) {
                     return;
                 }
-                held.bad = Some(Arc::new(error));
+                entry.error = Some(Arc::new(error));
             }
         }
         documents.changed = true;
@@ -128,7 +128,7 @@ impl State {
     }
 
     /// The snapshot after `before`, if anything changed.
-    pub(crate) fn snapshot(&mut self, before: &StoreSnapshot) -> Option<StoreSnapshot> {
+    pub(crate) fn next_snapshot(&mut self, before: &StoreSnapshot) -> Option<StoreSnapshot> {
         let mut snapshot = before.clone();
         let mut any = std::mem::take(&mut self.health_changed);
         snapshot.health = self.health.clone();
@@ -150,11 +150,11 @@ impl State {
 
 impl Documents {
     /// The documents by id; what is wrong with keys is noted.
-    fn by_id(&mut self, kind: StoreKind, keys: &Keys) -> StoredMap {
+    fn by_id(&mut self, kind: StoreKind, keys: &KeyLayout) -> StoredMap {
         let mut all = StoredMap::new();
         self.diagnostics.clear();
-        for (key, held) in &self.by_key {
-            let rest = keys.read(key).map_or(&**key, |(_, rest)| rest);
+        for (key, entry) in &self.by_key {
+            let rest = keys.parse_key(key).map_or(&**key, |(_, rest)| rest);
             // Renders that read shared variables are told of those that are wrong.
             let about = |error: Error| match kind {
                 StoreKind::Environ => error.with("environ", rest),
@@ -162,10 +162,10 @@ impl Documents {
             };
             let mut report =
                 |error: Error| self.diagnostics.push(Diagnostic::error(format!("store:{key}"), about(error)));
-            if let Some(error) = &held.bad {
-                report(stale(error, held.good.is_some()));
+            if let Some(error) = &entry.error {
+                report(stale_error(error, entry.value.is_some()));
             }
-            let Some(value) = &held.good else { continue };
+            let Some(value) = &entry.value else { continue };
             match kind.id_of(rest) {
                 Err(error) => report(error),
                 Ok(id) if all.contains_key(&id) => report(
@@ -182,7 +182,7 @@ impl Documents {
                     let warning = |error| Diagnostic::warning(format!("store:{key}"), about(error));
                     self.diagnostics.extend(doubt.map(warning));
                     let stored =
-                        Stored { key: Arc::clone(key), value: Arc::clone(value), stale: held.bad.clone() };
+                        Stored { key: Arc::clone(key), value: Arc::clone(value), stale: entry.error.clone() };
                     all.insert(id, stored);
                 }
             }
@@ -192,7 +192,7 @@ impl Documents {
 }
 
 /// The error of a value that cannot be used, with what is used instead.
-fn stale(error: &Error, has_good: bool) -> Error {
+fn stale_error(error: &Error, has_good: bool) -> Error {
     let used = if has_good { "its last good value is in use" } else { "it is left out" };
     let told = Error::new(error.code(), format!("{error}; {used}")).with("stale", has_good);
     match error.hint() {
@@ -202,9 +202,9 @@ fn stale(error: &Error, has_good: bool) -> Error {
 }
 
 /// The document in a text.
-fn read(kind: StoreKind, rest: &str, text: &[u8]) -> Result<Value, Error> {
-    if text.len() > LARGEST {
-        let message = format!("the value has {} bytes, and {LARGEST} are allowed", text.len());
+fn parse_document(kind: StoreKind, rest: &str, text: &[u8]) -> Result<Value, Error> {
+    if text.len() > MAX_VALUE_BYTES {
+        let message = format!("the value has {} bytes, and {MAX_VALUE_BYTES} are allowed", text.len());
         return Err(Error::definition("too_large", message));
     }
     let value: Value = serde_json::from_slice(text).map_err(|error| {
@@ -225,35 +225,35 @@ mod tests {
     use super::*;
     use crate::DEFAULT_PREFIX;
 
-    fn state() -> State {
-        State::new(Keys::new(DEFAULT_PREFIX))
+    fn state() -> StoreState {
+        StoreState::new(KeyLayout::new(DEFAULT_PREFIX))
     }
 
-    fn text(value: &str) -> Raw<'_> {
-        Raw::Text(value.as_bytes())
+    fn text(value: &str) -> RawValue<'_> {
+        RawValue::Text(value.as_bytes())
     }
 
     #[test]
     fn a_bad_value_keeps_the_last_good_one_and_is_told() {
         let mut state = state();
-        state.apply("shenma:environs:a", text("1"));
-        state.apply("shenma:environs:b", text("go"));
-        let first = state.snapshot(&StoreSnapshot::default()).expect("something changed");
+        state.apply_value("shenma:environs:a", text("1"));
+        state.apply_value("shenma:environs:b", text("go"));
+        let first = state.next_snapshot(&StoreSnapshot::default()).expect("something changed");
         assert_eq!((*first.tree).clone(), json!({"a": 1}));
         assert_eq!(first.diagnostics.len(), 1);
         assert!(first.diagnostics[0].error.message().contains("it is left out"), "{:?}", first.diagnostics);
 
-        state.apply("shenma:environs:a", Raw::Other("hash"));
-        let second = state.snapshot(&first).expect("something changed");
+        state.apply_value("shenma:environs:a", RawValue::Other("hash"));
+        let second = state.next_snapshot(&first).expect("something changed");
         assert_eq!((*second.tree).clone(), json!({"a": 1}));
         assert!(second.environs["a"].stale.is_some());
         assert_eq!(second.diagnostics.len(), 2);
         let of_environs = |found: &Diagnostic| found.error.details().contains_key("environ");
         assert!(second.diagnostics.iter().all(of_environs), "{:?}", second.diagnostics);
 
-        state.apply("shenma:environs:a", text("2"));
-        state.apply("shenma:environs:b", text("\"go\""));
-        let third = state.snapshot(&second).expect("something changed");
+        state.apply_value("shenma:environs:a", text("2"));
+        state.apply_value("shenma:environs:b", text("\"go\""));
+        let third = state.next_snapshot(&second).expect("something changed");
         assert_eq!((*third.tree).clone(), json!({"a": 2, "b": "go"}));
         assert!(third.diagnostics.is_empty() && third.environs["a"].stale.is_none());
     }
@@ -261,9 +261,9 @@ mod tests {
     #[test]
     fn an_integer_that_lost_digits_is_told() {
         let mut state = state();
-        state.apply("shenma:environs:a", text("[18446744073709551615, 1.5]"));
-        state.apply("shenma:environs:b", text("{\"n\": 18446744073709551616}"));
-        let first = state.snapshot(&StoreSnapshot::default()).expect("something changed");
+        state.apply_value("shenma:environs:a", text("[18446744073709551615, 1.5]"));
+        state.apply_value("shenma:environs:b", text("{\"n\": 18446744073709551616}"));
+        let first = state.next_snapshot(&StoreSnapshot::default()).expect("something changed");
         let [found] = first.diagnostics.as_slice() else { panic!("{:?}", first.diagnostics) };
         assert_eq!(found.source, "store:shenma:environs:b");
         assert!(found.error.message().contains("beyond 64 bits"), "{found:?}");
@@ -272,13 +272,13 @@ mod tests {
     #[test]
     fn what_did_not_change_is_shared() {
         let mut state = state();
-        state.apply("shenma:environs:a", text("1"));
-        state.apply("shenma:templates:t", text(r#"{"prompt": "hello"}"#));
-        let first = state.snapshot(&StoreSnapshot::default()).expect("something changed");
-        state.apply("shenma:environs:a", text(" 1 "));
-        assert!(state.snapshot(&first).is_none(), "the same value, written otherwise");
-        state.apply("shenma:environs:a", text("2"));
-        let second = state.snapshot(&first).expect("something changed");
+        state.apply_value("shenma:environs:a", text("1"));
+        state.apply_value("shenma:templates:t", text(r#"{"prompt": "hello"}"#));
+        let first = state.next_snapshot(&StoreSnapshot::default()).expect("something changed");
+        state.apply_value("shenma:environs:a", text(" 1 "));
+        assert!(state.next_snapshot(&first).is_none(), "the same value, written otherwise");
+        state.apply_value("shenma:environs:a", text("2"));
+        let second = state.next_snapshot(&first).expect("something changed");
         assert!(Arc::ptr_eq(&first.templates, &second.templates));
         assert!(!Arc::ptr_eq(&first.environs, &second.environs));
     }
@@ -286,9 +286,9 @@ mod tests {
     #[test]
     fn the_first_of_two_keys_with_one_id_wins() {
         let mut state = state();
-        state.apply("shenma:environs:a:b", text("\"colon\""));
-        state.apply("shenma:environs:a.b", text("\"dot\""));
-        let snapshot = state.snapshot(&StoreSnapshot::default()).expect("something changed");
+        state.apply_value("shenma:environs:a:b", text("\"colon\""));
+        state.apply_value("shenma:environs:a.b", text("\"dot\""));
+        let snapshot = state.next_snapshot(&StoreSnapshot::default()).expect("something changed");
         assert_eq!(*snapshot.environs["a.b"].value, json!("dot"));
         assert_eq!(snapshot.diagnostics.len(), 1);
         assert_eq!(&*snapshot.environs["a.b"].key, "shenma:environs:a.b");
@@ -298,12 +298,12 @@ mod tests {
     fn keys_that_are_gone_are_forgotten_and_those_of_others_never_known() {
         let mut state = state();
         for key in ["shenma:environs:a", "shenma:environs:b", "shenma:other:c", "x"] {
-            state.apply(key, text("1"));
+            state.apply_value(key, text("1"));
         }
-        let first = state.snapshot(&StoreSnapshot::default()).expect("something changed");
+        let first = state.next_snapshot(&StoreSnapshot::default()).expect("something changed");
         assert_eq!((*first.tree).clone(), json!({"a": 1, "b": 1}));
         state.retain(&["shenma:environs:b".to_owned(), "x".to_owned()]);
-        assert_eq!((*state.snapshot(&first).expect("changed").tree).clone(), json!({"b": 1}));
+        assert_eq!((*state.next_snapshot(&first).expect("changed").tree).clone(), json!({"b": 1}));
     }
 
     #[test]
@@ -319,9 +319,9 @@ mod tests {
             ("shenma:templates:t", "[]"),
             ("shenma:tools:t", "\"text\""),
         ] {
-            state.apply(key, text(value));
+            state.apply_value(key, text(value));
         }
-        let snapshot = state.snapshot(&StoreSnapshot::default()).expect("something changed");
+        let snapshot = state.next_snapshot(&StoreSnapshot::default()).expect("something changed");
         assert_eq!((*snapshot.tree).clone(), json!({}));
         assert_eq!(snapshot.diagnostics.len(), 6, "{:#?}", snapshot.diagnostics);
     }

@@ -9,7 +9,7 @@ use super::RedisOptions;
 
 /// Where the servers of a store are.
 #[derive(Clone)]
-pub(super) struct Address {
+pub(super) struct ServerAddress {
     /// What is asked first: servers, or sentinels that know the server.
     seeds: Vec<ConnectionInfo>,
     /// The name under which sentinels know the server.
@@ -23,7 +23,7 @@ pub(super) struct Address {
 const SENTINEL: &str = "redis+sentinel://";
 const SENTINEL_TLS: &str = "rediss+sentinel://";
 
-impl Address {
+impl ServerAddress {
     pub(super) fn parse(url: &str, options: &RedisOptions) -> Result<Self> {
         let sentinel = url.strip_prefix(SENTINEL).map(|rest| ("redis://", rest));
         let sentinel = sentinel.or_else(|| url.strip_prefix(SENTINEL_TLS).map(|rest| ("rediss://", rest)));
@@ -42,7 +42,7 @@ impl Address {
             Some(_) => {
                 let (master, path) = path.split_once('/').unwrap_or((path, ""));
                 if master.is_empty() {
-                    return Err(wrong("it does not name the master that the sentinels know"));
+                    return Err(address_error("it does not name the master that the sentinels know"));
                 }
                 (Some(master.to_owned()), path)
             }
@@ -50,8 +50,8 @@ impl Address {
         let info = |login: &str, host: &str, path: &str| {
             format!("{scheme}{login}{host}/{path}")
                 .into_connection_info()
-                .map(resp3)
-                .map_err(|error| wrong(&error.to_string()))
+                .map(with_resp3)
+                .map_err(|error| address_error(&error.to_string()))
         };
         let seed = |host: &str| match &master {
             None => info(&login, host, path),
@@ -93,7 +93,7 @@ impl Address {
     }
 
     /// A client of one server.
-    pub(super) fn client(&self, info: ConnectionInfo) -> redis::RedisResult<Client> {
+    pub(super) fn open_client(&self, info: ConnectionInfo) -> redis::RedisResult<Client> {
         match (info.addr(), &self.certificates) {
             (ConnectionAddr::TcpTls { .. }, certificates) => {
                 // The one that every part of the product uses; a second call changes nothing.
@@ -106,7 +106,7 @@ impl Address {
     }
 
     /// The address as people may see it.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn display_name(&self) -> String {
         let seeds: Vec<String> = self.seeds.iter().map(|seed| seed.addr().to_string()).collect();
         match &self.master {
             None => format!("Redis at {}", seeds.join(", ")),
@@ -116,18 +116,18 @@ impl Address {
 }
 
 /// The same, speaking the newer protocol: only that can tell of changes on the connection itself.
-fn resp3(info: ConnectionInfo) -> ConnectionInfo {
+fn with_resp3(info: ConnectionInfo) -> ConnectionInfo {
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
     info.set_redis_settings(settings)
 }
 
 /// The same, speaking the protocol that every server knows.
-pub(super) fn resp2(info: ConnectionInfo) -> ConnectionInfo {
+pub(super) fn with_resp2(info: ConnectionInfo) -> ConnectionInfo {
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
     info.set_redis_settings(settings)
 }
 
-fn wrong(problem: &str) -> Error {
+fn address_error(problem: &str) -> Error {
     Error::new(Code::Definition, format!("the address of the store cannot be used: {problem}"))
         .with("setting", "store.url")
         .with_hint("write `embedded`, `memory`, or an address such as redis://user:password@localhost:6379/0")
@@ -137,20 +137,20 @@ fn wrong(problem: &str) -> Error {
 mod tests {
     use super::*;
 
-    fn parsed(url: &str) -> Address {
-        Address::parse(url, &RedisOptions::default()).expect("an address")
+    fn parsed(url: &str) -> ServerAddress {
+        ServerAddress::parse(url, &RedisOptions::default()).expect("an address")
     }
 
     #[test]
     fn addresses_are_read_and_shown_without_their_passwords() {
         let address = parsed("redis://me:p%40ss@one:7000,two/2");
-        assert_eq!(address.shown(), "Redis at one:7000, two:6379");
+        assert_eq!(address.display_name(), "Redis at one:7000, two:6379");
         let info = &address.seeds()[1];
         assert_eq!(info.redis_settings().password(), Some("p@ss"));
         assert_eq!((info.redis_settings().username(), info.redis_settings().db()), (Some("me"), 2));
 
         let address = parsed("redis+sentinel://me:secret@one,two:7/main/3");
-        assert_eq!(address.shown(), "Redis `main` behind the sentinels one:26379, two:7");
+        assert_eq!(address.display_name(), "Redis `main` behind the sentinels one:26379, two:7");
         assert_eq!(address.seeds()[0].redis_settings().password(), None);
         let server = address.server_at("three", 8);
         assert_eq!(server.addr().to_string(), "three:8");
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn what_is_no_address_is_told_without_its_password() {
         for url in ["", "http://x", "redis+sentinel://one", "redis://me:secret@host:port/"] {
-            let error = Address::parse(url, &RedisOptions::default()).err().expect("no address");
+            let error = ServerAddress::parse(url, &RedisOptions::default()).err().expect("no address");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
     }

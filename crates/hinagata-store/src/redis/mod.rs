@@ -25,8 +25,8 @@ use hinagata::{
 };
 use tokio::sync::{mpsc::UnboundedSender, oneshot};
 
-use self::{address::Address, work::Command};
-use crate::{DEFAULT_PREFIX, keys::Keys, shared::Shared, state::State};
+use self::{address::ServerAddress, work::WriteCommand};
+use crate::{DEFAULT_PREFIX, keys::KeyLayout, shared::SharedState, state::StoreState};
 
 /// How a store in Redis is reached and kept fresh.
 #[derive(Clone, Debug)]
@@ -36,15 +36,15 @@ pub struct RedisOptions {
     /// A file of certificates, as PEM, that servers are checked with in the place of the usual ones.
     pub certificates: Option<PathBuf>,
     /// How long opening waits for the first answer; then it goes on without.
-    pub patience: Duration,
+    pub open_timeout: Duration,
     /// How long the server may take for one answer.
     pub timeout: Duration,
     /// How often the server is asked whether it is still there.
-    pub heartbeat: Duration,
+    pub heartbeat_interval: Duration,
     /// How often everything is read again, to find what notices did not tell.
-    pub check: Duration,
+    pub check_interval: Duration,
     /// How often everything is read again where the server gives no notices.
-    pub poll: Duration,
+    pub poll_interval: Duration,
     /// The first and the longest time between two tries to reach the server.
     pub backoff: (Duration, Duration),
 }
@@ -54,11 +54,11 @@ impl Default for RedisOptions {
         Self {
             prefix: DEFAULT_PREFIX.to_owned(),
             certificates: None,
-            patience: Duration::from_secs(5),
+            open_timeout: Duration::from_secs(5),
             timeout: Duration::from_secs(5),
-            heartbeat: Duration::from_secs(5),
-            check: Duration::from_secs(60),
-            poll: Duration::from_secs(5),
+            heartbeat_interval: Duration::from_secs(5),
+            check_interval: Duration::from_secs(60),
+            poll_interval: Duration::from_secs(5),
             backoff: (Duration::from_millis(100), Duration::from_secs(5)),
         }
     }
@@ -66,9 +66,9 @@ impl Default for RedisOptions {
 
 /// A store in Redis.
 pub struct RedisStore {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// Dropped first, which ends the thread.
-    commands: Option<UnboundedSender<Command>>,
+    commands: Option<UnboundedSender<WriteCommand>>,
     thread: Option<JoinHandle<()>>,
     address: String,
 }
@@ -82,21 +82,21 @@ impl RedisStore {
     /// # Errors
     /// Code `definition` for something that is no address, or certificates that cannot be read.
     pub fn open(url: &str, options: RedisOptions) -> Result<Self> {
-        let address = Address::parse(url, &options)?;
-        let shown = address.shown();
-        let shared = Arc::new(Shared::new(State::new(Keys::new(&options.prefix))));
+        let address = ServerAddress::parse(url, &options)?;
+        let shown = address.display_name();
+        let shared = Arc::new(SharedState::new(StoreState::new(KeyLayout::new(&options.prefix))));
         let (commands, receiver) = tokio::sync::mpsc::unbounded_channel();
         let (ready, is_ready) = mpsc::sync_channel(1);
-        let patience = options.patience;
-        let worker = work::Worker { address, options, shared: Arc::clone(&shared), ready: Some(ready) };
+        let open_timeout = options.open_timeout;
+        let worker = work::RedisWorker { address, options, shared: Arc::clone(&shared), ready: Some(ready) };
         let thread = std::thread::Builder::new()
             .name("store".into())
-            .spawn(move || worker.run(receiver))
+            .spawn(move || worker.run_until_closed(receiver))
             .map_err(|error| Error::new(Code::Store, "no thread can be started").with_source(error))?;
         // Whoever renders first wants to see what is there; a server that is gone does not keep anybody.
-        if is_ready.recv_timeout(patience).is_err() {
-            shared.update(|state| {
-                if state.health().outage.is_none() && state.count() == 0 {
+        if is_ready.recv_timeout(open_timeout).is_err() {
+            shared.update_state(|state| {
+                if state.health().outage.is_none() && state.key_count() == 0 {
                     let error = Error::new(Code::Store, format!("{shown} does not answer"));
                     let outage = Some((std::time::SystemTime::now(), error));
                     state.set_health(StoreHealth { outage, ..StoreHealth::default() });
@@ -110,8 +110,8 @@ impl RedisStore {
     ///
     /// # Errors
     /// As [`RedisStore::open`].
-    pub fn check(url: &str, options: &RedisOptions) -> Result<()> {
-        Address::parse(url, options).map(|_| ())
+    pub fn check_address(url: &str, options: &RedisOptions) -> Result<()> {
+        ServerAddress::parse(url, options).map(|_| ())
     }
 
     /// The address without its password.
@@ -133,13 +133,13 @@ impl Store for RedisStore {
     }
 
     fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
-        let writes = self.shared.writes(&changes);
+        let writes = self.shared.key_writes(&changes);
         Box::pin(async move {
             let (done, is_done) = oneshot::channel();
             let sent = self
                 .commands
                 .as_ref()
-                .is_some_and(|commands| commands.send(Command { writes, done }).is_ok());
+                .is_some_and(|commands| commands.send(WriteCommand { writes, done }).is_ok());
             let gone = || Error::new(Code::Store, "the store is closed");
             if !sent {
                 return Err(gone());

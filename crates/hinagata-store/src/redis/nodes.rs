@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
     RedisOptions,
-    address::{Address, resp2},
+    address::{ServerAddress, with_resp2},
 };
 
 /// A server and the connection to it.
@@ -18,7 +18,7 @@ pub(super) struct Node {
     pub(super) connection: MultiplexedConnection,
     pub(super) client: Client,
     /// Whether it can tell of changes on the connection itself.
-    pub(super) pushes: bool,
+    pub(super) supports_push: bool,
     /// The slots whose keys it has; nothing where there is no cluster.
     slots: Vec<(u16, u16)>,
     address: String,
@@ -31,13 +31,13 @@ type Primary = (String, u16, Vec<(u16, u16)>);
 pub(super) struct Nodes {
     pub(super) all: Vec<Node>,
     /// Which server has a slot; nothing where there is no cluster.
-    of_slot: Option<HashMap<Slot, usize>>,
+    by_slot: Option<HashMap<Slot, usize>>,
 }
 
 impl Nodes {
     /// Connects to the first seed that answers, and from there to all servers.
-    pub(super) async fn connect(
-        address: &Address,
+    pub(super) async fn connect_all(
+        address: &ServerAddress,
         options: &RedisOptions,
         pushes: &UnboundedSender<PushInfo>,
     ) -> RedisResult<Self> {
@@ -47,11 +47,11 @@ impl Nodes {
                 let first = match &address.master {
                     None => Node::connect(address, seed.clone(), options, pushes).await?,
                     Some(master) => {
-                        let (host, port) = ask_sentinel(address, seed.clone(), options, master).await?;
+                        let (host, port) = query_sentinel(address, seed.clone(), options, master).await?;
                         Node::connect(address, address.server_at(&host, port), options, pushes).await?
                     }
                 };
-                Self::around(first, address, options, pushes).await
+                Self::discover_nodes(first, address, options, pushes).await
             };
             match found.await {
                 Ok(nodes) => return Ok(nodes),
@@ -62,14 +62,14 @@ impl Nodes {
     }
 
     /// The servers that `first` knows of.
-    async fn around(
+    async fn discover_nodes(
         mut first: Node,
-        address: &Address,
+        address: &ServerAddress,
         options: &RedisOptions,
         pushes: &UnboundedSender<PushInfo>,
     ) -> RedisResult<Self> {
         let Some(primaries) = first.primaries().await? else {
-            return Ok(Self { all: vec![first], of_slot: None });
+            return Ok(Self { all: vec![first], by_slot: None });
         };
         drop(first);
         let mut all = Vec::new();
@@ -77,28 +77,28 @@ impl Nodes {
             let info = address.server_at(&host, port);
             all.push(Node { slots, ..Node::connect(address, info, options, pushes).await? });
         }
-        let mut of_slot = HashMap::new();
+        let mut by_slot = HashMap::new();
         for (place, node) in all.iter().enumerate() {
             let numbers = node.slots.iter().flat_map(|(first, last)| *first..=*last);
-            of_slot.extend(numbers.filter_map(Slot::new).map(|slot| (slot, place)));
+            by_slot.extend(numbers.filter_map(Slot::new).map(|slot| (slot, place)));
         }
-        Ok(Self { all, of_slot: Some(of_slot) })
+        Ok(Self { all, by_slot: Some(by_slot) })
     }
 
     pub(super) fn is_cluster(&self) -> bool {
-        self.of_slot.is_some()
+        self.by_slot.is_some()
     }
 
     /// The server that has `key`, by its place.
-    pub(super) fn place_of(&self, key: &str) -> Option<usize> {
-        match &self.of_slot {
+    pub(super) fn node_index(&self, key: &str) -> Option<usize> {
+        match &self.by_slot {
             None => Some(0),
-            Some(of_slot) => of_slot.get(&Slot::for_key(key)).copied(),
+            Some(by_slot) => by_slot.get(&Slot::for_key(key)).copied(),
         }
     }
 
     /// Whether the cluster is cut as it was when this was made.
-    pub(super) async fn are_current(&mut self) -> RedisResult<bool> {
+    pub(super) async fn is_topology_current(&mut self) -> RedisResult<bool> {
         if !self.is_cluster() {
             return Ok(true);
         }
@@ -114,7 +114,7 @@ impl Nodes {
 
 impl Node {
     async fn connect(
-        address: &Address,
+        address: &ServerAddress,
         info: redis::ConnectionInfo,
         options: &RedisOptions,
         pushes: &UnboundedSender<PushInfo>,
@@ -125,18 +125,18 @@ impl Node {
                 .set_response_timeout(Some(options.timeout))
         };
         let shown = info.addr().to_string();
-        let client = address.client(info.clone())?;
+        let client = address.open_client(info.clone())?;
         let told = config().set_push_sender(pushes.clone());
-        let (connection, client, pushes) =
+        let (connection, client, supports_push) =
             match client.get_multiplexed_async_connection_with_config(&told).await {
                 Ok(connection) => (connection, client, true),
                 Err(error) if is_old_server(&error) => {
-                    let client = address.client(resp2(info))?;
+                    let client = address.open_client(with_resp2(info))?;
                     (client.get_multiplexed_async_connection_with_config(&config()).await?, client, false)
                 }
                 Err(error) => return Err(error),
             };
-        Ok(Self { connection, client, pushes, slots: Vec::new(), address: shown })
+        Ok(Self { connection, client, supports_push, slots: Vec::new(), address: shown })
     }
 
     /// Host, port and slots of every primary of the cluster, in order; `None` where there is no cluster.
@@ -178,8 +178,8 @@ fn is_old_server(error: &RedisError) -> bool {
 }
 
 /// Where the sentinel says that `master` is.
-async fn ask_sentinel(
-    address: &Address,
+async fn query_sentinel(
+    address: &ServerAddress,
     sentinel: redis::ConnectionInfo,
     options: &RedisOptions,
     master: &str,
@@ -187,7 +187,7 @@ async fn ask_sentinel(
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(options.timeout))
         .set_response_timeout(Some(options.timeout));
-    let client = address.client(resp2(sentinel))?;
+    let client = address.open_client(with_resp2(sentinel))?;
     let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
     let found: Option<(String, u16)> = redis::cmd("SENTINEL")
         .arg("get-master-addr-by-name")

@@ -8,32 +8,32 @@ use redis::{PushInfo, PushKind, RedisResult, Value};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::nodes::{Node, Nodes};
-use crate::keys::Keys;
+use crate::keys::KeyLayout;
 
 /// What a server said.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Notice {
+pub(super) enum ServerNotice {
     /// These keys changed.
     Changed(Vec<String>),
     /// Anything may have changed.
-    Anything,
+    AnyChange,
     /// The connection is gone.
-    Gone,
+    Disconnected,
     /// Nothing that matters.
-    Nothing,
+    Ignored,
 }
 
 /// Lets all servers tell of changes in the best way that every one of them allows.
-pub(super) async fn listen(
+pub(super) async fn enable_notices(
     nodes: &mut Nodes,
-    keys: &Keys,
+    keys: &KeyLayout,
     told: &UnboundedSender<PushInfo>,
 ) -> RedisResult<Freshness> {
     let mut worst = Freshness::Tracked;
     for node in &mut nodes.all {
-        let found = match track(node, keys).await? {
+        let found = match enable_tracking(node, keys).await? {
             true => Freshness::Tracked,
-            false if subscribe(node, keys, told).await? => Freshness::Notified,
+            false if subscribe_keyspace(node, keys, told).await? => Freshness::Notified,
             false => Freshness::Polled,
         };
         worst = match (worst, found) {
@@ -46,37 +46,41 @@ pub(super) async fn listen(
 }
 
 /// Client tracking: the server tells every changed key with one of our prefixes.
-async fn track(node: &mut Node, keys: &Keys) -> RedisResult<bool> {
-    if !node.pushes {
+async fn enable_tracking(node: &mut Node, keys: &KeyLayout) -> RedisResult<bool> {
+    if !node.supports_push {
         return Ok(false);
     }
     let mut command = redis::cmd("CLIENT");
     command.arg("TRACKING").arg("ON").arg("BCAST");
     for kind in StoreKind::ALL {
-        command.arg("PREFIX").arg(keys.prefix_of(kind));
+        command.arg("PREFIX").arg(keys.kind_prefix(kind));
     }
-    allowed(command.query_async::<()>(&mut node.connection).await)
+    is_accepted(command.query_async::<()>(&mut node.connection).await)
 }
 
 /// Keyspace notifications: the server publishes changes, if it is set to.
-async fn subscribe(node: &mut Node, keys: &Keys, told: &UnboundedSender<PushInfo>) -> RedisResult<bool> {
+async fn subscribe_keyspace(
+    node: &mut Node,
+    keys: &KeyLayout,
+    told: &UnboundedSender<PushInfo>,
+) -> RedisResult<bool> {
     let set: RedisResult<HashMap<String, String>> =
         redis::cmd("CONFIG").arg("GET").arg("notify-keyspace-events").query_async(&mut node.connection).await;
     let publishes = match set {
-        Ok(settings) => settings.values().any(|flags| tells_everything(flags)),
+        Ok(settings) => settings.values().any(|flags| covers_all_changes(flags)),
         Err(error) if error.code().is_some() => false,
         Err(error) => return Err(error),
     };
     if !publishes {
         return Ok(false);
     }
-    let pattern = format!("__keyspace@*__:{}*", glob_escaped(keys.prefix()));
-    if node.pushes {
-        return allowed(node.connection.psubscribe(&pattern).await);
+    let pattern = format!("__keyspace@*__:{}*", escape_glob(keys.prefix()));
+    if node.supports_push {
+        return is_accepted(node.connection.psubscribe(&pattern).await);
     }
     // The older protocol needs a connection of its own for that.
     let mut subscription = node.client.get_async_pubsub().await?;
-    if !allowed(subscription.psubscribe(&pattern).await)? {
+    if !is_accepted(subscription.psubscribe(&pattern).await)? {
         return Ok(false);
     }
     let told = told.clone();
@@ -95,7 +99,7 @@ async fn subscribe(node: &mut Node, keys: &Keys, told: &UnboundedSender<PushInfo
 }
 
 /// Whether a command was carried out; `false` when the server refuses it.
-fn allowed(result: RedisResult<()>) -> RedisResult<bool> {
+fn is_accepted(result: RedisResult<()>) -> RedisResult<bool> {
     match result {
         Ok(()) => Ok(true),
         Err(error) if error.code().is_some() => Ok(false),
@@ -105,12 +109,12 @@ fn allowed(result: RedisResult<()>) -> RedisResult<bool> {
 
 /// Whether the flags of `notify-keyspace-events` cover everything that changes a text: setting, deleting, renaming,
 /// expiring, evicting.
-fn tells_everything(flags: &str) -> bool {
+fn covers_all_changes(flags: &str) -> bool {
     flags.contains('K') && (flags.contains('A') || "g$xe".chars().all(|flag| flags.contains(flag)))
 }
 
 /// A text that a pattern of the server takes as it is.
-pub(super) fn glob_escaped(text: &str) -> String {
+pub(super) fn escape_glob(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         if matches!(character, '*' | '?' | '[' | ']' | '\\' | '^') {
@@ -122,23 +126,23 @@ pub(super) fn glob_escaped(text: &str) -> String {
 }
 
 /// What a server said.
-pub(super) fn notice(push: &PushInfo) -> Notice {
+pub(super) fn parse_notice(push: &PushInfo) -> ServerNotice {
     match (&push.kind, push.data.as_slice()) {
-        (PushKind::Disconnection, _) => Notice::Gone,
+        (PushKind::Disconnection, _) => ServerNotice::Disconnected,
         (PushKind::Invalidate, [Value::Array(keys), ..]) => {
             let text = |key: &Value| redis::from_redis_value::<String>(key.clone()).ok();
-            Notice::Changed(keys.iter().filter_map(text).collect())
+            ServerNotice::Changed(keys.iter().filter_map(text).collect())
         }
         // The server was emptied, or kept too much in mind to tell.
-        (PushKind::Invalidate, _) => Notice::Anything,
+        (PushKind::Invalidate, _) => ServerNotice::AnyChange,
         (PushKind::PMessage, [_, channel, ..]) => {
             let channel = redis::from_redis_value::<String>(channel.clone()).unwrap_or_default();
             match channel.split_once("__:") {
-                Some((_, key)) => Notice::Changed(vec![key.to_owned()]),
-                None => Notice::Nothing,
+                Some((_, key)) => ServerNotice::Changed(vec![key.to_owned()]),
+                None => ServerNotice::Ignored,
             }
         }
-        _ => Notice::Nothing,
+        _ => ServerNotice::Ignored,
     }
 }
 
@@ -152,21 +156,27 @@ mod tests {
 
     #[test]
     fn notices_are_read() {
-        let push = |kind, data| notice(&PushInfo { kind, data });
+        let push = |kind, data| parse_notice(&PushInfo { kind, data });
         let keys = Value::Array(vec![text("a"), text("b")]);
-        assert_eq!(push(PushKind::Invalidate, vec![keys]), Notice::Changed(vec!["a".into(), "b".into()]));
-        assert_eq!(push(PushKind::Invalidate, vec![Value::Nil]), Notice::Anything);
-        assert_eq!(push(PushKind::Disconnection, vec![]), Notice::Gone);
+        assert_eq!(
+            push(PushKind::Invalidate, vec![keys]),
+            ServerNotice::Changed(vec!["a".into(), "b".into()])
+        );
+        assert_eq!(push(PushKind::Invalidate, vec![Value::Nil]), ServerNotice::AnyChange);
+        assert_eq!(push(PushKind::Disconnection, vec![]), ServerNotice::Disconnected);
         let message = vec![text("p"), text("__keyspace@0__:shenma:environs:a"), text("set")];
-        assert_eq!(push(PushKind::PMessage, message), Notice::Changed(vec!["shenma:environs:a".into()]));
-        assert_eq!(push(PushKind::Subscribe, vec![]), Notice::Nothing);
+        assert_eq!(
+            push(PushKind::PMessage, message),
+            ServerNotice::Changed(vec!["shenma:environs:a".into()])
+        );
+        assert_eq!(push(PushKind::Subscribe, vec![]), ServerNotice::Ignored);
     }
 
     #[test]
     fn only_full_notifications_are_trusted() {
         for (flags, full) in [("KEA", true), ("Kg$xe", true), ("", false), ("EA", false), ("K$", false)] {
-            assert_eq!(tells_everything(flags), full, "{flags}");
+            assert_eq!(covers_all_changes(flags), full, "{flags}");
         }
-        assert_eq!(glob_escaped("a*[b]"), "a\\*\\[b\\]");
+        assert_eq!(escape_glob("a*[b]"), "a\\*\\[b\\]");
     }
 }

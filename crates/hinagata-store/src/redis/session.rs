@@ -4,10 +4,10 @@ use redis::{Pipeline, RedisResult};
 
 use super::nodes::{Node, Nodes};
 use crate::{
-    keys::Keys,
-    redis::notices::glob_escaped,
-    shared::Write,
-    state::{Raw, State},
+    keys::KeyLayout,
+    redis::notices::escape_glob,
+    shared::KeyWrite,
+    state::{RawValue, StoreState},
 };
 
 /// Keys that are asked for at a time, and values.
@@ -15,29 +15,29 @@ const BATCH: usize = 1_000;
 
 /// What one key holds.
 #[derive(Debug)]
-pub(super) enum Held {
-    Gone,
+pub(super) enum KeyValue {
+    Missing,
     Text(Vec<u8>),
     Other(String),
 }
 
-impl Held {
-    pub(super) fn raw(&self) -> Raw<'_> {
+impl KeyValue {
+    pub(super) fn as_raw(&self) -> RawValue<'_> {
         match self {
-            Self::Gone => Raw::Gone,
-            Self::Text(text) => Raw::Text(text),
-            Self::Other(kind) => Raw::Other(kind),
+            Self::Missing => RawValue::Missing,
+            Self::Text(text) => RawValue::Text(text),
+            Self::Other(kind) => RawValue::Other(kind),
         }
     }
 }
 
 /// Everything that the servers hold under our prefix, sorted by key.
-pub(super) async fn read_all(nodes: &mut Nodes, keys: &Keys) -> RedisResult<Vec<(String, Held)>> {
+pub(super) async fn read_all(nodes: &mut Nodes, keys: &KeyLayout) -> RedisResult<Vec<(String, KeyValue)>> {
     let is_cluster = nodes.is_cluster();
     let mut all = Vec::new();
     for node in &mut nodes.all {
         let names = scan(node, keys).await?;
-        all.extend(read(node, names, is_cluster).await?);
+        all.extend(read_values(node, names, is_cluster).await?);
     }
     all.sort_by(|one, other| one.0.cmp(&other.0));
     all.dedup_by(|one, other| one.0 == other.0);
@@ -45,24 +45,24 @@ pub(super) async fn read_all(nodes: &mut Nodes, keys: &Keys) -> RedisResult<Vec<
 }
 
 /// What `names` hold now.
-pub(super) async fn read_keys(nodes: &mut Nodes, names: Vec<String>) -> RedisResult<Vec<(String, Held)>> {
+pub(super) async fn read_keys(nodes: &mut Nodes, names: Vec<String>) -> RedisResult<Vec<(String, KeyValue)>> {
     let is_cluster = nodes.is_cluster();
     let mut of_node: Vec<Vec<String>> = nodes.all.iter().map(|_| Vec::new()).collect();
     for name in names {
-        if let Some(place) = nodes.place_of(&name) {
+        if let Some(place) = nodes.node_index(&name) {
             of_node[place].push(name);
         }
     }
     let mut all = Vec::new();
     for (node, names) in nodes.all.iter_mut().zip(of_node) {
-        all.extend(read(node, names, is_cluster).await?);
+        all.extend(read_values(node, names, is_cluster).await?);
     }
     Ok(all)
 }
 
 /// The keys of one server that are ours; some may come twice.
-async fn scan(node: &mut Node, keys: &Keys) -> RedisResult<Vec<String>> {
-    let pattern = format!("{}*", glob_escaped(keys.prefix()));
+async fn scan(node: &mut Node, keys: &KeyLayout) -> RedisResult<Vec<String>> {
+    let pattern = format!("{}*", escape_glob(keys.prefix()));
     let (mut names, mut cursor) = (Vec::new(), 0_u64);
     loop {
         let (next, found): (u64, Vec<Vec<u8>>) = redis::cmd("SCAN")
@@ -75,7 +75,7 @@ async fn scan(node: &mut Node, keys: &Keys) -> RedisResult<Vec<String>> {
             .await?;
         // A key that is no text cannot be one of ours.
         let ours = found.into_iter().filter_map(|key| String::from_utf8(key).ok());
-        names.extend(ours.filter(|key| keys.read(key).is_some()));
+        names.extend(ours.filter(|key| keys.parse_key(key).is_some()));
         cursor = next;
         if cursor == 0 {
             names.sort_unstable();
@@ -85,20 +85,28 @@ async fn scan(node: &mut Node, keys: &Keys) -> RedisResult<Vec<String>> {
     }
 }
 
-async fn read(node: &mut Node, names: Vec<String>, is_cluster: bool) -> RedisResult<Vec<(String, Held)>> {
+async fn read_values(
+    node: &mut Node,
+    names: Vec<String>,
+    is_cluster: bool,
+) -> RedisResult<Vec<(String, KeyValue)>> {
     let mut all = Vec::with_capacity(names.len());
     for batch in names.chunks(BATCH) {
-        let values = values(node, batch, is_cluster).await?;
+        let values = fetch_texts(node, batch, is_cluster).await?;
         for (name, value) in batch.iter().zip(values) {
-            all.push((name.clone(), value.map_or(Held::Gone, Held::Text)));
+            all.push((name.clone(), value.map_or(KeyValue::Missing, KeyValue::Text)));
         }
     }
-    kinds_of_missing(node, &mut all).await?;
+    fetch_types(node, &mut all).await?;
     Ok(all)
 }
 
 /// The texts of keys; nothing for those that are gone or hold something else.
-async fn values(node: &mut Node, names: &[String], is_cluster: bool) -> RedisResult<Vec<Option<Vec<u8>>>> {
+async fn fetch_texts(
+    node: &mut Node,
+    names: &[String],
+    is_cluster: bool,
+) -> RedisResult<Vec<Option<Vec<u8>>>> {
     if !is_cluster {
         return redis::cmd("MGET").arg(names).query_async(&mut node.connection).await;
     }
@@ -112,9 +120,9 @@ async fn values(node: &mut Node, names: &[String], is_cluster: bool) -> RedisRes
 }
 
 /// Tells keys that hold something else from those that are gone.
-async fn kinds_of_missing(node: &mut Node, all: &mut [(String, Held)]) -> RedisResult<()> {
-    let missing: Vec<&mut (String, Held)> =
-        all.iter_mut().filter(|(_, held)| matches!(held, Held::Gone)).collect();
+async fn fetch_types(node: &mut Node, all: &mut [(String, KeyValue)]) -> RedisResult<()> {
+    let missing: Vec<&mut (String, KeyValue)> =
+        all.iter_mut().filter(|(_, held)| matches!(held, KeyValue::Missing)).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -126,14 +134,14 @@ async fn kinds_of_missing(node: &mut Node, all: &mut [(String, Held)]) -> RedisR
     for (entry, kind) in missing.into_iter().zip(kinds) {
         // A text that came back in between is told by a notice of its own.
         if kind != "none" && kind != "string" {
-            entry.1 = Held::Other(kind);
+            entry.1 = KeyValue::Other(kind);
         }
     }
     Ok(())
 }
 
 /// Makes changes: all or none on one server, key by key in a cluster.
-pub(super) async fn write(nodes: &mut Nodes, writes: &[Write]) -> RedisResult<()> {
+pub(super) async fn write_all(nodes: &mut Nodes, writes: &[KeyWrite]) -> RedisResult<()> {
     let is_cluster = nodes.is_cluster();
     for place in 0..nodes.all.len() {
         let mut pipeline = redis::pipe();
@@ -141,7 +149,7 @@ pub(super) async fn write(nodes: &mut Nodes, writes: &[Write]) -> RedisResult<()
             pipeline.atomic();
         }
         let mut any = false;
-        for write in writes.iter().filter(|write| nodes.place_of(&write.key) == Some(place)) {
+        for write in writes.iter().filter(|write| nodes.node_index(&write.key) == Some(place)) {
             any = true;
             match &write.text {
                 Some(text) => pipeline.cmd("SET").arg(&write.key).arg(text).ignore(),
@@ -156,11 +164,14 @@ pub(super) async fn write(nodes: &mut Nodes, writes: &[Write]) -> RedisResult<()
 }
 
 /// Lets `state` hold exactly `all`, which is sorted by key.
-pub(super) fn replace(state: &mut State, all: &[(String, Held)]) {
-    let present: Vec<String> =
-        all.iter().filter(|(_, held)| !matches!(held, Held::Gone)).map(|(key, _)| key.clone()).collect();
+pub(super) fn replace_all(state: &mut StoreState, all: &[(String, KeyValue)]) {
+    let present: Vec<String> = all
+        .iter()
+        .filter(|(_, held)| !matches!(held, KeyValue::Missing))
+        .map(|(key, _)| key.clone())
+        .collect();
     state.retain(&present);
     for (key, held) in all {
-        state.apply(key, held.raw());
+        state.apply_value(key, held.as_raw());
     }
 }

@@ -20,45 +20,45 @@ use tokio::{
 
 use super::{
     RedisOptions,
-    address::Address,
+    address::ServerAddress,
     nodes::Nodes,
-    notices::{Notice, listen, notice},
+    notices::{ServerNotice, enable_notices, parse_notice},
     session::{self, read_all, read_keys},
 };
-use crate::shared::{Shared, Write};
+use crate::shared::{KeyWrite, SharedState};
 
 /// Something to write.
-pub(super) struct Command {
-    pub(super) writes: Vec<Write>,
+pub(super) struct WriteCommand {
+    pub(super) writes: Vec<KeyWrite>,
     pub(super) done: oneshot::Sender<Result<()>>,
 }
 
 /// What the thread works with.
-pub(super) struct Worker {
-    pub(super) address: Address,
+pub(super) struct RedisWorker {
+    pub(super) address: ServerAddress,
     pub(super) options: RedisOptions,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedState>,
     /// Told once the first try to read everything is over.
     pub(super) ready: Option<SyncSender<()>>,
 }
 
 /// Why a session ended.
-enum Ended {
+enum SessionEnd {
     /// Nobody needs the store any more.
     Closed,
     /// The servers have to be found anew.
     Lost(RedisError),
 }
 
-impl From<RedisError> for Ended {
+impl From<RedisError> for SessionEnd {
     fn from(error: RedisError) -> Self {
         Self::Lost(error)
     }
 }
 
-impl Worker {
+impl RedisWorker {
     /// Works until nobody needs the store any more.
-    pub(super) fn run(mut self, mut commands: UnboundedReceiver<Command>) {
+    pub(super) fn run_until_closed(mut self, mut commands: UnboundedReceiver<WriteCommand>) {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         let tasks = tokio::task::LocalSet::new();
         tasks.block_on(&runtime, async {
@@ -66,11 +66,11 @@ impl Worker {
             let mut backoff = first;
             loop {
                 let began = Instant::now();
-                let error = match self.session(&mut commands).await {
-                    Ended::Closed => return,
-                    Ended::Lost(error) => self.outage(&error),
+                let error = match self.run_session(&mut commands).await {
+                    SessionEnd::Closed => return,
+                    SessionEnd::Lost(error) => self.record_outage(&error),
                 };
-                self.be_ready();
+                self.signal_ready();
                 // A server that answered for a while is tried again at once.
                 if began.elapsed() > longest {
                     backoff = first;
@@ -83,16 +83,16 @@ impl Worker {
         });
     }
 
-    fn be_ready(&mut self) {
+    fn signal_ready(&mut self) {
         if let Some(ready) = self.ready.take() {
             let _ = ready.send(());
         }
     }
 
     /// Notes that the server is gone.
-    fn outage(&self, error: &RedisError) -> Error {
-        let told = unreachable_server(&self.address, error);
-        self.shared.update(|state| {
+    fn record_outage(&self, error: &RedisError) -> Error {
+        let told = unreachable_error(&self.address, error);
+        self.shared.update_state(|state| {
             let freshness = state.health().freshness;
             state.set_health(StoreHealth { freshness, outage: Some((SystemTime::now(), told.clone())) });
         });
@@ -104,7 +104,7 @@ impl Worker {
         &self,
         time: Duration,
         error: &Error,
-        commands: &mut UnboundedReceiver<Command>,
+        commands: &mut UnboundedReceiver<WriteCommand>,
     ) -> Option<()> {
         let up = sleep(time);
         tokio::pin!(up);
@@ -119,54 +119,54 @@ impl Worker {
     }
 
     /// Connects, reads everything, and follows changes until that fails.
-    async fn session(&mut self, commands: &mut UnboundedReceiver<Command>) -> Ended {
-        match self.follow(commands).await {
+    async fn run_session(&mut self, commands: &mut UnboundedReceiver<WriteCommand>) -> SessionEnd {
+        match self.follow_changes(commands).await {
             Ok(never) => match never {},
             Err(ended) => ended,
         }
     }
 
-    async fn follow(
+    async fn follow_changes(
         &mut self,
-        commands: &mut UnboundedReceiver<Command>,
-    ) -> Result<std::convert::Infallible, Ended> {
+        commands: &mut UnboundedReceiver<WriteCommand>,
+    ) -> Result<std::convert::Infallible, SessionEnd> {
         let (told, mut notices) = unbounded_channel();
-        let mut nodes = Nodes::connect(&self.address, &self.options, &told).await?;
-        let keys = self.shared.update(|state| state.keys().clone());
+        let mut nodes = Nodes::connect_all(&self.address, &self.options, &told).await?;
+        let keys = self.shared.update_state(|state| state.keys().clone());
         // First to listen, then to read: what changes in between is told.
-        let freshness = listen(&mut nodes, &keys, &told).await?;
+        let freshness = enable_notices(&mut nodes, &keys, &told).await?;
         self.read_everything(&mut nodes, freshness).await?;
-        self.be_ready();
+        self.signal_ready();
         let every = match freshness {
-            Freshness::Polled => self.options.poll,
-            _ => self.options.check,
+            Freshness::Polled => self.options.poll_interval,
+            _ => self.options.check_interval,
         };
         let ticks = |period: Duration| {
             let mut ticks = interval_at(Instant::now() + period, period);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             ticks
         };
-        let (mut heartbeat, mut check) = (ticks(self.options.heartbeat), ticks(every));
+        let (mut heartbeat, mut check) = (ticks(self.options.heartbeat_interval), ticks(every));
         loop {
             tokio::select! {
-                push = notices.recv() => self.noticed(push, &mut notices, &mut nodes, freshness).await?,
-                _ = heartbeat.tick() => ping(&mut nodes).await?,
+                push = notices.recv() => self.handle_notices(push, &mut notices, &mut nodes, freshness).await?,
+                _ = heartbeat.tick() => ping_all(&mut nodes).await?,
                 _ = check.tick() => {
-                    if !nodes.are_current().await? {
-                        return Err(lost("the cluster was cut anew").into());
+                    if !nodes.is_topology_current().await? {
+                        return Err(connection_error("the cluster was cut anew").into());
                     }
                     self.read_everything(&mut nodes, freshness).await?;
                 }
                 command = commands.recv() => {
-                    let Some(command) = command else { return Err(Ended::Closed) };
-                    self.write(command, &mut nodes).await?;
+                    let Some(command) = command else { return Err(SessionEnd::Closed) };
+                    self.handle_write(command, &mut nodes).await?;
                 }
             }
         }
     }
 
     /// Reads what the server says has changed, a whole burst at once.
-    async fn noticed(
+    async fn handle_notices(
         &self,
         first: Option<PushInfo>,
         more: &mut UnboundedReceiver<PushInfo>,
@@ -176,15 +176,15 @@ impl Worker {
         let (mut changed, mut anything) = (Vec::new(), false);
         let mut next = first;
         while let Some(push) = next {
-            match notice(&push) {
-                Notice::Changed(keys) => changed.extend(keys),
-                Notice::Anything => anything = true,
-                Notice::Gone => return Err(lost("the connection was closed")),
-                Notice::Nothing => {}
+            match parse_notice(&push) {
+                ServerNotice::Changed(keys) => changed.extend(keys),
+                ServerNotice::AnyChange => anything = true,
+                ServerNotice::Disconnected => return Err(connection_error("the connection was closed")),
+                ServerNotice::Ignored => {}
             }
             next = more.try_recv().ok();
         }
-        if anything || self.is_held() {
+        if anything || self.is_retained() {
             return self.read_everything(nodes, freshness).await;
         }
         changed.sort_unstable();
@@ -193,12 +193,14 @@ impl Worker {
             return Ok(());
         }
         let values = read_keys(nodes, changed).await?;
-        self.shared.update(|state| values.iter().for_each(|(key, held)| state.apply(key, held.raw())));
+        self.shared.update_state(|state| {
+            values.iter().for_each(|(key, held)| state.apply_value(key, held.as_raw()))
+        });
         Ok(())
     }
 
     /// Whether the last state is kept although the server was emptied.
-    fn is_held(&self) -> bool {
+    fn is_retained(&self) -> bool {
         let snapshot = self.shared.snapshot();
         snapshot.health.outage.as_ref().is_some_and(|(_, error)| error.reason() == Some(EMPTIED))
     }
@@ -206,27 +208,27 @@ impl Worker {
     /// Reads everything. A server that had something and has nothing at all any more was flushed, or came back without
     /// its data: the last state is kept, and told to be old, until something is there again.
     async fn read_everything(&self, nodes: &mut Nodes, freshness: Freshness) -> RedisResult<()> {
-        let keys = self.shared.update(|state| state.keys().clone());
+        let keys = self.shared.update_state(|state| state.keys().clone());
         let all = read_all(nodes, &keys).await?;
-        self.shared.update(|state| {
-            if all.is_empty() && state.count() > 0 {
-                let outage = Some((SystemTime::now(), emptied(&self.address)));
+        self.shared.update_state(|state| {
+            if all.is_empty() && state.key_count() > 0 {
+                let outage = Some((SystemTime::now(), emptied_error(&self.address)));
                 state.set_health(StoreHealth { freshness, outage });
             } else {
-                session::replace(state, &all);
+                session::replace_all(state, &all);
                 state.set_health(StoreHealth { freshness, outage: None });
             }
         });
         Ok(())
     }
 
-    async fn write(&self, command: Command, nodes: &mut Nodes) -> RedisResult<()> {
-        match session::write(nodes, &command.writes).await {
+    async fn handle_write(&self, command: WriteCommand, nodes: &mut Nodes) -> RedisResult<()> {
+        match session::write_all(nodes, &command.writes).await {
             Ok(()) => {
-                let held = self.is_held();
-                self.shared.update(|state| {
+                let held = self.is_retained();
+                self.shared.update_state(|state| {
                     if !held {
-                        command.writes.iter().for_each(|write| write.apply(state));
+                        command.writes.iter().for_each(|write| write.apply_to(state));
                     }
                 });
                 if held {
@@ -237,18 +239,18 @@ impl Worker {
             }
             // What the server refuses concerns whoever asked; what it cannot hear concerns everybody.
             Err(error) if error.code().is_some() && !error.is_cluster_error() => {
-                let _ = command.done.send(Err(refused(&self.address, &error)));
+                let _ = command.done.send(Err(refused_error(&self.address, &error)));
                 Ok(())
             }
             Err(error) => {
-                let _ = command.done.send(Err(unreachable_server(&self.address, &error)));
+                let _ = command.done.send(Err(unreachable_error(&self.address, &error)));
                 Err(error)
             }
         }
     }
 }
 
-async fn ping(nodes: &mut Nodes) -> RedisResult<()> {
+async fn ping_all(nodes: &mut Nodes) -> RedisResult<()> {
     for node in &mut nodes.all {
         // A user may be forbidden to ask even that; an answer is an answer.
         match redis::cmd("PING").query_async::<()>(&mut node.connection).await {
@@ -259,20 +261,20 @@ async fn ping(nodes: &mut Nodes) -> RedisResult<()> {
     Ok(())
 }
 
-fn lost(why: &'static str) -> RedisError {
+fn connection_error(why: &'static str) -> RedisError {
     RedisError::from((redis::ErrorKind::Io, why))
 }
 
-fn unreachable_server(address: &Address, error: &RedisError) -> Error {
-    Error::new(Code::Store, format!("{} cannot be used: {error}", address.shown()))
+fn unreachable_error(address: &ServerAddress, error: &RedisError) -> Error {
+    Error::new(Code::Store, format!("{} cannot be used: {error}", address.display_name()))
         .with("reason", "unreachable")
         .with_hint(
             "check `store.url`, that the server runs, and what its user may do; the last state stays in use",
         )
 }
 
-fn refused(address: &Address, error: &RedisError) -> Error {
-    Error::new(Code::Store, format!("{} refuses to write: {error}", address.shown()))
+fn refused_error(address: &ServerAddress, error: &RedisError) -> Error {
+    Error::new(Code::Store, format!("{} refuses to write: {error}", address.display_name()))
         .with("reason", "refused")
         .with_hint("check what the user of the store may do, and whether the server is a replica or full")
 }
@@ -280,8 +282,11 @@ fn refused(address: &Address, error: &RedisError) -> Error {
 /// The reason of an outage that is none of the connection.
 const EMPTIED: &str = "emptied";
 
-fn emptied(address: &Address) -> Error {
-    Error::new(Code::Store, format!("{} has nothing any more; the last state stays in use", address.shown()))
-        .with("reason", EMPTIED)
-        .with_hint("write the documents again; as soon as one is there, what is there counts")
+fn emptied_error(address: &ServerAddress) -> Error {
+    Error::new(
+        Code::Store,
+        format!("{} has nothing any more; the last state stays in use", address.display_name()),
+    )
+    .with("reason", EMPTIED)
+    .with_hint("write the documents again; as soon as one is there, what is there counts")
 }

@@ -8,7 +8,7 @@ use hinagata::{
     ports::Store,
     store::{StoreChange, StoreKind},
 };
-use hinagata_store::{DEFAULT_PREFIX, DIRECTORY, EmbeddedStore, FILE};
+use hinagata_store::{DEFAULT_PREFIX, EmbeddedStore, STORE_DIRECTORY, STORE_FILE};
 use serde_json::json;
 
 fn write(root: &std::path::Path, changes: Vec<StoreChange>) -> Result<()> {
@@ -36,7 +36,7 @@ fn what_is_written_is_there_for_the_next_process() {
 fn two_who_have_it_open_see_what_the_other_writes() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let open = || {
-        let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX).watched().expect("can be watched");
+        let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX).with_watcher().expect("can be watched");
         Arc::new(store)
     };
     let (one, other) = (open(), open());
@@ -108,14 +108,14 @@ fn a_killed_writer_leaves_the_old_state_or_the_new_one() {
 #[test]
 fn a_file_that_cannot_be_used_is_told_and_kept() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let directory = place.path().join(DIRECTORY);
+    let directory = place.path().join(STORE_DIRECTORY);
     fs::create_dir_all(&directory).expect("made");
-    fs::write(directory.join(FILE), "this is no database").expect("written");
+    fs::write(directory.join(STORE_FILE), "this is no database").expect("written");
     let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
     let (_, error) = store.snapshot().health.outage.clone().expect("it is told");
     assert_eq!(error.code(), Code::Store);
     assert!(write(place.path(), vec![environ("a", 1)]).is_err());
-    assert_eq!(fs::read(directory.join(FILE)).expect("is there"), b"this is no database");
+    assert_eq!(fs::read(directory.join(STORE_FILE)).expect("is there"), b"this is no database");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_torn_file_is_told() {
     let place = tempfile::tempdir().expect("a temporary directory");
     write(place.path(), (0..200).map(|number| environ(&format!("n{number}"), number)).collect())
         .expect("written");
-    let file = place.path().join(DIRECTORY).join(FILE);
+    let file = place.path().join(STORE_DIRECTORY).join(STORE_FILE);
     let whole = fs::read(&file).expect("is there");
     for size in [0, 1, 511, 4_096, whole.len() / 2, whole.len() - 1] {
         fs::write(&file, &whole[..size]).expect("written");
@@ -146,15 +146,16 @@ fn no_link_leads_out_of_the_workspace() {
     let (place, outside) = (tempfile::tempdir().expect("one"), tempfile::tempdir().expect("another"));
     write(outside.path(), vec![environ("secret", 1)]).expect("written");
     fs::create_dir_all(place.path().join("user_data")).expect("made");
-    let target = outside.path().join(DIRECTORY);
-    std::os::unix::fs::symlink(&target, place.path().join(DIRECTORY)).expect("linked");
+    let target = outside.path().join(STORE_DIRECTORY);
+    std::os::unix::fs::symlink(&target, place.path().join(STORE_DIRECTORY)).expect("linked");
     let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
     assert!(store.snapshot().environs.is_empty());
     assert!(write(place.path(), vec![environ("a", 1)]).is_err());
 
-    fs::remove_file(place.path().join(DIRECTORY)).expect("removed");
-    fs::create_dir_all(place.path().join(DIRECTORY)).expect("made");
-    std::os::unix::fs::symlink(target.join(FILE), place.path().join(DIRECTORY).join(FILE)).expect("linked");
+    fs::remove_file(place.path().join(STORE_DIRECTORY)).expect("removed");
+    fs::create_dir_all(place.path().join(STORE_DIRECTORY)).expect("made");
+    std::os::unix::fs::symlink(target.join(STORE_FILE), place.path().join(STORE_DIRECTORY).join(STORE_FILE))
+        .expect("linked");
     let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
     assert!(store.snapshot().environs.is_empty());
     assert!(write(place.path(), vec![environ("a", 1)]).is_err());

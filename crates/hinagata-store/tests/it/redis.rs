@@ -139,7 +139,7 @@ fn a_server_that_stands_still_keeps_nobody_waiting() {
     server.set("shenma:templates:t", r#"{"prompt": "text"}"#);
     let patient = RedisOptions {
         timeout: Duration::from_millis(200),
-        heartbeat: Duration::from_millis(50),
+        heartbeat_interval: Duration::from_millis(50),
         ..options()
     };
     let store = Arc::new(RedisStore::open(&server.url(), patient).expect("an address"));
@@ -177,7 +177,7 @@ fn where_tracking_is_forbidden_published_changes_are_heard_else_everything_is_re
     let as_user = |name: &str| format!("redis://{name}:secret@127.0.0.1:{}", server.port);
     let listener = RedisStore::open(&as_user("listener"), options()).expect("an address");
     assert_eq!(listener.snapshot().health.freshness, Freshness::Notified);
-    let often = RedisOptions { poll: Duration::from_millis(20), ..options() };
+    let often = RedisOptions { poll_interval: Duration::from_millis(20), ..options() };
     let reader = RedisStore::open(&as_user("reader"), often).expect("an address");
     assert_eq!(reader.snapshot().health.freshness, Freshness::Polled);
     server.set("shenma:environs:a", "1");
@@ -200,7 +200,7 @@ fn a_user_who_may_not_write_is_told() {
 fn lost_notices_are_found() {
     let server = Server::start(&["--notify-keyspace-events", "KA"]);
     server.cli(&["ACL", "SETUSER", "listener", "on", ">secret", "~*", "&*", "+@all", "-client|tracking"]);
-    let watchful = RedisOptions { check: Duration::from_millis(20), ..options() };
+    let watchful = RedisOptions { check_interval: Duration::from_millis(20), ..options() };
     let url = format!("redis://listener:secret@127.0.0.1:{}", server.port);
     let store = RedisStore::open(&url, watchful).expect("an address");
     assert_eq!(store.snapshot().health.freshness, Freshness::Notified);

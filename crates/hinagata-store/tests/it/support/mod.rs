@@ -129,8 +129,8 @@ impl Drop for Server {
 /// Options under which nothing is found by chance: what a test waits for has to be told.
 pub(crate) fn options() -> RedisOptions {
     RedisOptions {
-        patience: LONG,
-        check: Duration::from_secs(3_600),
+        open_timeout: LONG,
+        check_interval: Duration::from_secs(3_600),
         backoff: (Duration::from_millis(10), Duration::from_millis(100)),
         ..RedisOptions::default()
     }
