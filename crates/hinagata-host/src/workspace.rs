@@ -245,7 +245,7 @@ impl OpenWorkspace {
     ) -> Result<Engine> {
         let mut options = EngineOptions::from(&self.settings);
         change(&mut options);
-        let tools = Toolbox::new(ToolSettings::read(&self.settings)?);
+        let tools = Toolbox::new(ToolSettings::from_settings(&self.settings)?);
         let mut builder = Engine::builder(&self.root.path).options(options);
         if let Some(state) = &self.state {
             builder = builder.state(state.clone());

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-use crate::{Error, is_public};
+use crate::{HttpError, is_public};
 
 /// The hosts that can be reached; none unless listed.
 ///
@@ -20,7 +20,7 @@ use crate::{Error, is_public};
 /// Each may end with `:port`, and stands for that port alone then; an address of IPv6 with a port stands in brackets.
 /// A name whose address is private is refused, unless that address, or a network around it, is listed without a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Allowed(Vec<Entry>);
+pub struct AllowedHosts(Vec<Entry>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
@@ -37,27 +37,27 @@ enum Host {
     Network(IpAddr, u8),
 }
 
-impl Allowed {
+impl AllowedHosts {
     /// The list with these entries.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an entry of another form.
-    pub fn parse<I>(entries: I) -> Result<Self, Error>
+    /// [`HttpError::Invalid`] for an entry of another form.
+    pub fn parse<I>(entries: I) -> Result<Self, HttpError>
     where
         I: IntoIterator<Item: AsRef<str>>,
     {
         let mut all = Self::default();
-        entries.into_iter().try_for_each(|text| all.add(text.as_ref()))?;
+        entries.into_iter().try_for_each(|text| all.add_entry(text.as_ref()))?;
         Ok(all)
     }
 
     /// Adds an entry.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for one of another form.
-    pub fn add(&mut self, text: &str) -> Result<(), Error> {
-        let entry = entry(text).ok_or_else(|| {
-            Error::Invalid(format!(
+    /// [`HttpError::Invalid`] for one of another form.
+    pub fn add_entry(&mut self, text: &str) -> Result<(), HttpError> {
+        let entry = parse_entry(text).ok_or_else(|| {
+            HttpError::Invalid(format!(
                 "`{text}` is no host: write it like `api.example.com`, `*.example.com`, `10.0.0.0/8` or `localhost:8080`"
             ))
         })?;
@@ -67,18 +67,18 @@ impl Allowed {
 
     /// Whether `host`, a name or an address, is listed for `port`, as far as that can be told before its name is looked up.
     #[must_use]
-    pub fn has_host(&self, host: &str, port: u16) -> bool {
+    pub fn allows_host(&self, host: &str, port: u16) -> bool {
         self.lists(host, Some(port))
     }
 
     /// Whether `name`, which is listed, may stand for `address` at `port`.
     #[must_use]
-    pub fn has_answer(&self, name: &str, address: IpAddr, port: u16) -> bool {
+    pub fn allows_address(&self, name: &str, address: IpAddr, port: u16) -> bool {
         is_public(address) || self.lists_private(name, address, Some(port))
     }
 
     fn lists(&self, host: &str, port: Option<u16>) -> bool {
-        match address_of(host) {
+        match parse_address(host) {
             Some(address) => self.lists_address(address, port),
             None => self.lists_name(&canonical(host), port),
         }
@@ -95,15 +95,18 @@ impl Allowed {
     }
 
     /// Whether a request may go to `url`, as far as that can be told before its name is looked up.
-    pub(crate) fn check_url(&self, url: &Url) -> Result<(), Error> {
+    pub(crate) fn check_url(&self, url: &Url) -> Result<(), HttpError> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Error::Invalid(format!("`{}` is not HTTP: write http:// or https://", url.scheme())));
+            return Err(HttpError::Invalid(format!(
+                "`{}` is not HTTP: write http:// or https://",
+                url.scheme()
+            )));
         }
-        let host = url.host_str().ok_or_else(|| Error::Invalid(format!("`{url}` names no host")))?;
+        let host = url.host_str().ok_or_else(|| HttpError::Invalid(format!("`{url}` names no host")))?;
         let port = url.port_or_known_default();
         self.lists(host, port).then_some(()).ok_or_else(|| {
             let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-            Error::Forbidden(format!("`{host}{port}` is not among the allowed hosts"))
+            HttpError::Forbidden(format!("`{host}{port}` is not among the allowed hosts"))
         })
     }
 
@@ -126,14 +129,14 @@ impl Allowed {
     }
 
     /// Whether `name`, which is listed, may stand for `address`.
-    pub(crate) fn check_answer(&self, name: &str, address: IpAddr) -> Result<(), Error> {
+    pub(crate) fn check_answer(&self, name: &str, address: IpAddr) -> Result<(), HttpError> {
         let here = address.is_loopback() && canonical(name) == "localhost" && self.lists_localhost();
         let listed = || {
             let mut networks = self.0.iter().filter(|entry| entry.port.is_none());
             networks.any(|entry| matches!(entry.host, Host::Network(network, bits) if contains(network, bits, address)))
         };
         (is_public(address) || here || listed()).then_some(()).ok_or_else(|| {
-            Error::Forbidden(format!(
+            HttpError::Forbidden(format!(
                 "`{name}` stands for {address}, which is private and not among the allowed hosts"
             ))
         })
@@ -151,7 +154,7 @@ impl Entry {
 }
 
 /// A host as a URL has it, if it is an address.
-fn address_of(host: &str) -> Option<IpAddr> {
+fn parse_address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
@@ -160,9 +163,9 @@ fn canonical(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-fn entry(text: &str) -> Option<Entry> {
+fn parse_entry(text: &str) -> Option<Entry> {
     let (host, port) = split_port(text.trim())?;
-    Some(Entry { host: self::host(host)?, port })
+    Some(Entry { host: parse_host(host)?, port })
 }
 
 fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
@@ -179,7 +182,7 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-fn host(text: &str) -> Option<Host> {
+fn parse_host(text: &str) -> Option<Host> {
     if text == "*" {
         return Some(Host::Any);
     }
@@ -228,12 +231,12 @@ mod tests {
     use super::*;
 
     fn allows(entries: &[&str], url: &str) -> bool {
-        let allowed = Allowed::parse(entries).expect("are hosts");
+        let allowed = AllowedHosts::parse(entries).expect("are hosts");
         allowed.check_url(&Url::parse(url).expect("is a URL")).is_ok()
     }
 
     fn answers(entries: &[&str], name: &str, address: &str) -> bool {
-        let allowed = Allowed::parse(entries).expect("are hosts");
+        let allowed = AllowedHosts::parse(entries).expect("are hosts");
         allowed.check_answer(name, address.parse().expect("is an address")).is_ok()
     }
 
@@ -294,27 +297,28 @@ mod tests {
             "127.1",
             "[::1",
         ] {
-            assert!(Allowed::parse([text]).is_err(), "{text}");
+            assert!(AllowedHosts::parse([text]).is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_port_decides_about_an_address_where_it_is_known() {
-        let allowed = Allowed::parse(["example.com", "10.0.0.1:80", "localhost:3000"]).expect("are hosts");
+        let allowed =
+            AllowedHosts::parse(["example.com", "10.0.0.1:80", "localhost:3000"]).expect("are hosts");
         let answers = |name: &str, address: &str, port| {
-            allowed.has_answer(name, address.parse().expect("is an address"), port)
+            allowed.allows_address(name, address.parse().expect("is an address"), port)
         };
         assert!(answers("example.com", "10.0.0.1", 80) && !answers("example.com", "10.0.0.1", 22));
         assert!(answers("localhost", "127.0.0.1", 3000) && !answers("localhost", "127.0.0.1", 22));
         assert!(!answers("example.com", "127.0.0.1", 3000) && answers("example.com", "8.8.8.8", 22));
-        assert!(allowed.has_host("10.0.0.1", 80) && allowed.has_host("[::1]", 3000));
-        assert!(!allowed.has_host("10.0.0.1", 81) && !allowed.has_host("8.8.8.8", 80));
+        assert!(allowed.allows_host("10.0.0.1", 80) && allowed.allows_host("[::1]", 3000));
+        assert!(!allowed.allows_host("10.0.0.1", 81) && !allowed.allows_host("8.8.8.8", 80));
     }
 
     proptest! {
         #[test]
         fn whatever_is_listed_is_read_or_refused(text in ".{0,30}") {
-            let _ = Allowed::parse([text]);
+            let _ = AllowedHosts::parse([text]);
         }
     }
 }

@@ -21,14 +21,14 @@ use tokio::{
     task::AbortHandle,
 };
 
-use crate::{Allowed, Error};
+use crate::{AllowedHosts, HttpError};
 
 /// Redirects that are followed.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 /// Bytes of one name or value of a header.
-const LONGEST_HEADER: usize = 16 << 10;
+const MAX_HEADER_BYTES: usize = 16 << 10;
 /// Headers that are about the connection or choose who answers: they follow from the URL and the body.
-const OURS: [&str; 9] = [
+const CONTROLLED_HEADERS: [&str; 9] = [
     "connection",
     "content-length",
     "host",
@@ -41,11 +41,11 @@ const OURS: [&str; 9] = [
 ];
 
 /// The addresses of a name; it may block.
-pub type Names = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
+pub type NameResolver = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct HttpRequest {
     /// Such as `GET`.
     pub method: String,
     /// Where it goes.
@@ -59,10 +59,10 @@ pub struct Request {
     /// Time until the whole answer has arrived.
     pub timeout: Duration,
     /// Most bytes of the answer, after it was decompressed.
-    pub largest: usize,
+    pub max_bytes: usize,
 }
 
-impl Request {
+impl HttpRequest {
     /// A request without headers and body, for 10 seconds and a megabyte.
     #[must_use]
     pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
@@ -73,14 +73,14 @@ impl Request {
             body: None,
             content_type: None,
             timeout: Duration::from_secs(10),
-            largest: 1 << 20,
+            max_bytes: 1 << 20,
         }
     }
 }
 
 /// An answer, whatever its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct HttpResponse {
     /// Such as 200.
     pub status: u16,
     /// Names, in small letters, and values; a name that came more than once has them in one value, with commas.
@@ -91,11 +91,11 @@ pub struct Response {
 
 /// Makes requests to allowed hosts. Cheap to clone.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct HttpClient(Arc<Inner>);
 
 struct Inner {
-    allowed: Arc<Allowed>,
-    names: Option<Names>,
+    allowed: Arc<AllowedHosts>,
+    names: Option<NameResolver>,
     started: Mutex<Option<Started>>,
 }
 
@@ -115,20 +115,20 @@ impl Drop for Inner {
     }
 }
 
-impl Client {
+impl HttpClient {
     /// A client that starts nothing before the first request.
     #[must_use]
-    pub fn new(allowed: Allowed) -> Self {
-        Self::make(allowed, None)
+    pub fn new(allowed: AllowedHosts) -> Self {
+        Self::from_parts(allowed, None)
     }
 
     /// The same, with a way of its own to look up names.
     #[must_use]
-    pub fn with_names(allowed: Allowed, names: Names) -> Self {
-        Self::make(allowed, Some(names))
+    pub fn with_resolver(allowed: AllowedHosts, names: NameResolver) -> Self {
+        Self::from_parts(allowed, Some(names))
     }
 
-    fn make(allowed: Allowed, names: Option<Names>) -> Self {
+    fn from_parts(allowed: AllowedHosts, names: Option<NameResolver>) -> Self {
         Self(Arc::new(Inner { allowed: Arc::new(allowed), names, started: Mutex::default() }))
     }
 
@@ -136,16 +136,17 @@ impl Client {
     ///
     /// # Errors
     /// When it is not allowed, no request, or without an answer in time and size.
-    pub fn request(
+    pub fn send_request(
         &self,
-        request: Request,
-    ) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
+        request: HttpRequest,
+    ) -> impl Future<Output = Result<HttpResponse, HttpError>> + Send + 'static {
         let (sender, receiver) = oneshot::channel();
-        let started = self.checked(&request).and_then(|url| self.0.started().map(|parts| (url, parts)));
+        let started =
+            self.checked_url(&request).and_then(|url| self.0.ensure_started().map(|parts| (url, parts)));
         let task = started.map(|(url, (runtime, client))| {
             let allowed = Arc::clone(&self.0.allowed);
             let work = async move {
-                let answered = exchange(&client, &allowed, url, request).await;
+                let answered = run_exchange(&client, &allowed, url, request).await;
                 // Nobody may be left to hear it.
                 let _ = sender.send(answered);
             };
@@ -153,14 +154,14 @@ impl Client {
         });
         async move {
             let _task = task?;
-            receiver.await.unwrap_or_else(|_| Err(Error::Connection("the client was closed".to_owned())))
+            receiver.await.unwrap_or_else(|_| Err(HttpError::Connection("the client was closed".to_owned())))
         }
     }
 
     /// The URL, if it may be asked.
-    fn checked(&self, request: &Request) -> Result<Url, Error> {
+    fn checked_url(&self, request: &HttpRequest) -> Result<Url, HttpError> {
         let url = Url::parse(&request.url)
-            .map_err(|error| Error::Invalid(format!("`{}` is no URL: {error}", request.url)))?;
+            .map_err(|error| HttpError::Invalid(format!("`{}` is no URL: {error}", request.url)))?;
         self.0.allowed.check_url(&url)?;
         Ok(url)
     }
@@ -176,18 +177,19 @@ impl Drop for Task {
 }
 
 impl Inner {
-    fn started(&self) -> Result<(Handle, reqwest::Client), Error> {
+    fn ensure_started(&self) -> Result<(Handle, reqwest::Client), HttpError> {
         // Starting is short, and nobody else holds the lock for longer.
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         if started.is_none() {
-            *started = Some(self.start()?);
+            *started = Some(self.start_client()?);
         }
         let parts = started.as_ref().map(|parts| (parts.runtime.handle().clone(), parts.client.clone()));
-        parts.ok_or_else(|| Error::Connection("the client does not start".to_owned()))
+        parts.ok_or_else(|| HttpError::Connection("the client does not start".to_owned()))
     }
 
-    fn start(&self) -> Result<Started, Error> {
-        let failed = |error: &dyn StdError| Error::Connection(format!("the client does not start: {error}"));
+    fn start_client(&self) -> Result<Started, HttpError> {
+        let failed =
+            |error: &dyn StdError| HttpError::Connection(format!("the client does not start: {error}"));
         // Whoever else uses TLS in this process has to agree on one provider; the first decides.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = Builder::new_multi_thread()
@@ -203,7 +205,7 @@ impl Inner {
             // A proxy would look up names and connect in our place, and see no list.
             .no_proxy()
             .dns_resolver(resolver)
-            .redirect(Policy::custom(move |attempt| follow(&policy, attempt)))
+            .redirect(Policy::custom(move |attempt| follow_redirect(&policy, attempt)))
             .referer(false)
             .user_agent(concat!("hinagata/", env!("CARGO_PKG_VERSION")))
             .pool_max_idle_per_host(4)
@@ -214,14 +216,15 @@ impl Inner {
 }
 
 /// What becomes of a redirect: it has to be allowed as if it had been asked for.
-fn follow(allowed: &Allowed, attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    if attempt.previous().len() > MOST_REDIRECTS {
-        return attempt.error(Error::Connection(format!("there are more than {MOST_REDIRECTS} redirects")));
+fn follow_redirect(allowed: &AllowedHosts, attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    if attempt.previous().len() > MAX_REDIRECTS {
+        return attempt
+            .error(HttpError::Connection(format!("there are more than {MAX_REDIRECTS} redirects")));
     }
     let was_secret = attempt.previous().last().is_some_and(|url| url.scheme() == "https");
     if was_secret && attempt.url().scheme() != "https" {
         let message = format!("a redirect leads from https to `{}`", attempt.url());
-        return attempt.error(Error::Forbidden(message));
+        return attempt.error(HttpError::Forbidden(message));
     }
     match allowed.check_url(attempt.url()) {
         Ok(()) => attempt.follow(),
@@ -231,8 +234,8 @@ fn follow(allowed: &Allowed, attempt: Attempt<'_>) -> reqwest::redirect::Action 
 
 /// Looks up names, and lets only allowed addresses through: what was compared is what is connected to.
 struct Resolver {
-    allowed: Arc<Allowed>,
-    names: Option<Names>,
+    allowed: Arc<AllowedHosts>,
+    names: Option<NameResolver>,
 }
 
 impl Resolve for Resolver {
@@ -256,45 +259,45 @@ impl Resolve for Resolver {
     }
 }
 
-async fn exchange(
+async fn run_exchange(
     client: &reqwest::Client,
-    allowed: &Allowed,
+    allowed: &AllowedHosts,
     url: Url,
-    request: Request,
-) -> Result<Response, Error> {
+    request: HttpRequest,
+) -> Result<HttpResponse, HttpError> {
     allowed.check_url(&url)?;
     let method = Method::from_bytes(request.method.to_ascii_uppercase().as_bytes())
         .ok()
         .filter(|method| *method != Method::CONNECT && *method != Method::TRACE)
-        .ok_or_else(|| Error::Invalid(format!("`{}` is no method of HTTP", request.method)))?;
+        .ok_or_else(|| HttpError::Invalid(format!("`{}` is no method of HTTP", request.method)))?;
     let headers = headers(&request)?;
     let mut asking = client.request(method, url).headers(headers).timeout(request.timeout);
     if let Some(body) = request.body {
         asking = asking.body(body);
     }
-    let failed = |error: reqwest::Error| told(&error, request.timeout);
+    let failed = |error: reqwest::Error| request_error(&error, request.timeout);
     let mut answer = asking.send().await.map_err(failed)?;
     let mut body = Vec::new();
     while let Some(piece) = answer.chunk().await.map_err(failed)? {
-        if piece.len() > request.largest - body.len() {
-            return Err(Error::TooLarge(request.largest));
+        if piece.len() > request.max_bytes - body.len() {
+            return Err(HttpError::TooLarge(request.max_bytes));
         }
         body.extend_from_slice(&piece);
     }
-    Ok(Response { status: answer.status().as_u16(), headers: joined(answer.headers()), body })
+    Ok(HttpResponse { status: answer.status().as_u16(), headers: join_headers(answer.headers()), body })
 }
 
-fn headers(request: &Request) -> Result<HeaderMap, Error> {
+fn headers(request: &HttpRequest) -> Result<HeaderMap, HttpError> {
     let mut headers = HeaderMap::new();
     for (name, value) in &request.headers {
-        let wrong = || Error::Invalid(format!("`{name}` is no header, or has no value of one"));
-        if name.len().max(value.len()) > LONGEST_HEADER {
+        let wrong = || HttpError::Invalid(format!("`{name}` is no header, or has no value of one"));
+        if name.len().max(value.len()) > MAX_HEADER_BYTES {
             return Err(wrong());
         }
         let name: HeaderName = name.parse().map_err(|_| wrong())?;
         let value = HeaderValue::from_str(value).map_err(|_| wrong())?;
-        if OURS.contains(&name.as_str()) {
-            return Err(Error::Invalid(format!(
+        if CONTROLLED_HEADERS.contains(&name.as_str()) {
+            return Err(HttpError::Invalid(format!(
                 "the header `{name}` follows from the request and cannot be given"
             )));
         }
@@ -306,7 +309,7 @@ fn headers(request: &Request) -> Result<HeaderMap, Error> {
     Ok(headers)
 }
 
-fn joined(headers: &HeaderMap) -> Vec<(String, String)> {
+fn join_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let all = |name: &HeaderName| {
         let values = headers.get_all(name).iter();
         values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect::<Vec<_>>().join(", ")
@@ -315,18 +318,18 @@ fn joined(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// What happened: our own reason if there is one among the causes, else the innermost.
-fn told(error: &reqwest::Error, time: Duration) -> Error {
+fn request_error(error: &reqwest::Error, time: Duration) -> HttpError {
     if error.is_timeout() {
-        return Error::Timeout(time);
+        return HttpError::Timeout(time);
     }
     let mut innermost: &dyn StdError = error;
     loop {
-        if let Some(ours) = innermost.downcast_ref::<Error>() {
+        if let Some(ours) = innermost.downcast_ref::<HttpError>() {
             return ours.clone();
         }
         match innermost.source() {
             Some(source) => innermost = source,
-            None => return Error::Connection(innermost.to_string()),
+            None => return HttpError::Connection(innermost.to_string()),
         }
     }
 }

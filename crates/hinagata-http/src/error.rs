@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 /// Why a request gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
+pub enum HttpError {
     /// It leads where it must not.
     Forbidden(String),
     /// It is no request.
@@ -17,7 +17,7 @@ pub enum Error {
     TooLarge(usize),
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Forbidden(why) | Self::Invalid(why) | Self::Connection(why) => f.write_str(why),
@@ -27,4 +27,4 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for HttpError {}

@@ -2,7 +2,7 @@
 
 /// The beginning of a text of a stranger: on one line, without control characters, and not longer than `most` characters.
 #[must_use]
-pub fn shown(text: &str, most: usize) -> String {
+pub fn truncate_for_display(text: &str, most: usize) -> String {
     // No more words than characters can be shown.
     let mut words = text.split_whitespace().take(most).collect::<Vec<_>>().join(" ");
     words.retain(|found| !found.is_control());
@@ -34,9 +34,9 @@ mod tests {
 
     #[test]
     fn words_are_put_on_one_line_and_cut_between_characters() {
-        assert_eq!(shown(" a\n\tb\u{7}  c ", 9), "a b c");
-        assert_eq!(shown("日本語", 3), "日本語");
-        assert_eq!(shown("日本語版", 3), "日本語…");
+        assert_eq!(truncate_for_display(" a\n\tb\u{7}  c ", 9), "a b c");
+        assert_eq!(truncate_for_display("日本語", 3), "日本語");
+        assert_eq!(truncate_for_display("日本語版", 3), "日本語…");
     }
 
     #[test]

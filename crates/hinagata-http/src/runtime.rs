@@ -36,7 +36,7 @@ impl LazyRuntime {
 
     /// That of somebody else.
     #[must_use]
-    pub fn of(handle: Handle) -> Self {
+    pub fn from_handle(handle: Handle) -> Self {
         Self { handle: OnceLock::from(handle), own: Mutex::default(), name: "" }
     }
 
@@ -56,10 +56,13 @@ impl LazyRuntime {
     }
 
     /// Runs a future there; dropping what this gives stops it.
-    pub fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Running<T> {
-        Running(match self.handle() {
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> RunningTask<T> {
+        RunningTask(match self.handle() {
             Ok(handle) => Ok(handle.spawn(future)),
-            Err(error) => Err(Stopped::NotStarted(error.to_string())),
+            Err(error) => Err(TaskError::NotStarted(error.to_string())),
         })
     }
 }
@@ -75,40 +78,40 @@ impl Drop for LazyRuntime {
 
 /// Something that runs; it stops when this is dropped.
 #[derive(Debug)]
-pub struct Running<T>(Result<JoinHandle<T>, Stopped>);
+pub struct RunningTask<T>(Result<JoinHandle<T>, TaskError>);
 
 /// Why something that ran has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum TaskError {
     /// No thread could be started for it.
     NotStarted(String),
     /// It was broken off.
-    BrokenOff,
+    Cancelled,
 }
 
-impl fmt::Display for Stopped {
+impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotStarted(why) => write!(f, "no thread can be started for it: {why}"),
-            Self::BrokenOff => f.write_str("the call was broken off"),
+            Self::Cancelled => f.write_str("the call was broken off"),
         }
     }
 }
 
-impl std::error::Error for Stopped {}
+impl std::error::Error for TaskError {}
 
-impl<T> Future for Running<T> {
-    type Output = Result<T, Stopped>;
+impl<T> Future for RunningTask<T> {
+    type Output = Result<T, TaskError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            Ok(task) => Pin::new(task).poll(context).map_err(|_| Stopped::BrokenOff),
+            Ok(task) => Pin::new(task).poll(context).map_err(|_| TaskError::Cancelled),
             Err(stopped) => Poll::Ready(Err(stopped.clone())),
         }
     }
 }
 
-impl<T> Drop for Running<T> {
+impl<T> Drop for RunningTask<T> {
     fn drop(&mut self) {
         if let Ok(task) = &self.0 {
             task.abort();

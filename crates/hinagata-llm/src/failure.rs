@@ -91,7 +91,7 @@ pub(crate) fn message_in(value: &Value) -> String {
 
 /// The beginning of a text of a stranger, on one line.
 pub(crate) fn shown(text: &str) -> String {
-    hinagata_http::shown(text, SHOWN)
+    hinagata_http::truncate_for_display(text, SHOWN)
 }
 
 /// The sentence of an error together with the sentences of what caused it.

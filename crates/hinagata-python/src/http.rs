@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hinagata::{Code, Error};
-use hinagata_http::{Allowed, Client, Error as HttpError, Request, Response};
+use hinagata_http::{AllowedHosts, HttpClient, HttpError, HttpRequest, HttpResponse};
 use serde_json::{Map, Value, json};
 
 use crate::{message::HttpCall, options::HookOptions};
@@ -13,13 +13,13 @@ const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
 /// Makes requests for hooks.
 pub(crate) struct HookHttp {
-    client: Result<Client, HttpError>,
+    client: Result<HttpClient, HttpError>,
     timeout: Duration,
 }
 
 impl HookHttp {
     pub(crate) fn new(options: &HookOptions) -> Self {
-        let client = Allowed::parse(&options.allowed_hosts).map(Client::new);
+        let client = AllowedHosts::parse(&options.allowed_hosts).map(HttpClient::new);
         Self { client, timeout: options.http_timeout }
     }
 
@@ -30,15 +30,15 @@ impl HookHttp {
             (Some(_), true) => Some("application/json"),
             (Some(_), false) => Some("text/plain; charset=utf-8"),
         };
-        let request = Request {
+        let request = HttpRequest {
             headers: call.headers.into_iter().collect(),
             body: call.body.map(String::into_bytes),
             content_type,
             timeout: effective_timeout(call.timeout, self.timeout)?,
-            largest: MAX_RESPONSE_BYTES,
-            ..Request::new(call.method, call.url)
+            max_bytes: MAX_RESPONSE_BYTES,
+            ..HttpRequest::new(call.method, call.url)
         };
-        client.request(request).await.map(response_json).map_err(|error| request_error(&error))
+        client.send_request(request).await.map(response_json).map_err(|error| request_error(&error))
     }
 }
 
@@ -52,7 +52,7 @@ fn effective_timeout(wanted: Option<f64>, most: Duration) -> Result<Duration, Er
     })
 }
 
-fn response_json(response: Response) -> Value {
+fn response_json(response: HttpResponse) -> Value {
     let headers: Map<String, Value> =
         response.headers.into_iter().map(|(name, value)| (name, value.into())).collect();
     json!({

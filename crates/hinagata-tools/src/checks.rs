@@ -6,19 +6,19 @@ use hinagata::{Error, Result};
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use crate::failure::{failed, shown};
+use crate::failure::{tool_error, truncate_for_display};
 
 /// Problems of one value that are told.
-const MOST: usize = 10;
+const MAX_PROBLEMS: usize = 10;
 
 /// What is checked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Side {
+pub(crate) enum SchemaSide {
     Arguments,
     Answer,
 }
 
-impl Side {
+impl SchemaSide {
     const fn reason(self) -> &'static str {
         match self {
             Self::Arguments => "arguments",
@@ -36,12 +36,12 @@ impl Side {
 
 /// A schema that is compiled when it is first used.
 #[derive(Debug, Default)]
-pub(crate) struct Check {
+pub(crate) struct SchemaCheck {
     schema: Option<Value>,
     compiled: OnceLock<Result<Validator, String>>,
 }
 
-impl Check {
+impl SchemaCheck {
     pub(crate) fn new(schema: Option<&Value>) -> Self {
         Self { schema: schema.cloned(), compiled: OnceLock::new() }
     }
@@ -50,35 +50,35 @@ impl Check {
     ///
     /// # Errors
     /// Code `tool`, reason `arguments` or `answer`; reason `schema` when the schema cannot be used.
-    pub(crate) fn run(&self, side: Side, value: &Value) -> Result<()> {
+    pub(crate) fn check_value(&self, side: SchemaSide, value: &Value) -> Result<()> {
         let Some(schema) = &self.schema else { return Ok(()) };
         let validator = self.compiled.get_or_init(|| compile(schema)).as_ref().map_err(|message| {
-            failed("schema", format!("the schema of its {} cannot be used: {message}", side.reason()))
+            tool_error("schema", format!("the schema of its {} cannot be used: {message}", side.reason()))
                 .with_hint("mend the definition of the tool")
         })?;
         let problems: Vec<(String, String)> = validator
             .iter_errors(value)
-            .take(MOST)
-            .map(|error| (error.instance_path().to_string(), shown(&error.to_string())))
+            .take(MAX_PROBLEMS)
+            .map(|error| (error.instance_path().to_string(), truncate_for_display(&error.to_string())))
             .collect();
-        problems.first().map_or(Ok(()), |first| Err(wrong(side, first, &problems)))
+        problems.first().map_or(Ok(()), |first| Err(mismatch_error(side, first, &problems)))
     }
 }
 
-fn wrong(side: Side, first: &(String, String), all: &[(String, String)]) -> Error {
+fn mismatch_error(side: SchemaSide, first: &(String, String), all: &[(String, String)]) -> Error {
     let place = match first.0.is_empty() {
         true => String::new(),
         false => format!(" at `{}`", first.0),
     };
     let list: Vec<Value> =
         all.iter().map(|(path, message)| serde_json::json!({"path": path, "message": message})).collect();
-    failed(side.reason(), format!("{}{place}: {}", side.sentence(), first.1)).with("problems", list)
+    tool_error(side.reason(), format!("{}{place}: {}", side.sentence(), first.1)).with("problems", list)
 }
 
 fn compile(schema: &Value) -> Result<Validator, String> {
     // Patterns come from strangers: an engine whose time is linear.
     let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
-    options.build(schema).map_err(|error| shown(&error.to_string()))
+    options.build(schema).map_err(|error| truncate_for_display(&error.to_string()))
 }
 
 #[cfg(test)]
@@ -89,22 +89,29 @@ mod tests {
 
     #[test]
     fn a_value_that_does_not_fit_is_told_with_its_place() {
-        let check = Check::new(Some(&json!({"properties": {"n": {"type": "integer"}}, "required": ["n"]})));
-        assert!(check.run(Side::Answer, &json!({"n": 1})).is_ok());
-        let error = check.run(Side::Answer, &json!({"n": "x"})).expect_err("does not fit");
+        let check =
+            SchemaCheck::new(Some(&json!({"properties": {"n": {"type": "integer"}}, "required": ["n"]})));
+        assert!(check.check_value(SchemaSide::Answer, &json!({"n": 1})).is_ok());
+        let error = check.check_value(SchemaSide::Answer, &json!({"n": "x"})).expect_err("does not fit");
         assert_eq!(error.reason(), Some("answer"));
         assert!(error.message().contains("at `/n`"), "{error}");
     }
 
     #[test]
     fn a_schema_that_is_none_fails_the_call_and_not_the_process() {
-        let check = Check::new(Some(&json!({"type": 5})));
-        assert_eq!(check.run(Side::Answer, &json!(1)).expect_err("cannot be used").reason(), Some("schema"));
+        let check = SchemaCheck::new(Some(&json!({"type": 5})));
+        assert_eq!(
+            check.check_value(SchemaSide::Answer, &json!(1)).expect_err("cannot be used").reason(),
+            Some("schema")
+        );
     }
 
     #[test]
     fn a_remote_schema_is_not_fetched() {
-        let check = Check::new(Some(&json!({"$ref": "http://127.0.0.1:9/schema.json"})));
-        assert_eq!(check.run(Side::Answer, &json!(1)).expect_err("cannot be used").reason(), Some("schema"));
+        let check = SchemaCheck::new(Some(&json!({"$ref": "http://127.0.0.1:9/schema.json"})));
+        assert_eq!(
+            check.check_value(SchemaSide::Answer, &json!(1)).expect_err("cannot be used").reason(),
+            Some("schema")
+        );
     }
 }

@@ -10,7 +10,7 @@ use hinagata::{
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
-use crate::fallback::empty;
+use crate::fallback::empty_value;
 
 static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
     let schema = serde_json::from_str(TOOL_SCHEMA).expect("the shipped schema is JSON");
@@ -18,7 +18,7 @@ static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
 });
 
 /// Problems of one document that are told.
-const MOST: usize = 10;
+const MAX_PROBLEMS: usize = 10;
 
 /// A tool: how templates see it, how it is called, and what it takes and gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,11 +57,11 @@ impl ToolDefinition {
     ///
     /// # Errors
     /// Code `definition`, reason `tool`, with every problem of it.
-    pub fn read(document: &ToolDocument) -> Result<Self> {
+    pub fn from_document(document: &ToolDocument) -> Result<Self> {
         check_document(&document.document).map_err(|error| {
             error.with("tool", document.id.as_str()).with("source", document.origin.as_str())
         })?;
-        let fields = Fields(&document.document);
+        let fields = DocumentFields(&document.document);
         let (module, name) = match document.id.rsplit_once('.') {
             Some((module, name)) => (Some(module), name),
             None => (None, document.id.as_str()),
@@ -69,7 +69,7 @@ impl ToolDefinition {
         let returns = fields.schema("returns");
         let fallback = match document.document.get("default") {
             Some(default) => default.clone(),
-            None => returns.as_ref().map_or_else(|| Value::from(""), empty),
+            None => returns.as_ref().map_or_else(|| Value::from(""), empty_value),
         };
         let tool = Tool {
             id: document.id.clone(),
@@ -95,8 +95,9 @@ pub fn check_document(document: &Value) -> Result<()> {
         let field = place.trim_start_matches('/').replace('/', ".");
         (field, error.to_string())
     };
-    let mut problems: Vec<(String, String)> = SCHEMA.iter_errors(document).take(MOST).map(problem).collect();
-    problems.extend(own_problem(document));
+    let mut problems: Vec<(String, String)> =
+        SCHEMA.iter_errors(document).take(MAX_PROBLEMS).map(problem).collect();
+    problems.extend(url_problem(document));
     let Some((field, message)) = problems.first() else { return Ok(()) };
     let told = match field.as_str() {
         "" => format!("this is no tool: {message}"),
@@ -110,8 +111,8 @@ pub fn check_document(document: &Value) -> Result<()> {
 }
 
 /// What no schema can say.
-fn own_problem(document: &Value) -> Option<(String, String)> {
-    let fields = Fields(document);
+fn url_problem(document: &Value) -> Option<(String, String)> {
+    let fields = DocumentFields(document);
     let field = |text: &str| ("url".to_owned(), text.to_owned());
     match fields.call() {
         CallKind::Restful { url, .. } if url.contains("://") => match reqwest::Url::parse(&url) {
@@ -137,9 +138,9 @@ fn own_problem(document: &Value) -> Option<(String, String)> {
 }
 
 /// The fields of a document that was checked, or is about to be.
-struct Fields<'d>(&'d Value);
+struct DocumentFields<'d>(&'d Value);
 
-impl<'d> Fields<'d> {
+impl<'d> DocumentFields<'d> {
     fn text(&self, key: &str) -> Option<&'d str> {
         self.0.get(key)?.as_str()
     }
@@ -170,14 +171,14 @@ impl<'d> Fields<'d> {
             Value::Null => None,
             Value::Object(schema) if schema.is_empty() => None,
             Value::Array(fields) if fields.is_empty() => None,
-            Value::Array(fields) => Some(object_of(fields)),
+            Value::Array(fields) => Some(object_schema(fields)),
             other => Some(other.clone()),
         }
     }
 }
 
 /// An object schema of a list of fields, each with its name.
-fn object_of(fields: &[Value]) -> Value {
+fn object_schema(fields: &[Value]) -> Value {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for field in fields {
         let Some(name) = field.get("name").and_then(Value::as_str) else { continue };
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
 
     fn read(id: &str, document: Value) -> Result<ToolDefinition> {
-        ToolDefinition::read(&ToolDocument {
+        ToolDefinition::from_document(&ToolDocument {
             id: id.to_owned(),
             origin: "here".to_owned(),
             document,

@@ -3,19 +3,19 @@
 use hinagata::{Code, Error};
 
 /// Characters of an answer that an error shows.
-const SHOWN: usize = 200;
+const MAX_DISPLAYED: usize = 200;
 
 /// A failed call, with its reason for machines.
-pub(crate) fn failed(reason: &str, message: impl Into<String>) -> Error {
+pub(crate) fn tool_error(reason: &str, message: impl Into<String>) -> Error {
     Error::new(Code::Tool, message).with("reason", reason)
 }
 
 /// The beginning of a text of a stranger, on one line.
-pub(crate) fn shown(text: &str) -> String {
-    hinagata_http::shown(text, SHOWN)
+pub(crate) fn truncate_for_display(text: &str) -> String {
+    hinagata_http::truncate_for_display(text, MAX_DISPLAYED)
 }
 
 /// The sentence of an error together with the sentences of what caused it.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    shown(&hinagata_http::with_causes(error))
+    truncate_for_display(&hinagata_http::with_causes(error))
 }

@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 /// Levels of a schema that are followed.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// An empty value of the kind that `schema` declares.
 ///
 /// A list is empty, an object has its declared properties, each of them empty, so that a template which reads a field
 /// of the result goes on in both languages; everything else is an empty text, which prints nothing and counts as false.
-pub(crate) fn empty(schema: &Value) -> Value {
+pub(crate) fn empty_value(schema: &Value) -> Value {
     empty_at(schema, 0)
 }
 
@@ -24,7 +24,7 @@ fn empty_at(schema: &Value, depth: usize) -> Value {
 }
 
 fn object(properties: Option<&Map<String, Value>>, depth: usize) -> Value {
-    let entries = properties.into_iter().flatten().filter(|_| depth < DEEPEST);
+    let entries = properties.into_iter().flatten().filter(|_| depth < MAX_DEPTH);
     Value::Object(entries.map(|(key, schema)| (key.clone(), empty_at(schema, depth + 1))).collect())
 }
 
@@ -45,18 +45,18 @@ mod tests {
 
     #[test]
     fn an_empty_value_has_the_shape_that_is_declared() {
-        assert_eq!(empty(&json!({"type": "array"})), json!([]));
-        assert_eq!(empty(&json!({"type": "string"})), json!(""));
-        assert_eq!(empty(&json!(true)), json!(""));
+        assert_eq!(empty_value(&json!({"type": "array"})), json!([]));
+        assert_eq!(empty_value(&json!({"type": "string"})), json!(""));
+        assert_eq!(empty_value(&json!(true)), json!(""));
         let schema = json!({"type": ["object", "null"], "properties": {
             "text": {"type": "string"}, "hits": {"type": "array"}, "more": {"properties": {"n": {"type": "integer"}}}}});
-        assert_eq!(empty(&schema), json!({"text": "", "hits": [], "more": {"n": ""}}));
+        assert_eq!(empty_value(&schema), json!({"text": "", "hits": [], "more": {"n": ""}}));
     }
 
     #[test]
     fn a_deep_schema_ends() {
         let schema =
             (0..1_000).fold(json!({"type": "string"}), |inner, _| json!({"properties": {"x": inner}}));
-        assert!(empty(&schema).is_object());
+        assert!(empty_value(&schema).is_object());
     }
 }

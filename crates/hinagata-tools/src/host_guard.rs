@@ -8,22 +8,22 @@ use std::{
 };
 
 use hinagata::{Error, Result, ports::PortFuture};
-use hinagata_http::Allowed;
+use hinagata_http::AllowedHosts;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::failure::failed;
+use crate::failure::tool_error;
 
 /// Finds the addresses of a name.
-pub trait Names: Send + Sync {
+pub trait NameResolver: Send + Sync {
     /// The addresses that `host` leads to now.
     fn look_up<'a>(&'a self, host: &'a str) -> PortFuture<'a, std::io::Result<Vec<IpAddr>>>;
 }
 
 /// The names that the system knows.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SystemNames;
+pub struct SystemResolver;
 
-impl Names for SystemNames {
+impl NameResolver for SystemResolver {
     fn look_up<'a>(&'a self, host: &'a str) -> PortFuture<'a, std::io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
             let found = tokio::net::lookup_host((host, 0)).await?;
@@ -34,13 +34,13 @@ impl Names for SystemNames {
 
 /// The list of hosts together with what finds their addresses.
 #[derive(Clone)]
-pub(crate) struct Reach {
-    hosts: Arc<Allowed>,
-    names: Arc<dyn Names>,
+pub(crate) struct HostGuard {
+    hosts: Arc<AllowedHosts>,
+    names: Arc<dyn NameResolver>,
 }
 
-impl Reach {
-    pub(crate) fn new(hosts: Allowed, names: Arc<dyn Names>) -> Self {
+impl HostGuard {
+    pub(crate) fn new(hosts: AllowedHosts, names: Arc<dyn NameResolver>) -> Self {
         Self { hosts: Arc::new(hosts), names }
     }
 
@@ -48,11 +48,11 @@ impl Reach {
     ///
     /// # Errors
     /// Code `tool`, reason `host`.
-    pub(crate) fn permit(&self, host: &str, port: u16) -> Result<()> {
-        if self.hosts.has_host(host, port) {
+    pub(crate) fn check_host(&self, host: &str, port: u16) -> Result<()> {
+        if self.hosts.allows_host(host, port) {
             return Ok(());
         }
-        Err(failed("host", format!("tools may not reach `{host}:{port}`"))
+        Err(tool_error("host", format!("tools may not reach `{host}:{port}`"))
             .with("host", host)
             .with_hint(format!("add \"{host}\" to `tools.allowed_hosts` if they should")))
     }
@@ -61,48 +61,48 @@ impl Reach {
     ///
     /// # Errors
     /// Code `tool`, reason `host` when there are none of these, reason `connect` when there are none at all.
-    pub(crate) async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>> {
-        self.permit(host, port)?;
+    pub(crate) async fn resolve_host(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>> {
+        self.check_host(host, port)?;
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         if let Ok(address) = bare.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, port)]);
         }
         let found = self.names.look_up(bare).await.map_err(|error| {
-            failed("connect", format!("the address of `{host}` cannot be found: {error}"))
+            tool_error("connect", format!("the address of `{host}` cannot be found: {error}"))
         })?;
-        let allowed = found.iter().filter(|address| self.hosts.has_answer(bare, **address, port));
+        let allowed = found.iter().filter(|address| self.hosts.allows_address(bare, **address, port));
         let allowed: Vec<SocketAddr> = allowed.map(|address| SocketAddr::new(*address, port)).collect();
         match (allowed.is_empty(), found.first()) {
             (false, _) => Ok(allowed),
-            (true, Some(address)) => Err(private(host, *address)),
-            (true, None) => Err(failed("connect", format!("`{host}` has no address"))),
+            (true, Some(address)) => Err(private_error(host, *address)),
+            (true, None) => Err(tool_error("connect", format!("`{host}` has no address"))),
         }
     }
 }
 
-fn private(host: &str, address: IpAddr) -> Error {
-    failed("host", format!("`{host}` leads to {address}, which is not public and not listed"))
+fn private_error(host: &str, address: IpAddr) -> Error {
+    tool_error("host", format!("`{host}` leads to {address}, which is not public and not listed"))
         .with("host", host)
         .with_hint(format!("add \"{address}\" to `tools.allowed_hosts` if tools should reach it"))
 }
 
-impl fmt::Debug for Reach {
+impl fmt::Debug for HostGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reach").field("hosts", &self.hosts).finish_non_exhaustive()
+        f.debug_struct("HostGuard").field("hosts", &self.hosts).finish_non_exhaustive()
     }
 }
 
 /// Looks names up for a client of HTTP that talks to one port: it connects to nothing else than what this gives.
-pub(crate) struct Lookup {
-    pub(crate) reach: Reach,
+pub(crate) struct PortResolver {
+    pub(crate) guard: HostGuard,
     pub(crate) port: u16,
 }
 
-impl Resolve for Lookup {
+impl Resolve for PortResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (reach, port) = (self.reach.clone(), self.port);
+        let (guard, port) = (self.guard.clone(), self.port);
         Box::pin(async move {
-            let found = reach.addresses(name.as_str(), port).await.map_err(Refused)?;
+            let found = guard.resolve_host(name.as_str(), port).await.map_err(OwnError)?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
@@ -110,21 +110,21 @@ impl Resolve for Lookup {
 
 /// An error of ours on its way through a client of HTTP.
 #[derive(Debug)]
-pub(crate) struct Refused(pub(crate) Error);
+pub(crate) struct OwnError(pub(crate) Error);
 
-impl fmt::Display for Refused {
+impl fmt::Display for OwnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for OwnError {}
 
 /// The error of ours that another one was caused by.
 pub(crate) fn own_error(error: &(dyn std::error::Error + 'static)) -> Option<Error> {
     let mut next = Some(error);
     while let Some(cause) = next {
-        if let Some(Refused(own)) = cause.downcast_ref() {
+        if let Some(OwnError(own)) = cause.downcast_ref() {
             return Some(own.clone());
         }
         next = cause.source();

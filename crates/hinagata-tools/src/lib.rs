@@ -23,18 +23,18 @@ mod failure;
 mod fallback;
 #[cfg(feature = "grpc")]
 mod grpc;
+mod host_guard;
 mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
-mod reach;
 mod restful;
 mod set;
 mod settings;
 mod toolbox;
 
 pub use definition::{CallKind, ToolDefinition, check_document};
-pub use hinagata_http::Allowed;
-pub use reach::{Names, SystemNames};
+pub use hinagata_http::AllowedHosts;
+pub use host_guard::{NameResolver, SystemResolver};
 pub use set::function_name;
-pub use settings::{Headers, ModuleSettings, Secret, ServerSettings, ToolSettings};
+pub use settings::{McpServerSettings, ModuleSettings, Secret, SecretHeaders, ToolSettings};
 pub use toolbox::Toolbox;

@@ -13,11 +13,11 @@ use hinagata::{
 use crate::definition::ToolDefinition;
 
 /// Name of the space that Jinja finds tools in by module and name.
-const SPACE: &str = "tools";
+const NAMESPACE: &str = "tools";
 
 /// Definitions by id, their functions by name, and what is wrong with some.
 #[derive(Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedTools {
     pub(crate) definitions: HashMap<String, ToolDefinition>,
     pub(crate) functions: BTreeMap<String, Arc<Tool>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -25,13 +25,13 @@ pub(crate) struct Named {
     replaced: HashSet<String>,
 }
 
-impl Named {
+impl NamedTools {
     /// Reads documents in their order: the first of two that want one name gets it.
-    pub(crate) fn read<'d>(documents: impl IntoIterator<Item = &'d ToolDocument>) -> Self {
+    pub(crate) fn from_documents<'d>(documents: impl IntoIterator<Item = &'d ToolDocument>) -> Self {
         let mut named = Self::default();
         let mut order = Vec::new();
         for document in documents {
-            match ToolDefinition::read(document) {
+            match ToolDefinition::from_document(document) {
                 Ok(definition) => order.extend(named.add(document, definition)),
                 Err(error) => named.diagnostics.push(Diagnostic::error(&document.origin, error)),
             }
@@ -48,7 +48,7 @@ impl Named {
         }
         let problem = if self.definitions.contains_key(&document.id) {
             Some(format!("there is a tool `{}` already, which stays", document.id))
-        } else if is_taken_by_language(&name) {
+        } else if is_reserved_name(&name) {
             Some(format!("`{name}` means something in templates, so no tool can have that name"))
         } else {
             self.functions.get(&name).map(|other| {
@@ -75,7 +75,7 @@ impl Named {
     fn add_aliases(&mut self, order: Vec<Arc<Tool>>) {
         for tool in order {
             let lower = function_name(&tool.id).to_lowercase();
-            if !is_taken_by_language(&lower) {
+            if !is_reserved_name(&lower) {
                 self.functions.entry(lower).or_insert(tool);
             }
         }
@@ -92,8 +92,8 @@ fn unused_headers(document: &ToolDocument) -> Option<Diagnostic> {
     Some(Diagnostic::warning(&document.origin, error))
 }
 
-fn is_taken_by_language(name: &str) -> bool {
-    name == SPACE || hinagata_template::is_reserved(name)
+fn is_reserved_name(name: &str) -> bool {
+    name == NAMESPACE || hinagata_template::is_reserved(name)
 }
 
 /// The name of the function of a tool: `_` for `:`, `.` and whatever else an identifier cannot hold.
@@ -110,14 +110,14 @@ mod tests {
 
     use super::*;
 
-    fn named(ids: &[&str]) -> Named {
+    fn named(ids: &[&str]) -> NamedTools {
         let document = |id: &&str| ToolDocument {
             id: (*id).to_owned(),
             origin: format!("key {id}"),
             document: json!({"url": "/x"}),
             replaces: false,
         };
-        Named::read(&ids.iter().map(document).collect::<Vec<_>>())
+        NamedTools::from_documents(&ids.iter().map(document).collect::<Vec<_>>())
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
             document: json!({"url": url}),
             replaces,
         };
-        let found = Named::read(&[document(true, "/new"), document(false, "/old")]);
+        let found = NamedTools::from_documents(&[document(true, "/new"), document(false, "/old")]);
         assert!(found.diagnostics.is_empty(), "{:?}", found.diagnostics);
         let call = crate::CallKind::Restful { method: "POST".to_owned(), url: "/new".to_owned() };
         assert_eq!((found.functions.len(), &found.definitions["a.b"].call), (1, &call));

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, env, fmt, time::Duration};
 
 use hinagata::{Error, Result, Settings};
-use hinagata_http::Allowed;
+use hinagata_http::AllowedHosts;
 use reqwest::{
     Url,
     header::{HeaderMap, HeaderName, HeaderValue},
@@ -11,7 +11,7 @@ use reqwest::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::failure::failed;
+use crate::failure::tool_error;
 
 /// What the settings say about tools.
 #[derive(Clone, Debug)]
@@ -21,9 +21,9 @@ pub struct ToolSettings {
     /// What holds for the tools of a module, by its name.
     pub modules: BTreeMap<String, ModuleSettings>,
     /// Servers of MCP, by name.
-    pub servers: BTreeMap<String, ServerSettings>,
+    pub servers: BTreeMap<String, McpServerSettings>,
     /// Where tools may go.
-    pub hosts: Allowed,
+    pub hosts: AllowedHosts,
     /// Time of one call.
     pub timeout: Duration,
     /// Bytes of one answer.
@@ -39,7 +39,7 @@ pub struct ModuleSettings {
     /// What relative addresses are added to.
     pub base_url: Option<String>,
     /// Headers of every request; of gRPC, metadata.
-    pub headers: Headers,
+    pub headers: SecretHeaders,
     /// Time of one call, in seconds.
     pub timeout: Option<f64>,
     /// Whether gRPC is encrypted; it is unless this says no.
@@ -51,7 +51,7 @@ pub struct ModuleSettings {
 /// A server of MCP: a program, or an address.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ServerSettings {
+pub struct McpServerSettings {
     /// The program of a server that talks over its standard input and output.
     pub command: Option<String>,
     /// Its arguments.
@@ -63,7 +63,7 @@ pub struct ServerSettings {
     /// The address of a server that talks Streamable HTTP.
     pub url: Option<String>,
     /// Headers of every request to it.
-    pub headers: Headers,
+    pub headers: SecretHeaders,
     /// Time of one call, in seconds.
     pub timeout: Option<f64>,
 }
@@ -71,7 +71,7 @@ pub struct ServerSettings {
 /// Headers by name.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
-pub struct Headers(BTreeMap<String, Secret>);
+pub struct SecretHeaders(BTreeMap<String, Secret>);
 
 /// A text that is shown nowhere: written down, or the variable of the environment that holds it.
 #[derive(Clone, Deserialize)]
@@ -92,11 +92,11 @@ impl Secret {
     ///
     /// # Errors
     /// Code `tool`, reason `secret`, when the variable is not there.
-    pub fn read(&self) -> Result<String> {
+    pub fn read_secret(&self) -> Result<String> {
         match self {
             Self::Text(text) => Ok(text.clone()),
             Self::Variable { env } => env::var(env).map_err(|_| {
-                failed("secret", format!("the variable `{env}` of the environment is not there"))
+                tool_error("secret", format!("the variable `{env}` of the environment is not there"))
                     .with_hint(format!("set `{env}`: the settings of tools say that it holds a secret"))
             }),
         }
@@ -112,17 +112,18 @@ impl fmt::Debug for Secret {
     }
 }
 
-impl Headers {
+impl SecretHeaders {
     /// The headers, ready to be sent.
     ///
     /// # Errors
     /// Code `tool`, reason `secret`, when one of them cannot be.
-    pub fn read(&self) -> Result<HeaderMap> {
+    pub fn to_header_map(&self) -> Result<HeaderMap> {
         let mut all = HeaderMap::new();
         for (name, value) in &self.0 {
-            let wrong = || failed("secret", format!("the header `{name}` of the settings cannot be sent"));
+            let wrong =
+                || tool_error("secret", format!("the header `{name}` of the settings cannot be sent"));
             let key = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
-            let mut text = HeaderValue::try_from(value.read()?).map_err(|_| wrong())?;
+            let mut text = HeaderValue::try_from(value.read_secret()?).map_err(|_| wrong())?;
             text.set_sensitive(true);
             all.insert(key, text);
         }
@@ -137,7 +138,7 @@ impl Default for ToolSettings {
             base_url: None,
             modules: BTreeMap::new(),
             servers: BTreeMap::new(),
-            hosts: Allowed::default(),
+            hosts: AllowedHosts::default(),
             timeout: Duration::from_secs(10),
             max_answer: 1 << 20,
             concurrency: 64,
@@ -150,22 +151,22 @@ impl ToolSettings {
     ///
     /// # Errors
     /// Code `definition`, reason `settings`, with the setting that is wrong.
-    pub fn read(settings: &Settings) -> Result<Self> {
+    pub fn from_settings(settings: &Settings) -> Result<Self> {
         let default = Self::default();
         let count = |name: &str, otherwise: usize| {
             settings.count(name).map_or(otherwise, |count| usize::try_from(count).unwrap_or(usize::MAX))
         };
         let mut read = Self {
             base_url: settings.text("tools.base_url").map(str::to_owned),
-            modules: section("tools.modules", settings.section("tools.modules"))?,
-            servers: section("mcp_servers", settings.section("mcp_servers"))?,
-            hosts: Allowed::default(),
+            modules: read_section("tools.modules", settings.section("tools.modules"))?,
+            servers: read_section("mcp_servers", settings.section("mcp_servers"))?,
+            hosts: AllowedHosts::default(),
             timeout: settings.time("tools.timeout").unwrap_or(default.timeout),
             max_answer: count("tools.max_answer", default.max_answer),
             concurrency: count("tools.concurrency", default.concurrency).max(1),
         };
         for entry in settings.texts("tools.allowed_hosts") {
-            allow(&mut read.hosts, "tools.allowed_hosts", &entry)?;
+            allow_host(&mut read.hosts, "tools.allowed_hosts", &entry)?;
         }
         read.allow_addresses()?;
         Ok(read)
@@ -185,8 +186,8 @@ impl ToolSettings {
             .iter()
             .filter_map(|(name, server)| Some((format!("mcp_servers.{name}.url"), server.url.as_ref()?)));
         for (setting, url) in own.chain(modules).chain(servers).collect::<Vec<_>>() {
-            let entry = entry_of(url).map_err(|error| error.with("setting", setting.as_str()))?;
-            allow(&mut self.hosts, &setting, &entry)?;
+            let entry = host_entry(url).map_err(|error| error.with("setting", setting.as_str()))?;
+            allow_host(&mut self.hosts, &setting, &entry)?;
         }
         Ok(())
     }
@@ -205,15 +206,15 @@ impl ToolSettings {
 }
 
 /// Lets tools go to the host that a setting names.
-fn allow(hosts: &mut Allowed, setting: &str, host: &str) -> Result<()> {
-    let wrong = |error: hinagata_http::Error| {
+fn allow_host(hosts: &mut AllowedHosts, setting: &str, host: &str) -> Result<()> {
+    let wrong = |error: hinagata_http::HttpError| {
         Error::definition("settings", error.to_string()).with("setting", setting)
     };
-    hosts.add(host).map_err(wrong)
+    hosts.add_entry(host).map_err(wrong)
 }
 
 /// The entry of the list of hosts that an address stands for.
-fn entry_of(url: &str) -> Result<String> {
+fn host_entry(url: &str) -> Result<String> {
     let wrong = |why: String| {
         Error::definition("settings", format!("`{url}` is no address of a server: {why}"))
             .with_hint("write it as https://host/path")
@@ -225,7 +226,7 @@ fn entry_of(url: &str) -> Result<String> {
     }
 }
 
-fn section<T: for<'de> Deserialize<'de>>(
+fn read_section<T: for<'de> Deserialize<'de>>(
     name: &str,
     entries: Map<String, Value>,
 ) -> Result<BTreeMap<String, T>> {
@@ -242,6 +243,6 @@ fn section<T: for<'de> Deserialize<'de>>(
 }
 
 /// A time in seconds, where it is one.
-pub(crate) fn seconds(seconds: Option<f64>) -> Option<Duration> {
+pub(crate) fn seconds_to_duration(seconds: Option<f64>) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds?).ok()
 }

@@ -15,14 +15,14 @@ use serde_json::Value;
 use tokio::{runtime::Handle, sync::Semaphore, time::timeout};
 
 use crate::{
-    checks::{Check, Side},
+    checks::{SchemaCheck, SchemaSide},
     definition::{CallKind, ToolDefinition},
-    failure::failed,
-    http::Clients,
-    reach::{Names, Reach, SystemNames},
-    restful::Endpoint,
-    set::Named,
-    settings::{ToolSettings, seconds},
+    failure::tool_error,
+    host_guard::{HostGuard, NameResolver, SystemResolver},
+    http::HttpClients,
+    restful::RestEndpoint,
+    set::NamedTools,
+    settings::{ToolSettings, seconds_to_duration},
 };
 
 /// Tools of documents, called over HTTP, gRPC and MCP. Cheap to clone.
@@ -32,54 +32,54 @@ pub struct Toolbox(Arc<Inner>);
 struct Inner {
     runtime: LazyRuntime,
     settings: ToolSettings,
-    clients: Clients,
+    clients: HttpClients,
     #[cfg(feature = "mcp")]
-    servers: crate::mcp::Servers,
+    servers: crate::mcp::McpServers,
     #[cfg(feature = "grpc")]
-    channels: crate::grpc::Channels,
+    channels: crate::grpc::GrpcChannels,
     /// Calls that may start.
     room: Semaphore,
     /// The set that was asked for last, with its documents. A set holds this, so this does not hold the set.
-    current: Mutex<Option<(Vec<ToolDocuments>, Weak<Set>)>>,
+    current: Mutex<Option<(Vec<ToolDocuments>, Weak<LoadedTools>)>>,
 }
 
 impl Toolbox {
     /// Tools with these settings. Threads are started with the first call.
     #[must_use]
     pub fn new(settings: ToolSettings) -> Self {
-        Self::with_parts(settings, Arc::new(SystemNames), LazyRuntime::new("hinagata-tools"))
+        Self::with_parts(settings, Arc::new(SystemResolver), LazyRuntime::new("hinagata-tools"))
     }
 
     /// As [`Toolbox::new`], on the threads of `runtime`.
     #[must_use]
-    pub fn on(settings: ToolSettings, runtime: Handle) -> Self {
-        Self::with_parts(settings, Arc::new(SystemNames), LazyRuntime::of(runtime))
+    pub fn on_runtime(settings: ToolSettings, runtime: Handle) -> Self {
+        Self::with_parts(settings, Arc::new(SystemResolver), LazyRuntime::from_handle(runtime))
     }
 
     /// As [`Toolbox::new`], with other names than those of the system.
     #[must_use]
-    pub fn with_names(settings: ToolSettings, names: Arc<dyn Names>) -> Self {
+    pub fn with_resolver(settings: ToolSettings, names: Arc<dyn NameResolver>) -> Self {
         Self::with_parts(settings, names, LazyRuntime::new("hinagata-tools"))
     }
 
-    fn with_parts(settings: ToolSettings, names: Arc<dyn Names>, runtime: LazyRuntime) -> Self {
-        let reach = Reach::new(settings.hosts.clone(), names);
+    fn with_parts(settings: ToolSettings, names: Arc<dyn NameResolver>, runtime: LazyRuntime) -> Self {
+        let guard = HostGuard::new(settings.hosts.clone(), names);
         Self(Arc::new(Inner {
             runtime,
             #[cfg(feature = "mcp")]
-            servers: crate::mcp::Servers::new(&settings, reach.clone()),
+            servers: crate::mcp::McpServers::new(&settings, guard.clone()),
             #[cfg(feature = "grpc")]
-            channels: crate::grpc::Channels::new(reach.clone()),
-            clients: Clients::new(reach),
+            channels: crate::grpc::GrpcChannels::new(guard.clone()),
+            clients: HttpClients::new(guard),
             room: Semaphore::new(settings.concurrency),
             current: Mutex::default(),
             settings,
         }))
     }
 
-    fn set(&self, documents: &[ToolDocuments]) -> Set {
-        let Named { definitions, functions, mut diagnostics, .. } =
-            Named::read(documents.iter().flat_map(|documents| documents.iter()));
+    fn load_tools(&self, documents: &[ToolDocuments]) -> LoadedTools {
+        let NamedTools { definitions, functions, mut diagnostics, .. } =
+            NamedTools::from_documents(documents.iter().flat_map(|documents| documents.iter()));
         let mut entries = HashMap::new();
         for (id, definition) in definitions {
             let entry = Entry::new(&self.0.settings, definition);
@@ -89,7 +89,7 @@ impl Toolbox {
             entries.insert(id, Arc::new(entry));
         }
         diagnostics.sort_by(|a, b| a.source.cmp(&b.source));
-        Set { toolbox: self.clone(), functions, entries, diagnostics }
+        LoadedTools { toolbox: self.clone(), functions, entries, diagnostics }
     }
 }
 
@@ -102,7 +102,7 @@ impl Tools for Toolbox {
         };
         let known = current.as_ref().filter(|(known, _)| same(known)).and_then(|(_, set)| set.upgrade());
         known.unwrap_or_else(|| {
-            let set = Arc::new(self.set(documents));
+            let set = Arc::new(self.load_tools(documents));
             *current = Some((documents.to_vec(), Arc::downgrade(&set)));
             set
         })
@@ -110,28 +110,28 @@ impl Tools for Toolbox {
 }
 
 /// One state of the tools.
-struct Set {
+struct LoadedTools {
     toolbox: Toolbox,
     functions: BTreeMap<String, Arc<Tool>>,
     entries: HashMap<String, Arc<Entry>>,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl ToolSet for Set {
+impl ToolSet for LoadedTools {
     fn tools(&self) -> &BTreeMap<String, Arc<Tool>> {
         &self.functions
     }
 
     fn call<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>> {
         let Some(entry) = self.functions.get(name).and_then(|tool| self.entries.get(&tool.id)) else {
-            let error = failed("unknown", format!("there is no tool `{name}`"));
+            let error = tool_error("unknown", format!("there is no tool `{name}`"));
             return Box::pin(std::future::ready(Err(error)));
         };
         let (inner, entry) = (Arc::clone(&self.toolbox.0), Arc::clone(entry));
         let running = async move { inner.call(&entry, arguments).await };
         let running = self.toolbox.0.runtime.spawn(running);
         Box::pin(async move {
-            running.await.unwrap_or_else(|stopped| Err(failed("runtime", stopped.to_string())))
+            running.await.unwrap_or_else(|stopped| Err(tool_error("runtime", stopped.to_string())))
         })
     }
 
@@ -145,12 +145,12 @@ struct Entry {
     definition: ToolDefinition,
     /// Where it is called, or why it cannot be.
     target: Result<Target>,
-    parameters: Check,
-    returns: Check,
+    parameters: SchemaCheck,
+    returns: SchemaCheck,
 }
 
 enum Target {
-    Restful(Endpoint),
+    Restful(RestEndpoint),
     #[cfg(feature = "grpc")]
     Grpc(String),
     Mcp(String),
@@ -161,17 +161,17 @@ impl Entry {
         let module = definition.tool.module.as_deref();
         let target = match &definition.call {
             CallKind::Restful { method, url } => {
-                Endpoint::new(settings, module, method, url).map(Target::Restful)
+                RestEndpoint::new(settings, module, method, url).map(Target::Restful)
             }
             #[cfg(feature = "grpc")]
             CallKind::Grpc { url } => Ok(Target::Grpc(url.clone())),
             #[cfg(not(feature = "grpc"))]
-            CallKind::Grpc { .. } => Err(failed("unsupported", "this build cannot call tools of gRPC")),
+            CallKind::Grpc { .. } => Err(tool_error("unsupported", "this build cannot call tools of gRPC")),
             CallKind::Mcp => server_name(settings, module).map(Target::Mcp),
         };
         let target = target.map_err(|error| error.with("tool", definition.tool.id.as_str()));
-        let parameters = Check::new(definition.tool.parameters.as_ref());
-        let returns = Check::new(definition.returns.as_ref());
+        let parameters = SchemaCheck::new(definition.tool.parameters.as_ref());
+        let returns = SchemaCheck::new(definition.returns.as_ref());
         Self { definition, target, parameters, returns }
     }
 
@@ -195,7 +195,7 @@ impl Inner {
     /// Calls a tool, and tells logs and metrics how it went.
     async fn call(&self, entry: &Entry, arguments: Value) -> Result<Value> {
         let (started, id) = (Instant::now(), &entry.definition.tool.id);
-        let result = self.checked(entry, arguments).await;
+        let result = self.checked_call(entry, arguments).await;
         let outcome = match &result {
             Ok(_) => "ok",
             Err(error) => error.reason().unwrap_or("failed"),
@@ -210,53 +210,57 @@ impl Inner {
         result.map_err(|error| error.with("tool", id.as_str()))
     }
 
-    async fn checked(&self, entry: &Entry, arguments: Value) -> Result<Value> {
-        entry.parameters.run(Side::Arguments, &arguments)?;
+    async fn checked_call(&self, entry: &Entry, arguments: Value) -> Result<Value> {
+        entry.parameters.check_value(SchemaSide::Arguments, &arguments)?;
         let target = entry.target.as_ref().map_err(|error| {
-            let failed = failed("definition", error.message());
-            error.hint().map_or(failed.clone(), |hint| failed.with_hint(hint))
+            let mapped = tool_error("definition", error.message());
+            error.hint().map_or(mapped.clone(), |hint| mapped.with_hint(hint))
         })?;
-        let time = self.time(entry);
-        let answer = timeout(time, self.answer(entry, target, arguments)).await.map_err(|_| {
-            failed("timeout", format!("it did not answer within {time:?}"))
+        let time = self.call_timeout(entry);
+        let answer = timeout(time, self.answer_from(entry, target, arguments)).await.map_err(|_| {
+            tool_error("timeout", format!("it did not answer within {time:?}"))
                 .with("limit", time.as_secs_f64())
                 .with_hint("raise `tools.timeout`, or see why it is slow")
         })??;
-        entry.returns.run(Side::Answer, &answer)?;
+        entry.returns.check_value(SchemaSide::Answer, &answer)?;
         Ok(answer)
     }
 
-    fn time(&self, entry: &Entry) -> std::time::Duration {
-        let of_module = self.settings.module(entry.module()).and_then(|module| seconds(module.timeout));
+    fn call_timeout(&self, entry: &Entry) -> std::time::Duration {
+        let of_module =
+            self.settings.module(entry.module()).and_then(|module| seconds_to_duration(module.timeout));
         let of_server = match &entry.target {
             Ok(Target::Mcp(server)) => {
-                self.settings.servers.get(server).and_then(|server| seconds(server.timeout))
+                self.settings.servers.get(server).and_then(|server| seconds_to_duration(server.timeout))
             }
             _ => None,
         };
         of_server.or(of_module).unwrap_or(self.settings.timeout)
     }
 
-    async fn answer(&self, entry: &Entry, target: &Target, arguments: Value) -> Result<Value> {
-        let _room = self.room.acquire().await.map_err(|_| failed("runtime", "the tools are shut down"))?;
+    async fn answer_from(&self, entry: &Entry, target: &Target, arguments: Value) -> Result<Value> {
+        let _room =
+            self.room.acquire().await.map_err(|_| tool_error("runtime", "the tools are shut down"))?;
         match target {
             Target::Restful(endpoint) => {
-                endpoint.call(&self.clients, &self.settings, entry.module(), &arguments).await
+                endpoint.call_tool(&self.clients, &self.settings, entry.module(), &arguments).await
             }
             #[cfg(feature = "grpc")]
             Target::Grpc(url) => {
                 let module = self.settings.module(entry.module());
-                let limits =
-                    crate::grpc::CallLimits { max_answer: self.settings.max_answer, time: self.time(entry) };
-                self.channels.call(url, module, &limits, arguments).await
+                let limits = crate::grpc::GrpcCallLimits {
+                    max_answer: self.settings.max_answer,
+                    time: self.call_timeout(entry),
+                };
+                self.channels.call_method(url, module, &limits, arguments).await
             }
             #[cfg(feature = "mcp")]
             Target::Mcp(server) => {
                 let returns = entry.definition.returns.as_ref();
-                self.servers.call(server, &entry.definition.tool.name, arguments, returns).await
+                self.servers.call_tool(server, &entry.definition.tool.name, arguments, returns).await
             }
             #[cfg(not(feature = "mcp"))]
-            Target::Mcp(_) => Err(failed("unsupported", "this build cannot call tools of MCP")),
+            Target::Mcp(_) => Err(tool_error("unsupported", "this build cannot call tools of MCP")),
         }
     }
 }

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata_http::{Allowed, Client, Error, Request, Response};
+use hinagata_http::{AllowedHosts, HttpClient, HttpError, HttpRequest, HttpResponse};
 
 struct Unpark(Thread);
 
@@ -92,16 +92,16 @@ fn reply(stream: &mut TcpStream, head: &str, body: &str) {
     let _ = stream.write_all(text.as_bytes());
 }
 
-fn client(allowed: &[&str]) -> Client {
-    Client::new(Allowed::parse(allowed).expect("are hosts"))
+fn client(allowed: &[&str]) -> HttpClient {
+    HttpClient::new(AllowedHosts::parse(allowed).expect("are hosts"))
 }
 
-fn ask(client: &Client, request: Request) -> Result<Response, Error> {
-    block_on(client.request(request))
+fn ask(client: &HttpClient, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+    block_on(client.send_request(request))
 }
 
-fn get(allowed: &[&str], url: String) -> Result<Response, Error> {
-    ask(&client(allowed), Request::new("get", url))
+fn get(allowed: &[&str], url: String) -> Result<HttpResponse, HttpError> {
+    ask(&client(allowed), HttpRequest::new("get", url))
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn a_listed_host_is_asked_and_its_answer_handed_over() {
     let server = Server::start(|head, body, stream| {
         reply(stream, "201 Created\r\nx-a: 1\r\nx-a: 2", &format!("{head}{body}"));
     });
-    let request = Request {
+    let request = HttpRequest {
         headers: vec![("X-Custom".to_owned(), "yes".to_owned())],
         body: Some(b"{}".to_vec()),
         content_type: Some("application/json"),
-        ..Request::new("post", server.url("/path?q=1"))
+        ..HttpRequest::new("post", server.url("/path?q=1"))
     };
     let response = ask(&client(&["127.0.0.1"]), request).expect("is answered");
     let text = String::from_utf8(response.body).expect("is text");
@@ -132,7 +132,7 @@ fn a_host_that_is_not_listed_is_never_connected_to() {
     let server = Server::start(|_, _, stream| reply(stream, "200 OK", ""));
     for allowed in [&[][..], &["example.com"], &["*"], &["127.0.0.1:1"], &["localhost:1"]] {
         let error = get(allowed, server.url("/")).expect_err("is not listed");
-        assert!(matches!(error, Error::Forbidden(_)), "{allowed:?}: {error:?}");
+        assert!(matches!(error, HttpError::Forbidden(_)), "{allowed:?}: {error:?}");
     }
     assert_eq!(server.asked(), 0);
     assert!(get(&["localhost"], server.url("/")).is_ok());
@@ -154,12 +154,12 @@ fn a_redirect_leads_only_where_a_request_may_go() {
     let own = format!("127.0.0.1:{}", server.port);
     for path in ["/name", "/address"] {
         let error = get(&[&own], server.url(path)).expect_err("leads out");
-        assert!(matches!(error, Error::Forbidden(_)), "{path}: {error:?}");
+        assert!(matches!(error, HttpError::Forbidden(_)), "{path}: {error:?}");
     }
     assert_eq!(target.asked(), 0);
     // What is no HTTP is not followed at all.
     assert_eq!(get(&[&own], server.url("/file")).expect("is answered").status, 302);
-    assert!(matches!(get(&[&own], server.url("/circle")), Err(Error::Connection(_))));
+    assert!(matches!(get(&[&own], server.url("/circle")), Err(HttpError::Connection(_))));
     assert_eq!(get(&["127.0.0.1"], server.url("/address")).expect("is listed").body, b"secret");
 }
 
@@ -168,12 +168,12 @@ fn a_name_that_stands_for_a_private_address_is_refused() {
     let server = Server::start(|_, _, stream| reply(stream, "200 OK", "private"));
     let answers = |address: [u8; 4], allowed: &[&str]| {
         let names = Arc::new(move |_: &str| Ok(vec![IpAddr::from(address)]));
-        let client = Client::with_names(Allowed::parse(allowed).expect("are hosts"), names);
-        ask(&client, Request::new("GET", format!("http://api.example.com:{}/", server.port)))
+        let client = HttpClient::with_resolver(AllowedHosts::parse(allowed).expect("are hosts"), names);
+        ask(&client, HttpRequest::new("GET", format!("http://api.example.com:{}/", server.port)))
     };
     for address in [[127, 0, 0, 1], [10, 0, 0, 1], [169, 254, 169, 254]] {
         let error = answers(address, &["api.example.com", "localhost"]).expect_err("is private");
-        assert!(matches!(error, Error::Forbidden(_)), "{error:?}");
+        assert!(matches!(error, HttpError::Forbidden(_)), "{error:?}");
     }
     assert_eq!(server.asked(), 0);
     let listed = answers([127, 0, 0, 1], &["api.example.com", "127.0.0.1"]).expect("both are listed");
@@ -183,9 +183,9 @@ fn a_name_that_stands_for_a_private_address_is_refused() {
 #[test]
 fn one_private_address_among_several_spoils_the_name() {
     let names = Arc::new(|_: &str| Ok(vec![IpAddr::from([93, 184, 216, 34]), IpAddr::from([127, 0, 0, 1])]));
-    let client = Client::with_names(Allowed::parse(["*"]).expect("is a list"), names);
-    let error = ask(&client, Request::new("GET", "http://api.example.com/")).expect_err("is spoiled");
-    assert!(matches!(error, Error::Forbidden(_)), "{error:?}");
+    let client = HttpClient::with_resolver(AllowedHosts::parse(["*"]).expect("is a list"), names);
+    let error = ask(&client, HttpRequest::new("GET", "http://api.example.com/")).expect_err("is spoiled");
+    assert!(matches!(error, HttpError::Forbidden(_)), "{error:?}");
 }
 
 #[test]
@@ -194,26 +194,27 @@ fn an_answer_that_does_not_end_is_given_up_by_time_or_size() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
         while stream.write_all(&[b'x'; 4096]).is_ok() {}
     });
-    let request = Request { largest: 100_000, ..Request::new("GET", flood.url("/")) };
-    assert_eq!(ask(&client(&["127.0.0.1"]), request), Err(Error::TooLarge(100_000)));
+    let request = HttpRequest { max_bytes: 100_000, ..HttpRequest::new("GET", flood.url("/")) };
+    assert_eq!(ask(&client(&["127.0.0.1"]), request), Err(HttpError::TooLarge(100_000)));
     let silent = Server::start(|_, _, stream| {
         let _ = stream.read(&mut [0]);
     });
     let time = Duration::from_millis(50);
-    let request = Request { timeout: time, ..Request::new("GET", silent.url("/")) };
-    assert_eq!(ask(&client(&["127.0.0.1"]), request), Err(Error::Timeout(time)));
+    let request = HttpRequest { timeout: time, ..HttpRequest::new("GET", silent.url("/")) };
+    assert_eq!(ask(&client(&["127.0.0.1"]), request), Err(HttpError::Timeout(time)));
 }
 
 #[test]
 fn what_is_no_request_is_told() {
-    let wrong = |request: Request| matches!(ask(&client(&["127.0.0.1"]), request), Err(Error::Invalid(_)));
-    assert!(wrong(Request::new("GET", "nowhere")));
-    assert!(wrong(Request::new("G T", "http://127.0.0.1/")));
-    assert!(wrong(Request::new("CONNECT", "http://127.0.0.1/")));
-    assert!(wrong(Request::new("GET", "file:///etc/passwd")));
+    let wrong =
+        |request: HttpRequest| matches!(ask(&client(&["127.0.0.1"]), request), Err(HttpError::Invalid(_)));
+    assert!(wrong(HttpRequest::new("GET", "nowhere")));
+    assert!(wrong(HttpRequest::new("G T", "http://127.0.0.1/")));
+    assert!(wrong(HttpRequest::new("CONNECT", "http://127.0.0.1/")));
+    assert!(wrong(HttpRequest::new("GET", "file:///etc/passwd")));
     for (name, value) in [("Host", "internal"), ("a b", "c"), ("a", "b\r\nc: d"), ("Content-Length", "5")] {
         let headers = vec![(name.to_owned(), value.to_owned())];
-        assert!(wrong(Request { headers, ..Request::new("GET", "http://127.0.0.1/") }), "{name}");
+        assert!(wrong(HttpRequest { headers, ..HttpRequest::new("GET", "http://127.0.0.1/") }), "{name}");
     }
 }
 
@@ -223,7 +224,7 @@ fn a_server_that_is_not_there_is_told() {
     let port = listener.local_addr().expect("has an address").port();
     drop(listener);
     let error = get(&["127.0.0.1"], format!("http://127.0.0.1:{port}/")).expect_err("nobody listens");
-    assert!(matches!(error, Error::Connection(_)), "{error:?}");
+    assert!(matches!(error, HttpError::Connection(_)), "{error:?}");
 }
 
 #[test]
@@ -235,9 +236,10 @@ fn a_request_ends_with_whoever_waits_for_it() {
         let _ = sender.send(());
     });
     let client = client(&["127.0.0.1"]);
-    let mut request = Box::pin(
-        client.request(Request { timeout: Duration::from_secs(600), ..Request::new("GET", server.url("/")) }),
-    );
+    let mut request = Box::pin(client.send_request(HttpRequest {
+        timeout: Duration::from_secs(600),
+        ..HttpRequest::new("GET", server.url("/"))
+    }));
     let mut cx = Context::from_waker(Waker::noop());
     while server.asked() == 0 {
         assert!(request.as_mut().poll(&mut cx).is_pending());

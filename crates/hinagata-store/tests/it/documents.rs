@@ -177,7 +177,7 @@ fn a_tool_of_the_store_is_a_function_of_its_prompts() {
     });
     let mut settings =
         ToolSettings { base_url: Some(format!("http://{address}/")), ..ToolSettings::default() };
-    settings.hosts.add(&address).expect("is a host");
+    settings.hosts.add_entry(&address).expect("is a host");
     everywhere_with(&settings, |engine| {
         let template = "{{with translator_translate_zh_en \"你好\"}}{{.translated_code}}{{end}}";
         put(engine, StoreKind::Template, "t", json!({"prompt": template}));

@@ -13,35 +13,36 @@ use tonic::transport::{Channel, ClientTlsConfig, Endpoint, Uri};
 use tower_service::Service;
 
 use crate::{
-    failure::{failed, with_causes},
+    failure::{tool_error, with_causes},
+    host_guard::{HostGuard, OwnError},
     http::use_ring,
-    reach::{Reach, Refused},
 };
 
 /// A connection to `server`, `host:port`, which is made when it is first used.
-pub(super) fn channel(reach: &Reach, server: &str, encrypted: bool) -> Result<Channel> {
+pub(super) fn open_channel(guard: &HostGuard, server: &str, encrypted: bool) -> Result<Channel> {
     let scheme = if encrypted { "https" } else { "http" };
-    let wrong = |why: String| failed("definition", format!("`{server}` is no host and port: {why}"));
+    let wrong = |why: String| tool_error("definition", format!("`{server}` is no host and port: {why}"));
     let mut endpoint =
         Endpoint::from_shared(format!("{scheme}://{server}")).map_err(|error| wrong(with_causes(&error)))?;
-    let (host, port) = place(endpoint.uri()).ok_or_else(|| wrong("the port is missing".to_owned()))?;
-    reach.permit(&host, port)?;
+    let (host, port) =
+        host_and_port(endpoint.uri()).ok_or_else(|| wrong("the port is missing".to_owned()))?;
+    guard.check_host(&host, port)?;
     if encrypted {
         use_ring();
         let tls = ClientTlsConfig::new().with_native_roots();
-        endpoint = endpoint
-            .tls_config(tls)
-            .map_err(|error| failed("connect", format!("it cannot be encrypted: {}", with_causes(&error))))?;
+        endpoint = endpoint.tls_config(tls).map_err(|error| {
+            tool_error("connect", format!("it cannot be encrypted: {}", with_causes(&error)))
+        })?;
     }
-    Ok(endpoint.connect_with_connector_lazy(Connector(reach.clone())))
+    Ok(endpoint.connect_with_connector_lazy(Connector(guard.clone())))
 }
 
-fn place(uri: &Uri) -> Option<(String, u16)> {
+fn host_and_port(uri: &Uri) -> Option<(String, u16)> {
     Some((uri.host()?.to_owned(), uri.port_u16()?))
 }
 
 /// Looks hosts up, compares their addresses, and connects.
-struct Connector(Reach);
+struct Connector(HostGuard);
 
 impl Service<Uri> for Connector {
     type Response = TokioIo<TcpStream>;
@@ -53,10 +54,10 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let reach = self.0.clone();
+        let guard = self.0.clone();
         Box::pin(async move {
-            let (host, port) = place(&uri).ok_or("no host and port")?;
-            let addresses = reach.addresses(&host, port).await.map_err(Refused)?;
+            let (host, port) = host_and_port(&uri).ok_or("no host and port")?;
+            let addresses = guard.resolve_host(&host, port).await.map_err(OwnError)?;
             let stream = TcpStream::connect(addresses.as_slice()).await?;
             stream.set_nodelay(true)?;
             Ok(TokioIo::new(stream))

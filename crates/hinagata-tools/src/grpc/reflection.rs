@@ -10,14 +10,14 @@ use prost_reflect::{
 };
 use tonic::{Code, Status, transport::Channel};
 
-use super::refused;
-use crate::failure::{failed, shown};
+use super::status_error;
+use crate::failure::{tool_error, truncate_for_display};
 
 /// Files that the description of one service may consist of.
-const MOST_FILES: usize = 512;
+const MAX_FILES: usize = 512;
 
 /// What is asked for.
-enum Ask {
+enum ReflectionQuery {
     /// The file that a service stands in.
     Service(String),
     /// A file by its name.
@@ -25,47 +25,47 @@ enum Ask {
 }
 
 /// Everything that is needed to call the methods of a service.
-pub(super) async fn describe(channel: &Channel, service: &str) -> Result<DescriptorPool> {
+pub(super) async fn describe_service(channel: &Channel, service: &str) -> Result<DescriptorPool> {
     let mut files: BTreeMap<String, FileDescriptorProto> = BTreeMap::new();
-    let mut open = VecDeque::from([Ask::Service(service.to_owned())]);
-    while let Some(ask) = open.pop_front() {
-        if matches!(&ask, Ask::File(name) if files.contains_key(name)) {
+    let mut open = VecDeque::from([ReflectionQuery::Service(service.to_owned())]);
+    while let Some(query) = open.pop_front() {
+        if matches!(&query, ReflectionQuery::File(name) if files.contains_key(name)) {
             continue;
         }
-        for bytes in ask_server(channel, &ask).await? {
+        for bytes in query_server(channel, &query).await? {
             let file = FileDescriptorProto::decode(bytes.as_slice())
-                .map_err(|error| failed("answer", format!("it describes itself wrongly: {error}")))?;
-            open.extend(file.dependency.iter().cloned().map(Ask::File));
+                .map_err(|error| tool_error("answer", format!("it describes itself wrongly: {error}")))?;
+            open.extend(file.dependency.iter().cloned().map(ReflectionQuery::File));
             files.insert(file.name().to_owned(), file);
         }
-        if files.len() > MOST_FILES {
-            return Err(failed("size", format!("it describes itself by more than {MOST_FILES} files")));
+        if files.len() > MAX_FILES {
+            return Err(tool_error("size", format!("it describes itself by more than {MAX_FILES} files")));
         }
     }
     let set = FileDescriptorSet { file: files.into_values().collect() };
     DescriptorPool::from_file_descriptor_set(set)
-        .map_err(|error| failed("answer", format!("it describes itself wrongly: {error}")))
+        .map_err(|error| tool_error("answer", format!("it describes itself wrongly: {error}")))
 }
 
-async fn ask_server(channel: &Channel, ask: &Ask) -> Result<Vec<Vec<u8>>> {
-    let answer = match v1::ask(channel, ask).await {
-        Err(status) if status.code() == Code::Unimplemented => v1alpha::ask(channel, ask).await,
+async fn query_server(channel: &Channel, query: &ReflectionQuery) -> Result<Vec<Vec<u8>>> {
+    let answer = match v1::send_query(channel, query).await {
+        Err(status) if status.code() == Code::Unimplemented => v1alpha::send_query(channel, query).await,
         answer => answer,
     };
-    answer.map_err(|status| unavailable(&status))?.map_err(|message| unknown(&message))
+    answer.map_err(|status| reflection_error(&status))?.map_err(|message| unknown_error(&message))
 }
 
-fn unavailable(status: &Status) -> Error {
+fn reflection_error(status: &Status) -> Error {
     match status.code() {
-        Code::Unimplemented => failed("definition", "the server does not describe itself")
+        Code::Unimplemented => tool_error("definition", "the server does not describe itself")
             .with_hint("set `tools.modules.<module>.descriptor_set` to a file of descriptors"),
-        Code::NotFound => unknown(status.message()),
-        _ => refused(status),
+        Code::NotFound => unknown_error(status.message()),
+        _ => status_error(status),
     }
 }
 
-fn unknown(message: &str) -> Error {
-    failed("definition", format!("the server does not know it: {}", shown(message)))
+fn unknown_error(message: &str) -> Error {
+    tool_error("definition", format!("the server does not know it: {}", truncate_for_display(message)))
         .with_hint("the url of a gRPC tool is host:port/package.Service/Method")
 }
 
@@ -79,16 +79,16 @@ macro_rules! version {
                 server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
             };
 
-            use super::Ask;
+            use super::ReflectionQuery;
 
             /// The files that answer, or why there are none.
-            pub(super) async fn ask(
+            pub(super) async fn send_query(
                 channel: &Channel,
-                ask: &Ask,
+                query: &ReflectionQuery,
             ) -> Result<Result<Vec<Vec<u8>>, String>, Status> {
-                let wanted = match ask {
-                    Ask::Service(name) => MessageRequest::FileContainingSymbol(name.clone()),
-                    Ask::File(name) => MessageRequest::FileByFilename(name.clone()),
+                let wanted = match query {
+                    ReflectionQuery::Service(name) => MessageRequest::FileContainingSymbol(name.clone()),
+                    ReflectionQuery::File(name) => MessageRequest::FileByFilename(name.clone()),
                 };
                 let request = ServerReflectionRequest { host: String::new(), message_request: Some(wanted) };
                 let mut client = ServerReflectionClient::new(channel.clone());

@@ -14,13 +14,13 @@ pub(super) struct Backoff {
 
 impl Backoff {
     /// An attempt failed; the next one has to wait, twice as long each time.
-    pub(super) fn failed(&mut self, now: Instant) {
+    pub(super) fn record_failure(&mut self, now: Instant) {
         self.until = Some(now + FIRST.saturating_mul(1 << self.attempts.min(16)).min(LONGEST));
         self.attempts = self.attempts.saturating_add(1);
     }
 
     /// How long the next attempt still has to wait; `None` when it can be made.
-    pub(super) fn left(&self, now: Instant) -> Option<Duration> {
+    pub(super) fn time_left(&self, now: Instant) -> Option<Duration> {
         self.until.map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero())
     }
 }
@@ -33,14 +33,14 @@ mod tests {
     fn each_failure_waits_longer_up_to_a_limit() {
         let now = Instant::now();
         let mut backoff = Backoff::default();
-        assert_eq!(backoff.left(now), None);
+        assert_eq!(backoff.time_left(now), None);
         let waits: Vec<u128> = (0..8)
             .map(|_| {
-                backoff.failed(now);
-                backoff.left(now).map_or(0, |left| left.as_millis())
+                backoff.record_failure(now);
+                backoff.time_left(now).map_or(0, |left| left.as_millis())
             })
             .collect();
         assert_eq!(waits, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-        assert_eq!(backoff.left(now + LONGEST), None);
+        assert_eq!(backoff.time_left(now + LONGEST), None);
     }
 }

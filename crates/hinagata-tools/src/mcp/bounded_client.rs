@@ -22,20 +22,20 @@ use rmcp::{
 use sse_stream::{Sse, SseStream};
 use tokio_stream::{Stream, StreamExt as _};
 
-use crate::{failure::shown, http, reach::own_error};
+use crate::{failure::truncate_for_display, host_guard::own_error, http};
 
 const SESSION: &str = "mcp-session-id";
 const EVENTS: &str = "text/event-stream";
 
 type Events = Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>;
-type Failed = StreamableHttpError<reqwest::Error>;
+type TransportError = StreamableHttpError<reqwest::Error>;
 
 /// What was refused last: the protocol carries sentences, and no errors of ours.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Refusal(Arc<Mutex<Option<Error>>>);
+pub(super) struct LastRefusal(Arc<Mutex<Option<Error>>>);
 
-impl Refusal {
-    fn note(&self, error: Error) {
+impl LastRefusal {
+    fn record_refusal(&self, error: Error) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
@@ -46,23 +46,23 @@ impl Refusal {
 
 /// A client that reads at most `most` bytes of an answer.
 #[derive(Clone)]
-pub(super) struct Bounded {
+pub(super) struct BoundedClient {
     pub(super) client: reqwest::Client,
     pub(super) most: usize,
-    pub(super) refusal: Refusal,
+    pub(super) refusal: LastRefusal,
 }
 
-impl Bounded {
-    fn broken(&self, error: reqwest::Error) -> Failed {
+impl BoundedClient {
+    fn request_error(&self, error: reqwest::Error) -> TransportError {
         if let Some(own) = own_error(&error) {
-            self.refusal.note(own);
+            self.refusal.record_refusal(own);
         }
         StreamableHttpError::Client(error.without_url())
     }
 
-    fn refused(&self, error: Error) -> Failed {
+    fn refusal_error(&self, error: Error) -> TransportError {
         let sentence = error.to_string();
-        self.refusal.note(error);
+        self.refusal.record_refusal(error);
         StreamableHttpError::Io(io::Error::other(sentence))
     }
 
@@ -71,7 +71,7 @@ impl Bounded {
         let bytes = response.bytes_stream().map(move |chunk| {
             let chunk = chunk.map_err(io::Error::other)?;
             left = left.checked_sub(chunk.len()).ok_or_else(|| {
-                refusal.note(http::too_long(most));
+                refusal.record_refusal(http::too_long_error(most));
                 io::Error::other("the answer is too long")
             })?;
             Ok::<_, io::Error>(chunk)
@@ -84,14 +84,14 @@ impl Bounded {
         &self,
         response: Response,
         message: &ClientJsonRpcMessage,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, TransportError> {
         let (status, session) = (response.status(), text(&response, SESSION));
         if status.is_success()
             && text(&response, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with(EVENTS))
         {
             return Ok(StreamableHttpPostResponse::Sse(self.events(response), session));
         }
-        let body = http::body(response, self.most).await.map_err(|error| self.refused(error))?;
+        let body = http::read_body(response, self.most).await.map_err(|error| self.refusal_error(error))?;
         match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
             Ok(answer) if status.is_success() || matches!(answer, JsonRpcMessage::Error(_)) => {
                 Ok(StreamableHttpPostResponse::Json(answer, session))
@@ -101,7 +101,7 @@ impl Bounded {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
             _ => {
-                let said = shown(&String::from_utf8_lossy(&body[..body.len().min(400)]));
+                let said = truncate_for_display(&String::from_utf8_lossy(&body[..body.len().min(400)]));
                 Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!(
                     "status {status}: {said}"
                 ))))
@@ -114,7 +114,7 @@ fn text(response: &Response, header: &str) -> Option<String> {
     response.headers().get(header)?.to_str().ok().map(str::to_owned)
 }
 
-impl StreamableHttpClient for Bounded {
+impl StreamableHttpClient for BoundedClient {
     type Error = reqwest::Error;
 
     async fn post_message(
@@ -124,7 +124,7 @@ impl StreamableHttpClient for Bounded {
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, TransportError> {
         let mut request = self.client.post(&*uri).header(ACCEPT, format!("{EVENTS}, application/json"));
         if let Some(token) = auth_header {
             request = request.bearer_auth(token);
@@ -135,7 +135,7 @@ impl StreamableHttpClient for Bounded {
         if let Some(session) = &session_id {
             request = request.header(SESSION, &**session);
         }
-        let response = request.json(&message).send().await.map_err(|error| self.broken(error))?;
+        let response = request.json(&message).send().await.map_err(|error| self.request_error(error))?;
         match response.status() {
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
             StatusCode::NOT_FOUND if session_id.is_some() => Err(StreamableHttpError::SessionExpired),
@@ -149,7 +149,7 @@ impl StreamableHttpClient for Bounded {
         session_id: Arc<str>,
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), TransportError> {
         self.client.delete_session(uri, session_id, auth_header, custom_headers).await
     }
 
@@ -160,7 +160,7 @@ impl StreamableHttpClient for Bounded {
         last_event_id: Option<String>,
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Events, Failed> {
+    ) -> Result<Events, TransportError> {
         let (client, most) = (&self.client, self.most);
         client
             .get_stream_with_max_sse_event_size(

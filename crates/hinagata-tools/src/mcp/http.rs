@@ -11,38 +11,38 @@ use rmcp::{
 
 use super::{
     Client,
-    bounded::{Bounded, Refusal},
+    bounded_client::{BoundedClient, LastRefusal},
 };
 use crate::{
-    failure::{failed, with_causes},
-    http::Clients,
-    settings::Headers,
+    failure::{tool_error, with_causes},
+    http::HttpClients,
+    settings::SecretHeaders,
 };
 
 /// Room around an answer in the message that carries it, in bytes.
-const AROUND: usize = 64 << 10;
+const MESSAGE_OVERHEAD: usize = 64 << 10;
 
 /// Connects to the server at `url`.
-pub(super) async fn connect(
+pub(super) async fn connect_url(
     url: &str,
-    headers: &Headers,
-    clients: &Clients,
+    headers: &SecretHeaders,
+    clients: &HttpClients,
     max_answer: usize,
-) -> Result<(Client, Refusal)> {
-    let parsed =
-        Url::parse(url).map_err(|error| failed("definition", format!("`{url}` is no address: {error}")))?;
+) -> Result<(Client, LastRefusal)> {
+    let parsed = Url::parse(url)
+        .map_err(|error| tool_error("definition", format!("`{url}` is no address: {error}")))?;
     let client = clients.get(&parsed)?;
     let headers: HashMap<_, _> =
-        headers.read()?.into_iter().filter_map(|(name, value)| Some((name?, value))).collect();
+        headers.to_header_map()?.into_iter().filter_map(|(name, value)| Some((name?, value))).collect();
     let mut config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
-    config.max_sse_event_size = max_answer.saturating_mul(2).saturating_add(AROUND);
+    config.max_sse_event_size = max_answer.saturating_mul(2).saturating_add(MESSAGE_OVERHEAD);
     config.max_concurrent_requests = 64;
-    let refusal = Refusal::default();
+    let refusal = LastRefusal::default();
     let most = config.max_sse_event_size;
-    let bounded = Bounded { client, most, refusal: refusal.clone() };
+    let bounded = BoundedClient { client, most, refusal: refusal.clone() };
     let transport = StreamableHttpClientTransport::with_client(bounded, config);
     let client = ().serve(transport).await.map_err(|error| {
-        let told = || failed("connect", format!("it does not talk MCP: {}", with_causes(&error)));
+        let told = || tool_error("connect", format!("it does not talk MCP: {}", with_causes(&error)));
         refusal.take().unwrap_or_else(told)
     })?;
     Ok((client, refusal))

@@ -4,7 +4,7 @@
 //! be reached is left alone for a while, longer each time.
 
 mod backoff;
-mod bounded;
+mod bounded_client;
 mod http;
 mod program;
 
@@ -22,28 +22,28 @@ use rmcp::{
 use serde_json::{Map, Value};
 use tokio::{sync::Mutex, time::timeout};
 
-use self::{backoff::Backoff, bounded::Refusal, program::Program};
+use self::{backoff::Backoff, bounded_client::LastRefusal, program::ServerProgram};
 use crate::{
-    failure::{failed, shown, with_causes},
-    http::{Clients, too_long},
-    reach::Reach,
-    settings::{ServerSettings, ToolSettings},
+    failure::{tool_error, truncate_for_display, with_causes},
+    host_guard::HostGuard,
+    http::{HttpClients, too_long_error},
+    settings::{McpServerSettings, ToolSettings},
 };
 
 /// Time that a server may take to start.
-const START: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection that works.
 type Client = rmcp::service::RunningService<rmcp::RoleClient, ()>;
 
 /// All servers of the settings.
-pub(crate) struct Servers(BTreeMap<String, Arc<Server>>);
+pub(crate) struct McpServers(BTreeMap<String, Arc<McpServer>>);
 
-impl Servers {
-    pub(crate) fn new(settings: &ToolSettings, reach: Reach) -> Self {
-        let clients = Arc::new(Clients::new(reach));
-        let server = |(name, own): (&String, &ServerSettings)| {
-            let server = Server {
+impl McpServers {
+    pub(crate) fn new(settings: &ToolSettings, guard: HostGuard) -> Self {
+        let clients = Arc::new(HttpClients::new(guard));
+        let server = |(name, own): (&String, &McpServerSettings)| {
+            let server = McpServer {
                 name: name.clone(),
                 settings: own.clone(),
                 max_answer: settings.max_answer,
@@ -59,36 +59,38 @@ impl Servers {
     ///
     /// # Errors
     /// Code `tool`.
-    pub(crate) async fn call(
+    pub(crate) async fn call_tool(
         &self,
         server: &str,
         tool: &str,
         arguments: Value,
         returns: Option<&Value>,
     ) -> Result<Value> {
-        let server =
-            self.0.get(server).ok_or_else(|| failed("unknown", format!("there is no server `{server}`")))?;
+        let server = self
+            .0
+            .get(server)
+            .ok_or_else(|| tool_error("unknown", format!("there is no server `{server}`")))?;
         let parameters = CallToolRequestParams::new(tool.to_owned());
-        let parameters = match named(arguments)? {
+        let parameters = match named_arguments(arguments)? {
             Some(arguments) => parameters.with_arguments(arguments),
             None => parameters,
         };
-        let answer = answer(server.call(parameters).await?, returns)?;
-        within(answer, server.max_answer)
+        let answer = result_value(server.call(parameters).await?, returns)?;
+        check_length(answer, server.max_answer)
     }
 }
 
 /// One server, with its connection while there is one.
-struct Server {
+struct McpServer {
     name: String,
-    settings: ServerSettings,
+    settings: McpServerSettings,
     max_answer: usize,
-    clients: Arc<Clients>,
-    state: Mutex<State>,
+    clients: Arc<HttpClients>,
+    state: Mutex<ConnectionState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ConnectionState {
     connection: Option<Arc<Connection>>,
     backoff: Backoff,
 }
@@ -96,9 +98,9 @@ struct State {
 /// A connection, and the program at its other end, which ends with it.
 struct Connection {
     client: Client,
-    program: Option<Program>,
+    program: Option<ServerProgram>,
     /// What its HTTP refused to do.
-    refusal: Refusal,
+    refusal: LastRefusal,
 }
 
 impl Connection {
@@ -107,9 +109,9 @@ impl Connection {
     }
 
     /// The failure of a request on this connection.
-    fn error(&self, error: &ServiceError) -> Error {
-        if let Some(limit) = self.program.as_ref().and_then(Program::flooded) {
-            return failed("size", format!("it sends more than {limit} bytes without an end"))
+    fn call_error(&self, error: &ServiceError) -> Error {
+        if let Some(limit) = self.program.as_ref().and_then(ServerProgram::exceeded_limit) {
+            return tool_error("size", format!("it sends more than {limit} bytes without an end"))
                 .with("limit", limit)
                 .with_hint("raise `tools.max_answer`, or ask it for less");
         }
@@ -118,20 +120,20 @@ impl Connection {
         }
         match error {
             ServiceError::McpError(error) => {
-                failed("status", format!("it refuses the call: {}", shown(&error.message)))
+                tool_error("status", format!("it refuses the call: {}", truncate_for_display(&error.message)))
                     .with("status", error.code.0)
             }
-            other => failed("connect", format!("the connection broke: {}", with_causes(other))),
+            other => tool_error("connect", format!("the connection broke: {}", with_causes(other))),
         }
     }
 }
 
-impl Server {
+impl McpServer {
     async fn call(self: &Arc<Self>, parameters: CallToolRequestParams) -> Result<CallToolResult> {
         let connection = self.connection().await?;
         let result = connection.client.call_tool(parameters).await;
         result
-            .map_err(|error| connection.error(&error))
+            .map_err(|error| connection.call_error(&error))
             .map_err(|error| error.with("server", self.name.as_str()))
     }
 
@@ -140,7 +142,7 @@ impl Server {
         let server = Arc::clone(self);
         // Not as a part of the call: a server may need longer to start than a caller waits for its answer.
         let making = tokio::spawn(async move { server.connected().await });
-        making.await.unwrap_or_else(|_| Err(failed("runtime", "the tools are shut down")))
+        making.await.unwrap_or_else(|_| Err(tool_error("runtime", "the tools are shut down")))
     }
 
     async fn connected(&self) -> Result<Arc<Connection>> {
@@ -150,14 +152,14 @@ impl Server {
             return Ok(Arc::clone(connection));
         }
         state.connection = None;
-        if let Some(left) = state.backoff.left(Instant::now()) {
+        if let Some(left) = state.backoff.time_left(Instant::now()) {
             let message = format!("the server `{}` failed, and is tried again in {left:.1?}", self.name);
-            return Err(failed("down", message).with("server", self.name.as_str()));
+            return Err(tool_error("down", message).with("server", self.name.as_str()));
         }
-        let slow = || failed("timeout", format!("the server `{}` does not start", self.name));
-        let made = timeout(START, self.connect()).await.unwrap_or_else(|_| Err(slow()));
+        let slow = || tool_error("timeout", format!("the server `{}` does not start", self.name));
+        let made = timeout(START_TIMEOUT, self.connect()).await.unwrap_or_else(|_| Err(slow()));
         let made = made.map_err(|error| {
-            state.backoff.failed(Instant::now());
+            state.backoff.record_failure(Instant::now());
             error.with("server", self.name.as_str())
         })?;
         state.backoff = Backoff::default();
@@ -170,45 +172,46 @@ impl Server {
         match (&self.settings.command, &self.settings.url) {
             (Some(command), None) => {
                 let (program, client) =
-                    program::connect(&self.name, command, &self.settings, self.max_answer).await?;
-                Ok(Connection { client, program: Some(program), refusal: Refusal::default() })
+                    program::connect_program(&self.name, command, &self.settings, self.max_answer).await?;
+                Ok(Connection { client, program: Some(program), refusal: LastRefusal::default() })
             }
             (None, Some(url)) => {
                 let (client, refusal) =
-                    http::connect(url, &self.settings.headers, &self.clients, self.max_answer).await?;
+                    http::connect_url(url, &self.settings.headers, &self.clients, self.max_answer).await?;
                 Ok(Connection { client, program: None, refusal })
             }
-            _ => {
-                Err(failed("definition", format!("`mcp_servers.{}` needs a `command` or a `url`", self.name))
-                    .with_hint("give it one of them, and not both"))
-            }
+            _ => Err(tool_error(
+                "definition",
+                format!("`mcp_servers.{}` needs a `command` or a `url`", self.name),
+            )
+            .with_hint("give it one of them, and not both")),
         }
     }
 }
 
 /// The arguments by name, as MCP wants them.
-fn named(arguments: Value) -> Result<Option<Map<String, Value>>> {
+fn named_arguments(arguments: Value) -> Result<Option<Map<String, Value>>> {
     match arguments {
         Value::Object(arguments) => Ok(Some(arguments)),
         Value::Array(none) if none.is_empty() => Ok(None),
-        _ => Err(failed("arguments", "arguments of MCP tools have names")
+        _ => Err(tool_error("arguments", "arguments of MCP tools have names")
             .with_hint("declare them as an object in the `parameters` of the tool")),
     }
 }
 
 /// The result as a value: what is structured first, then the texts.
-fn answer(result: CallToolResult, returns: Option<&Value>) -> Result<Value> {
+fn result_value(result: CallToolResult, returns: Option<&Value>) -> Result<Value> {
     let texts: Vec<&str> =
         result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.as_str()).collect();
     let text = texts.join("\n");
     if result.is_error == Some(true) {
-        return Err(failed("status", format!("it failed: {}", shown(&text))));
+        return Err(tool_error("status", format!("it failed: {}", truncate_for_display(&text))));
     }
     if let Some(structured) = result.structured_content {
         return Ok(structured);
     }
     if texts.is_empty() && !result.content.is_empty() {
-        return Err(failed("answer", "its answer holds no text"));
+        return Err(tool_error("answer", "its answer holds no text"));
     }
     // Many servers write JSON as text; it is wanted as such where the definition says so.
     let as_json = returns.is_some_and(|schema| schema.get("type").is_some_and(|kind| kind != "string"));
@@ -217,7 +220,7 @@ fn answer(result: CallToolResult, returns: Option<&Value>) -> Result<Value> {
 }
 
 /// The answer, if it is not too long.
-fn within(answer: Value, most: usize) -> Result<Value> {
+fn check_length(answer: Value, most: usize) -> Result<Value> {
     let length = match &answer {
         Value::String(text) => text.len(),
         other => other.to_string().len(),
@@ -225,5 +228,5 @@ fn within(answer: Value, most: usize) -> Result<Value> {
     if length <= most {
         return Ok(answer);
     }
-    Err(too_long(most))
+    Err(too_long_error(most))
 }

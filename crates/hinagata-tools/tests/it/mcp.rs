@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::support::{Place, Server};
-use hinagata_tools::{ServerSettings, ToolSettings, Toolbox};
+use hinagata_tools::{McpServerSettings, ToolSettings, Toolbox};
 use rmcp::{
     ErrorData, ServerHandler,
     model::{
@@ -50,7 +50,7 @@ impl Notes {
         line.and_then(|id| id.trim().parse().ok()).expect("is noted")
     }
 
-    fn server(&self, arguments: &[&str]) -> ServerSettings {
+    fn server(&self, arguments: &[&str]) -> McpServerSettings {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp_server.py");
         let python = std::env::var("HINAGATA_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
         let arguments = [&[script], arguments].concat();
@@ -60,11 +60,11 @@ impl Notes {
     }
 }
 
-fn place(server: ServerSettings) -> Place {
+fn place(server: McpServerSettings) -> Place {
     place_with(server, |_| ())
 }
 
-fn place_with(server: ServerSettings, change: impl FnOnce(&mut ToolSettings)) -> Place {
+fn place_with(server: McpServerSettings, change: impl FnOnce(&mut ToolSettings)) -> Place {
     let mut settings = ToolSettings::default();
     settings.servers.insert("s".to_owned(), server);
     settings.allow_addresses().expect("are addresses");
@@ -188,7 +188,7 @@ fn a_program_that_cannot_work_is_left_alone_for_a_while() {
     let missing = json!({"command": "/no/such/program"});
     let missing = place(serde_json::from_value(missing).expect("are settings"));
     assert_eq!(missing.failed("{{ s_echo() }}"), ("none".to_owned(), "connect".to_owned()));
-    let neither = place(ServerSettings::default());
+    let neither = place(McpServerSettings::default());
     assert_eq!(neither.failed("{{ s_echo() }}").1, "definition");
 }
 
@@ -253,7 +253,7 @@ fn http_server(json: bool) -> Server {
     Server::start(|listener| async move { axum::serve(listener, routes).await.expect("serves") })
 }
 
-fn at(url: &str) -> ServerSettings {
+fn at(url: &str) -> McpServerSettings {
     let settings = json!({"url": url, "headers": {"X-Key": "sesame"}});
     serde_json::from_value(settings).expect("are settings")
 }
@@ -287,8 +287,9 @@ fn an_answer_over_http_has_a_limit() {
 #[test]
 fn a_server_over_http_is_reached_only_where_it_may_be() {
     let server = http_server(true);
-    let place =
-        place_with(at(&server.url("/mcp")), |settings| settings.hosts = hinagata_tools::Allowed::default());
+    let place = place_with(at(&server.url("/mcp")), |settings| {
+        settings.hosts = hinagata_tools::AllowedHosts::default()
+    });
     assert_eq!(place.failed("{{ s_echo() }}"), ("none".to_owned(), "host".to_owned()));
     let elsewhere = server.url("/mcp");
     let leading = axum::Router::new().route(

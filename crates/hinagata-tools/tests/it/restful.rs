@@ -20,7 +20,7 @@ use axum::{
     routing::any,
 };
 use hinagata::{Code, ports::PortFuture};
-use hinagata_tools::{ModuleSettings, Names, ToolSettings, Toolbox};
+use hinagata_tools::{ModuleSettings, NameResolver, ToolSettings, Toolbox};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
@@ -191,7 +191,7 @@ fn a_call_that_goes_wrong_gives_the_default_and_says_why() {
     let rest = Rest::start();
     let free = Server::start(|_| async {}).address;
     let mut settings = rest.settings();
-    settings.hosts.add(&free.to_string()).expect("is a host");
+    settings.hosts.add_entry(&free.to_string()).expect("is a host");
     settings.max_answer = 1 << 20;
     let slow = ModuleSettings { timeout: Some(0.2), ..ModuleSettings::default() };
     settings.modules.insert("slow".to_owned(), slow);
@@ -265,7 +265,7 @@ struct Fake {
     looked_up: AtomicUsize,
 }
 
-impl Names for Fake {
+impl NameResolver for Fake {
     fn look_up<'a>(&'a self, _: &'a str) -> PortFuture<'a, io::Result<Vec<IpAddr>>> {
         let turn = self.looked_up.fetch_add(1, Ordering::SeqCst);
         let answer = self.answers[turn.min(self.answers.len() - 1)];
@@ -294,7 +294,7 @@ fn a_tool_cannot_reach_a_host_that_is_not_listed() {
         ("rebound", json!({"url": format!("http://listed.example.com:{port}/echo")})),
         ("unlisted", json!({"url": format!("http://other.example.com:{port}/echo")})),
     ];
-    let place = Place::new(Toolbox::with_names(settings, fake(&[HERE])), &tools);
+    let place = Place::new(Toolbox::with_resolver(settings, fake(&[HERE])), &tools);
     let cases =
         [("direct()", "host"), ("redirect()", "redirect"), ("rebound()", "host"), ("unlisted()", "host")];
     for (call, reason) in cases {
@@ -312,7 +312,7 @@ fn a_connection_goes_to_the_address_that_was_compared() {
     let names = fake(&[HERE, IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1))]);
     let settings = allowing(&["listed.example.com", "127.0.0.1"]);
     let url = format!("http://listed.example.com:{port}/echo");
-    let place = Place::new(Toolbox::with_names(settings, names.clone()), &[("t", json!({"url": url}))]);
+    let place = Place::new(Toolbox::with_resolver(settings, names.clone()), &[("t", json!({"url": url}))]);
     place.text("{{ t(1) }}");
     place.text("{{ t(2) }}");
     assert_eq!(

@@ -88,7 +88,7 @@ impl Place {
 /// Settings that let tools go to these hosts.
 pub(crate) fn allowing(hosts: &[&str]) -> ToolSettings {
     let mut settings = ToolSettings::default();
-    hosts.iter().for_each(|host| settings.hosts.add(host).expect("is a host"));
+    hosts.iter().for_each(|host| settings.hosts.add_entry(host).expect("is a host"));
     settings
 }
 
