@@ -30,7 +30,7 @@ pub trait Case: Send + Sync + 'static {
     ///
     /// # Errors
     /// Says what was expected and what the engine answered, when they differ.
-    fn check(&self, index: usize) -> Result<(), Mismatch>;
+    fn check_run(&self, index: usize) -> Result<(), Mismatch>;
 }
 
 /// An answer that is not the recorded one.

@@ -20,7 +20,7 @@ const CONTEXT: usize = 2;
 const LINES: usize = 60;
 
 /// The two sides of `mismatch`, as indented lines that end with a line break.
-pub(crate) fn describe(mismatch: &Mismatch) -> String {
+pub(crate) fn describe_mismatch(mismatch: &Mismatch) -> String {
     let Mismatch { expected, actual } = mismatch;
     let mut text = String::new();
     for field in &expected.0 {
@@ -97,7 +97,10 @@ mod tests {
     use super::*;
 
     fn outputs(expected: &str, actual: &str) -> String {
-        describe(&Mismatch { expected: Side::new("output", expected), actual: Side::new("output", actual) })
+        describe_mismatch(&Mismatch {
+            expected: Side::new("output", expected),
+            actual: Side::new("output", actual),
+        })
     }
 
     #[test]
@@ -123,6 +126,6 @@ mod tests {
     #[test]
     fn a_text_that_only_one_side_has_is_named_with_its_side() {
         let mismatch = Mismatch { expected: Side::new("output", "x"), actual: Side::new("error", "no") };
-        assert_eq!(describe(&mismatch), "  expected  output: \"x\"\n  actual    error: \"no\"\n");
+        assert_eq!(describe_mismatch(&mismatch), "  expected  output: \"x\"\n  actual    error: \"no\"\n");
     }
 }

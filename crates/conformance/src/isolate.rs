@@ -22,7 +22,7 @@ thread_local! {
 
 /// How a piece of work ended.
 #[derive(Debug)]
-pub(crate) enum Ended<T> {
+pub(crate) enum RunEnd<T> {
     /// It came back with an answer, and within its bounds.
     Returned(T),
     /// It panicked, with this message and place.
@@ -36,9 +36,12 @@ pub(crate) enum Ended<T> {
 }
 
 /// Runs `work` within `bounds`.
-pub(crate) fn run<T: Send + 'static>(bounds: Bounds, work: impl FnOnce() -> T + Send + 'static) -> Ended<T> {
+pub(crate) fn run_isolated<T: Send + 'static>(
+    bounds: Bounds,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> RunEnd<T> {
     record_panics_of_cases();
-    memory::start();
+    memory::reset_peak();
     let (sender, receiver) = mpsc::sync_channel(1);
     let job = move || {
         let result = catch_unwind(AssertUnwindSafe(work)).map_err(|payload| describe_panic(&*payload));
@@ -47,14 +50,14 @@ pub(crate) fn run<T: Send + 'static>(bounds: Bounds, work: impl FnOnce() -> T + 
     };
     let builder = thread::Builder::new().name(THREAD_NAME.into()).stack_size(bounds.stack);
     if let Err(error) = builder.spawn(job) {
-        return Ended::NotStarted(error.to_string());
+        return RunEnd::NotStarted(error.to_string());
     }
-    let Ok(result) = receiver.recv_timeout(bounds.time) else { return Ended::TimedOut };
-    let peak = memory::peak();
+    let Ok(result) = receiver.recv_timeout(bounds.time) else { return RunEnd::TimedOut };
+    let peak = memory::peak_bytes();
     match result {
-        Err(message) => Ended::Panicked(message),
-        Ok(_) if bounds.memory.is_some_and(|limit| peak > limit) => Ended::TooMuchMemory(peak),
-        Ok(value) => Ended::Returned(value),
+        Err(message) => RunEnd::Panicked(message),
+        Ok(_) if bounds.memory.is_some_and(|limit| peak > limit) => RunEnd::TooMuchMemory(peak),
+        Ok(value) => RunEnd::Returned(value),
     }
 }
 
@@ -96,12 +99,12 @@ mod tests {
 
     #[test]
     fn work_that_returns_gives_its_value() {
-        assert!(matches!(run(BOUNDS, || 7), Ended::Returned(7)));
+        assert!(matches!(run_isolated(BOUNDS, || 7), RunEnd::Returned(7)));
     }
 
     #[test]
     fn a_panic_is_caught_with_its_place() {
-        let Ended::Panicked(message) = run(BOUNDS, || panic!("oh {}", "no")) else {
+        let RunEnd::Panicked(message) = run_isolated(BOUNDS, || panic!("oh {}", "no")) else {
             panic!("was expected to panic")
         };
         assert!(message.starts_with("oh no (at "), "{message}");
@@ -112,14 +115,14 @@ mod tests {
     fn work_that_hangs_is_left_behind() {
         let (release, wait) = mpsc::channel::<()>();
         let bounds = Bounds { time: Duration::from_millis(20), ..BOUNDS };
-        assert!(matches!(run(bounds, move || wait.recv().is_ok()), Ended::TimedOut));
+        assert!(matches!(run_isolated(bounds, move || wait.recv().is_ok()), RunEnd::TimedOut));
         drop(release);
     }
 
     #[test]
     fn memory_held_for_a_moment_counts() {
         let bounds = Bounds { memory: Some(64 << 20), ..BOUNDS };
-        let held = run(bounds, || drop(std::hint::black_box(vec![1_u8; 80 << 20])));
-        assert!(matches!(held, Ended::TooMuchMemory(bytes) if bytes >= 80 << 20), "{held:?}");
+        let held = run_isolated(bounds, || drop(std::hint::black_box(vec![1_u8; 80 << 20])));
+        assert!(matches!(held, RunEnd::TooMuchMemory(bytes) if bytes >= 80 << 20), "{held:?}");
     }
 }

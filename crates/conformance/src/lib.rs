@@ -7,10 +7,10 @@
 //!
 //! ```no_run
 //! use std::path::Path;
-//! use conformance::{engines, kinds::jinja, run, Selection};
+//! use conformance::{engines, kinds::jinja, run_cases, Selection};
 //!
-//! let cases = jinja::load(Path::new("tests/vectors/jinja"), &engines::Jinja)?;
-//! let report = run(Path::new("tests/vectors/jinja"), &cases, &Selection::default(), &mut |_| {})?;
+//! let cases = jinja::load_cases(Path::new("tests/vectors/jinja"), &engines::Jinja)?;
+//! let report = run_cases(Path::new("tests/vectors/jinja"), &cases, &Selection::default(), &mut |_| {})?;
 //! println!("{}", report.summary());
 //! # Ok::<(), conformance::InputError>(())
 //! ```
@@ -27,7 +27,7 @@ mod run;
 mod skips;
 
 pub use case::{Bounds, Case, Field, Mismatch, Side};
-pub use load::{Found, InputError};
+pub use load::{InputError, LoadedCase};
 pub use report::{CaseReport, Failure, Report, Status};
-pub use run::{Progress, Selection, run};
+pub use run::{Progress, Selection, run_cases};
 pub use skips::Skip;

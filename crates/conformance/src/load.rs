@@ -16,7 +16,7 @@ use crate::case::Case;
 
 /// A case and the file it was found in.
 #[derive(Clone)]
-pub struct Found {
+pub struct LoadedCase {
     /// The name of the file, without its directory.
     pub file: String,
     /// The case.
@@ -54,33 +54,33 @@ impl fmt::Display for InputError {
 impl std::error::Error for InputError {}
 
 /// Reads every case of `dir` as a `T`, and joins each with its engine by `join`.
-pub(crate) fn cases<T: DeserializeOwned, C: Case>(
+pub(crate) fn read_cases<T: DeserializeOwned, C: Case>(
     dir: &Path,
     join: impl Fn(T) -> C,
-) -> Result<Vec<Found>, InputError> {
-    joined(dir, case_values, join)
+) -> Result<Vec<LoadedCase>, InputError> {
+    join_values(dir, case_values, join)
 }
 
 /// Reads every file of `dir` as one `T`, and joins it with its engine by `join`.
-pub(crate) fn single<T: DeserializeOwned, C: Case>(
+pub(crate) fn read_single_cases<T: DeserializeOwned, C: Case>(
     dir: &Path,
     join: impl Fn(T) -> C,
-) -> Result<Vec<Found>, InputError> {
-    joined(dir, |path| Ok(vec![document(path)?]), join)
+) -> Result<Vec<LoadedCase>, InputError> {
+    join_values(dir, |path| Ok(vec![document(path)?]), join)
 }
 
 /// Joins each value that `values` finds in a file.
-fn joined<T: DeserializeOwned, C: Case>(
+fn join_values<T: DeserializeOwned, C: Case>(
     dir: &Path,
     values: impl Fn(&Path) -> Result<Vec<Value>, InputError>,
     join: impl Fn(T) -> C,
-) -> Result<Vec<Found>, InputError> {
+) -> Result<Vec<LoadedCase>, InputError> {
     let mut found = Vec::new();
     for path in case_files(dir)? {
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         for value in values(&path)? {
             let case = join(decode(&path, value)?);
-            found.push(Found { file: file.clone(), case: Arc::new(case) });
+            found.push(LoadedCase { file: file.clone(), case: Arc::new(case) });
         }
     }
     refuse_duplicates(dir, &found)?;
@@ -89,10 +89,10 @@ fn joined<T: DeserializeOwned, C: Case>(
 
 /// Reads the vectors of every file of `dir` as a `T`, and joins those that are to be run with their engine by `join`,
 /// which is also given the kind that the file says it holds.
-pub(crate) fn vectors<T: DeserializeOwned, C: Case>(
+pub(crate) fn read_vectors<T: DeserializeOwned, C: Case>(
     dir: &Path,
     join: impl Fn(&str, T) -> Option<C>,
-) -> Result<Vec<Found>, InputError> {
+) -> Result<Vec<LoadedCase>, InputError> {
     let mut found = Vec::new();
     for path in case_files(dir)? {
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -102,7 +102,7 @@ pub(crate) fn vectors<T: DeserializeOwned, C: Case>(
         };
         for value in list(&path, &mut document, "vectors")? {
             if let Some(case) = join(&kind, decode(&path, value)?) {
-                found.push(Found { file: file.clone(), case: Arc::new(case) });
+                found.push(LoadedCase { file: file.clone(), case: Arc::new(case) });
             }
         }
     }
@@ -151,9 +151,9 @@ fn decode<T: DeserializeOwned>(path: &Path, value: Value) -> Result<T, InputErro
     serde_json::from_value(value).map_err(|error| InputError::new(path, error.to_string()).in_case(id))
 }
 
-fn refuse_duplicates(dir: &Path, found: &[Found]) -> Result<(), InputError> {
+fn refuse_duplicates(dir: &Path, found: &[LoadedCase]) -> Result<(), InputError> {
     let mut files = HashMap::new();
-    for Found { file, case } in found {
+    for LoadedCase { file, case } in found {
         if let Some(first) = files.insert(case.id(), file) {
             let message = format!("the id is used twice, in {first} and in {file}");
             return Err(InputError::new(dir, message).in_case(case.id()));

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use conformance::kinds::{KINDS, Kind};
-use conformance::{CaseReport, InputError, Progress, Report, Selection, run};
+use conformance::{CaseReport, InputError, Progress, Report, Selection, run_cases};
 
 /// Run recorded cases against the engines of Hinagata.
 ///
@@ -19,7 +19,7 @@ use conformance::{CaseReport, InputError, Progress, Report, Selection, run};
 )]
 struct Arguments {
     /// The kind of the cases; --kinds lists them
-    #[arg(value_parser = Kind::named, required_unless_present = "kinds")]
+    #[arg(value_parser = Kind::from_name, required_unless_present = "kinds")]
     kind: Option<Kind>,
     /// The directory that holds them
     #[arg(required_unless_present = "kinds")]
@@ -42,7 +42,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    fn tell(&self, progress: &Progress<'_>) {
+    fn print_progress(&self, progress: &Progress<'_>) {
         match progress {
             Progress::Started(id) if self.verbose => eprintln!("run {id}"),
             Progress::Ended(case) if !self.json => self.print_case(case),
@@ -52,9 +52,9 @@ impl Arguments {
 
     fn print_case(&self, case: &CaseReport) {
         if self.brief {
-            print!("{}", case.brief());
+            print!("{}", case.to_brief());
         } else {
-            print!("{}", case.full());
+            print!("{}", case.to_full());
         }
     }
 
@@ -63,7 +63,7 @@ impl Arguments {
             println!("{:#}", report.to_json());
             eprintln!("{}", report.summary());
         } else {
-            print!("{}", report.unused());
+            print!("{}", report.describe_unused());
             println!("{}", report.summary());
         }
     }
@@ -89,9 +89,9 @@ fn main() -> ExitCode {
 }
 
 fn run_all(arguments: &Arguments, kind: Kind, dir: &Path) -> Result<Report, InputError> {
-    let cases = kind.load(dir)?;
+    let cases = kind.load_cases(dir)?;
     let selection = Selection { only: arguments.only.clone() };
-    let report = run(dir, &cases, &selection, &mut |progress| arguments.tell(&progress))?;
+    let report = run_cases(dir, &cases, &selection, &mut |progress| arguments.print_progress(&progress))?;
     arguments.print_end(&report);
     Ok(report)
 }

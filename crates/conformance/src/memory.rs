@@ -9,11 +9,11 @@ use peak_alloc::PeakAlloc;
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 /// Forgets the highest figure so far.
-pub(crate) fn start() {
+pub(crate) fn reset_peak() {
     ALLOCATOR.reset_peak_usage();
 }
 
 /// The most bytes held at once since [`start`].
-pub(crate) fn peak() -> usize {
+pub(crate) fn peak_bytes() -> usize {
     ALLOCATOR.peak_usage()
 }

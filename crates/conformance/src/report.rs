@@ -74,7 +74,7 @@ impl Report {
     }
 
     /// What to say about skips that no case uses, a line for each.
-    pub fn unused(&self) -> String {
+    pub fn describe_unused(&self) -> String {
         self.unused_skips.iter().fold(String::new(), |mut text, skip| {
             let _ = writeln!(text, "FAIL skips.toml: no case has the id `{}`", skip.id);
             text
@@ -114,14 +114,14 @@ fn side_to_json(side: &Side) -> Value {
 
 impl CaseReport {
     /// One line for each failing run, without the two sides.
-    pub fn brief(&self) -> impl fmt::Display + '_ {
+    pub fn to_brief(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| self.each_failure(f, |_, _| Ok(())))
     }
 
     /// Each failing run with what was expected and what came.
-    pub fn full(&self) -> impl fmt::Display + '_ {
+    pub fn to_full(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| {
-            self.each_failure(f, |f, failure| f.write_str(&difference::describe(&failure.mismatch)))
+            self.each_failure(f, |f, failure| f.write_str(&difference::describe_mismatch(&failure.mismatch)))
         })
     }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::case::{Bounds, Case, Mismatch, Side};
-use crate::isolate::{self, Ended};
-use crate::load::{Found, InputError};
+use crate::isolate::{self, RunEnd};
+use crate::load::{InputError, LoadedCase};
 use crate::report::{CaseReport, Failure, Report, Status};
 use crate::skips;
 
@@ -36,13 +36,13 @@ pub enum Progress<'a> {
 ///
 /// # Errors
 /// When the skips of `dir` cannot be read, or when the selection takes no case at all.
-pub fn run(
+pub fn run_cases(
     dir: &Path,
-    cases: &[Found],
+    cases: &[LoadedCase],
     selection: &Selection,
-    tell: &mut dyn FnMut(Progress<'_>),
+    report_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Report, InputError> {
-    let skips = skips::load(dir)?;
+    let skips = skips::load_skips(dir)?;
     let mut reasons: HashMap<&str, &str> = HashMap::new();
     for skip in &skips {
         reasons.insert(&skip.id, &skip.reason);
@@ -53,11 +53,11 @@ pub fn run(
         let status = if let Some(reason) = reasons.get(id) {
             Status::Skipped((*reason).to_owned())
         } else {
-            tell(Progress::Started(id));
+            report_progress(Progress::Started(id));
             run_case(&found.case)
         };
         let case = CaseReport { id: id.to_owned(), file: found.file.clone(), status };
-        tell(Progress::Ended(&case));
+        report_progress(Progress::Ended(&case));
         report.cases.push(case);
     }
     if report.cases.is_empty() {
@@ -87,21 +87,21 @@ fn run_case(case: &Arc<dyn Case>) -> Status {
 
 fn run_once(case: &Arc<dyn Case>, index: usize, bounds: Bounds) -> Result<(), Mismatch> {
     let job = Arc::clone(case);
-    let (name, text, expected) = match isolate::run(bounds, move || job.check(index)) {
-        Ended::Returned(verdict) => return verdict,
-        Ended::Panicked(message) => {
+    let (name, text, expected) = match isolate::run_isolated(bounds, move || job.check_run(index)) {
+        RunEnd::Returned(verdict) => return verdict,
+        RunEnd::Panicked(message) => {
             ("panic", message, "an answer, whatever it is, without a panic".to_owned())
         }
-        Ended::TimedOut => (
+        RunEnd::TimedOut => (
             "no end",
             "still running".to_owned(),
             format!("an answer within {} s", bounds.time.as_secs_f64()),
         ),
-        Ended::TooMuchMemory(peak) => {
+        RunEnd::TooMuchMemory(peak) => {
             let limit = bounds.memory.unwrap_or_default();
             ("memory", mebibytes(peak), format!("at most {} held by the process", mebibytes(limit)))
         }
-        Ended::NotStarted(message) => {
+        RunEnd::NotStarted(message) => {
             ("thread", message, format!("a thread with {} of stack", mebibytes(bounds.stack)))
         }
     };

@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::load::InputError;
 
-const FILE: &str = "skips.toml";
+const SKIPS_FILE: &str = "skips.toml";
 
 /// A case that is not run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
@@ -36,8 +36,8 @@ struct Document {
 }
 
 /// Reads the skips of `dir`, none where there is no such file.
-pub(crate) fn load(dir: &Path) -> Result<Vec<Skip>, InputError> {
-    let path = dir.join(FILE);
+pub(crate) fn load_skips(dir: &Path) -> Result<Vec<Skip>, InputError> {
+    let path = dir.join(SKIPS_FILE);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -45,11 +45,11 @@ pub(crate) fn load(dir: &Path) -> Result<Vec<Skip>, InputError> {
     };
     let Document { skip } =
         toml::from_str(&text).map_err(|error| InputError::new(&path, error.to_string()))?;
-    check(&path, &skip)?;
+    check_skips(&path, &skip)?;
     Ok(skip)
 }
 
-fn check(path: &Path, skips: &[Skip]) -> Result<(), InputError> {
+fn check_skips(path: &Path, skips: &[Skip]) -> Result<(), InputError> {
     let mut seen = HashMap::new();
     for skip in skips {
         if skip.reason.trim().is_empty() {

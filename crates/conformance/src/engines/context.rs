@@ -7,7 +7,7 @@ use hinagata_agent::{ChatMessage, GivenContext, Invocation, Profile, Project, Pr
 use hinagata_context::{PackedContext, Packer};
 use serde_json::{Value, json};
 
-use crate::kinds::context::{Engine, Outcome, Question};
+use crate::kinds::context::{ContextEngine, ContextOutcome, ContextQuestion};
 
 /// The agents and the packer as the product ships them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,15 +18,15 @@ impl Context {
     pub const READY: bool = true;
 }
 
-impl Engine for Context {
-    fn answer(&self, root: &Path, question: &Question) -> Outcome {
+impl ContextEngine for Context {
+    fn answer_question(&self, root: &Path, question: &ContextQuestion) -> ContextOutcome {
         let answer = match question {
-            Question::Pack(context) => pack(root, context),
-            Question::Prompt { config, invocation } => prompt(root, config, invocation),
-            Question::Config { file, report } => config(file, report),
+            ContextQuestion::Pack(context) => pack(root, context),
+            ContextQuestion::Prompt { config, invocation } => prompt(root, config, invocation),
+            ContextQuestion::Config { file, report } => config(file, report),
         };
         match answer {
-            Ok(answer) => Outcome::Answer(answer),
+            Ok(answer) => ContextOutcome::Answer(answer),
             Err(error) => failure(&error),
         }
     }
@@ -81,7 +81,7 @@ fn config(file: &Path, report: &[String]) -> Result<Value> {
     Ok(json!({"config": report.iter().map(told).collect::<serde_json::Map<_, _>>()}))
 }
 
-fn failure(error: &Error) -> Outcome {
+fn failure(error: &Error) -> ContextOutcome {
     let listed = error.details().get("paths").and_then(Value::as_array);
     let kind = match (error.code(), error.reason()) {
         (Code::RenderTemplateNotFound, Some("template_file_missing")) => "template_file_missing",
@@ -95,5 +95,5 @@ fn failure(error: &Error) -> Outcome {
         (code, _) => code.as_str(),
     };
     let paths = listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-    Outcome::Error { kind: kind.to_owned(), paths, message: error.to_string() }
+    ContextOutcome::Error { kind: kind.to_owned(), paths, message: error.to_string() }
 }

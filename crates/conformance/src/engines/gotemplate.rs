@@ -22,7 +22,7 @@ impl GoTemplate {
 const STACK: usize = gotemplate::BOUNDS.stack - (16 << 20);
 
 impl GoEngine for GoTemplate {
-    fn render(&self, case: &GoCase) -> GoOutcome {
+    fn render_case(&self, case: &GoCase) -> GoOutcome {
         let integers = if case.ints { Integers::Exact } else { Integers::Float };
         let functions = functions::functions(integers);
         let (left, right) = case.delimiters.clone().unwrap_or_default();

@@ -20,7 +20,7 @@ impl Jinja {
 const NOW: Moment = Moment { year: 2026, month: 2, day: 20, hour: 15, minute: 30, second: 45 };
 
 impl JinjaEngine for Jinja {
-    fn render(&self, case: &JinjaCase, undefined: Undefined) -> JinjaOutcome {
+    fn render_case(&self, case: &JinjaCase, undefined: Undefined) -> JinjaOutcome {
         match render(case, undefined) {
             Ok(text) => JinjaOutcome::Output(text),
             Err(error) => JinjaOutcome::from(&error),

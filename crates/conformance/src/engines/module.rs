@@ -11,7 +11,7 @@ use hinagata_module::{
 use serde_json::{Map, Value, json};
 
 use super::workflow;
-use crate::kinds::module::{Compiling, Engine, Question};
+use crate::kinds::module::{Compiling, ModuleEngine, ModuleQuestion};
 
 /// The module crate of the product.
 #[derive(Clone, Copy, Debug)]
@@ -22,11 +22,13 @@ impl Module {
     pub const READY: bool = true;
 }
 
-impl Engine for Module {
-    fn answer(&self, question: &Question) -> Result<Value, String> {
+impl ModuleEngine for Module {
+    fn answer_question(&self, question: &ModuleQuestion) -> Result<Value, String> {
         match question {
-            Question::Merge(modules) => Ok(merged(modules).map_err(|error| error.to_string())?.to_json()),
-            Question::Compile { modules, context, compiling, hints } => {
+            ModuleQuestion::Merge(modules) => {
+                Ok(merged(modules).map_err(|error| error.to_string())?.to_json())
+            }
+            ModuleQuestion::Compile { modules, context, compiling, hints } => {
                 let modules = Value::Array(modules.clone());
                 let prompt =
                     compiled(&modules, context.as_ref(), *compiling).map_err(|error| error.to_string())?;
@@ -36,11 +38,11 @@ impl Engine for Module {
                 }
                 Ok(answer)
             }
-            Question::Text(input) => text(input).map_err(|error| error.to_string()),
-            Question::Element(input) => element(input),
-            Question::Extract(input) => Ok(extracted(input)),
-            Question::Select(input) => Ok(selected(input)),
-            Question::Workflow(input) => workflow::answer(input),
+            ModuleQuestion::Text(input) => text(input).map_err(|error| error.to_string()),
+            ModuleQuestion::Element(input) => element(input),
+            ModuleQuestion::Extract(input) => Ok(extracted(input)),
+            ModuleQuestion::Select(input) => Ok(selected(input)),
+            ModuleQuestion::Workflow(input) => workflow::run_process(input),
         }
     }
 }
@@ -81,13 +83,13 @@ pub(super) struct StandIns;
 
 impl Functions for StandIns {
     fn content(&self, value: &Value) -> Option<Dynamic<Value>> {
-        let stand_in = StandIn::of(value)?;
+        let stand_in = StandIn::from_value(value)?;
         let function = move |context: &Value| Yielded::from_json(&stand_in.call(context));
         Some(Dynamic::new(function).written_as(value.clone()))
     }
 
     fn texts(&self, value: &Value) -> Option<DynamicText<Value>> {
-        let stand_in = StandIn::of(value)?;
+        let stand_in = StandIn::from_value(value)?;
         let function = move |context: &Value| Texts::from_json(&stand_in.call(context));
         Some(DynamicText::new(function).written_as(value.clone()))
     }
@@ -100,7 +102,7 @@ struct StandIn {
 }
 
 impl StandIn {
-    fn of(value: &Value) -> Option<Self> {
+    fn from_value(value: &Value) -> Option<Self> {
         let fields = value.as_object().filter(|fields| fields.len() == 1)?;
         let (name, argument) = fields.iter().next()?;
         ["dynamic", "dynamicPath", "dynamicText", "dynamicIf", "dynamicMap"]
@@ -113,7 +115,7 @@ impl StandIn {
         match self.name.as_str() {
             "dynamic" => argument.clone(),
             "dynamicPath" => at_path(context, argument).cloned().unwrap_or_default(),
-            "dynamicText" => Value::String(filled(argument.as_str().unwrap_or_default(), context)),
+            "dynamicText" => Value::String(fill_paths(argument.as_str().unwrap_or_default(), context)),
             "dynamicIf" => {
                 let chosen = if truthy(at_path(context, &argument["path"])) { "then" } else { "else" };
                 argument.get(chosen).cloned().unwrap_or_default()
@@ -139,7 +141,7 @@ fn truthy(value: Option<&Value>) -> bool {
     }
 }
 
-fn filled(text: &str, context: &Value) -> String {
+fn fill_paths(text: &str, context: &Value) -> String {
     let mut all = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {

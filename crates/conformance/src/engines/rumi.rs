@@ -13,7 +13,7 @@ use hinagata_python::{HookOptions, HookPool};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::kinds::rumi::{Call, Engine, Operation, Outcome};
+use crate::kinds::rumi::{Operation, RumiCall, RumiEngine, RumiOutcome};
 
 /// The engine as the product ships it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,8 +24,8 @@ impl Rumi {
     pub const READY: bool = true;
 }
 
-impl Engine for Rumi {
-    fn answer(&self, call: &Call) -> Outcome {
+impl RumiEngine for Rumi {
+    fn answer_call(&self, call: &RumiCall) -> RumiOutcome {
         let engine = open(call);
         let catalog = engine.catalog();
         let name = call.prompt_id.as_str();
@@ -39,8 +39,8 @@ impl Engine for Rumi {
             Operation::Validate => validate(&engine, call),
         };
         match answer {
-            Ok(Value::Object(answer)) => Outcome::Answer(answer),
-            Ok(other) => Outcome::Answer(Map::from_iter([("answer".to_owned(), other)])),
+            Ok(Value::Object(answer)) => RumiOutcome::Answer(answer),
+            Ok(other) => RumiOutcome::Answer(Map::from_iter([("answer".to_owned(), other)])),
             Err(error) => failure(&error),
         }
     }
@@ -58,7 +58,7 @@ impl Clock for Fixed {
     }
 }
 
-fn open(call: &Call) -> PromptEngine {
+fn open(call: &RumiCall) -> PromptEngine {
     let host = |key: &str| call.host.get(key).and_then(Value::as_str).map(str::to_owned);
     let options = EngineOptions {
         timezone: host("timezone"),
@@ -77,7 +77,7 @@ fn open(call: &Call) -> PromptEngine {
     builder.open()
 }
 
-fn approvals(call: &Call) -> Approvals {
+fn approvals(call: &RumiCall) -> Approvals {
     let state = |(name, state): (&String, &String)| {
         let state = match state.as_str() {
             "approved" => Approval::Approved,
@@ -89,7 +89,7 @@ fn approvals(call: &Call) -> Approvals {
     call.approvals.iter().map(state).collect()
 }
 
-fn context(call: &Call) -> Context {
+fn context(call: &RumiCall) -> Context {
     let mut context = Context::from_map(&call.context);
     if let Some(Value::Object(state)) = call.host.get("session_state") {
         context.session_state = state.clone();
@@ -97,7 +97,7 @@ fn context(call: &Call) -> Context {
     context
 }
 
-fn render(engine: &PromptEngine, call: &Call) -> Result<Value> {
+fn render(engine: &PromptEngine, call: &RumiCall) -> Result<Value> {
     let context = context(call);
     let request = Request::new(&call.prompt_id).variable_map(&call.variables).context(&context);
     let rendered = engine.render_blocking(&request)?;
@@ -108,7 +108,7 @@ fn render(engine: &PromptEngine, call: &Call) -> Result<Value> {
     Ok(json!({body: rendered.body.to_json(), "warnings": rendered.warnings.len()}))
 }
 
-fn validate(engine: &PromptEngine, call: &Call) -> Result<Value> {
+fn validate(engine: &PromptEngine, call: &RumiCall) -> Result<Value> {
     let context = context(call);
     let request = Request::new(&call.prompt_id).variable_map(&call.variables).context(&context);
     Ok(serde_json::to_value(engine.validate(&request)?).unwrap_or_default())
@@ -136,7 +136,7 @@ fn definition(catalog: &Catalog, name: &str) -> Result<Value> {
     }}))
 }
 
-fn failure(error: &Error) -> Outcome {
+fn failure(error: &Error) -> RumiOutcome {
     let kind = match error.code() {
         Code::Id => "PromptIdError",
         Code::NotFound => "PromptNotFoundError",
@@ -148,5 +148,5 @@ fn failure(error: &Error) -> Outcome {
         Code::HookTimeout => "PromptTimeoutError",
         _ => "PromptRenderError",
     };
-    Outcome::Error { kind: kind.into(), message: error.to_string(), details: error.details().clone() }
+    RumiOutcome::Error { kind: kind.into(), message: error.to_string(), details: error.details().clone() }
 }

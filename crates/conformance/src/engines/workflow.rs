@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::module::{StandIns, remove_hints};
 
 /// The calls that a process makes, and its output or what it had when it failed.
-pub(super) fn answer(input: &Map<String, Value>) -> Result<Value, String> {
+pub(super) fn run_process(input: &Map<String, Value>) -> Result<Value, String> {
     let module = input.get("module").cloned().unwrap_or_default();
     let module = PromptModule::from_json_with(&module, &StandIns).map_err(|error| error.to_string())?;
     let mut process = process(input).map_err(|error| error.to_string())?;

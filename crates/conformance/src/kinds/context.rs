@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::case::{Bounds, Case, Mismatch, Side};
-use crate::load::{self, Found, InputError};
+use crate::load::{self, InputError, LoadedCase};
 
 const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(60), memory: None };
 
@@ -56,7 +56,7 @@ enum Kind {
 
 /// What a case asks for, in its own directory.
 #[derive(Debug)]
-pub enum Question {
+pub enum ContextQuestion {
     /// Packs the section `context` of a configuration.
     Pack(Value),
     /// Makes the messages of a call.
@@ -77,7 +77,7 @@ pub enum Question {
 
 /// What an engine answered: what `expect` holds, or an error.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum ContextOutcome {
     /// The answer.
     Answer(Value),
     /// An error with its kind, as the cases spell it, and the paths that it names.
@@ -92,25 +92,28 @@ pub enum Outcome {
 }
 
 /// Whatever answers such questions.
-pub trait Engine: Send + Sync {
+pub trait ContextEngine: Send + Sync {
     /// Answers a question about the tree in `root`.
-    fn answer(&self, root: &Path, question: &Question) -> Outcome;
+    fn answer_question(&self, root: &Path, question: &ContextQuestion) -> ContextOutcome;
 }
 
 /// Reads the cases of `dir`, to be answered by `engine`.
 ///
 /// # Errors
 /// When a file cannot be read or a case is not in the format.
-pub fn load<E: Engine + Clone + 'static>(dir: &Path, engine: &E) -> Result<Vec<Found>, InputError> {
-    load::single(dir, |recorded: Recorded| Joined { recorded, engine: engine.clone() })
+pub fn load_cases<E: ContextEngine + Clone + 'static>(
+    dir: &Path,
+    engine: &E,
+) -> Result<Vec<LoadedCase>, InputError> {
+    load::read_single_cases(dir, |recorded: Recorded| EngineCase { recorded, engine: engine.clone() })
 }
 
-struct Joined<E> {
+struct EngineCase<E> {
     recorded: Recorded,
     engine: E,
 }
 
-impl<E: Engine + 'static> Case for Joined<E> {
+impl<E: ContextEngine + 'static> Case for EngineCase<E> {
     fn id(&self) -> &str {
         &self.recorded.id
     }
@@ -123,26 +126,28 @@ impl<E: Engine + 'static> Case for Joined<E> {
         vec![""]
     }
 
-    fn check(&self, _index: usize) -> Result<(), Mismatch> {
-        let place = tempfile::tempdir().map_err(|error| unprepared(&error))?;
+    fn check_run(&self, _index: usize) -> Result<(), Mismatch> {
+        let place = tempfile::tempdir().map_err(|error| setup_mismatch(&error))?;
         // The root as programs see it: on some systems the usual place for such directories is a link.
-        let root = place.path().canonicalize().map_err(|error| unprepared(&error))?;
+        let root = place.path().canonicalize().map_err(|error| setup_mismatch(&error))?;
         let shown = root.to_string_lossy();
-        plant(&root, &self.recorded.tree, &shown).map_err(|error| unprepared(&error))?;
-        let outcome = self.engine.answer(&root, &self.recorded.question(&root, &shown));
-        compare(&placed(&self.recorded.expected(), &shown), &outcome)
+        write_tree(&root, &self.recorded.tree, &shown).map_err(|error| setup_mismatch(&error))?;
+        let outcome = self.engine.answer_question(&root, &self.recorded.question(&root, &shown));
+        compare(&replace_root(&self.recorded.expected(), &shown), &outcome)
     }
 }
 
 impl Recorded {
-    fn question(&self, root: &Path, shown: &str) -> Question {
+    fn question(&self, root: &Path, shown: &str) -> ContextQuestion {
         match self.kind {
-            Kind::Pack => Question::Pack(placed(&self.context, shown)),
-            Kind::Prompt => Question::Prompt {
-                config: placed(&self.config, shown),
-                invocation: placed(&self.invocation, shown),
+            Kind::Pack => ContextQuestion::Pack(replace_root(&self.context, shown)),
+            Kind::Prompt => ContextQuestion::Prompt {
+                config: replace_root(&self.config, shown),
+                invocation: replace_root(&self.invocation, shown),
             },
-            Kind::Config => Question::Config { file: root.join(&self.file), report: self.report.clone() },
+            Kind::Config => {
+                ContextQuestion::Config { file: root.join(&self.file), report: self.report.clone() }
+            }
         }
     }
 
@@ -156,7 +161,7 @@ impl Recorded {
     }
 }
 
-fn unprepared(error: &io::Error) -> Mismatch {
+fn setup_mismatch(error: &io::Error) -> Mismatch {
     Mismatch {
         expected: Side::new("tree", "the tree of the case"),
         actual: Side::new("error", error.to_string()),
@@ -164,20 +169,20 @@ fn unprepared(error: &io::Error) -> Mismatch {
 }
 
 /// Makes the files of a tree.
-fn plant(root: &Path, tree: &Map<String, Value>, shown: &str) -> io::Result<()> {
+fn write_tree(root: &Path, tree: &Map<String, Value>, shown: &str) -> io::Result<()> {
     for (name, content) in tree {
         let path = beneath(root, name)?;
         fs::create_dir_all(path.parent().unwrap_or(root))?;
         match content {
             Value::String(text) => fs::write(path, text.replace("${ROOT}", shown))?,
-            Value::Object(special) => plant_special(&path, special)?,
+            Value::Object(special) => write_special(&path, special)?,
             other => return Err(io::Error::other(format!("`{name}` is no file: {other}"))),
         }
     }
     Ok(())
 }
 
-fn plant_special(path: &Path, special: &Map<String, Value>) -> io::Result<()> {
+fn write_special(path: &Path, special: &Map<String, Value>) -> io::Result<()> {
     let text = |key: &str| special.get(key).and_then(Value::as_str);
     if let Some(encoded) = text("base64") {
         return fs::write(path, base64(encoded).ok_or_else(|| io::Error::other("no base64"))?);
@@ -235,21 +240,21 @@ fn beneath(root: &Path, name: &str) -> io::Result<PathBuf> {
 }
 
 /// The same value with `${ROOT}` replaced by the directory.
-fn placed(value: &Value, root: &str) -> Value {
+fn replace_root(value: &Value, root: &str) -> Value {
     match value {
         Value::String(text) => Value::String(text.replace("${ROOT}", root)),
-        Value::Array(items) => items.iter().map(|item| placed(item, root)).collect(),
-        Value::Object(fields) => {
-            Value::Object(fields.iter().map(|(key, value)| (key.clone(), placed(value, root))).collect())
-        }
+        Value::Array(items) => items.iter().map(|item| replace_root(item, root)).collect(),
+        Value::Object(fields) => Value::Object(
+            fields.iter().map(|(key, value)| (key.clone(), replace_root(value, root))).collect(),
+        ),
         other => other.clone(),
     }
 }
 
-fn compare(expected: &Value, outcome: &Outcome) -> Result<(), Mismatch> {
+fn compare(expected: &Value, outcome: &ContextOutcome) -> Result<(), Mismatch> {
     let same = match (expected.get("error"), outcome) {
-        (None, Outcome::Answer(answer)) => expected == answer,
-        (Some(error), Outcome::Error { kind, paths, .. }) => {
+        (None, ContextOutcome::Answer(answer)) => expected == answer,
+        (Some(error), ContextOutcome::Error { kind, paths, .. }) => {
             let listed = error.get("paths").and_then(Value::as_array);
             error["kind"] == **kind
                 && listed.is_none_or(|listed| listed.iter().eq(paths.iter().map(String::as_str)))
@@ -260,8 +265,8 @@ fn compare(expected: &Value, outcome: &Outcome) -> Result<(), Mismatch> {
         return Ok(());
     }
     let actual = match outcome {
-        Outcome::Answer(answer) => Side::new("answer", pretty(answer)),
-        Outcome::Error { kind, paths, message } => {
+        ContextOutcome::Answer(answer) => Side::new("answer", pretty(answer)),
+        ContextOutcome::Error { kind, paths, message } => {
             Side::new("kind", kind.as_str()).with("paths", paths.join("\n")).with("message", message.as_str())
         }
     };
@@ -293,7 +298,7 @@ mod tests {
 
     #[test]
     fn errors_are_compared_by_kind_and_paths() {
-        let outcome = |paths: &[&str]| Outcome::Error {
+        let outcome = |paths: &[&str]| ContextOutcome::Error {
             kind: "config_invalid".into(),
             paths: paths.iter().map(|&path| path.to_owned()).collect(),
             message: String::new(),
@@ -302,6 +307,6 @@ mod tests {
         assert!(compare(&expected, &outcome(&["a", "b"])).is_ok());
         assert!(compare(&expected, &outcome(&["a"])).is_err());
         assert!(compare(&serde_json::json!({"error": {"kind": "other"}}), &outcome(&[])).is_err());
-        assert!(compare(&expected, &Outcome::Answer(expected.clone())).is_err());
+        assert!(compare(&expected, &ContextOutcome::Answer(expected.clone())).is_err());
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::case::{Bounds, Case, Mismatch, Side};
-use crate::load::{self, Found, InputError};
+use crate::load::{self, InputError, LoadedCase};
 
 /// Go allows 100 000 nested template calls, so the stack is only reserved: pages are used as needed.
 pub(crate) const BOUNDS: Bounds = Bounds { stack: 1 << 30, time: Duration::from_secs(60), memory: None };
@@ -77,7 +77,7 @@ pub enum GoOutcome {
 /// Something that runs Go templates.
 pub trait GoEngine: Send + Sync + 'static {
     /// Parses the sources of `case` in order and executes its entry, under Go's own limits.
-    fn render(&self, case: &GoCase) -> GoOutcome;
+    fn render_case(&self, case: &GoCase) -> GoOutcome;
 }
 
 #[derive(Deserialize)]
@@ -197,16 +197,16 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// When a file cannot be read or a case is not in the format.
-pub fn load(dir: &Path, engine: &'static dyn GoEngine) -> Result<Vec<Found>, InputError> {
-    load::cases(dir, |case| Joined { case, engine })
+pub fn load_cases(dir: &Path, engine: &'static dyn GoEngine) -> Result<Vec<LoadedCase>, InputError> {
+    load::read_cases(dir, |case| EngineCase { case, engine })
 }
 
-struct Joined {
+struct EngineCase {
     case: GoCase,
     engine: &'static dyn GoEngine,
 }
 
-impl Case for Joined {
+impl Case for EngineCase {
     fn id(&self) -> &str {
         &self.case.id
     }
@@ -219,8 +219,8 @@ impl Case for Joined {
         vec![""]
     }
 
-    fn check(&self, _index: usize) -> Result<(), Mismatch> {
-        let outcome = self.engine.render(&self.case);
+    fn check_run(&self, _index: usize) -> Result<(), Mismatch> {
+        let outcome = self.engine.render_case(&self.case);
         if outcome == self.case.expect {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::case::{Bounds, Case, Mismatch, Side};
-use crate::load::{self, Found, InputError};
+use crate::load::{self, InputError, LoadedCase};
 
 /// The bounds of the `limits` topic hold for every case: the stack is what Rust gives a thread.
 const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(5), memory: Some(512 << 20) };
@@ -231,23 +231,23 @@ impl From<&hinagata_value::Error> for JinjaOutcome {
 /// Something that renders Jinja templates.
 pub trait JinjaEngine: Send + Sync + 'static {
     /// Renders the entry of `case` under its options, except for `undefined`, which the runner chooses.
-    fn render(&self, case: &JinjaCase, undefined: Undefined) -> JinjaOutcome;
+    fn render_case(&self, case: &JinjaCase, undefined: Undefined) -> JinjaOutcome;
 }
 
 /// Reads the cases of `dir`, to be answered by `engine`.
 ///
 /// # Errors
 /// When a file cannot be read or a case is not in the format.
-pub fn load(dir: &Path, engine: &'static dyn JinjaEngine) -> Result<Vec<Found>, InputError> {
-    load::cases(dir, |case| Joined { case, engine })
+pub fn load_cases(dir: &Path, engine: &'static dyn JinjaEngine) -> Result<Vec<LoadedCase>, InputError> {
+    load::read_cases(dir, |case| EngineCase { case, engine })
 }
 
-struct Joined {
+struct EngineCase {
     case: JinjaCase,
     engine: &'static dyn JinjaEngine,
 }
 
-impl Joined {
+impl EngineCase {
     fn settings(&self) -> &'static [(&'static str, Undefined)] {
         match (self.case.options.undefined, &self.case.expect) {
             (Undefined::Default, Expect::Output(_)) => {
@@ -260,7 +260,7 @@ impl Joined {
     }
 }
 
-impl Case for Joined {
+impl Case for EngineCase {
     fn id(&self) -> &str {
         &self.case.id
     }
@@ -273,9 +273,9 @@ impl Case for Joined {
         self.settings().iter().map(|(label, _)| *label).collect()
     }
 
-    fn check(&self, index: usize) -> Result<(), Mismatch> {
+    fn check_run(&self, index: usize) -> Result<(), Mismatch> {
         let (_, undefined) = self.settings()[index];
-        let outcome = self.engine.render(&self.case, undefined);
+        let outcome = self.engine.render_case(&self.case, undefined);
         let accepted = || self.case.accept.as_ref().is_some_and(|accept| accept.takes(&outcome));
         if self.case.expect.is(&outcome) || accepted() {
             return Ok(());

@@ -9,9 +9,9 @@ pub mod rumi;
 use std::path::Path;
 
 use crate::engines;
-use crate::load::{Found, InputError};
+use crate::load::{InputError, LoadedCase};
 
-type Load = fn(&Path) -> Result<Vec<Found>, InputError>;
+type Load = fn(&Path) -> Result<Vec<LoadedCase>, InputError>;
 
 /// A kind of cases that can be run.
 #[derive(Clone, Copy, Debug)]
@@ -28,16 +28,20 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "context",
         ready: engines::Context::READY,
-        load: |dir| context::load(dir, &engines::Context),
+        load: |dir| context::load_cases(dir, &engines::Context),
     },
     Kind {
         name: "gotemplate",
         ready: engines::GoTemplate::READY,
-        load: |dir| gotemplate::load(dir, &engines::GoTemplate),
+        load: |dir| gotemplate::load_cases(dir, &engines::GoTemplate),
     },
-    Kind { name: "jinja", ready: engines::Jinja::READY, load: |dir| jinja::load(dir, &engines::Jinja) },
-    Kind { name: "module", ready: engines::Module::READY, load: |dir| module::load(dir, &engines::Module) },
-    Kind { name: "rumi", ready: engines::Rumi::READY, load: |dir| rumi::load(dir, &engines::Rumi) },
+    Kind { name: "jinja", ready: engines::Jinja::READY, load: |dir| jinja::load_cases(dir, &engines::Jinja) },
+    Kind {
+        name: "module",
+        ready: engines::Module::READY,
+        load: |dir| module::load_cases(dir, &engines::Module),
+    },
+    Kind { name: "rumi", ready: engines::Rumi::READY, load: |dir| rumi::load_cases(dir, &engines::Rumi) },
 ];
 
 impl Kind {
@@ -45,7 +49,7 @@ impl Kind {
     ///
     /// # Errors
     /// The sentence to show when there is no such kind.
-    pub fn named(name: &str) -> Result<Self, String> {
+    pub fn from_name(name: &str) -> Result<Self, String> {
         let known = || KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
         match KINDS.iter().find(|kind| kind.name == name) {
             Some(kind) => Ok(*kind),
@@ -57,7 +61,7 @@ impl Kind {
     ///
     /// # Errors
     /// When a file cannot be read or a case is not in the format of this kind.
-    pub fn load(&self, dir: &Path) -> Result<Vec<Found>, InputError> {
+    pub fn load_cases(&self, dir: &Path) -> Result<Vec<LoadedCase>, InputError> {
         (self.load)(dir)
     }
 }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::case::{Bounds, Case, Mismatch, Side};
-use crate::load::{self, Found, InputError};
+use crate::load::{self, InputError, LoadedCase};
 
 const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(60), memory: None };
 
@@ -85,7 +85,7 @@ pub enum Operation {
 
 /// One call, ready to be made.
 #[derive(Debug)]
-pub struct Call {
+pub struct RumiCall {
     /// The workspace root, a copy.
     pub root: PathBuf,
     /// What to do.
@@ -104,7 +104,7 @@ pub struct Call {
 
 /// What the engine answered.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum RumiOutcome {
     /// An answer with the keys that `expect` has.
     Answer(Map<String, Value>),
     /// An error with its kind and everything that it tells.
@@ -121,22 +121,25 @@ pub enum Outcome {
 }
 
 /// Whatever answers calls.
-pub trait Engine: Send + Sync {
+pub trait RumiEngine: Send + Sync {
     /// Makes one call.
-    fn answer(&self, call: &Call) -> Outcome;
+    fn answer_call(&self, call: &RumiCall) -> RumiOutcome;
 }
 
 /// Reads the cases of `dir`, to be answered by `engine`.
 ///
 /// # Errors
 /// When a file cannot be read or a case is not in the format.
-pub fn load<E: Engine + Clone + 'static>(dir: &Path, engine: &E) -> Result<Vec<Found>, InputError> {
+pub fn load_cases<E: RumiEngine + Clone + 'static>(
+    dir: &Path,
+    engine: &E,
+) -> Result<Vec<LoadedCase>, InputError> {
     let path = dir.join("cases.json");
     let text = fs::read_to_string(&path).map_err(|error| InputError::new(&path, error.to_string()))?;
     let header: Header =
         serde_json::from_str(&text).map_err(|error| InputError::new(&path, error.to_string()))?;
     let header = Arc::new(header);
-    load::cases(dir, |recorded: Recorded| Joined {
+    load::read_cases(dir, |recorded: Recorded| EngineCase {
         dir: dir.to_owned(),
         header: Arc::clone(&header),
         recorded,
@@ -144,14 +147,14 @@ pub fn load<E: Engine + Clone + 'static>(dir: &Path, engine: &E) -> Result<Vec<F
     })
 }
 
-struct Joined<E> {
+struct EngineCase<E> {
     dir: PathBuf,
     header: Arc<Header>,
     recorded: Recorded,
     engine: E,
 }
 
-impl<E: Engine + 'static> Case for Joined<E> {
+impl<E: RumiEngine + 'static> Case for EngineCase<E> {
     fn id(&self) -> &str {
         &self.recorded.id
     }
@@ -164,15 +167,16 @@ impl<E: Engine + 'static> Case for Joined<E> {
         vec![""]
     }
 
-    fn check(&self, _index: usize) -> Result<(), Mismatch> {
-        let copy = tempfile::tempdir().map_err(|error| unprepared(&error))?;
-        prepare(&self.dir, copy.path(), &self.header, &self.recorded).map_err(|error| unprepared(&error))?;
-        let outcome = self.engine.answer(&call(copy.path(), &self.header, &self.recorded));
+    fn check_run(&self, _index: usize) -> Result<(), Mismatch> {
+        let copy = tempfile::tempdir().map_err(|error| setup_mismatch(&error))?;
+        prepare(&self.dir, copy.path(), &self.header, &self.recorded)
+            .map_err(|error| setup_mismatch(&error))?;
+        let outcome = self.engine.answer_call(&call(copy.path(), &self.header, &self.recorded));
         compare(&self.recorded.expect, &outcome)
     }
 }
 
-fn unprepared(error: &io::Error) -> Mismatch {
+fn setup_mismatch(error: &io::Error) -> Mismatch {
     Mismatch {
         expected: Side::new("tree", "a copy of the tree, set up as the cases say"),
         actual: Side::new("error", error.to_string()),
@@ -229,43 +233,45 @@ fn beneath(root: &Path, name: &str) -> io::Result<PathBuf> {
     }
 }
 
-fn call(copy: &Path, header: &Header, recorded: &Recorded) -> Call {
+fn call(copy: &Path, header: &Header, recorded: &Recorded) -> RumiCall {
     let mut approvals = header.approvals.clone();
     approvals.extend(recorded.approvals.clone());
     let mut host = header.host.clone();
     host.extend(recorded.host.clone());
     let root = copy.to_string_lossy();
-    Call {
+    RumiCall {
         root: copy.join(&header.root),
         operation: recorded.op,
         prompt_id: recorded.prompt_id.clone(),
-        variables: placed(&recorded.variables, &root),
-        context: placed(&recorded.context, &root),
+        variables: replace_root(&recorded.variables, &root),
+        context: replace_root(&recorded.context, &root),
         approvals,
         host,
     }
 }
 
 /// The same values with `${ROOT}` replaced by the copy.
-fn placed(values: &Map<String, Value>, root: &str) -> Map<String, Value> {
-    values.iter().map(|(key, value)| (key.clone(), placed_value(value, root))).collect()
+fn replace_root(values: &Map<String, Value>, root: &str) -> Map<String, Value> {
+    values.iter().map(|(key, value)| (key.clone(), replace_root_in(value, root))).collect()
 }
 
-fn placed_value(value: &Value, root: &str) -> Value {
+fn replace_root_in(value: &Value, root: &str) -> Value {
     match value {
         Value::String(text) => Value::String(text.replace("${ROOT}", root)),
-        Value::Array(items) => items.iter().map(|item| placed_value(item, root)).collect(),
-        Value::Object(fields) => Value::Object(placed(fields, root)),
+        Value::Array(items) => items.iter().map(|item| replace_root_in(item, root)).collect(),
+        Value::Object(fields) => Value::Object(replace_root(fields, root)),
         other => other.clone(),
     }
 }
 
-fn compare(expected: &Map<String, Value>, outcome: &Outcome) -> Result<(), Mismatch> {
+fn compare(expected: &Map<String, Value>, outcome: &RumiOutcome) -> Result<(), Mismatch> {
     let same = match (expected.get("error"), outcome) {
-        (None, Outcome::Answer(answer)) => expected.iter().all(|(key, value)| answer.get(key) == Some(value)),
-        (Some(error), Outcome::Error { kind, details, .. }) => {
+        (None, RumiOutcome::Answer(answer)) => {
+            expected.iter().all(|(key, value)| answer.get(key) == Some(value))
+        }
+        (Some(error), RumiOutcome::Error { kind, details, .. }) => {
             let listed = error["details"].as_object();
-            error["kind"] == **kind && listed.is_none_or(|listed| tells(listed, details))
+            error["kind"] == **kind && listed.is_none_or(|listed| includes_details(listed, details))
         }
         _ => false,
     };
@@ -277,7 +283,7 @@ fn compare(expected: &Map<String, Value>, outcome: &Outcome) -> Result<(), Misma
 }
 
 /// Details list what an error must tell at least.
-fn tells(listed: &Map<String, Value>, details: &Map<String, Value>) -> bool {
+fn includes_details(listed: &Map<String, Value>, details: &Map<String, Value>) -> bool {
     listed.iter().all(|(key, value)| details.get(key) == Some(value))
 }
 
@@ -288,13 +294,13 @@ fn expected_side(expected: &Map<String, Value>) -> Side {
     }
 }
 
-fn actual_side(outcome: &Outcome) -> Side {
+fn actual_side(outcome: &RumiOutcome) -> Side {
     match outcome {
-        Outcome::Answer(answer) => answer_side(answer),
-        Outcome::Error { kind, message, details } => Side::new("kind", kind.as_str())
+        RumiOutcome::Answer(answer) => answer_side(answer),
+        RumiOutcome::Error { kind, message, details } => Side::new("kind", kind.as_str())
             .with("details", pretty(&Value::Object(details.clone())))
             .with("message", message.as_str()),
-        Outcome::Unavailable(reason) => Side::new("unavailable", reason.as_str()),
+        RumiOutcome::Unavailable(reason) => Side::new("unavailable", reason.as_str()),
     }
 }
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use conformance::kinds::gotemplate::{self, GoCase, GoEngine, GoOutcome};
 use conformance::kinds::jinja::{self, JinjaCase, JinjaEngine, JinjaOutcome, Undefined};
-use conformance::kinds::module::{self, Compiling, Engine, Question};
+use conformance::kinds::module::{self, Compiling, ModuleEngine, ModuleQuestion};
 use serde_json::{Value, json};
 
-use conformance::{Found, Report, Selection, Status, run};
+use conformance::{LoadedCase, Report, Selection, Status, run_cases};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -17,7 +17,7 @@ fn fixture(name: &str) -> PathBuf {
 struct Puppet;
 
 impl JinjaEngine for Puppet {
-    fn render(&self, case: &JinjaCase, undefined: Undefined) -> JinjaOutcome {
+    fn render_case(&self, case: &JinjaCase, undefined: Undefined) -> JinjaOutcome {
         match case.templates[&case.entry].as_str() {
             "fail 3" => JinjaOutcome::Error {
                 kind: "runtime".into(),
@@ -35,7 +35,7 @@ impl JinjaEngine for Puppet {
 }
 
 impl GoEngine for Puppet {
-    fn render(&self, case: &GoCase) -> GoOutcome {
+    fn render_case(&self, case: &GoCase) -> GoOutcome {
         let names: Vec<&str> = case.sources.iter().map(|(name, _)| name.as_str()).collect();
         match case.sources[0].1.as_str() {
             "bytes" => GoOutcome::Output(b"\xffff".to_vec()),
@@ -54,10 +54,10 @@ impl GoEngine for Puppet {
 /// Merges as the document says, and tells how it was asked to compile.
 struct ModulePuppet;
 
-impl Engine for ModulePuppet {
-    fn answer(&self, question: &Question) -> Result<Value, String> {
+impl ModuleEngine for ModulePuppet {
+    fn answer_question(&self, question: &ModuleQuestion) -> Result<Value, String> {
         match question {
-            Question::Merge(modules) => match modules.to_string() {
+            ModuleQuestion::Merge(modules) => match modules.to_string() {
                 text if text.contains("footer") => Err("there is no section `footer`".into()),
                 text if text.contains("createContext") => {
                     Ok(json!({"cue": ["spec"], "createContext": {"a": 1, "b": 2}}))
@@ -66,7 +66,7 @@ impl Engine for ModulePuppet {
                 text if text.contains("\"x\"") => Ok(json!({"cue": ["x"]})),
                 _ => Ok(json!({"cue": ["b", "a"]})),
             },
-            Question::Compile { compiling, .. } => Ok(match compiling {
+            ModuleQuestion::Compile { compiling, .. } => Ok(match compiling {
                 Compiling::Standard => json!({"as": "titled"}),
                 Compiling::Cache => json!({"as": "cache"}),
                 Compiling::Flat => json!({"as": "something else"}),
@@ -76,19 +76,19 @@ impl Engine for ModulePuppet {
     }
 }
 
-fn jinja_cases() -> Vec<Found> {
-    jinja::load(&fixture("jinja"), &Puppet).expect("the fixture is in the format")
+fn jinja_cases() -> Vec<LoadedCase> {
+    jinja::load_cases(&fixture("jinja"), &Puppet).expect("the fixture is in the format")
 }
 
 fn run_jinja(only: Option<&str>) -> Report {
     let selection = Selection { only: only.map(str::to_owned) };
-    run(&fixture("jinja"), &jinja_cases(), &selection, &mut |_| {}).expect("the skips are readable")
+    run_cases(&fixture("jinja"), &jinja_cases(), &selection, &mut |_| {}).expect("the skips are readable")
 }
 
 fn run_go(name: &str) -> Result<Report, String> {
     let dir = fixture(name);
-    let cases = gotemplate::load(&dir, &Puppet).map_err(|error| error.to_string())?;
-    run(&dir, &cases, &Selection::default(), &mut |_| {}).map_err(|error| error.to_string())
+    let cases = gotemplate::load_cases(&dir, &Puppet).map_err(|error| error.to_string())?;
+    run_cases(&dir, &cases, &Selection::default(), &mut |_| {}).map_err(|error| error.to_string())
 }
 
 fn names_of_failed(report: &Report) -> Vec<&str> {
@@ -97,7 +97,7 @@ fn names_of_failed(report: &Report) -> Vec<&str> {
 }
 
 fn text_of(report: &Report, id: &str) -> String {
-    report.cases.iter().find(|case| case.id == id).expect("the case ran").full().to_string()
+    report.cases.iter().find(|case| case.id == id).expect("the case ran").to_full().to_string()
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn a_case_of_the_default_undefined_also_runs_as_empty_and_counts_once() {
 #[test]
 fn modules_are_compared_with_the_document_where_it_says_something() {
     let dir = fixture("module");
-    let cases = module::load(&dir, &ModulePuppet).expect("the fixture is in the format");
-    let report = run(&dir, &cases, &Selection::default(), &mut |_| {}).expect("there are no skips");
+    let cases = module::load_cases(&dir, &ModulePuppet).expect("the fixture is in the format");
+    let report = run_cases(&dir, &cases, &Selection::default(), &mut |_| {}).expect("there are no skips");
     assert_eq!(names_of_failed(&report), ["compile/three-ways", "merge/recorded"]);
     assert_eq!(report.summary(), "4 passed, 2 failed, 0 skipped");
     let text = text_of(&report, "compile/three-ways");
@@ -179,7 +179,8 @@ fn the_report_as_json_has_counts_and_failures() {
 #[test]
 fn a_selection_that_takes_nothing_is_an_error() {
     let selection = Selection { only: Some("no such".into()) };
-    let error = run(&fixture("jinja"), &jinja_cases(), &selection, &mut |_| {}).expect_err("takes nothing");
+    let error =
+        run_cases(&fixture("jinja"), &jinja_cases(), &selection, &mut |_| {}).expect_err("takes nothing");
     assert!(error.to_string().ends_with("no case has an id with `no such` in it"), "{error}");
 }
 
@@ -194,7 +195,7 @@ fn go_outcomes_are_compared_byte_for_byte() {
 fn a_skip_that_no_case_uses_is_a_failure() {
     let report = run_go("unused-skip").expect("the fixture is in the format");
     assert_eq!(report.summary(), "1 passed, 1 failed, 0 skipped");
-    assert_eq!(report.unused(), "FAIL skips.toml: no case has the id `one/gone`\n");
+    assert_eq!(report.describe_unused(), "FAIL skips.toml: no case has the id `one/gone`\n");
 }
 
 #[test]

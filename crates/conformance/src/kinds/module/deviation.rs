@@ -9,7 +9,7 @@
 use serde_json::{Map, Value};
 
 /// The recorded answer of a merge, with the document's answer for sections that deviate.
-pub(super) fn documented(modules: &[Value], recorded: &Value) -> Value {
+pub(super) fn documented_answer(modules: &[Value], recorded: &Value) -> Value {
     let mut answer = recorded.clone();
     let Some(sections) = answer.as_object_mut() else { return answer };
     let modules: Vec<&Value> = modules.iter().flat_map(one_by_one).collect();
@@ -28,7 +28,7 @@ pub(super) fn documented(modules: &[Value], recorded: &Value) -> Value {
 }
 
 /// The modules as the recorded merge reads them: sections that only one of them has are put in order.
-pub(super) fn in_order(modules: &[Value]) -> Vec<Value> {
+pub(super) fn recorded_order(modules: &[Value]) -> Vec<Value> {
     let holders = |name: &str| modules.iter().filter(|module| module.get(name).is_some()).count();
     let module = |module: &Value| match module.as_object() {
         Some(sections) => Value::Object(

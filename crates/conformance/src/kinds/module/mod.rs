@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::case::{Bounds, Case, Mismatch, Side};
-use crate::load::{self, Found, InputError};
+use crate::load::{self, InputError, LoadedCase};
 
 const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(5), memory: Some(256 << 20) };
 
@@ -54,7 +54,7 @@ pub enum Compiling {
 
 /// What is asked of the engine.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Question {
+pub enum ModuleQuestion {
     /// One module of several; an inner list is merged first.
     Merge(Value),
     /// A prompt of modules and a context, with hints for caches or without.
@@ -81,54 +81,56 @@ pub enum Question {
 }
 
 /// Whatever answers questions about modules.
-pub trait Engine: Send + Sync + 'static {
+pub trait ModuleEngine: Send + Sync + 'static {
     /// The answer, or why there is none.
     ///
     /// # Errors
     /// When the engine refuses what it is asked.
-    fn answer(&self, question: &Question) -> Result<Value, String>;
+    fn answer_question(&self, question: &ModuleQuestion) -> Result<Value, String>;
 }
 
 /// Reads the vectors of `dir`, to be answered by `engine`.
 ///
 /// # Errors
 /// When a file cannot be read or a vector is not in the format.
-pub fn load(dir: &Path, engine: &'static dyn Engine) -> Result<Vec<Found>, InputError> {
-    load::vectors(dir, |kind, vector: Vector| {
+pub fn load_cases(dir: &Path, engine: &'static dyn ModuleEngine) -> Result<Vec<LoadedCase>, InputError> {
+    load::read_vectors(dir, |kind, vector: Vector| {
         let questions = questions(kind, &vector);
-        (!questions.is_empty()).then(|| Joined { id: vector.id, questions, engine })
+        (!questions.is_empty()).then(|| EngineCase { id: vector.id, questions, engine })
     })
 }
 
 /// A question, what to call it in a report, and the answer; `None` where any error is.
-type Asked = (&'static str, Question, Option<Value>);
+type ModuleRun = (&'static str, ModuleQuestion, Option<Value>);
 
 /// What a vector of `kind` asks.
-fn questions(kind: &str, vector: &Vector) -> Vec<Asked> {
-    let one = |question: Question, answer: Option<Value>| vec![("", question, answer)];
+fn questions(kind: &str, vector: &Vector) -> Vec<ModuleRun> {
+    let one = |question: ModuleQuestion, answer: Option<Value>| vec![("", question, answer)];
     let input = || vector.input.clone();
     match kind {
-        "merge" => one(Question::Merge(vector.modules()), vector.merged()),
+        "merge" => one(ModuleQuestion::Merge(vector.modules()), vector.merged()),
         "compile" => compiled(vector),
-        "later_compile" if vector.is("quirk") => Vec::new(),
+        "later_compile" if vector.has_tag("quirk") => Vec::new(),
         "later_compile" => one(vector.compile(Compiling::Cache, true), vector.unless_refused(&vector.expect)),
-        "element_text" | "prompt_text" | "later_text" => match (&vector.expect_later, vector.is("quirk")) {
-            (Some(later), _) => one(Question::Text(input()), Some(later.clone())),
-            (None, true) => Vec::new(),
-            (None, false) => one(Question::Text(input()), vector.expect.clone()),
-        },
-        "spec_element" => one(Question::Element(input()), vector.element_with_escapes()),
-        "extract_json" => one(Question::Extract(input()), vector.expect.clone()),
-        "workflow" => workflow::asked(vector)
-            .map(|(input, answer)| one(Question::Workflow(input), Some(answer)))
+        "element_text" | "prompt_text" | "later_text" => {
+            match (&vector.expect_later, vector.has_tag("quirk")) {
+                (Some(later), _) => one(ModuleQuestion::Text(input()), Some(later.clone())),
+                (None, true) => Vec::new(),
+                (None, false) => one(ModuleQuestion::Text(input()), vector.expect.clone()),
+            }
+        }
+        "spec_element" => one(ModuleQuestion::Element(input()), vector.element_with_escapes()),
+        "extract_json" => one(ModuleQuestion::Extract(input()), vector.expect.clone()),
+        "workflow" => workflow::expected_calls(vector)
+            .map(|(input, answer)| one(ModuleQuestion::Workflow(input), Some(answer)))
             .unwrap_or_default(),
-        "select" => one(Question::Select(input()), vector.expect.clone()),
+        "select" => one(ModuleQuestion::Select(input()), vector.expect.clone()),
         _ => Vec::new(),
     }
 }
 
-fn compiled(vector: &Vector) -> Vec<Asked> {
-    let standard = if vector.is("renamed") {
+fn compiled(vector: &Vector) -> Vec<ModuleRun> {
+    let standard = if vector.has_tag("renamed") {
         vector.with_processing()
     } else if vector.gives_schema() {
         vector.expect_later.clone()
@@ -147,7 +149,7 @@ fn compiled(vector: &Vector) -> Vec<Asked> {
 }
 
 impl Vector {
-    fn is(&self, tag: &str) -> bool {
+    fn has_tag(&self, tag: &str) -> bool {
         self.tags.iter().any(|known| known == tag)
     }
 
@@ -157,7 +159,7 @@ impl Vector {
 
     /// The answer, or nothing where the product refuses what the reference lets pass.
     fn unless_refused(&self, answer: &Option<Value>) -> Option<Value> {
-        let refused = ["untyped", "forbidden", "unknown"].into_iter().any(|tag| self.is(tag));
+        let refused = ["untyped", "forbidden", "unknown"].into_iter().any(|tag| self.has_tag(tag));
         if refused || self.expect_error.is_some() { None } else { answer.clone() }
     }
 
@@ -173,7 +175,7 @@ impl Vector {
         let expected = self.unless_refused(&self.expect)?;
         let Some(mut specified) = self.expect_spec.clone() else {
             let modules = self.input.get("modules").and_then(Value::as_array);
-            return Some(deviation::documented(modules.map_or(&[], Vec::as_slice), &expected));
+            return Some(deviation::documented_answer(modules.map_or(&[], Vec::as_slice), &expected));
         };
         if let (Some(fields), Some(context)) = (specified.as_object_mut(), expected.get("createContext")) {
             fields.insert("createContext".to_owned(), context.clone());
@@ -181,19 +183,19 @@ impl Vector {
         Some(specified)
     }
 
-    fn compile(&self, compiling: Compiling, hints: bool) -> Question {
+    fn compile(&self, compiling: Compiling, hints: bool) -> ModuleQuestion {
         let modules = match (self.input.get("modules"), self.input.get("module")) {
-            (Some(Value::Array(modules)), _) => deviation::in_order(modules),
+            (Some(Value::Array(modules)), _) => deviation::recorded_order(modules),
             (_, Some(module)) => vec![module.clone()],
             _ => Vec::new(),
         };
         let context = self.input.get("context").filter(|context| !context.is_null()).cloned();
-        Question::Compile { modules, context, compiling, hints }
+        ModuleQuestion::Compile { modules, context, compiling, hints }
     }
 
     /// Whether a function in `schema` gives JSON.
     fn gives_schema(&self) -> bool {
-        let Question::Compile { modules, .. } = self.compile(Compiling::Standard, false) else {
+        let ModuleQuestion::Compile { modules, .. } = self.compile(Compiling::Standard, false) else {
             return false;
         };
         let entries = modules.iter().filter_map(|module| module.get("schema")?.as_array()).flatten();
@@ -233,13 +235,13 @@ impl Vector {
     }
 }
 
-struct Joined {
+struct EngineCase {
     id: String,
-    questions: Vec<Asked>,
-    engine: &'static dyn Engine,
+    questions: Vec<ModuleRun>,
+    engine: &'static dyn ModuleEngine,
 }
 
-impl Case for Joined {
+impl Case for EngineCase {
     fn id(&self) -> &str {
         &self.id
     }
@@ -252,9 +254,9 @@ impl Case for Joined {
         self.questions.iter().map(|(label, ..)| *label).collect()
     }
 
-    fn check(&self, index: usize) -> Result<(), Mismatch> {
+    fn check_run(&self, index: usize) -> Result<(), Mismatch> {
         let (_, question, expected) = &self.questions[index];
-        let answer = self.engine.answer(question);
+        let answer = self.engine.answer_question(question);
         let same = match (expected, &answer) {
             (Some(expected), Ok(answer)) => expected == answer,
             (None, Err(_)) => true,

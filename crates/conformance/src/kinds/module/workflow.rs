@@ -12,17 +12,17 @@ use super::Vector;
 const KNOWN: [&str; 4] = ["stream", "concat", "dialogue", "summarize"];
 
 /// What a vector asks, and the answer; nothing where it is not to match.
-pub(super) fn asked(vector: &Vector) -> Option<(Map<String, Value>, Value)> {
+pub(super) fn expected_calls(vector: &Vector) -> Option<(Map<String, Value>, Value)> {
     let process = vector.input.get("workflow")?.as_str()?;
-    if vector.is("quirk") || !KNOWN.contains(&process) {
+    if vector.has_tag("quirk") || !KNOWN.contains(&process) {
         return None;
     }
     let recorded = vector.expect.as_ref()?;
     let mut input = vector.input.clone();
     let mut calls = recorded.get("calls").cloned().unwrap_or_default();
-    let within = Within::of(&input);
-    if within.exceeded_by(&calls) {
-        calls = within.calls(&calls, &mut input)?;
+    let limits = ChunkLimits::from_input(&input);
+    if limits.exceeded_by(&calls) {
+        calls = limits.calls(&calls, &mut input)?;
     }
     let answer = match recorded.get("error") {
         Some(error) => {
@@ -34,14 +34,14 @@ pub(super) fn asked(vector: &Vector) -> Option<(Map<String, Value>, Value)> {
 }
 
 /// Chunks, and how many of them a call may hold.
-struct Within {
+struct ChunkLimits {
     chunks: Vec<Value>,
     most: u64,
     tokens: u64,
 }
 
-impl Within {
-    fn of(input: &Map<String, Value>) -> Self {
+impl ChunkLimits {
+    fn from_input(input: &Map<String, Value>) -> Self {
         let limit = |name: &str| input.get("options").and_then(|options| options[name].as_u64());
         let chunks = input.get("context").and_then(|context| context["chunks"].as_array());
         Self {
