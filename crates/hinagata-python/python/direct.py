@@ -1,13 +1,13 @@
-"""Runs one job in an interpreter of its own, over a socket that is the output or over both pipes."""
+"""Runs one job in a new interpreter, over a socket on standard output or over both pipes."""
 
 import_sources_only()
-# The way of the supervisor to the engine is not for hooks.
+# Hooks must not reach the supervisor's connection to the engine.
 reading = os.dup(0)
 with open(os.devnull) as nothing:
     os.dup2(nothing.fileno(), 0)
 if config["socket"]:
     os.close(reading)
-# What the hook prints must not get between the frames.
+# Text that the hook prints must not mix with the frames.
 output = os.dup(1)
 os.dup2(2, 1)
 sys.stdout.reconfigure(line_buffering=True)

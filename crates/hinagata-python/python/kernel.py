@@ -1,4 +1,4 @@
-"""Calls to the kernel that the standard library does not have, for those who confine themselves."""
+"""System calls that a process needs to confine itself and that the standard library lacks."""
 
 import ctypes
 
@@ -21,7 +21,7 @@ class Filter(ctypes.Structure):
 
 
 class Kernel:
-    """The calls that the standard library does not have."""
+    """System calls that the standard library lacks."""
 
     def __init__(self):
         self.libc = ctypes.CDLL(None, use_errno=True)
@@ -36,10 +36,9 @@ class Kernel:
         self.check(self.libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0), f"prctl {option}")
 
     def die_with(self, parent):
-        """Dies with its parent, a number of a process if it is told.
+        """Asks the kernel to kill this process with its parent, whose process id is `parent` if known.
 
-        What was asked of the kernel before is forgotten when a program is executed as another user than it was
-        started by.
+        The launcher asked for this before, but the kernel forgets it when a program is executed as another user.
         """
         self.prctl(PR_SET_PDEATHSIG, 9)
         if parent is not None and os.getppid() != parent:

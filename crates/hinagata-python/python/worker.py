@@ -1,9 +1,9 @@
 """Runs jobs that the engine sends over a stream.
 
-A frame is a length (u32, little endian) and that many bytes of JSON. The engine sends a job; this side asks
-(`{"ask": N, "method": …, "arguments": …}`), is answered (`{"answer": N, "value" | "error": …}`) and ends the job with
-`{"result": …, "ready": …}` or `{"error": …, "ready": …}`. Everything here runs in the process of the hook: nothing in it
-protects anything.
+A frame is a length (u32, little endian) and that many bytes of JSON. The engine sends a job. The worker sends requests
+(`{"ask": N, "method": …, "arguments": …}`), receives answers (`{"answer": N, "value" | "error": …}`) and ends the job
+with `{"result": …, "ready": …}` or `{"error": …, "ready": …}`. This code runs in the process of the hook, so it is not
+part of the sandbox.
 """
 
 import asyncio
@@ -48,9 +48,9 @@ to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 def import_sources_only():
-    """Keeps imports to what people can read: of what is not the interpreter's own, bytecode is never looked at.
+    """Restricts imports to sources: bytecode is only used for the interpreter's own modules.
 
-    It could lie beside a source that somebody approved, say something else, and claim to be up to date.
+    Bytecode beside an approved source could do something else and still claim to be up to date.
     """
     sys.dont_write_bytecode = True
     places = {*sys.path, os.path.dirname(os.__file__)}
@@ -63,7 +63,7 @@ def import_sources_only():
     def cache_from_source(path, *arguments, **options):
         if is_own(os.fspath(path)):
             return cached(path, *arguments, **options)
-        # Loaders take this for a system that keeps none.
+        # Loaders then assume that this system has no bytecode cache.
         raise NotImplementedError("bytecode is not used")
 
     def get_code(loader, name):
@@ -80,7 +80,7 @@ def import_sources_only():
 def encode(message):
     body = to_json(message).encode("utf-8")
     if len(body) > LARGEST_FRAME:
-        raise ValueError(f"{len(body)} bytes are more than a message can hold ({LARGEST_FRAME})")
+        raise ValueError(f"the message has {len(body)} bytes, the limit is {LARGEST_FRAME}")
     return struct.pack("<I", len(body)) + body
 
 
@@ -103,16 +103,16 @@ class Link:
             self.write(frame)
 
     def receive(self):
-        """The next message; waits for it. None when there is none any more."""
-        while (message := self.arrived()) is None:
+        """Waits for the next message. Returns None at the end of the stream."""
+        while (message := self.buffered_message()) is None:
             data = self.read()
             if not data:
                 return None
             self.buffer += data
         return message
 
-    def arrived(self):
-        """A message that is here already."""
+    def buffered_message(self):
+        """Returns a message that has already arrived, or None."""
         if len(self.buffer) < 4:
             return None
         (size,) = struct.unpack_from("<I", self.buffer)
@@ -123,7 +123,7 @@ class Link:
         return json.loads(body)
 
     def watch(self, loop, take):
-        """Calls `take` with each message, while `loop` runs."""
+        """Calls `take` with each message while `loop` runs."""
         loop.add_reader(self.sock, self.ready, take)
 
     def leave(self, loop):
@@ -137,12 +137,12 @@ class Link:
         if not data:
             leave(0)
         self.buffer += data
-        while (message := self.arrived()) is not None:
+        while (message := self.buffered_message()) is not None:
             take(message)
 
 
 class PipeLink(Link):
-    """Frames over two pipes, where descriptors cannot be passed: a thread reads the answers."""
+    """Frames over two pipes, for systems that cannot pass descriptors. A thread reads the answers."""
 
     def __init__(self, reading, writing):
         super().__init__(None)
@@ -174,7 +174,7 @@ class PipeLink(Link):
 
 
 class Host:
-    """What the engine answers."""
+    """Sends requests to the engine."""
 
     def __init__(self, link):
         self.link = link
@@ -186,7 +186,7 @@ class Host:
         loop = asyncio.get_running_loop()
         home = self.loop
         if home is not None and home is not loop and home.is_running():
-            # A loop of another thread: answers are read by the one that runs the hook.
+            # Called from an event loop in another thread: only the loop that runs the hook reads answers.
             return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.ask(method, arguments), home))
         self.loop = loop
         self.count += 1
@@ -214,36 +214,36 @@ class Host:
             future.set_exception(EXCEPTIONS.get(error["exception"], RuntimeError)(error["message"]))
 
 
-def checked(value, kind, what):
-    """The value, if it is of this kind: what the engine cannot read would end the call without a word for its author."""
+def check_type(value, kind, what):
+    """Returns the value if it has this type. The engine would end the call without explanation otherwise."""
     if isinstance(value, kind) and not isinstance(value, bool):
         return value
-    names = {str: "a string", dict: "a dict", int: "a whole number"}
+    names = {str: "a string", dict: "a dict", int: "an integer"}
     raise TypeError(f"{what} must be {names.get(kind, 'a number')}, not {type(value).__name__}")
 
 
-def optional(value, kind, what):
-    return None if value is None else checked(value, kind, what)
+def check_optional(value, kind, what):
+    return None if value is None else check_type(value, kind, what)
 
 
 def functions(host):
-    """The functions that a context can hold, by name."""
+    """Returns the functions that a context can contain, by name."""
 
     async def read_file(path):
-        return await host.ask("read_file", {"path": checked(os.fspath(path), str, "the path")})
+        return await host.ask("read_file", {"path": check_type(os.fspath(path), str, "the path")})
 
     async def http_request(method, url, *, headers=None, body=None, json=None, timeout=None):
         if body is not None and json is not None:
-            raise TypeError("http_request takes a body or json, not both")
+            raise TypeError("http_request takes either `body` or `json`, not both")
         if isinstance(body, (bytes, bytearray)):
             body = bytes(body).decode("utf-8")
-        headers = checked(headers or {}, dict, "headers")
+        headers = check_type(headers or {}, dict, "headers")
         given = {
-            "method": checked(method, str, "the method"),
-            "url": checked(url, str, "the URL"),
-            "headers": {checked(name, str, "a header"): checked(headers[name], str, name) for name in headers},
-            "body": optional(body, str, "the body"),
-            "timeout": optional(timeout, (int, float), "the timeout"),
+            "method": check_type(method, str, "the method"),
+            "url": check_type(url, str, "the URL"),
+            "headers": {check_type(name, str, "a header"): check_type(headers[name], str, name) for name in headers},
+            "body": check_optional(body, str, "the body"),
+            "timeout": check_optional(timeout, (int, float), "the timeout"),
         }
         if json is not None:
             given["body"] = to_json(json)
@@ -253,19 +253,19 @@ def functions(host):
     async def llm_call(prompt_or_messages, *, model=None, max_tokens=None):
         given = {
             "prompt": prompt_or_messages,
-            "model": optional(model, str, "the model"),
-            "max_tokens": optional(max_tokens, int, "max_tokens"),
+            "model": check_optional(model, str, "the model"),
+            "max_tokens": check_optional(max_tokens, int, "max_tokens"),
         }
         if given["max_tokens"] is not None and max_tokens < 1:
             raise ValueError("max_tokens must be at least 1")
         return await host.ask("llm_call", given)
 
     async def render_template(name, variables=None):
-        given = {"name": checked(name, str, "the name"), "variables": checked(variables or {}, dict, "variables")}
+        given = {"name": check_type(name, str, "the name"), "variables": check_type(variables or {}, dict, "variables")}
         return await host.ask("render_template", given)
 
     async def get_variable(path):
-        return await host.ask("get_variable", {"path": checked(path, str, "the path")})
+        return await host.ask("get_variable", {"path": check_type(path, str, "the path")})
 
     offered = (read_file, http_request, llm_call, render_template, get_variable)
     return {function.__name__: function for function in offered}
@@ -281,28 +281,28 @@ class Runner:
         self.task = None
 
     def frame(self, job):
-        """The last frame of the job."""
+        """Runs the job and returns its last frame."""
         report.runner, report.file = self, job["file"]
         result = None
         try:
             result = self.result(job)
             return encode({"result": result, "ready": self.is_ready(job)})
         except BaseException as error:
-            told = described(error, job, self.function(job))
-            # The encoder does not say which variable it could not take.
-            wrong = unsendable(result, "the result")
-            if wrong:
-                told["message"] = f"`{job['stage']}` must return what JSON can hold, and {wrong}"
-            return encode({"error": told, "ready": self.is_ready(job)})
+            details = describe_error(error, job, self.function(job))
+            # The encoder does not say which variable it could not encode.
+            problem = find_unencodable(result, "the result")
+            if problem:
+                details["message"] = f"`{job['stage']}` must return a value that JSON can represent, but {problem}"
+            return encode({"error": details, "ready": self.is_ready(job)})
 
     def function(self, job):
-        """The function of the job."""
+        """Returns the function that the job calls."""
         return getattr(self.module, "provide" if job["stage"] == "provide" else job["stage"], None)
 
     def result(self, job):
         stage = job["stage"]
         if self.module is None:
-            self.module = loaded(job)
+            self.module = load_module(job)
         if stage == "load":
             return constants(self.module)
         context = job["context"]
@@ -313,37 +313,37 @@ class Runner:
         hook = getattr(self.module, stage, None)
         variables = job["variables"]
         if stage == "pre_render":
-            result = self.finished(hook(variables, context)) if hook else None
-            return expect(variables if result is None else result, dict, stage, "a dict or nothing")
-        result = self.finished(hook(job["text"], variables, context)) if hook else job["text"]
-        return expect(result, str, stage, "a string")
+            result = self.finish(hook(variables, context)) if hook else None
+            return check_result(variables if result is None else result, dict, stage, "a dict or None")
+        result = self.finish(hook(job["text"], variables, context)) if hook else job["text"]
+        return check_result(result, str, stage, "a string")
 
     def provide(self, context):
         provide = getattr(self.module, "provide", None)
         if provide is None:
-            raise TypeError("a provider needs a function `provide(context)`")
-        return expect(self.finished(provide(context)), dict, "provide", "a dict")
+            raise TypeError("a provider must define `provide(context)`")
+        return check_result(self.finish(provide(context)), dict, "provide", "a dict")
 
-    def finished(self, result):
-        """What a plain hook returned, or what an asynchronous one returns in the end."""
+    def finish(self, result):
+        """Returns the result of a plain hook, or waits for that of an asynchronous one."""
         if not inspect.isawaitable(result):
             return result
         if self.loop is None:
             self.loop = new_loop()
         asyncio.set_event_loop(self.loop)
-        self.task = self.loop.create_task(awaited(result))
+        self.task = self.loop.create_task(await_result(result))
         return self.loop.run_until_complete(self.task)
 
     def is_ready(self, job):
-        """Whether the worker can take another job: nothing of this one may go on."""
+        """Whether the worker can take another job: no task and no thread of this job may still run."""
         if not job["keep"] or self.module is None:
             return False
         left = asyncio.all_tasks(self.loop) if self.loop is not None else ()
-        # A module beside the file may change; only the source of the file itself is compared.
+        # A module beside the file may change, and only the source of the file itself is compared.
         return not left and threading.active_count() == 1 and not BesideFinder.is_used
 
 
-async def awaited(result):
+async def await_result(result):
     return await result
 
 
@@ -351,14 +351,14 @@ def new_loop():
     return asyncio.SelectorEventLoop(getattr(selectors, "PollSelector", selectors.DefaultSelector)())
 
 
-def expect(value, kind, stage, wanted):
+def check_result(value, kind, stage, expected):
     if isinstance(value, kind):
         return value
-    raise TypeError(f"`{stage}` must return {wanted}, not {type(value).__name__}")
+    raise TypeError(f"`{stage}` must return {expected}, not {type(value).__name__}")
 
 
-def unsendable(value, path, above=()):
-    """The first thing in a value that JSON cannot hold, and why."""
+def find_unencodable(value, path, above=()):
+    """Describes the first part of a value that JSON cannot represent, or returns None."""
     if id(value) in above:
         return f"`{path}` contains itself"
     if len(above) > 200:
@@ -370,9 +370,9 @@ def unsendable(value, path, above=()):
             if isinstance(value, dict) and not (key is None or isinstance(key, (str, int, float))):
                 return f"`{path}` has the key {key!r:.80}, a {type(key).__name__}"
             inner = f"{path}[{key!r:.80}]" if isinstance(value, (list, tuple)) or above[1:] else str(key)
-            wrong = unsendable(entry, inner, above)
-            if wrong:
-                return wrong
+            problem = find_unencodable(entry, inner, above)
+            if problem:
+                return problem
         return None
     if isinstance(value, float) and value - value != 0:
         return f"`{path}` is {value}"
@@ -380,15 +380,15 @@ def unsendable(value, path, above=()):
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            return f"`{path}` holds half of a character (a lone surrogate)"
+            return f"`{path}` contains a lone surrogate"
         return None
     if value is None or isinstance(value, (bool, int, float)):
         return None
     return f"`{path}` is a {type(value).__name__}"
 
 
-def loaded(job):
-    """The module of a job: the source that was sent, never what the file holds by now."""
+def load_module(job):
+    """Loads the module of a job from the source that was sent, which the file may no longer contain."""
     module = types.ModuleType("__prompt__")
     module.__file__ = job["path"]
     sys.modules["__prompt__"] = module
@@ -401,7 +401,7 @@ def loaded(job):
 
 
 class BesideFinder:
-    """Finds modules beside the file of a job, after all others: none of the library can be replaced."""
+    """Finds modules beside the file of a job. It comes last, so that it cannot replace library modules."""
 
     is_used = False
 
@@ -418,18 +418,18 @@ class BesideFinder:
 
 
 class Report:
-    """Tells where a job is, among what it prints: when it is asked, or leaves without a word."""
+    """Prints the stack of a job on request, and when the job exits the process."""
 
     def __init__(self):
         self.runner = self.file = None
         self.pid = None
 
     def listen(self):
-        """The interpreter itself lists where it is when it crashes, or when Python does not get to it."""
+        """Installs the handlers. The interpreter prints its own listing on a crash or while native code runs."""
         faulthandler.enable(file=2, all_threads=False)
         if hasattr(faulthandler, "register"):
             faulthandler.register(signal.SIGUSR2, file=2, all_threads=False)
-            signal.signal(signal.SIGUSR1, lambda number, frame: self.tell(self.stack(frame) or self.awaiting()))
+            signal.signal(signal.SIGUSR1, lambda number, frame: self.print_stack(self.stack(frame) or self.awaiting()))
 
     def stack(self, frame):
         found = []
@@ -440,7 +440,7 @@ class Report:
         return found[::-1][-MOST_FRAMES:]
 
     def awaiting(self):
-        """What an asynchronous hook waits for."""
+        """Returns the frames of a suspended asynchronous hook."""
         found = []
         task = self.runner and self.runner.task
         step = task.get_coro() if task is not None else None
@@ -451,16 +451,16 @@ class Report:
             step = getattr(step, "cr_await", None) or getattr(step, "gi_yieldfrom", None)
         return found
 
-    def tell(self, stack):
+    def print_stack(self, stack):
         try:
             os.write(2, ("\x1e" + to_json({"stack": stack}) + "\n").encode("utf-8", "replace"))
         except OSError:
             pass
 
     def exit(self, status):
-        """Leaves as `os._exit` does, and tells from where; what a job has forked leaves quietly."""
+        """Exits like `os._exit` and prints the stack first. Processes that a job forked print nothing."""
         if os.getpid() == self.pid:
-            self.tell(self.stack(sys._getframe(1)))
+            self.print_stack(self.stack(sys._getframe(1)))
         leave(status)
 
 
@@ -473,10 +473,10 @@ def constants(module):
     return {"constants": found, "hooks": [name for name in HOOKS if callable(getattr(module, name, None))]}
 
 
-def described(error, job, function):
-    """What the engine is told about an exception; whatever its author wrote must not fail here.
+def describe_error(error, job, function):
+    """Describes an exception for the engine. It must not fail, whatever the author of the exception wrote.
 
-    One that no line of the file led to, such as a wrong result or wrong parameters, is told at the function itself.
+    An exception without a line of the file, such as one about a wrong result, is reported at the function itself.
     """
     file = job["file"]
     try:
@@ -494,7 +494,7 @@ def described(error, job, function):
 
 
 def own_frames(error, file):
-    """The lines of the prompt's own file that led to the exception, the innermost last."""
+    """Returns the lines of the prompt's own file that led to the exception, innermost last."""
     frames = []
     trace = error.__traceback__
     while trace is not None:
@@ -515,7 +515,7 @@ def flush():
 
 
 def serve(link, loop=None, prepare=None):
-    """Runs jobs as they arrive; ends with the first that is not to be followed by another."""
+    """Runs jobs as they arrive, until one that no other may follow."""
     runner = Runner(link, loop)
     report.pid = os.getpid()
     while (job := link.receive()) is not None:

@@ -1,14 +1,14 @@
-"""Keeps a warm interpreter and forks it: once for each worker that the engine asks for.
+"""Keeps a warm interpreter and forks a worker for each order of the engine.
 
-No code of a user runs in this process. The engine speaks over a socket of packets, JSON in each:
+No user code runs in this process. The engine sends packets of JSON over a socket:
 
-| it says | this side answers |
+| order | reply |
 |---|---|
-| `{"op": "fork"}` | `{"op": "forked", "pid": N}` with the worker's stream, its process and what it prints |
-| `{"op": "end", "pid": N}` | nothing of that worker is left, then as below |
-| | `{"op": "exited", "pid": N, "code" or "signal": N}` when a worker ended |
+| `{"op": "fork"}` | `{"op": "forked", "pid": N}` with the worker's stream, its pidfd and its output pipe |
+| `{"op": "end", "pid": N}` | the worker and its children are killed, then as below |
+| | `{"op": "exited", "pid": N, "code" or "signal": N}` when a worker exited |
 
-The end of the socket ends everything.
+The zygote exits with all workers when the socket is closed.
 """
 
 import gc
@@ -24,14 +24,14 @@ class Zygote:
         self.pid = os.getpid()
         self.kernel = Kernel()
         self.filters = {name: [Filter.of_hex(code) for code in codes] for name, codes in config["filters"].items()}
-        # The first process of its namespace of processes; nobody else's can be reached from there.
+        # The first process of a PID namespace can only reach processes in it.
         self.alone = config["parent"] is None and self.pid == 1
         self.kernel.die_with(config["parent"])
         self.workers = {}
         self.poll = select.poll()
         self.poll.register(control, select.POLLIN)
         self.loop = new_loop()
-        # Workers have the same user: its memory is not for them, nor theirs for each other.
+        # Workers run as the same user. They must not read the zygote's memory or each other's.
         self.kernel.prctl(PR_SET_DUMPABLE, 0)
         if not self.alone:
             self.kernel.prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -77,12 +77,12 @@ class Zygote:
         self.say({"op": "forked", "pid": pid}, [ours.fileno(), descriptor, printed])
         ours.close()
         os.close(printed)
-        # What one worker leaves in the pipe of the loop must not reach the next.
+        # What one worker leaves in the event loop's pipe must not reach the next.
         self.loop.close()
         self.loop = new_loop()
 
     def collect(self, descriptor):
-        """Ends a worker with all that it started."""
+        """Ends a worker and everything that it started."""
         pid = self.workers.pop(descriptor)
         self.poll.unregister(descriptor)
         os.close(descriptor)
@@ -95,7 +95,7 @@ class Zygote:
         self.say({"op": "exited", "pid": pid, **ended})
 
     def sweep(self):
-        """Kills whatever the workers left behind: it became a child of this process."""
+        """Kills the orphans of workers, which were reparented to this process."""
         try:
             while True:
                 if os.waitpid(-1, os.WNOHANG) == (0, 0):
@@ -106,7 +106,7 @@ class Zygote:
 
     def kill_all(self):
         if self.alone:
-            # Reaches the processes of this namespace and no others; this one, the first in it, is exempt.
+            # Signals every process of this namespace except this one, which is the first.
             kill(os.kill, -1)
         else:
             for pid in children():
@@ -120,7 +120,7 @@ class Zygote:
             os._exit(0)
 
     def work(self, stream, printing, foreign):
-        """The worker: everything that confines it further happens before it sees the source of a job."""
+        """Runs the worker. It is confined further before it receives the source of a job."""
         try:
             self.part(foreign)
             os.dup2(printing, 1)
@@ -137,7 +137,7 @@ class Zygote:
             os._exit(1)
 
     def part(self, foreign):
-        """Leaves everything of the zygote behind, and dies with it."""
+        """Closes the zygote's descriptors and arranges to be killed with it."""
         group(0)
         self.control.close()
         for descriptor in (*self.workers, *foreign):
@@ -145,7 +145,7 @@ class Zygote:
         self.kernel.die_with(self.pid)
 
     def confine(self, job, descriptors):
-        """The exact layers of the job, once."""
+        """Applies the limits, the Landlock ruleset and the filter of the job, once."""
         if self.filters is None:
             return
         if not job["keep"]:
@@ -167,7 +167,7 @@ def kill(how, pid):
 
 
 def group(pid):
-    """Makes a process the leader of its own group; both sides do it, whoever comes first."""
+    """Makes a process the leader of its own group. Parent and child both do this, so the order does not matter."""
     try:
         os.setpgid(pid, pid)
     except OSError:

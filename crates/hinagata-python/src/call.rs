@@ -1,4 +1,4 @@
-//! One call: the job goes out, asks come in and are answered, a result or a failure ends it.
+//! Runs one call: sends the job, answers the worker's requests, and returns a result or a failure.
 
 use std::{
     future::poll_fn,
@@ -18,60 +18,63 @@ use crate::{
     timer::Deadline,
 };
 
-/// Bytes that may wait to be sent; nothing more is answered until a worker reads.
+/// Maximum bytes queued for sending. No further request is answered until the worker reads.
 const MAX_QUEUED: usize = 16 << 20;
-/// Time in which the end of a process that closed its stream becomes known.
+/// How long to wait for the exit status of a process that closed its stream.
 const EXIT_TIME: Duration = Duration::from_secs(1);
-/// Time in which a worker whose time is up can say where it is.
+/// How long a worker whose time is up may take to report its stack.
 const STACK_TIME: Duration = Duration::from_millis(300);
-/// The least by which a deadline moves, so that a wait that goes on is not looked at all the time.
+/// The minimum by which a deadline moves, so that a long wait does not poll in a busy loop.
 const MIN_EXTENSION: Duration = Duration::from_millis(20);
 
-/// The way to a worker.
+/// The connection to a worker.
 pub(crate) trait WorkerLink: Send {
-    /// Puts a frame behind those that wait to be sent.
+    /// Queues a frame for sending.
     fn queue_frame(&mut self, frame: Vec<u8>);
 
-    /// Bytes that wait to be sent.
+    /// The number of bytes queued for sending.
     fn queued_bytes(&self) -> usize;
 
-    /// Sends what waits. A worker that does not listen any more is no error here: its end tells more.
+    /// Sends queued frames. A worker that no longer reads is not an error here: its exit status says more.
     fn poll_flush(&mut self, cx: &Context<'_>) -> Poll<()>;
 
-    /// Takes what has arrived; 0 at the end of the stream.
+    /// Reads what has arrived. Returns 0 at the end of the stream.
     fn poll_fill(&mut self, cx: &Context<'_>, frames: &mut FrameReader) -> Poll<io::Result<usize>>;
 
-    /// How the process ended.
+    /// Returns how the process ended.
     fn poll_exit(&mut self, cx: &Context<'_>) -> Poll<ProcessExit>;
 
-    /// Has the worker say where it is, among what it prints; whether it can be asked.
+    /// Requests that the worker print its stack. Returns whether the request could be sent.
     fn request_stack(&mut self) -> bool;
 
-    /// Whether it has said where it is; the task is woken when it does.
+    /// Ready once the worker has printed its stack. Wakes the task when it does.
     fn poll_stack(&mut self, cx: &Context<'_>) -> Poll<()>;
 }
 
-/// What a call needs to know.
+/// The conditions of one call.
 pub(crate) struct CallTerms<'a> {
     pub(crate) host: HookHost<'a>,
     pub(crate) max_requests: u64,
     pub(crate) deadline: Deadline,
-    /// When the render is expired.
+    /// When the render ends.
     pub(crate) render_deadline: Option<Deadline>,
-    /// What the job had waited when it started to run; what it waits from then on is not taken off its time either.
+    /// How long the job had waited when it started to run. Later waits do not count against its time either.
     pub(crate) waited: Duration,
     /// Whether the worker may serve another call.
     pub(crate) keep: bool,
-    /// Whether the worker has the source already.
+    /// Whether the worker already has the source.
     pub(crate) knows_source: bool,
     pub(crate) filter: &'static str,
 }
 
-/// The result of a call that went well, or not.
+/// How a call ended.
 pub(crate) struct CallOutcome {
     pub(crate) result: Result<Value, Failure>,
     /// Whether the worker can serve another call.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no worker is kept there"))]
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "workers are never reused on this platform")
+    )]
     pub(crate) ready: bool,
 }
 
@@ -81,7 +84,7 @@ impl CallOutcome {
     }
 }
 
-/// Makes the call expired `link`.
+/// Runs the call over `link`.
 pub(crate) async fn run_call<'a>(
     link: &mut impl WorkerLink,
     job: &'a HookJob<'a>,
@@ -129,8 +132,10 @@ fn job_frame(job: &HookJob<'_>, terms: &CallTerms<'_>) -> Result<Vec<u8>, Failur
     encode_frame(&message).map_err(|error| Failure::Limit {
         what: "frame",
         message: match error {
-            FrameError::TooLarge(size) => format!("would get {size} bytes, more than a message can hold"),
-            FrameError::NotJson => "would get something that is no JSON".to_owned(),
+            FrameError::TooLarge(size) => {
+                format!("would receive {size} bytes, which exceeds the message limit")
+            }
+            FrameError::NotJson => "would receive a value that JSON cannot represent".to_owned(),
         },
     })
 }
@@ -145,16 +150,16 @@ struct Conversation<'l, 'a, L> {
     requests: u64,
     /// Whether the stream has ended.
     ended: bool,
-    /// Why its time is up, while it says where it is.
+    /// Set once the call has timed out, while the worker reports its stack.
     expired: Option<ExpiredCall>,
 }
 
 /// A call whose time is up.
 struct ExpiredCall {
     after: Duration,
-    /// Whether it is the time of the whole render.
+    /// Whether the render's deadline expired, not the call's own.
     render: bool,
-    /// When it is not listened to any more.
+    /// When to stop waiting for the stack.
     stack_deadline: Deadline,
 }
 
@@ -165,7 +170,7 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
         }
         loop {
             let answered = self.queue_answers(cx);
-            // A worker that does not read is the worker's problem; the deadline ends it.
+            // A worker that does not read is bounded by the deadline.
             let _ = self.link.poll_flush(cx);
             match self.read_messages(cx) {
                 Poll::Ready(Some(outcome)) => return Poll::Ready(outcome),
@@ -180,7 +185,7 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
         let Poll::Ready(render) = self.poll_end(cx) else { return Poll::Pending };
         if self.ended {
             return Poll::Ready(CallOutcome::failed(Failure::InvalidMessage(
-                "it closed its stream".to_owned(),
+                "the stream was closed".to_owned(),
             )));
         }
         let mut stack_deadline = self.terms.deadline.starting_now(STACK_TIME);
@@ -191,12 +196,12 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
         self.poll_final_stack(cx)
     }
 
-    /// How long it ran so far.
+    /// How long the call has run so far.
     fn time_taken(&self) -> Duration {
         self.started.elapsed().saturating_sub(self.job.waited.total().saturating_sub(self.terms.waited))
     }
 
-    /// Whether its time is up, and if so whether that of the whole render is.
+    /// Ready when the time is up, with whether it was the render's deadline.
     fn poll_end(&mut self, cx: &Context<'_>) -> Poll<bool> {
         if let Some(Poll::Ready(())) = self.terms.render_deadline.as_mut().map(|end| end.poll(cx)) {
             return Poll::Ready(true);
@@ -207,7 +212,7 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
             if self.ended || more.is_zero() {
                 return Poll::Ready(false);
             }
-            // It waited for a provider that waited for its turn.
+            // The hook waited for a provider that was itself waiting for a slot.
             self.terms.deadline.push_back(more.max(MIN_EXTENSION));
             self.started += more;
             self.terms.waited = waited;
@@ -225,7 +230,7 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
         Poll::Ready(CallOutcome::failed(Failure::Timeout { after, waited, render: expired.render }))
     }
 
-    /// What a worker said before it ended may have arrived after the last look.
+    /// Messages sent just before the exit may have arrived after the last read.
     fn drain_after_exit(&mut self, cx: &Context<'_>, exit: ProcessExit) -> CallOutcome {
         loop {
             match self.read_messages(cx) {
@@ -238,12 +243,12 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
 
     fn exit_failure(&self, exit: ProcessExit) -> Failure {
         match self.frames.is_incomplete() && exit == ProcessExit::Code(0) {
-            true => Failure::InvalidMessage("it ended in the middle of a message".to_owned()),
+            true => Failure::InvalidMessage("the process exited in the middle of a message".to_owned()),
             false => Failure::Died(exit),
         }
     }
 
-    /// Queues the answers that are there now; whether there were any.
+    /// Queues the answers that are ready. Returns whether there were any.
     fn queue_answers(&mut self, cx: &mut Context<'_>) -> bool {
         let mut any = false;
         let mut index = 0;
@@ -260,7 +265,7 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
         any
     }
 
-    /// Takes what the worker says. Ready without an outcome: there may be more.
+    /// Reads messages from the worker. `Ready(None)` means that there may be more.
     fn read_messages(&mut self, cx: &Context<'_>) -> Poll<Option<CallOutcome>> {
         if self.ended || self.link.queued_bytes() >= MAX_QUEUED {
             return Poll::Pending;
@@ -278,7 +283,7 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
             match self.frames.next_frame() {
                 Ok(None) => return Poll::Ready(None),
                 Err(_) => {
-                    let message = "said more at once than a message can hold".to_owned();
+                    let message = "sent a message that exceeds the size limit".to_owned();
                     return Poll::Ready(Some(CallOutcome::failed(Failure::Limit { what: "frame", message })));
                 }
                 Ok(Some(bytes)) => {
@@ -301,7 +306,8 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
             Ok(WorkerMessage::Ask { ask, what }) => {
                 self.requests += 1;
                 if self.requests > self.terms.max_requests {
-                    let message = format!("asked for more than {} things", self.terms.max_requests);
+                    let message =
+                        format!("made more than {} requests to the engine", self.terms.max_requests);
                     return Some(CallOutcome::failed(Failure::Limit { what: "asks", message }));
                 }
                 let content = self.terms.host.answer_request(what);
@@ -316,8 +322,8 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
 fn answer_frame(answer: &HostAnswer) -> Vec<u8> {
     let number = answer.answer;
     encode_frame(answer).unwrap_or_else(|_| {
-        let message = "the answer is more than a message can hold".to_owned();
+        let message = "the answer exceeds the message limit".to_owned();
         let content = HostAnswerContent::Error { exception: "ValueError", message };
-        encode_frame(&HostAnswer { answer: number, content }).expect("a short text is a small frame")
+        encode_frame(&HostAnswer { answer: number, content }).expect("a short message fits into a frame")
     })
 }

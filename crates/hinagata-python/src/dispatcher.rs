@@ -1,4 +1,4 @@
-//! What running jobs needs on every system: who may run now, until when, on which terms, and how the engine hears the end.
+//! The platform-independent part of running jobs: slots, deadlines, call terms, and the delivery of results.
 
 use std::{
     future::poll_fn,
@@ -25,12 +25,12 @@ use crate::{
     wait::{Slot, Slots},
 };
 
-/// Takes jobs and hands their results over.
+/// Dispatches jobs and delivers their results.
 pub(crate) struct Dispatcher {
     pub(crate) options: HookOptions,
     pub(crate) timer: Timer,
     http: HookHttp,
-    /// Providers have slots of their own: a hook that waits for one must not keep it from running.
+    /// Providers have slots of their own, so that a hook waiting for a provider cannot block it.
     hooks: Slots,
     providers: Slots,
 }
@@ -46,12 +46,12 @@ impl Dispatcher {
         }
     }
 
-    /// The interpreter. This starts it and waits for it.
+    /// Finds the interpreter. This starts Python and waits for it.
     pub(crate) fn find_interpreter(&self) -> Result<Interpreter, Failure> {
         Interpreter::find_python(self.options.python.as_deref(), self.options.start_timeout)
     }
 
-    /// A place among those that run at the same time. The wait for it ends with the render, and not before.
+    /// Waits for a free slot, at most until the render's deadline.
     pub(crate) async fn take_slot<'d>(&'d self, job: &HookJob<'_>) -> Result<Slot<'d>, Failure> {
         let slots = match job.stage {
             Stage::Provide => &self.providers,
@@ -66,7 +66,7 @@ impl Dispatcher {
         }
     }
 
-    /// What `future` gives, if it does so in time.
+    /// Runs `future` for at most `time`. Returns `None` on timeout.
     pub(crate) async fn run_within<T>(&self, time: Duration, future: impl Future<Output = T>) -> Option<T> {
         self.run_until(Instant::now() + time, future).await
     }
@@ -81,7 +81,7 @@ impl Dispatcher {
         .await
     }
 
-    /// The terms of a job whose worker serves nothing else. `filter` names the system calls that it may make.
+    /// The terms of a job whose worker serves no other call. `filter` names the seccomp filter.
     pub(crate) fn call_terms<'a>(&'a self, job: &'a HookJob<'a>, filter: &'static str) -> CallTerms<'a> {
         CallTerms {
             host: HookHost::new(job, &self.http),
@@ -95,7 +95,8 @@ impl Dispatcher {
         }
     }
 
-    /// The result as the engine hears it; what was printed goes to the listener. Both without anything secret.
+    /// Returns the result as an engine error or value and passes printed text to the listener, with secrets masked in
+    /// both.
     pub(crate) fn deliver_result(
         &self,
         job: &HookJob<'_>,

@@ -1,4 +1,4 @@
-//! Why a call of Python gave no result, and how the engine hears it.
+//! Why a call to Python failed, and the engine error for it.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use serde_json::{Value, json};
 
 use crate::message::{PythonException, TraceFrame};
 
-/// Why there is no result.
+/// Why a call has no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The hook raised an exception.
     Raised(PythonException),
-    /// The time is up: its own, or that of the whole render.
+    /// The call's own time or the render's time is up.
     Timeout { after: Duration, waited: Duration, render: bool },
-    /// It did not run: no process was free until the render was over.
+    /// The job never ran: no worker became free before the render's deadline.
     NoWorker(Duration),
-    /// The process ended before it answered.
+    /// The process exited before it answered.
     Died(ProcessExit),
-    /// What arrived is no answer.
+    /// The worker sent an invalid message.
     InvalidMessage(String),
-    /// A limit of the engine.
+    /// The call exceeded a limit of the engine.
     Limit { what: &'static str, message: String },
-    /// Python cannot be run here at all.
+    /// Python cannot run on this machine.
     Unavailable { reason: &'static str, message: String, hint: Option<String> },
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Failure {
 pub(crate) enum ProcessExit {
     Code(i32),
     Signal(i32),
-    /// Nobody knows.
+    /// The exit status is unknown.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ impl Failure {
         Self::Unavailable { reason, message: message.into(), hint: None }
     }
 
-    /// The same with what to do next.
+    /// Adds a hint.
     pub(crate) fn with_hint(self, text: impl Into<String>) -> Self {
         match self {
             Self::Unavailable { reason, message, .. } => {
@@ -50,7 +50,7 @@ impl Failure {
         }
     }
 
-    /// The error where there is no job.
+    /// The error when there is no job.
     pub(crate) fn into_plain_error(self) -> Error {
         match self {
             Self::Unavailable { reason, message, hint } => unavailable(reason, message, hint),
@@ -58,7 +58,7 @@ impl Failure {
         }
     }
 
-    /// The error that the engine hears about the job. `stack` is where Python was when it ended, as far as it told.
+    /// The engine error for the job. `stack` is where Python was when it ended, if it reported that.
     pub(crate) fn into_error(self, job: &HookJob<'_>, printed: &str, stack: &[TraceFrame]) -> Error {
         let stage = job.stage.as_str();
         let error = match self {
@@ -70,12 +70,10 @@ impl Failure {
             Self::Died(exit) => with_frames(died(stage, exit), job, stack),
             Self::InvalidMessage(message) => Error::new(
                 Code::Hook,
-                format!(
-                    "the Python process of `{stage}` answered with something else than an answer: {message}"
-                ),
+                format!("the Python process of `{stage}` sent an invalid message: {message}"),
             )
             .with("reason", "protocol")
-            .with_hint("a hook must not write to the descriptors that it did not open"),
+            .with_hint("a hook must not write to file descriptors that it did not open"),
             Self::Limit { what, message } => Error::new(Code::Hook, format!("`{stage}` {message}"))
                 .with("reason", "limit")
                 .with("exceeded", what),
@@ -97,46 +95,46 @@ fn unavailable(reason: &str, message: String, hint: Option<String>) -> Error {
 }
 
 fn timeout(stage: &str, after: Duration, waited: Duration, render: bool) -> Error {
-    let mut message = format!("`{stage}` was not done after {:.1} s", after.as_secs_f64());
+    let mut message = format!("`{stage}` timed out after {:.1} s", after.as_secs_f64());
     if waited >= REPORTED_WAIT {
         let waited = waited.as_secs_f64();
-        message.push_str(&format!(", not counting {waited:.1} s of waiting for a free worker"));
+        message.push_str(&format!(", excluding {waited:.1} s spent waiting for a free worker"));
     }
     if render {
-        message.push_str(", when the time of the render was up");
-        return Error::new(Code::HookTimeout, message).with("reason", "deadline").with_hint(
-            "do less in the hook; of a daemon, `server.request_timeout` says how long a render may take",
-        );
+        message.push_str(", at the deadline of the render");
+        return Error::new(Code::HookTimeout, message)
+            .with("reason", "deadline")
+            .with_hint("do less in the hook; for a daemon, raise `server.request_timeout`");
     }
     Error::new(Code::HookTimeout, message).with("reason", "timeout").with_hint(
         "do less in the hook, or raise `max_execution_time` in the prompt's limits or in defaults.json",
     )
 }
 
-/// A wait that is worth a word.
+/// Shorter waits are not reported.
 const REPORTED_WAIT: Duration = Duration::from_millis(100);
 
 fn no_worker(stage: &str, waited: Duration) -> Error {
     let waited = waited.as_secs_f64();
     let message = format!(
-        "`{stage}` did not run: it waited {waited:.1} s for a free worker, until the time of the render was up"
+        "`{stage}` did not run: it waited {waited:.1} s for a free worker, until the deadline of the render"
     );
     Error::new(Code::HookTimeout, message)
         .with("reason", "busy")
         .with("waited", waited)
-        .with_hint("ask again later, or raise `hooks.workers`; `hina explain` shows which hooks take long")
+        .with_hint("try again later, or raise `hooks.workers`; `hina explain` shows which hooks are slow")
 }
 
 fn died(stage: &str, exit: ProcessExit) -> Error {
     let (how, hint) = match exit {
         ProcessExit::Code(code) => (format!("with exit code {code}"), None),
         ProcessExit::Signal(signal) => (
-            format!("by {}", signal_name(signal)),
+            format!("on {}", signal_name(signal)),
             (signal == 9).then_some("the system may have run out of memory"),
         ),
-        ProcessExit::Unknown => ("without a trace".to_owned(), None),
+        ProcessExit::Unknown => ("with an unknown status".to_owned(), None),
     };
-    let error = Error::new(Code::Hook, format!("the Python process of `{stage}` ended {how}"));
+    let error = Error::new(Code::Hook, format!("the Python process of `{stage}` exited {how}"));
     let error = match exit {
         ProcessExit::Code(code) => error.with("exit_code", code),
         ProcessExit::Signal(signal) => error.with("signal", signal),
@@ -158,8 +156,8 @@ fn signal_name(signal: i32) -> String {
         9 => "a kill",
         11 => "a segmentation fault",
         15 => "a termination",
-        24 => "the limit of processor time",
-        25 => "the limit of file size",
+        24 => "the CPU time limit",
+        25 => "the file size limit",
         31 => "a forbidden system call",
         _ => return format!("signal {signal}"),
     };
@@ -184,7 +182,7 @@ fn raised_error(job: &HookJob<'_>, raised: &PythonException) -> Error {
     }
 }
 
-/// The error with the lines of the prompt's own file that it stands for, the innermost last.
+/// Adds the lines of the prompt's own file that led to the error, innermost last.
 fn with_frames(error: Error, job: &HookJob<'_>, frames: &[TraceFrame]) -> Error {
     if frames.is_empty() {
         return error;
@@ -204,7 +202,7 @@ fn with_frames(error: Error, job: &HookJob<'_>, frames: &[TraceFrame]) -> Error 
     }
 }
 
-/// The column of the first thing on a line.
+/// The column of the first character that is not whitespace.
 fn first_column(source: &str, line: u32) -> u32 {
     let index = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
     let text = source.lines().nth(index).unwrap_or_default();
@@ -212,7 +210,7 @@ fn first_column(source: &str, line: u32) -> u32 {
     u32::try_from(indent).unwrap_or_default().saturating_add(1)
 }
 
-/// Advice for the mistakes that the rules of hooks invite.
+/// Hints for common mistakes in hooks.
 fn hint(job: &HookJob<'_>, raised: &PythonException) -> Option<String> {
     let allowed = |name: &str| job.permissions.contains(&name);
     let known = ["read_file", "http_request", "llm_call", "session_state"];
@@ -220,18 +218,18 @@ fn hint(job: &HookJob<'_>, raised: &PythonException) -> Option<String> {
         "KeyError" => {
             let name = raised.message.trim_matches('\'');
             (known.contains(&name) && !allowed(name))
-                .then(|| format!("declare `{name}` in PERMISSIONS to have it in the context"))
+                .then(|| format!("declare `{name}` in PERMISSIONS to add it to the context"))
         }
         "FileNotFoundError" | "PermissionError"
             if !allowed("read_file") && raised.message.contains(&*job.workspace.to_string_lossy()) =>
         {
             Some(
-                "the prompt does not declare `read_file`, so the files of the workspace are out of its reach"
+                "the prompt does not declare `read_file`, so it cannot read files of the workspace"
                     .to_owned(),
             )
         }
         "PermissionError" | "BlockingIOError" if job.withheld.contains(&"subprocess") => Some(
-            "programs are not for workspaces that you do not trust; read its prompts, then run `hina trust`"
+            "programs are not available in an untrusted workspace; review its prompts, then run `hina trust`"
                 .to_owned(),
         ),
         "PermissionError" | "BlockingIOError" => {
@@ -239,7 +237,7 @@ fn hint(job: &HookJob<'_>, raised: &PythonException) -> Option<String> {
                 ["read_file", "subprocess"].into_iter().filter(|name| !allowed(name)).collect();
             match missing.is_empty() {
                 true => Some(
-                    "a hook can read the workspace and its own directory, write nothing and connect to nothing"
+                    "a hook can read the workspace and its own directory; it cannot write files or open connections"
                         .to_owned(),
                 ),
                 false => Some(format!("the prompt does not declare `{}`", missing.join("` and `"))),

@@ -1,8 +1,8 @@
-//! FrameReader: a length (u32, little endian) and that many bytes of JSON.
+//! Frames: a length (u32, little endian) and that many bytes of JSON.
 
 use serde::Serialize;
 
-/// Most bytes of a frame, the length not counted.
+/// Maximum bytes of a frame, excluding the length.
 pub const MAX_FRAME_BYTES: usize = 8 << 20;
 
 /// Bytes of the length.
@@ -11,16 +11,16 @@ const LENGTH: usize = 4;
 /// A frame that cannot be read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// It has, or announces, so many bytes.
+    /// The frame has, or announces, this many bytes.
     TooLarge(usize),
-    /// It cannot be written as JSON.
+    /// The message cannot be written as JSON.
     NotJson,
 }
 
-/// The frame that holds `message`.
+/// Encodes `message` as a frame.
 ///
 /// # Errors
-/// When it is larger than [`MAX_FRAME_BYTES`], or no JSON.
+/// The message exceeds [`MAX_FRAME_BYTES`] or cannot be written as JSON.
 pub fn encode_frame(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     let mut bytes = vec![0; LENGTH];
     serde_json::to_writer(&mut bytes, message).map_err(|_| FrameError::NotJson)?;
@@ -31,16 +31,16 @@ pub fn encode_frame(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     Ok(bytes)
 }
 
-/// Puts frames together from whatever pieces they arrive in.
+/// Assembles frames from chunks of any size.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     bytes: Vec<u8>,
-    /// Where the bytes start that were not handed out yet.
+    /// Where the unread bytes start.
     start: usize,
 }
 
 impl FrameReader {
-    /// Takes bytes as they come.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.start > 0 {
             self.bytes.drain(..self.start);
@@ -49,10 +49,10 @@ impl FrameReader {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The content of the next frame that is complete.
+    /// The content of the next complete frame.
     ///
     /// # Errors
-    /// When a frame announces more than [`MAX_FRAME_BYTES`] bytes: there is no way on from there.
+    /// A frame announces more than [`MAX_FRAME_BYTES`] bytes. The stream cannot be read further.
     pub fn next_frame(&mut self) -> Result<Option<&[u8]>, FrameError> {
         let rest = &self.bytes[self.start..];
         let Some((length, body)) = rest.split_first_chunk::<LENGTH>() else { return Ok(None) };
@@ -68,7 +68,7 @@ impl FrameReader {
         Ok(Some(&self.bytes[from..self.start]))
     }
 
-    /// Whether a frame has begun and not ended.
+    /// Whether a frame has started and is not complete.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.start < self.bytes.len()
@@ -91,20 +91,20 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_announces_too_much_is_refused_before_it_arrives() {
+    fn an_oversized_frame_is_rejected_by_its_length() {
         let mut frames = FrameReader::default();
         frames.push(&u32::MAX.to_le_bytes());
         assert_eq!(frames.next_frame(), Err(FrameError::TooLarge(u32::MAX as usize)));
     }
 
     #[test]
-    fn a_message_that_is_too_large_is_not_sent() {
+    fn an_oversized_message_is_not_encoded() {
         let message = "x".repeat(MAX_FRAME_BYTES);
         assert_eq!(encode_frame(&message), Err(FrameError::TooLarge(MAX_FRAME_BYTES + 2)));
     }
 
     #[test]
-    fn half_a_frame_is_told_from_none() {
+    fn a_partial_frame_is_incomplete() {
         let mut frames = FrameReader::default();
         assert!(!frames.is_incomplete());
         frames.push(&[9, 0]);
@@ -132,7 +132,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_arrives_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut frames = FrameReader::default();
             frames.push(&bytes);
             while let Ok(Some(_)) = frames.next_frame() {}

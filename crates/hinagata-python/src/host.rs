@@ -1,4 +1,4 @@
-//! What the engine answers when Python asks: only what the job may use, whatever the process says.
+//! Answers requests from Python. Only functions that the job may use are answered, whatever the process sends.
 
 use hinagata::{
     Code, Error,
@@ -12,12 +12,12 @@ use crate::{
     message::{HostAnswerContent, HostRequest},
 };
 
-/// The functions that exist for every hook; a provider has none of them.
+/// Functions available to every hook. Providers have none of them.
 const ALWAYS: [&str; 2] = ["render_template", "get_variable"];
-/// The functions that have to be declared.
+/// Functions that a prompt must declare.
 const DECLARED: [&str; 3] = ["read_file", "http_request", "llm_call"];
 
-/// Answers the asks of one job.
+/// Answers the requests of one job.
 #[derive(Clone, Copy)]
 pub(crate) struct HookHost<'a> {
     job: &'a HookJob<'a>,
@@ -29,7 +29,7 @@ impl<'a> HookHost<'a> {
         Self { job, http }
     }
 
-    /// The functions in the context of the job, those among them that only raise.
+    /// The names of the functions in the job's context, including those that only raise.
     pub(crate) fn functions(&self) -> Vec<&'static str> {
         let always = ALWAYS.into_iter().filter(|_| self.is_hook());
         let named = |name: &str| self.job.permissions.contains(&name) || self.job.withheld.contains(&name);
@@ -44,7 +44,7 @@ impl<'a> HookHost<'a> {
 
     fn refusal(&self, name: &str) -> Option<HostAnswerContent> {
         let message = if self.job.withheld.contains(&name) {
-            format!("`{name}` is not for workspaces that the user does not trust")
+            format!("`{name}` is not available in an untrusted workspace")
         } else if self.functions().contains(&name) {
             return None;
         } else {
@@ -53,7 +53,7 @@ impl<'a> HookHost<'a> {
         Some(HostAnswerContent::Error { exception: "PermissionError", message })
     }
 
-    /// What is answered.
+    /// Answers a request.
     pub(crate) fn answer_request(self, request: HostRequest) -> PortFuture<'a, HostAnswerContent> {
         Box::pin(async move {
             if let Some(refusal) = self.refusal(request.name()) {
@@ -86,7 +86,7 @@ impl<'a> HookHost<'a> {
     }
 }
 
-/// The exception that a hook sees.
+/// The exception that a hook sees for an engine error.
 fn exception(error: &Error) -> &'static str {
     let problem = error.details().get("problem").and_then(Value::as_str);
     match (error.code(), error.reason()) {
@@ -108,11 +108,14 @@ fn exception(error: &Error) -> &'static str {
     }
 }
 
-/// A text, or a list of maps with `role` and `content`.
+/// Reads a string, or a list of objects with `role` and `content`.
 fn messages(prompt: Value) -> Result<Vec<Message>, Error> {
     let wrong = || {
-        Error::new(Code::Validation, "llm_call takes a text, or a list of messages with `role` and `content`")
-            .with("reason", "arguments")
+        Error::new(
+            Code::Validation,
+            "`llm_call` takes a string or a list of messages with `role` and `content`",
+        )
+        .with("reason", "arguments")
     };
     let message = |role: &str, text: &str| Message {
         role: role.to_owned(),
@@ -136,8 +139,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_is_asked_with_a_text_or_with_messages() {
-        let one = messages(json!("hello")).expect("is a text");
+    fn llm_call_takes_a_string_or_messages() {
+        let one = messages(json!("hello")).expect("is a string");
         assert_eq!((one[0].role.as_str(), one[0].text().as_str()), ("user", "hello"));
         let two = messages(json!([{"role": "system", "content": "a"}, {"role": "user", "content": "b"}]));
         assert_eq!(two.expect("are messages").len(), 2);

@@ -1,4 +1,4 @@
-//! `http_request`: the engine asks in the place of the hook, which has no network.
+//! `http_request`: the engine sends the request, because hooks have no network.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{message::HttpCall, options::HookOptions};
 
-/// Most bytes of an answer: as text in a frame it can become several times as long.
+/// Maximum bytes of a response. As text in a frame it can be several times as long.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
-/// Makes requests for hooks.
+/// Sends HTTP requests for hooks.
 pub(crate) struct HookHttp {
     client: Result<HttpClient, HttpError>,
     timeout: Duration,
@@ -42,12 +42,12 @@ impl HookHttp {
     }
 }
 
-/// The time that a hook wants, no longer than it may be.
+/// The requested timeout, capped at `most`.
 fn effective_timeout(wanted: Option<f64>, most: Duration) -> Result<Duration, Error> {
     let Some(seconds) = wanted else { return Ok(most) };
     let wanted = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
     wanted.map(|time| time.min(most)).ok_or_else(|| {
-        let message = format!("{seconds} is no time to wait for");
+        let message = format!("invalid timeout: {seconds}");
         Error::new(Code::Validation, message).with("reason", "arguments")
     })
 }
@@ -64,7 +64,7 @@ fn response_json(response: HttpResponse) -> Value {
 
 fn request_error(error: &HttpError) -> Error {
     let (code, reason, more) = match error {
-        HttpError::Forbidden(_) => (Code::Tool, "forbidden", "; `hooks.allowed_hosts` lists them"),
+        HttpError::Forbidden(_) => (Code::Tool, "forbidden", "; see `hooks.allowed_hosts`"),
         HttpError::Invalid(_) => (Code::Validation, "arguments", ""),
         HttpError::Timeout(_) => (Code::Deadline, "timeout", ""),
         HttpError::Connection(_) => (Code::Tool, "connection", ""),
@@ -74,5 +74,5 @@ fn request_error(error: &HttpError) -> Error {
 }
 
 fn list_error(error: &HttpError) -> Error {
-    Error::new(Code::Tool, format!("`hooks.allowed_hosts` cannot be read: {error}"))
+    Error::new(Code::Tool, format!("invalid `hooks.allowed_hosts`: {error}"))
 }

@@ -1,4 +1,4 @@
-//! The Python of the machine: where it is, which one it is, what it has to read to start.
+//! Finds the Python interpreter and the paths that it needs to start.
 
 use std::{
     env,
@@ -15,17 +15,18 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 
-/// The variable of the environment that names the interpreter.
+/// The environment variable that names the interpreter.
 pub const PYTHON_VARIABLE: &str = "HINAGATA_PYTHON";
 
-/// The oldest version that hooks run on.
+/// The oldest supported Python version.
 pub const OLDEST_PYTHON: (u32, u32) = (3, 9);
 
-/// What keeps a Python in a sandbox from writing bytecode, and from reading any: nobody can look at it before it runs.
+/// Keeps a sandboxed Python from writing and reading bytecode, which nobody can review before it runs.
 pub(crate) const NO_BYTECODE: [(&str, &str); 2] =
     [("PYTHONDONTWRITEBYTECODE", "1"), ("PYTHONPYCACHEPREFIX", "/dev/null")];
 
-/// What an interpreter is asked, without its site packages: nothing of theirs is to run outside of the sandbox.
+/// The script that queries an interpreter. It runs without site packages, because no third-party code may run outside
+/// the sandbox.
 const QUERY: &str = "\
 import json, os, sys
 try:
@@ -40,25 +41,25 @@ print(json.dumps({
     'ctypes': ctypes is not None, 'forks': hasattr(os, 'fork') and hasattr(os, 'pidfd_open'),
 }))";
 
-/// An interpreter that was found and asked.
+/// An interpreter and its capabilities.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Interpreter {
-    /// The program itself, not a script that looks for it.
+    /// The executable itself, not a wrapper script.
     pub executable: PathBuf,
     /// Its version.
     pub version: (u32, u32, u32),
-    /// Files and directories that it reads, whether they are there or not.
+    /// Files and directories that it reads. They may not exist.
     pub paths: Vec<PathBuf>,
-    /// Whether it has `ctypes`, without which a worker cannot confine itself.
+    /// Whether it has `ctypes`, which a worker needs to confine itself.
     pub ctypes: bool,
-    /// Whether it can be forked and hear of the end of its forks.
+    /// Whether it can fork and watch its children.
     pub forks: bool,
 }
 
 impl Interpreter {
-    /// Finds the interpreter `configured`, or else the one that `HINAGATA_PYTHON` names, or else `python3`, and asks it.
+    /// Finds the configured interpreter, else the one in `HINAGATA_PYTHON`, else `python3`, and queries it.
     ///
-    /// This starts Python, and waits for it.
+    /// This starts Python and waits for it.
     pub(crate) fn find_python(configured: Option<&Path>, timeout: Duration) -> Result<Self, Failure> {
         let from_environment =
             env::var_os(PYTHON_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -66,12 +67,13 @@ impl Interpreter {
         let program =
             locate_program(wanted.as_deref()).ok_or_else(|| not_found_failure(wanted.as_deref()))?;
         let answer = query_python(&program, timeout)?;
-        let found: Self = serde_json::from_slice(&answer)
-            .map_err(|_| Failure::unavailable("python", format!("`{}` is no Python", program.display())))?;
+        let found: Self = serde_json::from_slice(&answer).map_err(|_| {
+            Failure::unavailable("python", format!("`{}` is not a Python interpreter", program.display()))
+        })?;
         let (major, minor, _) = found.version;
         if (major, minor) < OLDEST_PYTHON {
             let message = format!(
-                "`{}` is Python {major}.{minor}, and hooks need {}.{} or newer",
+                "`{}` is Python {major}.{minor}; hooks require {}.{} or newer",
                 program.display(),
                 OLDEST_PYTHON.0,
                 OLDEST_PYTHON.1
@@ -81,22 +83,22 @@ impl Interpreter {
         Ok(found)
     }
 
-    /// The version as people write it.
+    /// The version as text, such as `3.12.1`.
     #[must_use]
     pub fn version_text(&self) -> String {
         let (major, minor, patch) = self.version;
         format!("{major}.{minor}.{patch}")
     }
 
-    /// Everything that it has to read to start: its directories, and those around its program.
+    /// Every path that it reads to start: its own directories and those around its executable.
     #[must_use]
     pub fn required_paths(&self) -> Vec<PathBuf> {
         let mut paths = self.paths.clone();
         for program in
             [Some(self.executable.clone()), self.executable.canonicalize().ok()].into_iter().flatten()
         {
-            // In a virtual environment, what describes it lies above the directory of the program. Any other such
-            // directory may be somebody's home.
+            // A virtual environment is described by a file above the executable's directory. Any other such directory
+            // may be a home directory.
             let around = program.parent().and_then(Path::parent);
             let described = around.filter(|around| around.join("pyvenv.cfg").is_file());
             paths.extend(described.map(Path::to_owned));
@@ -109,17 +111,17 @@ impl Interpreter {
     }
 }
 
-const HINT: &str = "install Python, or name it in `hooks.python` or HINAGATA_PYTHON";
+const HINT: &str = "install Python, or set `hooks.python` or HINAGATA_PYTHON";
 
 fn not_found_failure(wanted: Option<&Path>) -> Failure {
     let message = match wanted {
-        Some(path) => format!("there is no Python at `{}`", path.display()),
-        None => "there is no `python3` on this machine".to_owned(),
+        Some(path) => format!("Python not found at `{}`", path.display()),
+        None => "`python3` not found".to_owned(),
     };
     Failure::unavailable("unavailable", message).with_hint(HINT)
 }
 
-/// The file of a program: a path as it is, a name as the search path finds it.
+/// Locates a program: a path is used as it is, a name is looked up in PATH.
 fn locate_program(wanted: Option<&Path>) -> Option<PathBuf> {
     let name = wanted.unwrap_or_else(|| Path::new(if cfg!(windows) { "python.exe" } else { "python3" }));
     if name.components().count() > 1 {
@@ -134,9 +136,8 @@ fn search_path(name: &OsStr) -> Option<PathBuf> {
 }
 
 fn query_python(program: &Path, timeout: Duration) -> Result<Vec<u8>, Failure> {
-    let failed = |why: String| {
-        Failure::unavailable("python", format!("`{}` does not start: {why}", program.display()))
-    };
+    let failed =
+        |why: String| Failure::unavailable("python", format!("cannot start `{}`: {why}", program.display()));
     let mut child = Command::new(program)
         .args(["-I", "-S", "-c", QUERY])
         .stdin(Stdio::null())
@@ -148,15 +149,15 @@ fn query_python(program: &Path, timeout: Duration) -> Result<Vec<u8>, Failure> {
     let (sender, receiver) = mpsc::sync_channel(1);
     thread::spawn(move || {
         let mut answer = Vec::new();
-        // An answer that is cut off is none, and is told as such.
+        // A truncated answer is not valid JSON and is reported as such.
         let _ = output.map(|output| output.take(1 << 16).read_to_end(&mut answer));
         let _ = sender.send(answer);
     });
     let answer = receiver.recv_timeout(timeout);
-    // It has answered, or never will.
+    // It has answered, or it never will.
     let _ = child.kill();
     let _ = child.wait();
-    answer.map_err(|_| failed("it does not answer".to_owned()))
+    answer.map_err(|_| failed("no response".to_owned()))
 }
 
 #[cfg(test)]
@@ -166,15 +167,15 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
-    fn the_program_itself_is_found_behind_scripts_and_links() {
-        let found = Interpreter::find_python(None, TIMEOUT).expect("there is a Python");
+    fn the_real_executable_is_found_behind_wrapper_scripts() {
+        let found = Interpreter::find_python(None, TIMEOUT).expect("Python is installed");
         assert!(found.version >= (3, 9, 0));
         assert!(found.executable.is_absolute() && found.executable.is_file());
         assert!(found.required_paths().contains(&found.executable));
     }
 
     #[test]
-    fn what_is_no_python_is_told() {
+    fn a_program_that_is_not_python_is_rejected() {
         let reason = |path: &str| match Interpreter::find_python(Some(Path::new(path)), TIMEOUT) {
             Err(Failure::Unavailable { reason, hint, .. }) => (reason, hint.is_some()),
             other => panic!("{other:?}"),

@@ -1,10 +1,10 @@
-//! Runs the Python of prompts and packs, confined by the kernel.
+//! Runs the Python of prompts and packs in a kernel sandbox.
 //!
-//! A [`HookPool`] is the port [`Hooks`] of an engine. Nothing is started before the first job. From then on, a warm
-//! interpreter is forked for each call; the fork may read what its prompt declared and nothing else, write nothing,
-//! connect to nothing, and ends with its call.
+//! A [`HookPool`] implements the port [`Hooks`] of an engine. It starts nothing before the first job. Then it forks a
+//! warm interpreter for each call. The fork can read only what its prompt declared, cannot write files or open
+//! connections, and ends with its call.
 //!
-//! The program that becomes Python is the one that uses this library, started anew: its `main` has to call
+//! The pool starts its own executable again to launch Python: the `main` of a program that uses this crate must call
 //! [`launch_if_requested`] first.
 
 mod call;
@@ -48,12 +48,12 @@ pub use message::PROTOCOL_VERSION;
 pub use options::{HookOptions, Isolation, Launcher, PrintListener, PrintedText, SandboxMode};
 pub use sandbox::{SandboxMechanisms, SandboxReport, SandboxTier};
 
-/// The first argument of a program that is to become Python.
+/// The first argument of a process that is to become Python.
 pub const LAUNCHER_ARGUMENT: &str = "__hook-launcher";
 
-/// Becomes Python if the program was started for that; returns otherwise.
+/// Becomes Python if this process was started for that, and returns otherwise.
 ///
-/// It has to be called before threads are started and files are opened.
+/// Call it before starting threads or opening files.
 pub fn launch_if_requested() {
     if std::env::args_os().nth(1).is_none_or(|argument| argument != LAUNCHER_ARGUMENT) {
         return;
@@ -66,26 +66,26 @@ pub fn launch_if_requested() {
     }
 }
 
-/// Runs Python for an engine. Cheap to clone; its processes end with the last clone.
+/// Runs Python for an engine. Cheap to clone. Its processes end with the last clone.
 #[derive(Clone)]
 pub struct HookPool(Arc<Pool>);
 
 impl HookPool {
-    /// A pool that starts nothing before it is needed.
+    /// Creates a pool. It starts no process before the first job.
     #[must_use]
     pub fn new(options: HookOptions) -> Self {
         Self(Arc::new(Pool::new(options)))
     }
 
-    /// What confines Python on this machine, by trying. This starts a process and waits for it.
+    /// Reports what confines Python on this machine. This starts a process and waits for it.
     ///
     /// # Errors
-    /// When the launcher cannot be started.
+    /// The launcher cannot be started.
     pub fn sandbox_report(&self) -> Result<SandboxReport> {
         self.0.sandbox_report().map_err(failure::Failure::into_plain_error)
     }
 
-    /// The Python that hooks run on. This starts it and waits for it.
+    /// Finds the Python that hooks run on. This starts Python and waits for it.
     ///
     /// # Errors
     /// Code `hook`, reason `unavailable`, `python` or `python_version`.
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// The result of a future, waited for on this thread.
+    /// Blocks this thread until the future is ready.
     pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut future = pin!(future);

@@ -1,7 +1,7 @@
-//! What is said between the engine and a worker, frame by frame, and between the engine and a zygote, packet by packet.
+//! The messages between the engine and a worker (frames) and between the engine and a zygote (packets).
 //!
-//! The version stands in the first frame of a worker. Fields that a side does not know are ignored, so that fields
-//! can be added without a new version.
+//! The first frame to a worker carries the version. Each side ignores fields that it does not know, so fields can be
+//! added without a new version.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,21 +9,21 @@ use serde_json::{Map, Value};
 /// The version of the protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// A job, the first thing that a worker hears; a kept worker hears more than one.
+/// A job: the first message to a worker. A reused worker receives more than one.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct JobMessage<'a> {
     pub(crate) version: u32,
     pub(crate) stage: &'static str,
-    /// The file as people know it, for tracebacks.
+    /// The file as shown to people, for tracebacks.
     pub(crate) file: &'a str,
-    /// The same as a path of the machine, for `__file__`.
+    /// The absolute path of the same file, for `__file__`.
     pub(crate) path: &'a str,
-    /// Left out where the worker knows it already.
+    /// Omitted when the worker already has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<&'a str>,
-    /// Plain entries of the context.
+    /// The plain entries of the context.
     pub(crate) context: &'a Map<String, Value>,
-    /// Functions of the context, by name.
+    /// The names of the functions in the context.
     pub(crate) functions: &'a [&'a str],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) variables: Option<&'a Map<String, Value>>,
@@ -31,33 +31,33 @@ pub(crate) struct JobMessage<'a> {
     pub(crate) text: Option<&'a str>,
     /// Whether another job may follow.
     pub(crate) keep: bool,
-    /// Time that the job may take.
+    /// The time limit of the job.
     pub(crate) seconds: f64,
-    /// The filter of system calls to install.
+    /// The name of the seccomp filter to install.
     pub(crate) filter: &'static str,
 }
 
-/// What a worker says.
+/// A message from a worker.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum WorkerMessage {
-    /// It asks for something.
+    /// A request to the engine.
     Ask {
         ask: u64,
         #[serde(flatten)]
         what: HostRequest,
     },
-    /// The job is done.
+    /// The job succeeded.
     Result {
         result: Value,
-        /// Whether it can take another job.
+        /// Whether the worker can take another job.
         ready: bool,
     },
     /// The job failed.
     Error { error: PythonException, ready: bool },
 }
 
-/// What a worker can ask for.
+/// A request that a worker can make.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "method", content = "arguments", rename_all = "snake_case")]
 pub(crate) enum HostRequest {
@@ -81,7 +81,7 @@ impl HostRequest {
     }
 }
 
-/// A request over HTTP, as a hook writes it.
+/// An HTTP request as a hook writes it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct HttpCall {
     pub(crate) method: String,
@@ -92,17 +92,17 @@ pub(crate) struct HttpCall {
     /// Whether the body is JSON.
     #[serde(default)]
     pub(crate) json: bool,
-    /// Seconds that it may take.
+    /// The timeout in seconds.
     pub(crate) timeout: Option<f64>,
 }
 
-/// An exception that ended a job.
+/// The exception that ended a job.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct PythonException {
     /// The name of its class.
     pub(crate) exception: String,
     pub(crate) message: String,
-    /// The lines of the prompt's own file that led to it, the innermost last.
+    /// The lines of the prompt's own file that led to it, innermost last.
     #[serde(default)]
     pub(crate) frames: Vec<TraceFrame>,
 }
@@ -116,7 +116,7 @@ pub(crate) struct TraceFrame {
     pub(crate) function: String,
 }
 
-/// What is answered to an [`WorkerMessage::Ask`].
+/// The answer to a [`WorkerMessage::Ask`].
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct HostAnswer {
     pub(crate) answer: u64,

@@ -1,11 +1,11 @@
-//! `http_request` of a program without a client.
+//! `http_request` in a build without an HTTP client.
 
 use hinagata::{Code, Error};
 use serde_json::Value;
 
 use crate::{message::HttpCall, options::HookOptions};
 
-/// Makes no requests.
+/// Rejects every request.
 pub(crate) struct HookHttp;
 
 impl HookHttp {
@@ -14,6 +14,6 @@ impl HookHttp {
     }
 
     pub(crate) async fn send_request(&self, _call: HttpCall) -> Result<Value, Error> {
-        Err(Error::new(Code::Tool, "http_request is not part of this program"))
+        Err(Error::new(Code::Tool, "this build does not support `http_request`"))
     }
 }

@@ -1,4 +1,4 @@
-//! How Python is run.
+//! Options for running Python.
 
 use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -9,34 +9,34 @@ use crate::sandbox::SandboxMechanisms;
 /// What one Python process serves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Isolation {
-    /// One call: a fork of a warm interpreter. Nothing survives.
+    /// One call, in a fork of a warm interpreter. Nothing survives.
     #[default]
     Call,
-    /// All calls of one prompt with the same permissions: globals of its module survive.
+    /// All calls of one prompt with the same permissions. Module globals survive.
     Prompt,
-    /// One call, with an interpreter of its own from the start.
+    /// One call, in a new interpreter.
     Spawn,
 }
 
-/// What happens where the system cannot confine Python.
+/// What to do when the system cannot confine Python.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SandboxMode {
-    /// It does not run.
+    /// Do not run Python.
     #[default]
     Enforce,
-    /// It runs with what there is.
+    /// Run it with the mechanisms that are available.
     BestEffort,
-    /// It runs unconfined, everywhere.
+    /// Run it unconfined on every system.
     Off,
 }
 
-/// The program that confines itself and becomes Python: our own binary, started with the arguments that lead to
+/// The program that confines itself and becomes Python: this executable, started with the arguments that lead to
 /// [`crate::launch_if_requested`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launcher {
-    /// The program; this one unless given, even if its file was replaced meanwhile.
+    /// The program. The default is this executable, even if its file has been replaced since.
     pub program: PathBuf,
-    /// What it is called with.
+    /// Its arguments.
     pub arguments: Vec<OsString>,
 }
 
@@ -47,55 +47,55 @@ impl Default for Launcher {
 }
 
 impl Launcher {
-    /// The program at `path`, called with [`crate::LAUNCHER_ARGUMENT`].
+    /// Launches the program at `path` with [`crate::LAUNCHER_ARGUMENT`].
     #[must_use]
     pub fn from_program(path: impl Into<PathBuf>) -> Self {
         Self { program: path.into(), arguments: vec![crate::LAUNCHER_ARGUMENT.into()] }
     }
 }
 
-/// Somebody who wants to know what hooks print.
+/// A callback for text that hooks print.
 pub type PrintListener = Arc<dyn Fn(&PrintedText<'_>) + Send + Sync>;
 
-/// Something that a hook printed.
+/// Text that a hook printed.
 #[derive(Clone, Copy, Debug)]
 pub struct PrintedText<'a> {
     /// The file of the hook.
     pub file: &'a str,
     /// The stage, such as `pre_render`.
     pub stage: &'static str,
-    /// The text, shortened where it is too long.
+    /// The text, truncated if it is too long.
     pub text: &'a str,
 }
 
-/// How Python is run.
+/// Options for running Python.
 #[derive(Clone)]
 pub struct HookOptions {
-    /// The interpreter; `python3` of the search path unless given.
+    /// The interpreter. The default is `python3` from PATH.
     pub python: Option<PathBuf>,
     /// What one process serves.
     pub isolation: Isolation,
-    /// What happens where the system cannot confine it.
+    /// What to do when the system cannot confine Python.
     pub sandbox: SandboxMode,
-    /// The layers to use where there are any. To leave one out is for tests that show what the others do.
+    /// The sandbox mechanisms to use where available. Tests leave some out to show what the others do.
     pub mechanisms: SandboxMechanisms,
     /// The program that becomes Python.
     pub launcher: Launcher,
-    /// Calls of hooks at the same time, and as many of providers; others wait.
+    /// Maximum concurrent hook calls, and as many provider calls. Further calls wait.
     pub workers: usize,
-    /// Bytes of address space of a process.
+    /// Maximum address space of a process, in bytes.
     pub memory: u64,
-    /// Most things that one call may ask the engine for.
+    /// Maximum requests to the engine per call.
     pub max_requests: u64,
-    /// Hosts that `http_request` may reach.
+    /// The hosts that `http_request` can reach.
     pub allowed_hosts: Vec<String>,
-    /// Time of one `http_request`.
+    /// The timeout of one `http_request`.
     pub http_timeout: Duration,
-    /// Time that an interpreter may take to start.
+    /// How long an interpreter may take to start.
     pub start_timeout: Duration,
-    /// Time after which a process that nobody uses ends.
+    /// How long an unused process is kept.
     pub idle_timeout: Duration,
-    /// Who hears what hooks print.
+    /// Receives the text that hooks print.
     pub listener: Option<PrintListener>,
 }
 
@@ -167,11 +167,11 @@ mod tests {
     fn options(flags: &[&str]) -> HookOptions {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let sources = SettingsSources { flags, ..SettingsSources::default() };
-        HookOptions::from(&Settings::resolve(&sources, true).expect("are settings"))
+        HookOptions::from(&Settings::resolve(&sources, true).expect("settings are valid"))
     }
 
     #[test]
-    fn every_setting_of_hooks_has_its_effect() {
+    fn every_hooks_setting_changes_an_option() {
         let usual = options(&[]);
         assert_eq!((usual.isolation, usual.sandbox), (Isolation::Call, SandboxMode::Enforce));
         assert_eq!((usual.python, usual.allowed_hosts), (None, Vec::new()));
@@ -193,7 +193,7 @@ mod tests {
         let all: Vec<&str> = hinagata::settings::SETTINGS
             .iter()
             .map(|setting| setting.name)
-            // How much a model may say is for whoever asks it to follow.
+            // The pool does not handle the limit on model output.
             .filter(|name| name.starts_with("hooks.") && *name != "hooks.max_tokens")
             .collect();
         assert_eq!(all.len(), 6, "{all:?}");

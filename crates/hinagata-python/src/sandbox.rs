@@ -1,4 +1,4 @@
-//! What confines Python: the layers there can be, and how strong they are together.
+//! The sandbox mechanisms that confine Python, and how strong they are together.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
-/// The layers around a hook.
+/// The sandbox mechanisms around a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SandboxMechanisms {
-    /// Files that can be read, no writes, no TCP, no signals to others.
+    /// Restricts reads to listed files and denies writes, TCP and signals to other processes.
     pub landlock: bool,
-    /// Processes, network and files of its own.
+    /// Gives the process its own processes, network and file tree.
     pub namespaces: bool,
-    /// System calls that are answered with "not permitted".
+    /// Denies system calls with "not permitted".
     pub seccomp: bool,
 }
 
@@ -24,12 +24,12 @@ impl Default for SandboxMechanisms {
 }
 
 impl SandboxMechanisms {
-    /// Every layer.
+    /// Every mechanism.
     pub const ALL: Self = Self { landlock: true, namespaces: true, seccomp: true };
-    /// No layer.
+    /// No mechanism.
     pub const NONE: Self = Self { landlock: false, namespaces: false, seccomp: false };
 
-    /// The layers that are in both.
+    /// The mechanisms in both sets.
     #[must_use]
     pub fn intersection(self, other: Self) -> Self {
         Self {
@@ -40,21 +40,21 @@ impl SandboxMechanisms {
     }
 }
 
-/// How strong the layers of a machine are.
+/// How strong the mechanisms of a machine are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SandboxTier {
-    /// Landlock that keeps signals inside, and namespaces.
+    /// Namespaces and a Landlock that confines signals.
     A,
-    /// Landlock, without namespaces or without its newer rules: nearly as strong.
+    /// Landlock without namespaces or without its newer rules: nearly as strong.
     B,
     /// Namespaces without Landlock.
     C,
-    /// Neither, or no filter of system calls.
+    /// Neither of them, or no seccomp filter.
     D,
 }
 
 impl SandboxTier {
-    /// The tier of these layers; `scoped` says whether Landlock keeps signals inside.
+    /// The tier of these mechanisms. `scoped` tells whether Landlock confines signals.
     #[must_use]
     pub fn from_mechanisms(mechanisms: SandboxMechanisms, scoped: bool) -> Self {
         match (mechanisms.seccomp, mechanisms.landlock, mechanisms.namespaces) {
@@ -65,12 +65,12 @@ impl SandboxTier {
         }
     }
 
-    /// What holds in it, in one line.
+    /// A one-line description.
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::A => "files, system calls, processes and network are confined",
-            Self::B => "files and system calls are confined, processes by rules for signals",
+            Self::B => "files and system calls are confined, processes by signal rules",
             Self::C => "files, processes and network are hidden, system calls are confined",
             Self::D => "Python is not confined",
         }
@@ -86,18 +86,18 @@ impl fmt::Display for SandboxTier {
 /// What confines Python on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxReport {
-    /// How strong it is.
+    /// How strong the sandbox is.
     pub tier: SandboxTier,
-    /// The layers that work.
+    /// The available mechanisms.
     pub mechanisms: SandboxMechanisms,
-    /// The version of Landlock in the kernel; 0 for none.
+    /// The Landlock version of the kernel, or 0.
     pub landlock_version: i32,
     /// What is missing, each with the reason.
     pub missing: Vec<String>,
 }
 
 impl SandboxReport {
-    /// What there is when nothing is to confine it.
+    /// The report when the sandbox is switched off.
     pub(crate) fn switched_off() -> Self {
         Self {
             tier: SandboxTier::D,
@@ -107,11 +107,11 @@ impl SandboxReport {
         }
     }
 
-    /// Why Python does not run where it must be confined.
+    /// The failure when Python must be confined and cannot be.
     pub(crate) fn to_failure(&self) -> Failure {
         let message = format!("this system cannot confine Python ({})", self.missing.join("; "));
         Failure::unavailable("sandbox", message).with_hint(
-            "`hina doctor` tells more; `hooks.sandbox = \"best-effort\"` runs it with what there is",
+            "run `hina doctor` for details; `hooks.sandbox = \"best-effort\"` runs Python with the available mechanisms",
         )
     }
 }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tier_follows_from_the_layers() {
+    fn the_tier_follows_from_the_mechanisms() {
         let mechanisms = |landlock, namespaces, seccomp| SandboxMechanisms { landlock, namespaces, seccomp };
         for (given, scoped, tier) in [
             (SandboxMechanisms::ALL, true, SandboxTier::A),

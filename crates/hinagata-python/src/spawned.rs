@@ -1,7 +1,7 @@
-//! Python where there is no kernel of ours to confine it: an interpreter for each job, over pipes.
+//! Runs Python on systems without our sandbox: a new interpreter for each job, over pipes.
 //!
-//! Time, sizes and what the engine answers are bounded as everywhere; files, network and processes are not. So nothing
-//! runs unless the user has asked for that, and the report says what it is.
+//! Time, message sizes and the engine's answers are bounded as everywhere. Files, network and processes are not. So
+//! nothing runs unless the user asks for it, and the report says that Python is not confined.
 
 use std::{
     io::{self, Read, Write as _},
@@ -28,10 +28,10 @@ use crate::{
     wait::run_blocking,
 };
 
-/// What an interpreter runs.
+/// The program that an interpreter runs.
 const WORKER: &str = concat!(include_str!("../python/worker.py"), include_str!("../python/direct.py"));
-/// What it is started with: it reads what it runs from its input, so that no list of processes shows all of it.
-/// `direct.py` is told that frames go over both pipes, and there is no filter.
+/// The bootstrap on the command line. It reads the program from standard input, so that process lists do not show all
+/// of it. The configuration tells `direct.py` that frames use both pipes and that there is no filter.
 const START: &str = "\
 import os
 def read(size):
@@ -44,11 +44,11 @@ def read(size):
     return data
 config = {'socket': False}
 exec(compile(read(int.from_bytes(read(4), 'little')), '<hooks>', 'exec'))";
-/// Most bytes that wait to be taken.
+/// Maximum bytes buffered from the worker.
 const MAX_BUFFERED: usize = 1 << 20;
-/// Most bytes that are kept of what is printed.
+/// Maximum bytes kept of printed text.
 const MAX_PRINTED: usize = 64 << 10;
-/// Time between two looks at a process that closed its stream and has not ended.
+/// How often to poll a process that closed its stream and has not exited.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Runs jobs.
@@ -57,7 +57,7 @@ pub(crate) struct Pool {
     interpreter: Mutex<Option<Interpreter>>,
 }
 
-/// The lock is held for a few lines at a time, none of which can panic halfway.
+/// The lock is held for a few lines that cannot panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -67,9 +67,10 @@ impl Pool {
         Self { dispatcher: Dispatcher::new(options), interpreter: Mutex::default() }
     }
 
-    /// What confines Python here: nothing.
+    /// Reports that nothing confines Python on this system.
     pub(crate) fn sandbox_report(&self) -> Result<SandboxReport, Failure> {
-        let missing = vec![format!("Landlock, namespaces and seccomp: {} has none", std::env::consts::OS)];
+        let missing =
+            vec![format!("Landlock, namespaces and seccomp: not available on {}", std::env::consts::OS)];
         Ok(match self.dispatcher.options.sandbox {
             SandboxMode::Off => SandboxReport::switched_off(),
             _ => SandboxReport {
@@ -103,7 +104,7 @@ impl Pool {
         outcome.result
     }
 
-    /// The interpreter, found by the first who asks.
+    /// The interpreter, found by the first caller.
     async fn known_interpreter(&self) -> Result<Interpreter, Failure> {
         if let Some(known) = &*lock(&self.interpreter) {
             return Ok(known.clone());
@@ -116,10 +117,10 @@ impl Pool {
     }
 }
 
-/// A process that runs one job. It ends when this is dropped.
+/// A process that runs one job. Dropping it ends the process.
 struct Worker {
     child: Child,
-    /// FrameReader to be sent, by a thread of their own.
+    /// Frames to send, written by a thread of their own.
     sending: mpsc::Sender<Vec<u8>>,
     messages: Arc<Pipe>,
     printed: Arc<Mutex<Vec<u8>>>,
@@ -127,7 +128,7 @@ struct Worker {
     next_poll: Option<Deadline>,
 }
 
-/// What came through a pipe and was not taken yet.
+/// Bytes read from a pipe and not consumed yet.
 #[derive(Default)]
 struct Pipe {
     state: Mutex<PipeState>,
@@ -139,7 +140,7 @@ struct PipeState {
     bytes: Vec<u8>,
     queued: usize,
     ended: bool,
-    /// Nobody takes anything any more.
+    /// The reader is gone.
     closed: bool,
     waker: Option<Waker>,
 }
@@ -151,7 +152,7 @@ impl Pipe {
         }
     }
 
-    /// Reads until the end, no further than what is taken.
+    /// Reads until the end of the stream. Pauses while too much is buffered.
     fn read_output(&self, mut reader: impl Read) {
         let mut buffer = [0; 16 << 10];
         loop {
@@ -169,11 +170,11 @@ impl Pipe {
         }
     }
 
-    /// Writes frames until nobody sends any.
+    /// Writes frames until the sender is dropped.
     fn write_frames(&self, frames: &mpsc::Receiver<Vec<u8>>, mut writer: ChildStdin) {
         let mut open = true;
         while let Ok(frame) = frames.recv() {
-            // A worker that does not listen any more is no error here: its end tells more.
+            // A worker that no longer reads is not an error here: its exit status says more.
             open = open && writer.write_all(&frame).is_ok();
             let mut state = lock(&self.state);
             state.queued -= frame.len();
@@ -188,7 +189,7 @@ impl Worker {
         let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (sending, frames) = mpsc::channel();
         let (said, printed) = (Arc::<Pipe>::default(), Arc::<Mutex<Vec<u8>>>::default());
-        // From here on it is ended whatever fails.
+        // From here on, dropping `worker` ends the process if a later step fails.
         let mut worker = Self {
             child,
             sending,
@@ -207,7 +208,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// LauncherDescriptors the process; what it printed.
+    /// Ends the process and returns what it printed.
     fn end(mut self) -> String {
         self.kill();
         String::from_utf8_lossy(&lock(&self.printed)).into_owned()
@@ -217,10 +218,10 @@ impl Worker {
         #[cfg(unix)]
         {
             use rustix::process::{Pid, Signal, kill_process_group};
-            // Until it is waited for, its number is nobody else's.
+            // Until it is reaped, its process id cannot be reused.
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         }
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -243,7 +244,7 @@ fn command(interpreter: &Interpreter) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // Without these, Python does not start on Windows, and programs are not found.
+    // Python does not start on Windows without SYSTEMROOT, and programs are not found without PATH.
     for name in ["SYSTEMROOT", "PATH"] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
@@ -257,7 +258,7 @@ fn command(interpreter: &Interpreter) -> Command {
     command
 }
 
-/// Keeps what is printed, as far as it is of use.
+/// Collects printed text up to the limit.
 fn read_printed(printed: &Mutex<Vec<u8>>, mut reader: impl Read) {
     let mut buffer = [0; 4096];
     while let Ok(size @ 1..) = reader.read(&mut buffer) {
@@ -270,7 +271,7 @@ fn read_printed(printed: &Mutex<Vec<u8>>, mut reader: impl Read) {
 impl WorkerLink for Worker {
     fn queue_frame(&mut self, frame: Vec<u8>) {
         lock(&self.messages.state).queued += frame.len();
-        // The thread is there until this is dropped.
+        // The thread lives until this value is dropped.
         let _ = self.sending.send(frame);
     }
 
@@ -300,7 +301,7 @@ impl WorkerLink for Worker {
         #[cfg(unix)]
         {
             use rustix::process::{Pid, Signal, kill_process};
-            // Until it is waited for, its number is nobody else's.
+            // Until it is reaped, its process id cannot be reused.
             let pid = Pid::from_child(&self.child);
             kill_process(pid, Signal::USR2).and_then(|()| kill_process(pid, Signal::USR1)).is_ok()
         }
@@ -407,14 +408,14 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn nothing_runs_unconfined_unless_it_is_asked_for() {
+    fn nothing_runs_unconfined_by_default() {
         let source = "def pre_render(variables, context):\n    return {}";
         let error = run(SandboxMode::Enforce, source, LONG).expect_err("is not confined");
         assert_eq!((error.code(), error.reason()), (Code::Hook, Some("sandbox")));
     }
 
     #[test]
-    fn a_job_runs_and_asks_over_pipes() {
+    fn a_job_runs_and_makes_requests_over_pipes() {
         let source = "import asyncio, sys\n\
             async def pre_render(variables, context):\n    \
             print('hello')\n    \
@@ -429,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_ends_it_is_told() {
+    fn every_way_to_fail_is_reported() {
         let body = |body: &str| format!("import os, time\ndef pre_render(variables, context):\n    {body}\n");
         let reason = |text: &str, time| {
             let error = run(SandboxMode::Off, &body(text), time).expect_err("does not answer");

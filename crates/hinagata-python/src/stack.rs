@@ -1,30 +1,30 @@
-//! Where Python was when it ended or hung, as it says at the end of what it prints.
+//! Finds where Python was when it ended or hung, from what it printed last.
 //!
-//! A worker that is asked, or that is about to leave, writes a line of its own; the interpreter itself writes a listing
-//! when it crashes, or when it is asked in the middle of something that is no Python. Both come among what the hook
-//! printed, and anything there may be the hook's own: a place that is wrong misleads nobody but its author.
+//! A worker prints its stack as one marked line when it is asked to, or when it exits on purpose. The interpreter
+//! prints a traceback listing when it crashes, or when it is busy in native code. Both are mixed with what the hook
+//! printed, and a hook can forge them: a wrong line only misleads its own author.
 
 use serde::Deserialize;
 
 use crate::message::TraceFrame;
 
-/// What starts a line that a worker writes about itself.
+/// Starts a line that a worker writes about itself.
 const MARK: char = '\u{1e}';
-/// Most lines of a stack that are of use.
+/// Maximum frames of a stack.
 const MAX_FRAMES: usize = 32;
 
-/// What a worker writes after [`MARK`].
+/// The JSON that a worker writes after [`MARK`].
 #[derive(Deserialize)]
 struct StackReport {
     stack: Vec<TraceFrame>,
 }
 
-/// Whether the worker has said where it is.
+/// Whether the worker has printed its stack.
 pub(crate) fn is_complete(printed: &[u8]) -> bool {
     printed.contains(&(MARK as u8)) && printed.ends_with(b"\n")
 }
 
-/// What the hook printed, and the lines of `file` in which it was, the innermost last.
+/// Splits printed text into what the hook printed and the lines of `file` it was in, innermost last.
 pub(crate) fn split_printed(printed: &str, file: &str) -> (String, Vec<TraceFrame>) {
     let (mut kept, mut told, mut listed) = (String::new(), Vec::new(), Vec::new());
     let (mut in_listing, own) = (false, format!("File \"{}\", line ", escaped(file)));
@@ -46,7 +46,7 @@ pub(crate) fn split_printed(printed: &str, file: &str) -> (String, Vec<TraceFram
             false => kept.push_str(line),
         }
     }
-    // The interpreter lists the innermost first.
+    // The interpreter lists the innermost frame first.
     listed.reverse();
     let mut stack = if told.is_empty() { listed } else { told };
     stack.drain(..stack.len().saturating_sub(MAX_FRAMES));
@@ -59,7 +59,7 @@ fn is_header(line: &str) -> bool {
         || of_stack && line.trim_end().ends_with("(most recent call first):")
 }
 
-/// Whether a line goes on with the listing of the interpreter.
+/// Whether a line continues the interpreter's listing.
 fn is_listing(line: &str) -> bool {
     let known = [
         "  File ",
@@ -73,13 +73,13 @@ fn is_listing(line: &str) -> bool {
     line.trim().is_empty() || known.iter().any(|start| line.starts_with(start))
 }
 
-/// The line of the stack that a line of the listing names, if it is one of the file.
+/// The frame named by a line of the listing, if it belongs to the file.
 fn frame(line: &str, own: &str) -> Option<TraceFrame> {
     let (number, function) = line.trim().strip_prefix(own)?.split_once(" in ")?;
     Some(TraceFrame { line: number.parse().ok()?, column: None, function: function.to_owned() })
 }
 
-/// A name as the interpreter writes it in a listing: nothing but ASCII.
+/// A file name as the interpreter writes it in a listing: ASCII only.
 fn escaped(file: &str) -> String {
     let one = |char: char| match u32::from(char) {
         0x20..=0x7e => char.to_string(),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_worker_says_of_itself_is_kept_apart_from_what_the_hook_prints() {
+    fn the_stack_line_is_separated_from_printed_text() {
         let printed = "hello\nhalf\u{1e}{\"stack\": [{\"line\": 3, \"function\": \"f\"}]}\nafter\n";
         let (kept, stack) = split_printed(printed, "p/prompt.py");
         assert_eq!(kept, "hello\nhalfafter\n");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_listing_of_the_interpreter_gives_the_lines_of_the_file() {
+    fn a_traceback_listing_yields_the_lines_of_the_file() {
         let printed = "before\nFatal Python error: Segmentation fault\n\nCurrent thread 0x00007f (most recent call first):\n  \
             File \"/usr/lib/python3.11/ctypes/__init__.py\", line 5 in string_at\n  \
             File \"p/\\u96db/prompt.py\", line 7 in inner\n  File \"p/\\u96db/prompt.py\", line 3 in pre_render\n  \
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_printed_is_kept() {
+    fn other_printed_text_is_kept() {
         for printed in ["", "  File \"x\", line 1 in y\n", "Thread 0x no\n", "a\n\nb"] {
             assert_eq!(split_printed(printed, "x").0, printed);
         }

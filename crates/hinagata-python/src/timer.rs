@@ -1,4 +1,4 @@
-//! Waiting until a moment, for futures on any executor: one thread, started with the first wait.
+//! Deadlines for futures on any executor: one thread, started with the first wait.
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Wakes futures when their time has come. Cheap to clone; the thread ends with the last clone.
+/// Wakes futures at their deadlines. Cheap to clone. The thread ends with the last clone.
 #[derive(Clone, Default)]
 pub(crate) struct Timer(Arc<Handle>);
 
@@ -29,12 +29,12 @@ struct State {
     count: u64,
     running: bool,
     closed: bool,
-    /// When the thread looks again by itself; a later moment need not disturb it.
+    /// When the thread wakes up next. Later deadlines need not notify it.
     looks: Option<Instant>,
 }
 
 impl Shared {
-    /// The lock is held for a few lines at a time, none of which can panic halfway.
+    /// The lock is held for a few lines that cannot panic.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,13 +72,13 @@ impl Drop for Handle {
 }
 
 impl Timer {
-    /// Becomes ready at `at`.
+    /// Creates a deadline at `at`.
     pub(crate) fn deadline(&self, at: Instant) -> Deadline {
         Deadline { shared: Arc::clone(&self.0.shared), at, key: None }
     }
 }
 
-/// A moment that a future waits for.
+/// A point in time that a future waits for.
 pub(crate) struct Deadline {
     shared: Arc<Shared>,
     at: Instant,
@@ -86,24 +86,24 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Moves the moment to `at` if that is earlier.
+    /// Moves the deadline to `at` if that is earlier.
     pub(crate) fn bring_forward(&mut self, at: Instant) {
         if at < self.at {
             self.at = at;
         }
     }
 
-    /// Another moment, so much from now.
+    /// Creates another deadline, `time` from now.
     pub(crate) fn starting_now(&self, time: Duration) -> Self {
         Self { shared: Arc::clone(&self.shared), at: Instant::now() + time, key: None }
     }
 
-    /// Moves the moment to so much later.
+    /// Moves the deadline back by `time`.
     pub(crate) fn push_back(&mut self, time: Duration) {
         self.at += time;
     }
 
-    /// Whether the moment has come; the task is woken when it does.
+    /// Ready once the deadline has passed. Wakes the task then.
     pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<()> {
         if Instant::now() >= self.at {
             return Poll::Ready(());
@@ -141,7 +141,7 @@ fn start(shared: &Arc<Shared>, state: &mut State) {
         return;
     }
     let inner = Arc::clone(shared);
-    // Without a thread a deadline is still seen whenever the future is polled for another reason.
+    // Without the thread, a deadline is still noticed whenever the future is polled for another reason.
     state.running = thread::Builder::new().name("hooks-timer".into()).spawn(move || inner.run()).is_ok();
 }
 
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn a_future_is_woken_when_its_time_has_come() {
+    fn a_future_is_woken_at_its_deadline() {
         let timer = Timer::default();
         assert!(wait(&timer, Duration::from_millis(30)) <= Instant::now());
         assert!(wait(&timer, Duration::from_millis(1)) <= Instant::now());
     }
 
     #[test]
-    fn an_earlier_moment_is_not_kept_waiting_by_a_later_one() {
+    fn a_later_deadline_does_not_delay_an_earlier_one() {
         let timer = Timer::default();
         let mut late = timer.deadline(Instant::now() + Duration::from_secs(600));
         let mut early = timer.deadline(Instant::now() + Duration::from_millis(20));

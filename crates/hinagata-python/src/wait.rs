@@ -1,4 +1,4 @@
-//! Waiting without a runtime: for a place, and for work that blocks.
+//! Waiting without a runtime: for a slot, and for blocking work.
 
 use std::{
     collections::HashMap,
@@ -9,14 +9,14 @@ use std::{
     thread,
 };
 
-/// A number of slots that several owners share.
+/// A number of slots shared by several owners.
 ///
-/// A place that becomes free goes to the owner who has the fewest, and among equals to whoever waits longest. No owner
-/// gets all slots, where there is more than one: a quarter of them is left to the others, so jobs of one owner that
-/// never end cannot keep everybody else from running.
+/// A free slot goes to the owner who holds the fewest, and among equals to the one who waits longest. If there is more
+/// than one slot, no owner gets them all: a quarter is reserved for others, so an owner whose jobs never end cannot
+/// starve everybody else.
 pub(crate) struct Slots {
     state: Mutex<State>,
-    /// Most slots of one owner.
+    /// Maximum slots of one owner.
     share: usize,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Slots {
 struct State {
     free: usize,
     held: HashMap<Box<str>, usize>,
-    /// In the order they came.
+    /// In order of arrival.
     waiting: Vec<Ticket>,
     count: u64,
 }
@@ -44,7 +44,7 @@ impl State {
         self.held.get(owner).copied().unwrap_or_default()
     }
 
-    /// Hands out what is free.
+    /// Assigns free slots to waiting owners.
     fn hand_out(&mut self, share: usize) {
         while self.free > 0 {
             let entitled =
@@ -78,7 +78,7 @@ impl Slots {
         Self { state: Mutex::new(State { free: count, ..State::default() }), share }
     }
 
-    /// A place for `owner`, once there is one.
+    /// Waits for a slot for `owner`.
     pub(crate) async fn take_slot<'p>(&'p self, owner: &str) -> Slot<'p> {
         let mut queued = Queued { slots: self, owner, number: None };
         poll_fn(|cx| queued.poll(cx)).await;
@@ -87,7 +87,7 @@ impl Slots {
     }
 }
 
-/// A place that is given back when this is dropped.
+/// A slot, released on drop.
 pub(crate) struct Slot<'p> {
     slots: &'p Slots,
     owner: Box<str>,
@@ -99,7 +99,7 @@ impl Drop for Slot<'_> {
     }
 }
 
-/// Somebody in the queue, who may leave at any time.
+/// An entry in the queue, which may be cancelled at any time.
 struct Queued<'p, 'o> {
     slots: &'p Slots,
     owner: &'o str,
@@ -117,7 +117,7 @@ impl Queued<'_, '_> {
             number
         });
         match state.waiting.iter_mut().find(|ticket| ticket.number == number) {
-            // Whoever is not in the queue any more has a place.
+            // A ticket that left the queue has a slot.
             None => Poll::Ready(()),
             Some(ticket) => {
                 ticket.waker = Some(cx.waker().clone());
@@ -133,13 +133,13 @@ impl Drop for Queued<'_, '_> {
         let mut state = lock(&self.slots.state);
         match state.waiting.iter().position(|ticket| ticket.number == number) {
             Some(place) => drop(state.waiting.remove(place)),
-            // It was called and did not come.
+            // It was assigned a slot and was cancelled before it took it.
             None => state.take_back(self.owner, self.slots.share),
         }
     }
 }
 
-/// What `work` gives, done on a thread of its own.
+/// Runs `work` on a thread of its own and returns its result.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
@@ -176,7 +176,7 @@ mod tests {
     use crate::tests::block_on;
 
     #[test]
-    fn the_next_in_the_queue_gets_the_place_that_is_given_back() {
+    fn a_released_slot_goes_to_the_next_in_the_queue() {
         let slots = Slots::new(1);
         let first = block_on(slots.take_slot("a"));
         let mut cx = Context::from_waker(Waker::noop());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_the_queue_leaves_the_place_to_the_next() {
+    fn a_cancelled_wait_passes_its_slot_on() {
         let slots = Slots::new(1);
         let first = block_on(slots.take_slot("a"));
         let mut cx = Context::from_waker(Waker::noop());
@@ -206,14 +206,14 @@ mod tests {
         let mut cx = Context::from_waker(Waker::noop());
         let _held: Vec<_> = (0..3).map(|_| block_on(slots.take_slot("greedy"))).collect();
         let mut fourth = pin!(slots.take_slot("greedy"));
-        assert!(fourth.as_mut().poll(&mut cx).is_pending(), "one place is left to others");
+        assert!(fourth.as_mut().poll(&mut cx).is_pending(), "one slot is reserved for others");
         let other = block_on(slots.take_slot("other"));
         drop(other);
         assert!(fourth.as_mut().poll(&mut cx).is_pending());
     }
 
     #[test]
-    fn a_place_goes_to_the_owner_who_has_the_fewest() {
+    fn a_slot_goes_to_the_owner_with_the_fewest() {
         let slots = Slots::new(2);
         let mut cx = Context::from_waker(Waker::noop());
         let (first, _second) = (block_on(slots.take_slot("a")), block_on(slots.take_slot("b")));
@@ -225,11 +225,11 @@ mod tests {
         drop(first);
         let taken: Vec<_> = queue.iter_mut().map(|one| one.as_mut().poll(&mut cx)).collect();
         let ready: Vec<bool> = taken.iter().map(Poll::is_ready).collect();
-        assert_eq!(ready, [false, false, true, false], "`a` has none and came before `c`");
+        assert_eq!(ready, [false, false, true, false], "`a` holds none and came before `c`");
     }
 
     #[test]
-    fn blocking_work_gives_its_result() {
-        assert_eq!(block_on(run_blocking(|| 7)).expect("there are threads"), 7);
+    fn blocking_work_returns_its_result() {
+        assert_eq!(block_on(run_blocking(|| 7)).expect("a thread can be started"), 7);
     }
 }

@@ -1,4 +1,4 @@
-//! Becomes Python for programs that cannot be started anew for it, such as tests.
+//! A launcher for programs that cannot be started again for it, such as tests.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What this machine has: found out once, with the first hook.
+//! What this machine provides, probed once before the first hook runs.
 
 use std::{
     io,
@@ -26,18 +26,18 @@ use crate::{
     sandbox::{SandboxMechanisms, SandboxReport, SandboxTier},
 };
 
-/// What this machine has.
+/// The interpreter and the sandbox of this machine.
 pub(crate) struct Machine {
     pub(crate) interpreter: Interpreter,
-    /// The layers that every Python is put into.
+    /// The mechanisms that confine every Python process.
     pub(crate) mechanisms: SandboxMechanisms,
-    /// Whether the kernel keeps signals inside.
+    /// Whether the kernel confines signals.
     signals: bool,
     pub(crate) reactor: Reactor,
 }
 
 impl Machine {
-    /// Looks at the machine. This starts processes and waits for them.
+    /// Probes the machine. This starts processes and waits for them.
     pub(crate) fn probe_machine(options: &HookOptions) -> Result<Self, Failure> {
         let interpreter = Interpreter::find_python(options.python.as_deref(), options.start_timeout)?;
         let reactor =
@@ -47,16 +47,16 @@ impl Machine {
             return Err(report.to_failure());
         }
         if !interpreter.ctypes {
-            let message = "this Python has no `ctypes`, without which it can neither confine nor end itself";
+            let message = "this Python has no `ctypes` module, which a worker needs to confine itself";
             return Err(Failure::unavailable("python", message)
-                .with_hint("install all of the standard library, or another Python"));
+                .with_hint("install the complete standard library, or use another Python"));
         }
         let signals = report.mechanisms.namespaces
             || report.mechanisms.landlock && report.landlock_version >= SCOPED_VERSION;
         Ok(Self { interpreter, mechanisms: report.mechanisms, signals, reactor })
     }
 
-    /// What a launcher is to become for jobs of `policy`.
+    /// The assignment of a launcher for jobs with `policy`.
     pub(crate) fn assignment(
         &self,
         role: LauncherRole,
@@ -74,7 +74,7 @@ impl Machine {
     }
 }
 
-/// What confines Python on this machine.
+/// Reports what confines Python on this machine.
 pub(crate) fn probe_sandbox(
     options: &HookOptions,
     interpreter: Option<&Interpreter>,
@@ -94,7 +94,7 @@ pub(crate) fn probe_sandbox(
     };
     let probed = run_probe(options, &assignment, reactor).map_err(|error| {
         let program = options.launcher.program.display();
-        Failure::unavailable("start", format!("`{program}` does not tell what it can do: {error}"))
+        Failure::unavailable("start", format!("`{program}` did not report the sandbox mechanisms: {error}"))
     })?;
     Ok(build_report(options.mechanisms, &probed))
 }
@@ -148,10 +148,11 @@ fn build_report(wanted: SandboxMechanisms, probed: &ProbeResult) -> SandboxRepor
     .flatten()
     .collect();
     if mechanisms.landlock && probed.landlock_version < SCOPED_VERSION {
-        missing.push(format!("Landlock {SCOPED_VERSION}: this kernel has {}", probed.landlock_version));
+        missing
+            .push(format!("Landlock {SCOPED_VERSION}: the kernel has version {}", probed.landlock_version));
     }
     if !probed.bounded {
-        missing.push("a bound on processes: none holds for root here".to_owned());
+        missing.push("process limit: cannot be enforced for root on this system".to_owned());
     }
     let scoped = probed.landlock_version >= SCOPED_VERSION;
     SandboxReport {

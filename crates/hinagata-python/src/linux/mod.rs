@@ -1,4 +1,4 @@
-//! Python on Linux: a warm interpreter that forks, confined by the kernel.
+//! Python on Linux: forks of a warm interpreter, confined by the kernel.
 
 pub(crate) mod launcher;
 mod machine;

@@ -1,4 +1,4 @@
-//! Packets over a socket that keeps their borders, with descriptors beside them.
+//! Packets over a SEQPACKET socket, with file descriptors.
 
 use std::{
     io::{IoSlice, IoSliceMut},
@@ -14,24 +14,24 @@ use rustix::{
     },
 };
 
-/// Most bytes of a packet that Python sends.
+/// Maximum bytes of a packet from Python.
 pub(crate) const MAX_SMALL_PACKET: usize = 8 << 10;
-/// Most bytes of a packet.
+/// Maximum bytes of a packet.
 pub(crate) const MAX_PACKET: usize = 128 << 10;
-/// Most descriptors of a packet.
+/// Maximum descriptors per packet.
 const MAX_DESCRIPTORS: usize = 4;
 
-/// The bytes of a packet, and the descriptors beside them.
+/// The bytes of a packet and its descriptors.
 pub(crate) type Packet = (Vec<u8>, Vec<OwnedFd>);
 
-/// A pair of sockets for packets, both closed when a program is executed; the first does not block.
+/// Creates a pair of close-on-exec packet sockets. The first is non-blocking.
 pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
     Ok((ours, theirs))
 }
 
-/// Sends bytes with descriptors; how many bytes went.
+/// Sends bytes with descriptors. Returns the number of bytes sent.
 pub(crate) fn send_packet(
     socket: impl AsFd,
     bytes: &[u8],
@@ -45,7 +45,7 @@ pub(crate) fn send_packet(
     sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)
 }
 
-/// The next packet with its descriptors; an empty one at the end.
+/// Receives the next packet with its descriptors. It is empty at the end of the stream.
 pub(crate) fn receive_packet(socket: impl AsFd, largest: usize) -> Result<Packet, Errno> {
     let mut bytes = vec![0; largest];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];

@@ -1,4 +1,4 @@
-//! What a job may see and do, as the layers want to hear it.
+//! Translates what a job may see and do into rules for the sandbox mechanisms.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// What every interpreter and program reads: libraries, and how times and names are written.
+/// Libraries, time zones and locales that every interpreter and program reads.
 const LIBRARIES: [&str; 14] = [
     "/lib",
     "/lib32",
@@ -33,17 +33,17 @@ const LIBRARIES: [&str; 14] = [
     "/nix/store",
     "/gnu/store",
 ];
-/// Where programs are, and what they read.
+/// The directories of programs, and their configuration.
 const PROGRAMS: [&str; 6] = ["/usr", "/bin", "/sbin", "/etc/alternatives", "/etc/gitconfig", "/etc/inputrc"];
 /// Devices that can be read.
 const DEVICES: [&str; 4] = ["/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-/// Most rules that are kept ready.
+/// Maximum cached rulesets.
 const MAX_RULESETS: usize = 256;
 
 /// What a job may see and do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Policy {
-    /// What is visible beside the system, where there is a root of its own; workers of the same can share a zygote.
+    /// The paths visible beside the system in a private root directory. Workers with the same view can share a zygote.
     pub(crate) view: Vec<PathBuf>,
     pub(crate) rules: Rules,
     /// Whether it may start programs.
@@ -51,7 +51,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// What `job` may, with the layers of `machine`.
+    /// The policy of `job` under the mechanisms of `machine`.
     pub(crate) fn for_job(job: &HookJob<'_>, machine: &Machine) -> Self {
         let allowed = |name: &str| job.permissions.contains(&name);
         let programs = allowed("subprocess");
@@ -60,9 +60,9 @@ impl Policy {
         let mut read: Vec<PathBuf> = [&own, &workspace].into_iter().flatten().cloned().collect();
         let view = match (machine.mechanisms.namespaces, machine.mechanisms.landlock) {
             (false, _) => Vec::new(),
-            // No other layer is exact: this one is.
+            // Without Landlock, the view must be exact.
             (true, false) => sorted(read.clone()),
-            // Landlock is exact; this layer can be shared by the prompts of a workspace, and by its packs.
+            // Landlock is exact, so prompts of a workspace and its packs can share a view.
             (true, true) => shared_view(job, own.as_deref(), workspace),
         };
         let interpreter = machine.interpreter.required_paths();
@@ -78,7 +78,7 @@ impl Policy {
         Self { view, rules: Rules { read, execute }, programs }
     }
 
-    /// The rules of an interpreter that is started under them, and has to be executed first.
+    /// The rules for an interpreter that is executed under them.
     pub(crate) fn launch_rules(&self, machine: &Machine) -> Rules {
         let mut rules = self.rules.clone();
         rules.execute.extend(LIBRARIES.map(PathBuf::from));
@@ -86,7 +86,7 @@ impl Policy {
         rules
     }
 
-    /// Everything that a root of its own holds.
+    /// Every path in the private root directory.
     pub(crate) fn visible_paths(&self, machine: &Machine) -> Vec<PathBuf> {
         let mut all = system_paths(&machine.interpreter.required_paths());
         all.extend(self.view.iter().cloned());
@@ -94,13 +94,13 @@ impl Policy {
     }
 }
 
-/// What a root of its own holds for an interpreter and for programs.
+/// The system paths that an interpreter and programs need.
 pub(crate) fn system_paths(interpreter: &[PathBuf]) -> Vec<PathBuf> {
     let fixed = LIBRARIES.iter().chain(&PROGRAMS).map(PathBuf::from);
     fixed.chain(interpreter.iter().cloned()).collect()
 }
 
-/// What is around the directories of `job`: where there are several of them, it is the same for all.
+/// A view that several prompts can share: the directories around those of `job`.
 fn shared_view(job: &HookJob<'_>, own: Option<&Path>, workspace: Option<PathBuf>) -> Vec<PathBuf> {
     let around = own.and_then(Path::parent).map(Path::to_owned);
     let Some(workspace) = workspace else { return around.into_iter().collect() };
@@ -115,18 +115,18 @@ fn sorted(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths
 }
 
-/// Rules that were handed to the kernel and can be used again.
+/// Landlock rulesets that can be reused.
 #[derive(Default)]
 pub(crate) struct Rulesets(Mutex<HashMap<Key, Arc<OwnedFd>>>);
 
-/// A directory that was replaced by another of its name has other rules.
+/// Includes the identity of the directories: one that was replaced needs another ruleset.
 type Key = (Rules, Vec<Option<(u64, u64)>>);
 
 impl Rulesets {
-    /// The descriptor of the rules of `policy`.
+    /// The ruleset descriptor for `policy`.
     pub(crate) fn get(&self, policy: &Policy) -> Result<Arc<OwnedFd>, Failure> {
         let identity = |path: &PathBuf| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-        // The first ones are of the job; the others are of the system and stay.
+        // The first paths belong to the job. The others belong to the system and do not change.
         let key = (policy.rules.clone(), policy.rules.read.iter().take(2).map(identity).collect());
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.get(&key) {
@@ -134,7 +134,7 @@ impl Rulesets {
         }
         let failed = |why: String| Failure::unavailable("sandbox", format!("Landlock: {why}"));
         let made = landlock::ruleset_descriptor(&policy.rules).map_err(|error| failed(error.to_string()))?;
-        let made = Arc::new(made.ok_or_else(|| failed("the kernel has none".to_owned()))?);
+        let made = Arc::new(made.ok_or_else(|| failed("not supported by the kernel".to_owned()))?);
         if kept.len() >= MAX_RULESETS {
             kept.clear();
         }

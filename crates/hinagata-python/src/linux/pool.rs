@@ -1,4 +1,4 @@
-//! Runs jobs: finds out what the machine has, and takes each job to a process that is confined for it.
+//! Runs jobs: probes the machine once, then runs each job in a process that is confined for it.
 
 use std::{
     future::poll_fn,
@@ -28,14 +28,14 @@ use crate::{
     wait::{Slots, run_blocking},
 };
 
-/// Calls after which a kept worker is replaced.
+/// Calls after which a reused worker is replaced.
 const MAX_CALLS: u32 = 1000;
 
 /// Runs jobs.
 pub(crate) struct Pool {
     pub(crate) dispatcher: Dispatcher,
     machine: Mutex<Option<Arc<Machine>>>,
-    /// Held while the machine is examined.
+    /// Held while the machine is probed.
     examining: Slots,
     cache: Arc<WorkerCache>,
     rulesets: Rulesets,
@@ -57,7 +57,7 @@ impl Pool {
         }
     }
 
-    /// What confines Python here. This starts a process and waits for it.
+    /// Reports what confines Python. This starts a process and waits for it.
     pub(crate) fn sandbox_report(&self) -> Result<SandboxReport, Failure> {
         let reactor =
             Reactor::start_thread().map_err(|error| Failure::unavailable("start", error.to_string()))?;
@@ -82,7 +82,7 @@ impl Pool {
                 self.run_spawned(&machine, job, &policy, printed).await
             }
             Isolation::Spawn => self.run_spawned(&machine, job, &policy, printed).await,
-            // What a program leaves behind can only be ended together with the worker that started it.
+            // Programs that a hook started can only be ended together with their worker.
             Isolation::Prompt if !policy.programs => self.run_reused(&machine, job, policy, printed).await,
             Isolation::Call | Isolation::Prompt => self.run_forked(&machine, job, &policy, printed).await,
         }
@@ -92,7 +92,7 @@ impl Pool {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What this machine has, found out by the first who asks.
+    /// The machine, probed by the first caller.
     async fn machine(&self) -> Result<Arc<Machine>, Failure> {
         if let Some(machine) = &*self.known_machine() {
             return Ok(Arc::clone(machine));
@@ -124,13 +124,13 @@ impl Pool {
         let outcome =
             run_call(&mut worker, job, self.dispatcher.call_terms(job, filter_name(policy.programs))).await;
         let result = take_result(&mut worker, outcome, printed);
-        // The worker is ended first: the next is made when everything of this one is gone.
+        // End the worker first: the next one is forked only when this one is gone.
         drop(worker);
         drop(lease);
         result
     }
 
-    /// Runs a job in an interpreter of its own.
+    /// Runs a job in a new interpreter.
     async fn run_spawned(
         &self,
         machine: &Machine,
@@ -152,7 +152,7 @@ impl Pool {
         }
     }
 
-    /// Runs a job in a worker that has run the same source before, if there is one.
+    /// Runs a job in a worker that has already run the same source, if there is one.
     async fn run_reused(
         &self,
         machine: &Machine,
@@ -192,7 +192,7 @@ impl Pool {
         result
     }
 
-    /// Gives a worker the rules for files that it has to put itself under.
+    /// Gives a worker the Landlock ruleset that it must apply to itself.
     fn confine(&self, machine: &Machine, worker: &mut Worker, policy: &Policy) -> Result<(), Failure> {
         if !machine.mechanisms.namespaces {
             worker.use_host_pid();
@@ -205,7 +205,7 @@ impl Pool {
 
     fn launch_failure(&self, error: &io::Error) -> Failure {
         let program = self.dispatcher.options.launcher.program.display();
-        Failure::unavailable("start", format!("`{program}` cannot be started: {error}"))
+        Failure::unavailable("start", format!("cannot start `{program}`: {error}"))
     }
 
     fn launch_zygote(&self, machine: &Machine, policy: &Policy) -> Result<Arc<Zygote>, Failure> {
@@ -214,16 +214,16 @@ impl Pool {
             .map_err(|error| self.launch_failure(&error))
     }
 
-    /// The worker that a zygote makes.
+    /// Waits for the worker that a zygote forks.
     async fn await_worker(&self, zygote: &Arc<Zygote>) -> Result<Worker, Failure> {
         let worker = self
             .dispatcher
             .run_within(self.dispatcher.options.start_timeout, poll_fn(|cx| zygote.poll_worker(cx)))
             .await;
-        worker.unwrap_or_else(|| Err(Failure::unavailable("start", "the interpreter does not start in time")))
+        worker.unwrap_or_else(|| Err(Failure::unavailable("start", "the interpreter did not start in time")))
     }
 
-    /// A worker, and the zygote that nobody else uses until it is given back.
+    /// A worker, and an exclusive lease on its zygote.
     async fn lease_worker(&self, machine: &Machine, policy: &Policy) -> Result<(Lease, Worker), Failure> {
         loop {
             let known = self.cache.take_zygote(&policy.view);
@@ -238,15 +238,15 @@ impl Pool {
                     return Ok((lease, worker));
                 }
                 Err(failure) if fresh => return Err(failure),
-                // It ended while nobody looked, or its worker did: another takes its place.
+                // The zygote or its worker ended while idle: try another.
                 _ => {}
             }
         }
     }
 
-    /// A worker that is to be kept.
+    /// Starts a worker that will be reused.
     async fn start_worker(&self, machine: &Machine, policy: &Policy) -> Result<Worker, Failure> {
-        /// A worker that waited may have ended while nobody looked, and then its zygote too.
+        /// A preforked worker, and then its zygote too, may have ended while idle.
         const TRIES: usize = 3;
         let mut tries = 0;
         loop {
@@ -255,7 +255,7 @@ impl Pool {
             let zygote = self.cache.prefork_zygote(&policy.view, || self.launch_zygote(machine, policy))?;
             match self.await_worker(&zygote).await {
                 Ok(worker) => {
-                    // The next one is made while nobody waits for it.
+                    // Fork the next worker before anybody waits for it.
                     zygote.send_order(ZygoteOrder::Fork);
                     if worker.is_running() || last {
                         return Ok(worker);
@@ -268,13 +268,13 @@ impl Pool {
     }
 }
 
-/// The result, and what was printed on the way to it.
+/// Returns the result and takes the printed text.
 fn take_result(worker: &mut Worker, outcome: CallOutcome, printed: &mut String) -> Result<Value, Failure> {
     *printed = worker.take_printed(&Context::from_waker(Waker::noop()));
     outcome.result
 }
 
-/// A zygote that goes back on the shelf, after its worker was ended.
+/// A zygote that returns to the cache after its worker has ended.
 struct Lease {
     cache: Arc<WorkerCache>,
     view: View,
@@ -283,7 +283,7 @@ struct Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // The next worker is made while nobody waits for it.
+        // Fork the next worker before anybody waits for it.
         self.zygote.send_order(ZygoteOrder::Fork);
         if self.zygote.is_running() {
             self.cache.put_zygote(std::mem::take(&mut self.view), Arc::clone(&self.zygote));

@@ -1,4 +1,4 @@
-//! What Python prints: read as it comes so that nobody is held up, kept as far as it is of use.
+//! What Python prints: read continuously so that it never blocks, and kept up to a limit.
 
 use std::{
     io,
@@ -8,10 +8,10 @@ use std::{
 
 use super::reactor::{Reactor, WatchedIo};
 
-/// Most bytes that are kept.
+/// Maximum bytes to keep.
 const MAX_KEPT_BYTES: usize = 64 << 10;
 
-/// What came through a pipe.
+/// Text read from a pipe.
 pub(crate) struct PrintedOutput {
     pipe: WatchedIo<OwnedFd>,
     kept: Vec<u8>,
@@ -24,10 +24,10 @@ impl PrintedOutput {
         Ok(Self { pipe: reactor.watch_io(pipe)?, kept: Vec::new(), dropped: false })
     }
 
-    /// Takes what is there now; the task is woken when there is more.
+    /// Reads what is available. Wakes the task when there is more.
     pub(crate) fn poll(&mut self, cx: &Context<'_>) {
         let mut buffer = [0; 4096];
-        // Bounded, so that a flood does not keep the task from looking at its deadline.
+        // Bounded, so that a flood cannot keep the task from checking its deadline.
         for _ in 0..64 {
             match self.pipe.poll_io(cx, |pipe| rustix::io::read(pipe, &mut buffer)) {
                 Poll::Ready(Ok(size)) if size > 0 => self.keep(&buffer[..size]),
@@ -37,7 +37,7 @@ impl PrintedOutput {
         cx.waker().wake_by_ref();
     }
 
-    /// What was printed since the last time, as far as it is kept.
+    /// The text kept since the last take.
     pub(crate) fn seen(&self) -> &[u8] {
         &self.kept
     }
@@ -48,11 +48,11 @@ impl PrintedOutput {
         self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// What was printed since the last time.
+    /// Takes the text printed since the last take.
     pub(crate) fn take(&mut self) -> String {
         let mut text = String::from_utf8_lossy(&std::mem::take(&mut self.kept)).into_owned();
         if std::mem::take(&mut self.dropped) {
-            text.push_str("\n[more was printed]\n");
+            text.push_str("\n[output truncated]\n");
         }
         text
     }

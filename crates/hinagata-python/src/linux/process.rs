@@ -1,4 +1,4 @@
-//! Starting a launcher, and hearing of its end.
+//! Starts launchers and reaps them.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use super::reactor::{Reactor, WatchedIo};
 use crate::options::Launcher;
 
-/// The descriptors that a launcher gets.
+/// The descriptors passed to a launcher.
 pub(super) struct LauncherDescriptors {
     pub(super) control: OwnedFd,
     /// The stream of a single worker.
@@ -20,7 +20,7 @@ pub(super) struct LauncherDescriptors {
     pub(super) printing: OwnedFd,
 }
 
-/// Starts a launcher. Its end is taken note of by the reactor, so that it does not stay as a zombie.
+/// Starts a launcher. The reactor reaps it, so that it does not stay a zombie.
 pub(super) fn start_launcher(
     launcher: &Launcher,
     ends: LauncherDescriptors,
@@ -36,14 +36,14 @@ pub(super) fn start_launcher(
     reap_at_end(child, reactor)
 }
 
-/// A launcher, and what tells of its end.
+/// A launcher and its watched pidfd.
 type Slot = Mutex<Option<(WatchedIo<OwnedFd>, Child)>>;
 
 fn reap_at_end(mut child: Child, reactor: &Reactor) -> io::Result<()> {
     let pid = Pid::from_child(&child);
     let slot: Arc<Slot> = Arc::default();
     let inner = Arc::clone(&slot);
-    // Held until there is something to take: the end may be told at once.
+    // Locked until the slot is filled: the exit may be reported immediately.
     let mut held = slot.lock().unwrap_or_else(PoisonError::into_inner);
     let watched = pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from).and_then(|process| {
         reactor.watch_with(process, move || {
@@ -66,9 +66,9 @@ fn reap_at_end(mut child: Child, reactor: &Reactor) -> io::Result<()> {
     }
 }
 
-/// Takes note of the end of a launcher, and ends what it left in its group, whoever ended it.
+/// Reaps a launcher and kills what is left of its process group.
 fn end(mut child: Child) {
-    // Until it is waited for, its number is nobody else's.
+    // Until it is reaped, its process id cannot be reused.
     let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     let _ = child.wait();
 }

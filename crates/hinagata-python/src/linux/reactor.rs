@@ -1,4 +1,4 @@
-//! Readiness of descriptors for futures on any executor: one thread that waits for all of them.
+//! Readiness of file descriptors for futures on any executor: one thread waits for all of them.
 
 use std::{
     collections::HashMap,
@@ -15,10 +15,10 @@ use rustix::{
     io::{Errno, write},
 };
 
-/// The number of the descriptor that wakes the thread up.
+/// The token of the descriptor that wakes the thread.
 const BELL: u64 = 0;
 
-/// Watches descriptors. Cheap to clone; the thread ends when neither a clone nor a watched descriptor is left.
+/// Watches descriptors. Cheap to clone. The thread ends when no clone and no watched descriptor is left.
 #[derive(Clone)]
 pub(crate) struct Reactor(Arc<Handle>);
 
@@ -28,7 +28,7 @@ struct Handle {
 
 struct Shared {
     epoll: OwnedFd,
-    /// Wakes the thread up. It stays open until the thread has heard it.
+    /// Wakes the thread. It stays open until the thread has read it.
     bell: OwnedFd,
     state: Mutex<State>,
 }
@@ -41,11 +41,11 @@ struct State {
 
 type Work = Box<dyn Fn() + Send + Sync>;
 
-/// Who wants to hear about a descriptor.
+/// What to do when a descriptor is ready.
 enum Source {
-    /// Futures that wait.
+    /// Wake these futures.
     Waiting(Mutex<Vec<Waker>>),
-    /// Something short that the thread does itself.
+    /// Run this short callback on the thread.
     Work(Work),
 }
 
@@ -61,14 +61,14 @@ impl Reactor {
         Ok(Self(Arc::new(Handle { shared })))
     }
 
-    /// Watches `io`, which must not block, for futures.
+    /// Watches a non-blocking `io` for futures.
     pub(crate) fn watch_io<T: AsFd>(&self, io: T) -> io::Result<WatchedIo<T>> {
         let source = Arc::new(Source::Waiting(Mutex::default()));
         let number = self.add(io.as_fd(), &source)?;
         Ok(WatchedIo { io, source, number, reactor: self.clone() })
     }
 
-    /// Calls `work` on the thread whenever something happened to `io`, which must not block.
+    /// Calls `work` on the thread whenever the non-blocking `io` changes.
     pub(crate) fn watch_with<T: AsFd>(
         &self,
         io: T,
@@ -98,13 +98,13 @@ impl Reactor {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // The counter of a new eventfd has room for one more.
+        // The counter of a new eventfd cannot overflow.
         let _ = write(&self.shared.bell, &1_u64.to_ne_bytes());
     }
 }
 
 impl Shared {
-    /// The lock is held for a few lines at a time, none of which can panic halfway.
+    /// The lock is held for a few lines that cannot panic.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -138,7 +138,7 @@ impl Shared {
     }
 }
 
-/// A descriptor that is watched until this is dropped.
+/// A descriptor that is watched until this value is dropped.
 pub(crate) struct WatchedIo<T: AsFd> {
     io: T,
     source: Arc<Source>,
@@ -152,9 +152,9 @@ impl<T: AsFd> WatchedIo<T> {
         &self.io
     }
 
-    /// What `attempt` gives, once it does not have to wait.
+    /// Runs `attempt` until it does not have to wait.
     ///
-    /// The task is noted before the attempt: what happens in between wakes it.
+    /// The task is registered before the attempt, so that a change in between wakes it.
     pub(crate) fn poll_io<R>(
         &self,
         cx: &Context<'_>,
@@ -179,7 +179,7 @@ impl<T: AsFd> WatchedIo<T> {
         }
     }
 
-    /// Wakes every task that waits for this descriptor, as one of them took what others wait for.
+    /// Wakes every task that waits for this descriptor. One of them consumed data that may belong to another.
     pub(crate) fn wake_all(&self) {
         self.reactor.0.shared.notify_source(self.number);
     }
@@ -188,7 +188,7 @@ impl<T: AsFd> WatchedIo<T> {
 impl<T: AsFd> Drop for WatchedIo<T> {
     fn drop(&mut self) {
         let shared = &self.reactor.0.shared;
-        // It is there, and closing it would remove it as well.
+        // This fails only if it was closed, which removes it as well.
         let _ = epoll::delete(&shared.epoll, &self.io);
         shared.state().sources.remove(&self.number);
     }
@@ -207,13 +207,13 @@ mod tests {
     use crate::tests::block_on;
 
     fn pair() -> (UnixStream, UnixStream) {
-        let (ours, theirs) = UnixStream::pair().expect("there are sockets");
-        ours.set_nonblocking(true).expect("can be set");
+        let (ours, theirs) = UnixStream::pair().expect("sockets are available");
+        ours.set_nonblocking(true).expect("is set");
         (ours, theirs)
     }
 
     #[test]
-    fn a_future_waits_for_a_descriptor() {
+    fn a_future_is_woken_by_a_descriptor() {
         let reactor = Reactor::start_thread().expect("there is epoll");
         let (ours, mut theirs) = pair();
         let watched = reactor.watch_io(ours).expect("can be watched");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_when_something_happens() {
+    fn a_callback_runs_when_a_descriptor_changes() {
         let reactor = Reactor::start_thread().expect("there is epoll");
         let (ours, theirs) = pair();
         let (done, wait) = std::sync::mpsc::channel();

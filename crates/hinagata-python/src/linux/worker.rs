@@ -1,4 +1,4 @@
-//! A worker as the engine sees it: a stream to a process that runs jobs.
+//! The engine's side of a worker: a stream to a process that runs jobs.
 
 use std::{
     collections::VecDeque,
@@ -22,21 +22,21 @@ use super::{
 };
 use crate::{call::WorkerLink, failure::ProcessExit, frame::FrameReader, stack};
 
-/// A process that runs jobs. It ends when this is dropped, with everything that it started.
+/// A process that runs jobs. Dropping it ends the process and everything that it started.
 pub(crate) struct Worker {
     zygote: Arc<Zygote>,
-    /// Its number among the processes of the zygote; `None` where it has no zygote.
+    /// Its process id in the zygote's namespace, or `None` without a zygote.
     pid: Option<u32>,
-    /// Its group, where that is known by its number outside.
+    /// Its process group, if its process id is valid outside.
     group: Option<Pid>,
     stream: WatchedIo<OwnedFd>,
     process: Option<OwnedFd>,
     printed: PrintedOutput,
     waiting: VecDeque<Vec<u8>>,
-    /// Bytes of the first frame that were sent already.
+    /// Bytes of the first frame that were already sent.
     sent: usize,
     queued: usize,
-    /// Goes with the first bytes: the rules for files.
+    /// The Landlock ruleset, sent with the first bytes.
     ruleset: Option<Arc<OwnedFd>>,
 }
 
@@ -64,36 +64,36 @@ impl Worker {
         })
     }
 
-    /// Sends these rules with the first job.
+    /// Sends this ruleset with the first job.
     pub(crate) fn set_ruleset(&mut self, ruleset: Arc<OwnedFd>) {
         self.ruleset = Some(ruleset);
     }
 
-    /// Its number is its number here as well: it is in no namespace of processes.
+    /// Uses its process id as a host process id: it is not in a PID namespace.
     pub(crate) fn use_host_pid(&mut self) {
         self.group = self.pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     }
 
-    /// Whether it runs, as far as the kernel knows now.
+    /// Whether the process is running.
     pub(crate) fn is_running(&self) -> bool {
         let Some(process) = &self.process else { return true };
         let mut watched = [PollFd::new(process, PollFlags::IN)];
-        // The descriptor of a process can be read from when it has ended.
+        // A pidfd becomes readable when its process exits.
         poll(&mut watched, Some(&Timespec::default())) == Ok(0)
     }
 
-    /// Why it did not become Python, if it did not.
+    /// Why it did not become Python, if that failed.
     pub(crate) fn start_failure(&self) -> Option<String> {
         self.zygote.failure()
     }
 
-    /// What it printed since the last time.
+    /// Takes the text printed since the last call.
     pub(crate) fn take_printed(&mut self, cx: &Context<'_>) -> String {
         self.printed.poll(cx);
         self.printed.take()
     }
 
-    /// Sends one piece of what waits.
+    /// Sends a part of the queued frames.
     fn send_some(&mut self, cx: &Context<'_>) -> Poll<Result<(), Errno>> {
         let Some(first) = self.waiting.front() else { return Poll::Ready(Ok(())) };
         let rest = &first[self.sent..];
@@ -145,7 +145,7 @@ impl WorkerLink for Worker {
 
     fn poll_fill(&mut self, cx: &Context<'_>, frames: &mut FrameReader) -> Poll<io::Result<usize>> {
         let mut buffer = [0; 16 << 10];
-        // Descriptors that stand beside the bytes are not asked for, and the kernel closes them.
+        // Accompanying descriptors are not requested, so the kernel closes them.
         self.stream.poll_io(cx, |stream| read(stream, &mut buffer)).map(|size| {
             let size = size?;
             frames.push(&buffer[..size]);
@@ -158,7 +158,7 @@ impl WorkerLink for Worker {
     }
 
     fn request_stack(&mut self) -> bool {
-        // The first is answered by the interpreter whatever it is doing, the second by Python as soon as it can.
+        // The interpreter answers the first signal in any state, Python the second one as soon as it can.
         let ask = |process: &OwnedFd| {
             pidfd_send_signal(process, Signal::USR2).and_then(|()| pidfd_send_signal(process, Signal::USR1))
         };
@@ -174,13 +174,13 @@ impl WorkerLink for Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         if let Some(process) = &self.process {
-            // It may have ended; the zygote sees to what it started.
+            // It may have exited. The zygote ends what it started.
             let _ = pidfd_send_signal(process, Signal::KILL);
         }
         if let Some(pid) = self.pid {
             self.zygote.end_worker(pid);
         }
-        // Nobody is left who would end what it started.
+        // Without a zygote, nothing else would end what it started.
         if let Some(group) = self.group.filter(|_| !self.zygote.is_running()) {
             let _ = kill_process_group(group, Signal::KILL);
         }

@@ -1,4 +1,4 @@
-//! Processes that wait for their next job, and when they are thrown away.
+//! Idle processes that wait for their next job, and when they are ended.
 
 use std::{
     collections::HashMap,
@@ -13,10 +13,10 @@ use hinagata::Digest;
 use super::{policy::Policy, worker::Worker, zygote::Zygote};
 use crate::timer::{Deadline, Timer};
 
-/// What a zygote can see: workers of the same can share it.
+/// The paths that a zygote can see. Workers with the same view can share it.
 pub(crate) type View = Vec<PathBuf>;
 
-/// What a kept worker is for: it has run this source and is in these layers.
+/// What an idle worker can be reused for: this source under this policy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct WorkerPurpose {
     pub(crate) file: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct IdleWorker {
     pub(crate) calls: u32,
 }
 
-/// Processes that wait.
+/// Idle processes.
 pub(crate) struct WorkerCache {
     state: Mutex<State>,
     idle: Duration,
@@ -40,12 +40,12 @@ pub(crate) struct WorkerCache {
 
 #[derive(Default)]
 struct State {
-    /// Zygotes with one worker that nobody uses.
+    /// Zygotes with one unused worker each.
     zygotes: Vec<Idle<(View, Arc<Zygote>)>>,
-    /// Zygotes whose workers are kept.
+    /// Zygotes whose workers are reused.
     prefork_zygotes: HashMap<View, Arc<Zygote>>,
     kept: Vec<Idle<(WorkerPurpose, IdleWorker)>>,
-    /// When to look again for what nobody needs any more.
+    /// When to look for expired processes next.
     next: Option<Deadline>,
 }
 
@@ -61,17 +61,17 @@ impl<T> Idle<T> {
 }
 
 impl WorkerCache {
-    /// A shelf for at most `most` processes of a kind, each for as long as `idle`.
+    /// Creates a cache for at most `most` processes of each kind, which expire after `idle`.
     pub(crate) fn new(idle: Duration, most: usize, timer: &Timer) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), idle, most, timer: timer.clone() })
     }
 
-    /// The lock is held for a few lines at a time, none of which can panic halfway.
+    /// The lock is held for a few lines that cannot panic.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A zygote that sees `view`.
+    /// Takes a zygote with this view.
     pub(crate) fn take_zygote(&self, view: &View) -> Option<Arc<Zygote>> {
         let mut state = self.state();
         loop {
@@ -83,11 +83,11 @@ impl WorkerCache {
         }
     }
 
-    /// Keeps a zygote for whoever comes next.
+    /// Keeps a zygote for the next call.
     pub(crate) fn put_zygote(self: &Arc<Self>, view: View, zygote: Arc<Zygote>) {
         let mut state = self.state();
         state.zygotes.push(Idle::now((view, zygote)));
-        // What lies longest goes first; it is ended when the lock is not held any more.
+        // Evict the oldest. It is ended after the lock is released.
         let surplus = state.zygotes.len().saturating_sub(self.most);
         let gone: Vec<_> = state.zygotes.drain(..surplus).collect();
         self.schedule_trim(&mut state);
@@ -95,7 +95,7 @@ impl WorkerCache {
         drop(gone);
     }
 
-    /// The zygote of kept workers that sees `view`; `make` makes one.
+    /// The zygote of reused workers with this view. `make` launches it if needed.
     pub(crate) fn prefork_zygote<E>(
         &self,
         view: &View,
@@ -110,7 +110,7 @@ impl WorkerCache {
         Ok(made)
     }
 
-    /// A worker for `purpose` that waits.
+    /// Takes an idle worker for `purpose`.
     pub(crate) fn take_idle_worker(&self, purpose: &WorkerPurpose) -> Option<IdleWorker> {
         let mut state = self.state();
         loop {
@@ -122,7 +122,7 @@ impl WorkerCache {
         }
     }
 
-    /// Keeps a worker for the next call of `purpose`.
+    /// Keeps a worker for the next call with `purpose`.
     pub(crate) fn put_idle_worker(self: &Arc<Self>, purpose: WorkerPurpose, kept: IdleWorker) {
         let mut state = self.state();
         state.kept.push(Idle::now((purpose, kept)));
@@ -136,7 +136,7 @@ impl WorkerCache {
         drop(gone);
     }
 
-    /// LauncherDescriptors what nobody has used for too long.
+    /// Ends processes that have been idle for too long.
     fn trim_idle(self: &Arc<Self>) {
         let mut state = self.state();
         let old = |since: Instant| since.elapsed() >= self.idle;
@@ -166,7 +166,7 @@ impl WorkerCache {
     }
 }
 
-/// Looks after the shelf when its time has come, on the thread of the timer.
+/// Trims the cache at its deadline, on the timer's thread.
 struct IdleReaper(Weak<WorkerCache>);
 
 impl Wake for IdleReaper {

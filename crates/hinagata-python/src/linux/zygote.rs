@@ -1,4 +1,4 @@
-//! A zygote as the engine sees it: a socket for orders, and what comes back.
+//! The engine's side of a zygote: a socket for orders and messages.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -26,7 +26,7 @@ use crate::{
     options::Launcher,
 };
 
-/// A process that was launched: a zygote with its workers, or a single worker.
+/// A launched process: a zygote with its workers, or a single worker.
 pub(crate) struct Zygote {
     control: WatchedIo<OwnedFd>,
     inbox: Mutex<Inbox>,
@@ -34,11 +34,11 @@ pub(crate) struct Zygote {
     reactor: Reactor,
 }
 
-/// What was heard and is not taken yet.
+/// Messages received and not consumed yet.
 #[derive(Default)]
 struct Inbox {
     forked: VecDeque<Forked>,
-    /// Workers whose end somebody wants to know.
+    /// Workers whose exit will be asked for.
     alive: HashSet<u32>,
     exits: HashMap<u32, ProcessExit>,
     failed: Option<String>,
@@ -52,12 +52,12 @@ struct Forked {
     printed: OwnedFd,
 }
 
-/// Nobody is there any more.
+/// The zygote has exited.
 #[derive(Debug)]
 struct ZygoteGone(ProcessExit);
 
 impl Zygote {
-    /// Launches Python. A worker is ordered at once, so that it is there when it is needed.
+    /// Launches a zygote and orders the first worker at once, so that it is ready when needed.
     pub(crate) fn launch_zygote(
         launcher: &Launcher,
         assignment: &Assignment,
@@ -76,7 +76,7 @@ impl Zygote {
         Ok(Arc::new(zygote))
     }
 
-    /// Launches an interpreter for one worker alone.
+    /// Launches an interpreter for a single worker.
     pub(crate) fn launch_worker(
         launcher: &Launcher,
         assignment: &Assignment,
@@ -108,20 +108,20 @@ impl Zygote {
         Ok(())
     }
 
-    /// Gives an order. One that cannot be given is not missed: whoever waits for its effect hears that nobody is there.
+    /// Sends an order. A failure needs no handling: whoever waits for the effect learns that the zygote is gone.
     pub(crate) fn send_order(&self, order: ZygoteOrder) {
         let packet = serde_json::to_vec(&order).unwrap_or_default();
         let _ = packet::send_packet(self.control.get(), &packet, &[]);
     }
 
-    /// The lock is held for a few lines at a time, none of which can panic halfway.
+    /// The lock is held for a few lines that cannot panic.
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The worker that was ordered.
+    /// Waits for the worker that was ordered.
     pub(crate) fn poll_worker(self: &Arc<Self>, cx: &Context<'_>) -> Poll<Result<Worker, Failure>> {
-        // What it prints is only worth something if it does not come up.
+        // What it prints only matters if it does not start.
         self.printed.lock().unwrap_or_else(PoisonError::into_inner).poll(cx);
         let found = match self.poll_find(cx, |inbox| inbox.forked.pop_front()) {
             Poll::Pending => return Poll::Pending,
@@ -137,13 +137,13 @@ impl Zygote {
         })
     }
 
-    /// How the worker `pid` ended; without one, how the interpreter did.
+    /// Waits for the exit of the worker `pid`, or of the interpreter without one.
     pub(crate) fn poll_exit(&self, cx: &Context<'_>, pid: Option<u32>) -> Poll<ProcessExit> {
         let ended = |inbox: &mut Inbox| inbox.exits.remove(&pid?);
         self.poll_find(cx, ended).map(|found| found.unwrap_or_else(|ZygoteGone(exit)| exit))
     }
 
-    /// Nobody asks for the worker `pid` any more.
+    /// Ends the worker `pid` and discards its exit status.
     pub(crate) fn end_worker(&self, pid: u32) {
         let mut inbox = self.inbox();
         inbox.alive.remove(&pid);
@@ -152,14 +152,14 @@ impl Zygote {
         self.send_order(ZygoteOrder::End { pid });
     }
 
-    /// Whether it is still there, as far as is known without waiting.
+    /// Whether it is running, as far as is known without waiting.
     pub(crate) fn is_running(&self) -> bool {
         let mut inbox = self.inbox();
         while inbox.gone.is_none() && self.receive(&mut inbox) {}
         inbox.gone.is_none()
     }
 
-    /// What it said could not be done.
+    /// The failure that it reported.
     pub(crate) fn failure(&self) -> Option<String> {
         self.inbox().failed.clone()
     }
@@ -187,12 +187,12 @@ impl Zygote {
             if let Some(found) = find(&mut inbox) {
                 return Poll::Ready(Ok(found));
             }
-            // It was for somebody else, who may not be told again.
+            // The packet may be for another task, which would not be woken again.
             self.control.wake_all();
         }
     }
 
-    /// Takes a packet if there is one.
+    /// Receives a packet if there is one.
     fn receive(&self, inbox: &mut Inbox) -> bool {
         match packet::receive_packet(self.control.get(), packet::MAX_SMALL_PACKET) {
             Err(Errno::AGAIN) => false,
@@ -203,15 +203,15 @@ impl Zygote {
         }
     }
 
-    /// Why an interpreter that was started is not there.
+    /// Why a launched interpreter did not start.
     fn start_failure(&self, cx: &Context<'_>, exit: ProcessExit) -> Failure {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         printed.poll(cx);
         let said = self.inbox().failed.take().or_else(|| last_line(&printed.take()));
         let message = said.unwrap_or_else(|| match exit {
-            ProcessExit::Code(code) => format!("the interpreter ended with exit code {code}"),
-            ProcessExit::Signal(signal) => format!("the interpreter was ended by signal {signal}"),
-            ProcessExit::Unknown => "the interpreter ended".to_owned(),
+            ProcessExit::Code(code) => format!("the interpreter exited with code {code}"),
+            ProcessExit::Signal(signal) => format!("the interpreter was killed by signal {signal}"),
+            ProcessExit::Unknown => "the interpreter exited".to_owned(),
         });
         Failure::unavailable("start", message)
     }
@@ -224,7 +224,7 @@ fn last_line(text: &str) -> Option<String> {
 impl Inbox {
     fn take(&mut self, received: Result<Packet, Errno>) {
         let said = match received {
-            // It ended without reading everything; what it said before comes next.
+            // The peer exited with unread data. Its messages follow.
             Err(Errno::CONNRESET) => return,
             Ok((bytes, descriptors)) if !bytes.is_empty() => {
                 serde_json::from_slice::<LauncherMessage>(&bytes).ok().zip(Some(descriptors))

@@ -200,7 +200,7 @@ async def pre_render(variables, context):
     let mut ask = Ask::new(source);
     ask.withheld = vec!["llm_call"];
     let refused = ask.pre_render(&pool()).expect("runs");
-    assert_eq!(refused, json!({"refused": "`llm_call` is not for workspaces that the user does not trust"}));
+    assert_eq!(refused, json!({"refused": "`llm_call` is not available in an untrusted workspace"}));
 }
 
 #[test]

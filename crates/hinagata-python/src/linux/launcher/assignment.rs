@@ -1,4 +1,4 @@
-//! What a launcher is told to become, and what comes back.
+//! The assignment of a launcher, and the messages that it and its zygote send.
 
 use std::path::PathBuf;
 
@@ -6,64 +6,64 @@ use serde::{Deserialize, Serialize};
 
 use crate::{linux::sandbox::landlock::Rules, sandbox::SandboxMechanisms};
 
-/// What a launcher is told to become, in the first packet on its input.
+/// What a launcher is to become: the first packet on its standard input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Assignment {
     pub(crate) role: LauncherRole,
     /// The interpreter.
     pub(crate) python: PathBuf,
-    /// The layers to be in; one that cannot be made is a failure.
+    /// The sandbox mechanisms to use. The launch fails if one is unavailable.
     #[serde(rename = "layers")]
     pub(crate) mechanisms: SandboxMechanisms,
-    /// What its root directory holds, where it has one of its own.
+    /// The paths in its own root directory, if it has one.
     pub(crate) visible: Vec<PathBuf>,
-    /// Whether the kernel keeps signals inside, so that processes may send some to each other.
+    /// Whether the kernel confines signals, so that processes may signal each other.
     pub(crate) signals: bool,
-    /// Bytes of address space of a process.
+    /// Maximum address space of a process, in bytes.
     pub(crate) memory: u64,
 }
 
-/// What becomes of a launcher.
+/// What a launcher becomes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LauncherRole {
-    /// A warm interpreter that forks workers; it speaks over the input.
+    /// A warm interpreter that forks workers and communicates over standard input.
     Zygote,
-    /// One worker; its stream is the output.
+    /// One worker, whose stream is standard output.
     Worker {
         /// What it may read and execute.
         rules: Rules,
         /// Whether it may start programs.
         programs: bool,
     },
-    /// Nothing: it tells which layers it could make.
+    /// Nothing: it reports which mechanisms are available.
     Probe,
 }
 
-/// What a launcher, or the zygote that it became, says.
+/// A message from a launcher, or from the zygote that it became.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 pub(crate) enum LauncherMessage {
-    /// The zygote is warm.
+    /// The zygote is ready.
     Ready,
-    /// There is a new worker; its stream, its process and what it prints stand beside the packet.
+    /// There is a new worker. Its stream, its pidfd and its output pipe accompany the packet.
     Forked { pid: u32 },
-    /// A worker ended.
+    /// A worker exited.
     Exited { pid: u32, code: Option<i32>, signal: Option<i32> },
-    /// Something could not be done.
+    /// A step failed.
     Failed { error: String },
-    /// The interpreter ended.
+    /// The interpreter exited.
     Gone { code: Option<i32>, signal: Option<i32> },
-    /// What was found out.
+    /// The result of a probe.
     Probed(ProbeResult),
 }
 
-/// What this machine can do.
+/// The available sandbox mechanisms.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct ProbeResult {
-    /// The version of Landlock; 0 for none.
+    /// The Landlock version, or 0.
     pub(crate) landlock_version: i32,
-    /// Why a layer cannot be made.
+    /// Why a mechanism is unavailable.
     pub(crate) landlock: Option<String>,
     pub(crate) namespaces: Option<String>,
     pub(crate) seccomp: Option<String>,
@@ -71,7 +71,7 @@ pub(crate) struct ProbeResult {
     pub(crate) bounded: bool,
 }
 
-/// What a zygote is told.
+/// An order to a zygote.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 pub(crate) enum ZygoteOrder {

@@ -1,8 +1,8 @@
 //! The program that confines itself and becomes Python.
 //!
-//! It is our own binary, started anew: between a fork and an exec of a program with threads next to nothing may be
-//! done, while a fresh process with one thread can take its time. It reads an [`Assignment`] from its input, forks once,
-//! and the child confines itself and executes Python. The parent stays as the supervisor.
+//! It is this executable, started again: between fork and exec, a program with threads may do next to nothing, while a
+//! new process with one thread is free to prepare. It reads an [`Assignment`] from standard input and forks once. The
+//! child confines itself and executes Python. The parent stays as the supervisor.
 
 mod assignment;
 mod probe;
@@ -36,37 +36,37 @@ use super::{
 };
 use crate::interpreter::NO_BYTECODE;
 
-/// What a zygote runs.
+/// The program of a zygote.
 const ZYGOTE: &str = concat!(
     include_str!("../../../python/worker.py"),
     include_str!("../../../python/kernel.py"),
     include_str!("../../../python/zygote.py")
 );
-/// What a single worker runs.
+/// The program of a single worker.
 const WORKER: &str = concat!(
     include_str!("../../../python/worker.py"),
     include_str!("../../../python/kernel.py"),
     include_str!("../../../python/direct.py")
 );
 
-/// Everything that Python finds in its environment.
+/// The complete environment of Python.
 const ENVIRONMENT: [(&str, &str); 10] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/"),
     ("LANG", "C.UTF-8"),
-    // Bytecode is never used, also not by a Python that is started as a program.
+    // Bytecode is never used, not even by a Python that a hook starts as a program.
     NO_BYTECODE[0],
     NO_BYTECODE[1],
     // Each arena reserves address space, which is limited.
     ("MALLOC_ARENA_MAX", "2"),
-    // Nothing can be written, and a repository of somebody else can do no more harm in here than our own.
+    // Nothing can be written here, so a foreign repository is no more dangerous than the user's own.
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_CONFIG_COUNT", "1"),
     ("GIT_CONFIG_KEY_0", "safe.directory"),
     ("GIT_CONFIG_VALUE_0", "*"),
 ];
 
-/// Becomes Python, or the supervisor of it.
+/// Becomes Python, or its supervisor.
 pub(crate) fn run_launcher() -> ExitCode {
     let control = stdin();
     let failure = match prepare(control) {
@@ -82,16 +82,16 @@ pub(crate) fn run_launcher() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Says something to the engine, which may be gone.
+/// Sends a message to the engine, which may be gone.
 fn send_message(control: BorrowedFd<'_>, said: &LauncherMessage) {
     let packet = serde_json::to_vec(said).unwrap_or_default();
     let _ = packet::send_packet(control, &packet, &[]);
 }
 
-/// The two processes that a launcher becomes.
+/// The processes that a launcher becomes.
 enum Side {
     Supervisor(Pid),
-    /// Confines itself and becomes Python; the supervisor stands beside it.
+    /// Confines itself and becomes Python. The `Pid` is its supervisor.
     Inner(Assignment, Pid),
     /// Has tried to confine itself.
     Probe(ProbeResult),
@@ -99,11 +99,11 @@ enum Side {
 
 fn prepare(control: BorrowedFd<'_>) -> io::Result<Side> {
     close_others()?;
-    // In a session of its own, no terminal reaches it.
+    // A new session detaches it from any terminal.
     setsid()?;
     let (bytes, _) = packet::receive_packet(control, packet::MAX_PACKET)?;
     let assignment: Assignment = serde_json::from_slice(&bytes)?;
-    // What Python leaves behind comes to the supervisor.
+    // Orphaned processes are reparented to the supervisor.
     let supervisor = getpid();
     set_child_subreaper(Some(supervisor))?;
     let entered = match assignment.mechanisms.namespaces {
@@ -127,7 +127,7 @@ fn with_context(layer: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{layer}: {error}"))
 }
 
-/// Closes what the engine left open by mistake.
+/// Closes descriptors that the engine leaked.
 fn close_others() -> io::Result<()> {
     // SAFETY: this process has just started with one thread, and nothing in it owns a descriptor beyond the first
     // three.
@@ -139,16 +139,16 @@ fn close_others() -> io::Result<()> {
 }
 
 fn fork() -> io::Result<Option<Pid>> {
-    // SAFETY: this process has one thread, so the child is a full copy of it and may do whatever it likes.
+    // SAFETY: this process has one thread, so the child is a full copy of it and may run any code.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(Pid::from_raw(pid)),
     }
 }
 
-/// Confines this process and executes Python; what comes back is why it could not.
+/// Confines this process and executes Python. Returns why that failed.
 fn become_python(assignment: &Assignment, supervisor: Pid) -> io::Error {
-    // What it runs is put where it can be read after everything else is out of reach.
+    // The script is opened before the sandbox hides everything else.
     let run = script(assignment, supervisor).and_then(|script| {
         confine(assignment)?;
         execute(assignment, &script)
@@ -159,13 +159,13 @@ fn become_python(assignment: &Assignment, supervisor: Pid) -> io::Error {
     }
 }
 
-/// Puts this process into all of its layers. The order matters: each step still needs what the next one takes away.
+/// Applies every sandbox mechanism. The order matters: each step needs what the next one takes away.
 fn confine(assignment: &Assignment) -> io::Result<()> {
     let Assignment { mechanisms, memory, .. } = assignment;
-    // The kernel ends it with the supervisor.
+    // The kernel kills this process when the supervisor dies.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if mechanisms.namespaces {
-        enter_root(assignment).map_err(|error| with_context("a root directory of its own", &error))?;
+        enter_root(assignment).map_err(|error| with_context("new root directory", &error))?;
     }
     let apart = mechanisms.namespaces || limits::leave_root();
     limits::set_limits(*memory, apart).map_err(|error| with_context("limits", &error))?;
@@ -178,14 +178,14 @@ fn confine(assignment: &Assignment) -> io::Result<()> {
         landlock::restrict_process(&rules).map_err(|error| io::Error::other(format!("Landlock: {error}")))?;
     }
     if mechanisms.seccomp {
-        // A worker still has to become Python; it goes on from there by itself.
+        // A worker still has to execute Python. It installs its own filter afterwards.
         seccomp::install_filters(FilterPurpose::Zygote)
             .map_err(|error| io::Error::other(format!("seccomp: {error}")))?;
     }
     Ok(())
 }
 
-/// A root of its own, and a bound on the processes in there. Whether that bound holds is returned.
+/// Enters a new root directory and bounds the processes in it. Returns whether the bound holds.
 fn enter_root(assignment: &Assignment) -> io::Result<bool> {
     let processes = root::enter_new_root(&assignment.visible)?;
     let bounded = processes && namespace::bound_processes();
@@ -193,11 +193,11 @@ fn enter_root(assignment: &Assignment) -> io::Result<bool> {
     Ok(bounded)
 }
 
-/// What Python runs, and before it a line that says how, in a file of memory: an argument of that size would stand in
-/// every list of processes.
+/// Writes a line of configuration and the script to an in-memory file. As an argument, the script would appear in
+/// every process list.
 fn script(assignment: &Assignment, supervisor: Pid) -> io::Result<File> {
     let filters = filters(assignment);
-    // Numbers of processes mean nothing across namespaces, and the kernel needs no reminder there.
+    // A process id means nothing across namespaces, and the kernel ends the processes of a namespace by itself.
     let parent = (!assignment.mechanisms.namespaces).then(|| supervisor.as_raw_nonzero().get());
     let (script, config) = match assignment.role {
         LauncherRole::Worker { programs, .. } => {
@@ -206,7 +206,7 @@ fn script(assignment: &Assignment, supervisor: Pid) -> io::Result<File> {
         }
         LauncherRole::Zygote | LauncherRole::Probe => (ZYGOTE, json!({"filters": filters, "parent": parent})),
     };
-    // It stays open for the program that this process becomes.
+    // The descriptor stays open across exec.
     let mut file = File::from(memfd_create("hooks", MemfdFlags::empty())?);
     file.write_all(format!("{config}\n{script}").as_bytes())?;
     file.rewind()?;
@@ -225,7 +225,7 @@ fn execute(assignment: &Assignment, script: &File) -> io::Result<Infallible> {
          exec(compile(script, '<hooks>', 'exec'))",
         script.as_raw_fd()
     );
-    // Isolated from the environment and the user's packages, no bytecode written, UTF-8 everywhere.
+    // Isolated from the environment and from user packages, without writing bytecode, with UTF-8 everywhere.
     let error = Command::new(&assignment.python)
         .args(["-I", "-B", "-X", "utf8", "-c", &start])
         .env_clear()
@@ -235,7 +235,7 @@ fn execute(assignment: &Assignment, script: &File) -> io::Result<Infallible> {
     Err(io::Error::new(error.kind(), format!("cannot execute {}: {error}", assignment.python.display())))
 }
 
-/// The filters that a zygote puts its workers into, by name.
+/// The seccomp filters for workers, by name.
 fn filters(assignment: &Assignment) -> Value {
     if !assignment.mechanisms.seccomp {
         return json!({});
@@ -247,7 +247,7 @@ fn filters(assignment: &Assignment) -> Value {
     json!({filter_name(false): of(false), filter_name(true): of(true)})
 }
 
-/// The name of the filter for workers that may start programs, or may not.
+/// The name of the filter for workers that may or may not start programs.
 pub(crate) fn filter_name(programs: bool) -> &'static str {
     if programs { "programs" } else { "plain" }
 }

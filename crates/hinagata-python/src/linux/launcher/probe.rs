@@ -1,4 +1,4 @@
-//! Which layers this machine can make: each is tried, in a process that ends afterwards.
+//! Finds out which sandbox mechanisms this machine supports, by trying each in a process that ends afterwards.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::linux::sandbox::{
     seccomp::{self, FilterPurpose},
 };
 
-/// Tries the layers one after the other, as far as they are asked for.
+/// Tries the requested mechanisms one after the other.
 pub(super) fn probe_mechanisms(assignment: &Assignment, entered: io::Result<()>) -> ProbeResult {
     let mechanisms = assignment.mechanisms;
     let mut probed = ProbeResult { landlock_version: landlock::kernel_version(), ..ProbeResult::default() };
@@ -22,16 +22,17 @@ pub(super) fn probe_mechanisms(assignment: &Assignment, entered: io::Result<()>)
     probed.bounded |= !rustix::process::getuid().is_root();
     let limited = limits::set_limits(assignment.memory, apart).and_then(|()| limits::drop_privileges());
     if let Err(error) = limited {
-        // Without this, neither of the other layers can be trusted.
-        let error = Some(format!("privileges cannot be given up: {error}"));
+        // The other mechanisms cannot be relied on without this.
+        let error = Some(format!("cannot drop privileges: {error}"));
         return ProbeResult { landlock: error.clone(), seccomp: error, ..probed };
     }
     if mechanisms.landlock {
         probed.landlock = match probed.landlock_version {
-            0 => Some("the kernel has no Landlock".to_owned()),
-            version if version < landlock::OLDEST_VERSION => {
-                Some(format!("Landlock {version} is too old, {} is needed", landlock::OLDEST_VERSION))
-            }
+            0 => Some("not supported by the kernel".to_owned()),
+            version if version < landlock::OLDEST_VERSION => Some(format!(
+                "version {version} is too old; version {} is required",
+                landlock::OLDEST_VERSION
+            )),
             _ => landlock::restrict_process(&landlock::zygote_rules()).err(),
         };
     }
@@ -41,17 +42,17 @@ pub(super) fn probe_mechanisms(assignment: &Assignment, entered: io::Result<()>)
     probed
 }
 
-/// Why there are no namespaces, for people who can change that.
+/// Explains why namespaces are unavailable, for people who can change that.
 fn explain_error(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOSPC) => {
-            "this system allows no more of them (user.max_user_namespaces), or none inside of a container".to_owned()
+            "the limit on namespaces is reached (user.max_user_namespaces), or the container allows none".to_owned()
         }
         Some(libc::EPERM | libc::EACCES) => {
-            "this system does not let ordinary users make them (kernel.unprivileged_userns_clone, AppArmor, or a container)"
+            "not permitted for unprivileged users (kernel.unprivileged_userns_clone, AppArmor, or a container)"
                 .to_owned()
         }
-        Some(libc::ENOSYS | libc::EINVAL) => "this kernel has none".to_owned(),
+        Some(libc::ENOSYS | libc::EINVAL) => "not supported by the kernel".to_owned(),
         _ => error.to_string(),
     }
 }
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_system_without_namespaces_is_told_in_words() {
+    fn a_missing_namespace_is_explained() {
         for code in [libc::ENOSPC, libc::EPERM, libc::ENOSYS] {
             let told = explain_error(&io::Error::from_raw_os_error(code));
             assert!(!told.contains("os error") && !told.contains("No space"), "{told}");

@@ -1,4 +1,4 @@
-//! What stays outside: waits for Python to end, or for the engine, and leaves nothing behind.
+//! The process outside the sandbox: waits for Python or for the engine to end, and cleans up.
 
 use std::{
     fs,
@@ -18,9 +18,9 @@ use rustix::{
 
 use super::{LauncherMessage, send_message};
 
-/// Waits until the process `pid` ends or nobody is left at the other end of `control`.
+/// Waits until the process `pid` exits or the other end of `control` is closed.
 pub(super) fn supervise_python(control: BorrowedFd<'_>, pid: Pid) -> ExitCode {
-    // The stream of a worker must end with the worker.
+    // A worker's stream must end with the worker.
     let _ = dup2_stdout(stderr());
     let status = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(python) => {
@@ -42,7 +42,7 @@ pub(super) fn supervise_python(control: BorrowedFd<'_>, pid: Pid) -> ExitCode {
 
 fn wait_for_either(control: BorrowedFd<'_>, python: &OwnedFd) {
     loop {
-        // No events are asked for on the socket: its end is always told.
+        // No events are requested for the socket: a hangup is always reported.
         let mut watched = [
             PollFd::from_borrowed_fd(control, PollFlags::empty()),
             PollFd::from_borrowed_fd(python.as_fd(), PollFlags::IN),
@@ -66,9 +66,9 @@ fn reap(pid: Pid) -> Option<WaitStatus> {
     }
 }
 
-/// LauncherDescriptors what came to this process from Python, until nothing is left.
+/// Kills every orphan that was reparented to this process.
 ///
-/// With a namespace of processes there is nothing: it ends with its first process.
+/// There are none in a PID namespace, which ends with its first process.
 fn end_the_rest() {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -77,7 +77,7 @@ fn end_the_rest() {
             Ok(Some(_)) => {}
             Ok(None) => {
                 for (pid, group) in children() {
-                    // The group first: it is ended at once, whatever its processes start meanwhile.
+                    // The group first: killing it is atomic, whatever its processes start meanwhile.
                     if group != getpid() {
                         let _ = kill_process_group(group, Signal::KILL);
                     }
@@ -89,14 +89,14 @@ fn end_the_rest() {
     }
 }
 
-/// The children of this process, each with its group.
+/// The children of this process, each with its process group.
 fn children() -> Vec<(Pid, Pid)> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let own = getpid().as_raw_nonzero().get();
     let child = |entry: fs::DirEntry| {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The name of the program may hold anything, parentheses included.
+        // The program name may contain any character, including parentheses.
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
         let parent: i32 = fields.next()?.parse().ok()?;
         let group: i32 = fields.next()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Landlock: which files can be read, and nothing else done with files, TCP, sockets by name and signals.
+//! Landlock: allows reading listed files and denies everything else on files, TCP, named sockets and signals.
 
 use std::{
     os::fd::OwnedFd,
@@ -12,14 +12,14 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
-/// The newest version that the rules are written for; older kernels leave out what they do not know.
+/// The newest version that the rules are written for. Older kernels ignore what they do not know.
 const NEWEST: ABI = ABI::V9;
-/// The oldest version that is of use: before it, files could be cut off in spite of all rules.
+/// The oldest useful version. Earlier ones cannot deny truncating files.
 pub(crate) const OLDEST_VERSION: i32 = 3;
-/// The first version that keeps signals and abstract sockets inside.
+/// The first version that confines signals and abstract sockets.
 pub(crate) const SCOPED_VERSION: i32 = 6;
 
-/// Files that can be written whatever the rules say: what goes there is gone.
+/// Files that can always be written, because they discard everything.
 const SINKS: [&str; 1] = ["/dev/null"];
 
 /// What can be read and executed.
@@ -29,11 +29,11 @@ pub(crate) struct Rules {
     pub(crate) execute: Vec<PathBuf>,
 }
 
-/// The version of Landlock in this kernel; 0 for none.
+/// The Landlock version of this kernel, or 0.
 pub(crate) fn kernel_version() -> i32 {
     const CREATE_RULESET_VERSION: u32 = 1;
     let no_rules = std::ptr::null::<libc::c_void>();
-    // SAFETY: with this flag and without rules the kernel reads and writes nothing, and answers with a number.
+    // SAFETY: with this flag and without rules, the kernel accesses no memory of this process and returns a number.
     let version = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, no_rules, 0_usize, CREATE_RULESET_VERSION)
     };
@@ -56,21 +56,21 @@ fn ruleset(rules: &Rules) -> Result<RulesetCreated, RulesetError> {
         .add_rules(path_beneath_rules(SINKS, AccessFs::ReadFile | AccessFs::WriteFile))
 }
 
-/// The rules as a descriptor that a process can confine itself with.
+/// The rules as a descriptor that a process can apply to itself.
 pub(crate) fn ruleset_descriptor(rules: &Rules) -> Result<Option<OwnedFd>, RulesetError> {
     ruleset(rules).map(Option::<OwnedFd>::from)
 }
 
-/// Confines this process to `rules` for good.
+/// Confines this process to `rules` permanently.
 pub(crate) fn restrict_process(rules: &Rules) -> Result<(), String> {
     let status = ruleset(rules).and_then(RulesetCreated::restrict_self).map_err(|error| error.to_string())?;
     match status.ruleset {
-        RulesetStatus::NotEnforced => Err("the kernel has no Landlock".to_owned()),
+        RulesetStatus::NotEnforced => Err("not supported by the kernel".to_owned()),
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
     }
 }
 
-/// The rules of a zygote, which runs no code of others: it can read everything, and do nothing else.
+/// The rules of a zygote, which runs no foreign code: it can read everything and do nothing else.
 pub(crate) fn zygote_rules() -> Rules {
     Rules { read: Vec::new(), execute: vec![Path::new("/").to_owned()] }
 }

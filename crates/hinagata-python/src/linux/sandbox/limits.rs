@@ -1,4 +1,4 @@
-//! Limits of resources.
+//! Resource limits and privileges.
 
 use std::{fs, io};
 
@@ -12,11 +12,11 @@ use rustix::{
 
 /// Processes and threads of a zygote with its workers.
 const PROCESSES: u64 = 64;
-/// The same where others of the same user count too.
+/// The same, where other processes of the user count too.
 const MORE_PROCESSES: u64 = 256;
 const DESCRIPTORS: u64 = 256;
 
-/// Sets every limit. `alone` says whether the processes of this user are counted apart from those outside.
+/// Sets every limit. `alone` tells whether processes outside count separately.
 pub(crate) fn set_limits(memory: u64, alone: bool) -> io::Result<()> {
     let processes = match alone {
         true => PROCESSES,
@@ -26,7 +26,7 @@ pub(crate) fn set_limits(memory: u64, alone: bool) -> io::Result<()> {
         (Resource::As, memory),
         (Resource::Nproc, processes),
         (Resource::Nofile, DESCRIPTORS),
-        // Nothing is written to files, no matter what else fails; pipes and sockets are no files.
+        // No file can be written, whatever else fails. Pipes and sockets are not files.
         (Resource::Fsize, 0),
         (Resource::Core, 0),
         (Resource::Memlock, 0),
@@ -44,7 +44,7 @@ fn lower_limit(resource: Resource, most: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Processes and threads of a user, as far as they can be seen.
+/// The number of visible processes and threads of a user.
 fn processes_of(user: Uid) -> u64 {
     let Ok(entries) = fs::read_dir("/proc") else { return 0 };
     let threads = |entry: fs::DirEntry| {
@@ -58,21 +58,21 @@ fn processes_of(user: Uid) -> u64 {
     entries.filter_map(|entry| threads(entry.ok()?)).sum()
 }
 
-/// Takes a real user of its own for a process of root, which no limit on processes would hold otherwise.
+/// Gives a process of root a real user id of its own, because root is exempt from the process limit.
 ///
-/// The effective user, by which files are opened, stays. Whether it was done is returned.
+/// The effective user, which decides about file access, stays. Returns whether it was changed.
 pub(crate) fn leave_root() -> bool {
     if !geteuid().is_root() || !getuid().is_root() {
         return false;
     }
-    // A number that nobody else has: the processes of a zygote are counted by it.
+    // A unique id, which counts the processes of this zygote.
     let own = 0x7f00_0000 | getpid().as_raw_nonzero().get().unsigned_abs() & 0x00ff_ffff;
     set_thread_res_uid(Uid::from_raw(own), geteuid(), geteuid()).is_ok()
 }
 
-/// Gives up every privilege, for this process and all programs that it executes.
+/// Drops every privilege for this process and all programs that it executes.
 pub(crate) fn drop_privileges() -> io::Result<()> {
-    // Without privileges there is nothing to remove, and these fail.
+    // Without privileges there is nothing to remove, and these calls fail.
     let _ = clear_ambient_capability_set();
     for capability in CapabilitySet::all().iter() {
         let _ = remove_capability_from_bounding_set(capability);
@@ -83,7 +83,7 @@ pub(crate) fn drop_privileges() -> io::Result<()> {
     Ok(())
 }
 
-/// The user and the group of this process, for maps of a namespace.
+/// The user and group of this process, for the maps of a user namespace.
 pub(crate) fn user_and_group() -> (Uid, Gid) {
     (geteuid(), rustix::process::getegid())
 }

@@ -1,4 +1,4 @@
-//! The layers that confine Python, each on its own; the launcher puts them together.
+//! The sandbox mechanisms, one module each. The launcher combines them.
 
 pub(crate) mod landlock;
 pub(crate) mod limits;

@@ -1,4 +1,4 @@
-//! A root directory of its own: what Python needs and what the job may see, mounted read-only on nothing.
+//! A private root directory: what Python needs and what the job may see, mounted read-only on an empty file system.
 
 use std::{
     ffi::CStr,
@@ -21,18 +21,18 @@ use rustix::{
 
 /// Devices that programs expect.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-/// Directories that programs expect, empty.
+/// Empty directories that programs expect.
 const EMPTY: [&str; 3] = ["/tmp", "/dev/shm", "/proc"];
-/// Where the new root is mounted before it becomes the root; whatever is beneath is not needed any more then.
+/// Mount points for the new root before it becomes the root. The directories below them are not needed then.
 const STAGES: [&str; 4] = ["/tmp", "/run", "/mnt", "/usr"];
 
 const RDONLY: u64 = 1;
 const NOSUID: u64 = 2;
 const NODEV: u64 = 4;
 
-/// Makes a root that holds `paths` and nothing else, and moves this process into it.
+/// Creates a root with exactly `paths` and moves this process into it.
 ///
-/// Has to be called by the first process of new namespaces. Whether processes can be seen in /proc is returned.
+/// Must be called by the first process of new namespaces. Returns whether /proc shows processes.
 pub(crate) fn enter_new_root(paths: &[PathBuf]) -> io::Result<bool> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let entries = plan(paths);
@@ -46,7 +46,7 @@ pub(crate) fn enter_new_root(paths: &[PathBuf]) -> io::Result<bool> {
     for directory in EMPTY {
         fs::create_dir_all(relative(Path::new(directory)))?;
     }
-    // Where parts of the outer /proc are hidden, the kernel does not give a new one; nobody needs it.
+    // If parts of the outer /proc are hidden, the kernel denies a new one. Nothing needs it.
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let processes = mount("proc", "proc", "proc", flags, None::<&CStr>).is_ok();
     pivot_root(".", ".")?;
@@ -55,30 +55,30 @@ pub(crate) fn enter_new_root(paths: &[PathBuf]) -> io::Result<bool> {
     Ok(processes)
 }
 
-/// Lets nothing be written to the root itself, once everything is in place.
+/// Makes the root itself read-only, once everything is in place.
 pub(crate) fn make_read_only() -> io::Result<()> {
     set_attributes(None, RDONLY | NOSUID | NODEV)
 }
 
-/// Mounts an empty file system and goes there.
+/// Mounts an empty file system and changes into it.
 fn stage() -> io::Result<()> {
     let place = STAGES.into_iter().find(|place| Path::new(place).is_dir());
-    let place = place.ok_or_else(|| io::Error::other("there is no directory to build a root in"))?;
+    let place = place.ok_or_else(|| io::Error::other("no directory available to build a root in"))?;
     mount("tmpfs", place, "tmpfs", MountFlags::NOSUID, Some(c"mode=755,size=1m"))?;
     chdir(place)?;
     Ok(())
 }
 
-/// Something in the new root.
+/// An entry of the new root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
     /// A directory or file of the outer system.
     Outer { path: PathBuf, kind: Kind },
-    /// A link to somewhere else in the root.
+    /// A symbolic link to another path in the root.
     Link { path: PathBuf, target: PathBuf },
 }
 
-/// What an entry of the outer system is; later it may be hidden by what is mounted over it.
+/// The type of an outer entry. Later mounts may hide the entry itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Directory,
@@ -86,7 +86,7 @@ enum Kind {
     Device,
 }
 
-/// What is put where: links as links, and nothing twice.
+/// Plans the entries: symbolic links as links, and no path twice.
 fn plan(paths: &[PathBuf]) -> Vec<Entry> {
     let mut outer: Vec<PathBuf> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
     outer.sort();
@@ -112,13 +112,13 @@ fn plan(paths: &[PathBuf]) -> Vec<Entry> {
     outer.chain(devices).chain(links).collect()
 }
 
-/// A path as one from the directory that becomes the root.
+/// The path relative to the directory that becomes the root.
 fn relative(path: &Path) -> PathBuf {
     path.components().filter(|part| matches!(part, Component::Normal(_))).collect()
 }
 
 impl Entry {
-    /// What is mounted, detached from where it was, and read-only.
+    /// A detached, read-only mount of the entry.
     fn open(&self) -> io::Result<Option<OwnedFd>> {
         let Self::Outer { path, kind } = self else { return Ok(None) };
         let flags =
@@ -162,15 +162,14 @@ struct Attributes {
     user_namespace: u64,
 }
 
-/// Sets attributes of a detached tree and everything mounted in it; without one, of the root alone.
+/// Sets attributes of a detached tree and everything mounted in it, or of the root alone.
 fn set_attributes(tree: Option<&OwnedFd>, attributes: u64) -> io::Result<()> {
     let wanted = Attributes { set: attributes, clear: 0, propagation: 0, user_namespace: 0 };
     let (descriptor, path, flags) = match tree {
         Some(tree) => (tree.as_raw_fd(), c"", libc::AT_EMPTY_PATH | libc::AT_RECURSIVE),
         None => (libc::AT_FDCWD, c"/", 0),
     };
-    // SAFETY: the path ends with a zero, the structure has the layout and the size that are told, and both outlive the
-    // call.
+    // SAFETY: the path ends with a zero, the structure has the passed layout and size, and both outlive the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -192,13 +191,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_in_another_entry_is_not_mounted_again() {
-        let directory = tempfile::tempdir().expect("there is room");
-        let base = directory.path().canonicalize().expect("is there");
+    fn a_path_inside_another_entry_is_mounted_once() {
+        let directory = tempfile::tempdir().expect("a directory is created");
+        let base = directory.path().canonicalize().expect("exists");
         for name in ["a/b", "c"] {
-            fs::create_dir_all(base.join(name)).expect("can be made");
+            fs::create_dir_all(base.join(name)).expect("is created");
         }
-        symlink("c", base.join("link")).expect("can be made");
+        symlink("c", base.join("link")).expect("is created");
         let paths = ["a/b", "a", "link", "absent"].map(|name| base.join(name));
         let entries: Vec<Entry> = plan(&paths)
             .into_iter()

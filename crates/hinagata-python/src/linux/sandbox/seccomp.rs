@@ -1,8 +1,8 @@
-//! Filters of system calls.
+//! Seccomp filters.
 //!
-//! Two lists decide. A call that is *known and refused* is answered with EACCES, so that authors see a PermissionError; one
-//! that is not known at all, as a kernel newer than this list may have, with ENOSYS, so that programs take the way
-//! that they take on older kernels. What is left runs. The numbers of the 32-bit modes are not known either.
+//! Two lists decide. A call that is *known and refused* fails with EACCES, so that authors see a PermissionError. An
+//! unknown call, which a kernel newer than this list may have, fails with ENOSYS, so that programs fall back as on
+//! older kernels. Every other call runs. The calls of the 32-bit modes are unknown too.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use seccompiler::{
 
 use super::syscalls::{HARMLESS, REFUSED};
 
-/// What a process is filtered for.
+/// The kind of process that a filter is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FilterPurpose {
     /// A zygote, which forks workers and confines them further.
@@ -22,12 +22,12 @@ pub(crate) enum FilterPurpose {
     Worker {
         /// Whether it may start programs.
         programs: bool,
-        /// Whether the kernel keeps its signals from others, so that it may send some.
+        /// Whether the kernel confines its signals, so that it may send some.
         signals: bool,
     },
 }
 
-/// The programs that a process installs, one after the other; `None` where there are none for this processor.
+/// The filter programs that a process installs in order, or `None` on an unsupported processor.
 pub(crate) fn filter_programs(purpose: FilterPurpose) -> Option<Vec<BpfProgram>> {
     let processor = TargetArch::try_from(std::env::consts::ARCH).ok()?;
     let refused = refused_calls(purpose);
@@ -43,17 +43,16 @@ pub(crate) fn filter_programs(purpose: FilterPurpose) -> Option<Vec<BpfProgram>>
     filters.into_iter().map(|filter| filter.ok()?.try_into().ok()).collect()
 }
 
-/// Puts this process into the filters of its purpose, for good.
+/// Installs the filters of `purpose` in this process permanently.
 pub(crate) fn install_filters(purpose: FilterPurpose) -> Result<(), String> {
-    let programs =
-        filter_programs(purpose).ok_or_else(|| "there are no filters for this processor".to_owned())?;
+    let programs = filter_programs(purpose).ok_or_else(|| "unsupported processor".to_owned())?;
     programs
         .iter()
         .try_for_each(|program| seccompiler::apply_filter(program))
         .map_err(|error| error.to_string())
 }
 
-/// A program as the kernel reads it, in hexadecimal digits.
+/// A filter program as hexadecimal digits of the kernel's format.
 pub(crate) fn to_hex(program: &BpfProgram) -> String {
     let bytes = program.iter().flat_map(|line| {
         let [c0, c1] = line.code.to_ne_bytes();
@@ -70,19 +69,19 @@ fn refused_calls(purpose: FilterPurpose) -> Rules {
     let mut when = |call: i64, conditions: Vec<SeccompCondition>| {
         rules.entry(call).or_default().extend(SeccompRule::new(conditions));
     };
-    // Only a stream between two of its own ends: the ends of other kinds can be turned to sockets of others.
+    // Only stream pairs: sockets of other types could be connected to foreign sockets.
     when(libc::SYS_socketpair, vec![argument(0, Compare::Ne, libc::AF_UNIX)]);
     when(libc::SYS_socketpair, vec![argument(1, Compare::MaskedEq(0xf), libc::SOCK_DGRAM)]);
     when(libc::SYS_socketpair, vec![argument(1, Compare::MaskedEq(0xf), libc::SOCK_SEQPACKET)]);
     when(libc::SYS_socketpair, vec![argument(1, Compare::MaskedEq(0xf), libc::SOCK_RAW)]);
-    // Limits of itself only.
+    // Only the process's own limits.
     when(libc::SYS_prlimit64, vec![argument(0, Compare::Ne, 0)]);
     for flag in NAMESPACES {
         when(libc::SYS_clone, vec![masked(0, *flag, *flag)]);
     }
-    // Input of a terminal cannot be forged.
+    // Terminal input cannot be forged.
     when(libc::SYS_ioctl, vec![argument(1, Compare::Eq, TIOCSTI)]);
-    // A descriptor can be made to send any signal to any process of the same user.
+    // A descriptor can be configured to signal any process of the same user.
     for command in OWNERS_BY_FCNTL {
         when(libc::SYS_fcntl, vec![argument(1, Compare::Eq, *command)]);
     }
@@ -101,14 +100,14 @@ fn refuse_for_worker(rules: &mut Rules, programs: bool, signals: bool) {
             rules.insert(*call, Vec::new());
         }
     };
-    // It stays in its group and session, which is how it is ended; and its layers stay as they are.
+    // A worker is ended by its group, so it must stay in its group and session. Its sandbox must not change either.
     always(rules, &[libc::SYS_setsid, libc::SYS_setpgid, libc::SYS_seccomp]);
     always(rules, super::syscalls::LANDLOCK);
     let harmless = PRCTL.iter().map(|option| argument(0, Compare::Ne, *option)).collect();
     rules.entry(libc::SYS_prctl).or_default().extend(SeccompRule::new(harmless));
     if !programs {
         always(rules, super::syscalls::PROGRAMS);
-        // A thread is no program.
+        // A thread is not a program.
         let thread = u64::from(libc::CLONE_THREAD.unsigned_abs());
         rules.entry(libc::SYS_clone).or_default().extend(SeccompRule::new(vec![masked(0, thread, 0)]));
     }
@@ -119,14 +118,14 @@ fn refuse_for_worker(rules: &mut Rules, programs: bool, signals: bool) {
 
 const TIOCSTI: i32 = 0x5412;
 
-/// Who is told by a signal when something happens to a descriptor, and by which; and when somebody else opens a file.
+/// Commands that select which process a descriptor signals, with which signal, and on which events.
 const OWNERS_BY_FCNTL: &[i32] = &[libc::F_SETOWN, F_SETSIG, F_SETOWN_EX, libc::F_SETLEASE, libc::F_NOTIFY];
 const F_SETSIG: i32 = 10;
 const F_SETOWN_EX: i32 = 15;
-/// The same for sockets: `FIOSETOWN`, `SIOCSPGRP`, and for terminals: `TIOCSPGRP`, `TIOCSCTTY`.
+/// The same for sockets (`FIOSETOWN`, `SIOCSPGRP`) and terminals (`TIOCSPGRP`, `TIOCSCTTY`).
 const OWNERS_BY_IOCTL: &[i32] = &[0x8901, 0x8902, 0x5410, 0x540e];
 
-/// HookOptions of `prctl` that concern the process alone and undo nothing.
+/// Options of `prctl` that only concern the process and undo nothing.
 const PRCTL: &[i32] = &[
     libc::PR_GET_PDEATHSIG,
     libc::PR_GET_DUMPABLE,
@@ -140,7 +139,7 @@ const PRCTL: &[i32] = &[
     libc::PR_GET_TID_ADDRESS,
     libc::PR_SET_THP_DISABLE,
     libc::PR_GET_THP_DISABLE,
-    // The names of areas of memory, which allocators set.
+    // `PR_SET_VMA`: allocators name memory areas.
     0x5356_4d41,
 ];
 
@@ -181,16 +180,16 @@ mod tests {
     ];
 
     #[test]
-    fn the_lists_do_not_contradict_each_other() {
+    fn no_call_is_both_harmless_and_refused() {
         let harmless: HashSet<_> = HARMLESS.iter().collect();
         assert!(REFUSED.iter().all(|call| !harmless.contains(call)));
-        assert_eq!(harmless.len(), HARMLESS.len(), "each is listed once");
+        assert_eq!(harmless.len(), HARMLESS.len(), "each call is listed once");
     }
 
     #[test]
-    fn filters_are_as_short_as_the_kernel_wants_them() {
+    fn filters_fit_into_the_limit_of_the_kernel() {
         for purpose in PURPOSES {
-            let programs = filter_programs(purpose).expect("this processor is known");
+            let programs = filter_programs(purpose).expect("this processor is supported");
             assert!(programs.iter().all(|program| program.len() < 4096), "{purpose:?}");
             assert_eq!(to_hex(&programs[0]).len(), programs[0].len() * 16);
         }

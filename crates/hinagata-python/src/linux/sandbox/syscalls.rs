@@ -1,10 +1,10 @@
-//! The system calls that filters know, by what becomes of them.
+//! The system calls that the filters know.
 
 use libc::*;
 
-/// Calls that run, unless a rule about their arguments or about the job says otherwise.
+/// Calls that run, unless a rule about their arguments or about the job refuses them.
 ///
-/// What they can reach is decided by the other layers: a file that cannot be opened cannot be read.
+/// The other mechanisms decide what they can reach: a file that cannot be opened cannot be read.
 #[rustfmt::skip]
 pub(super) const HARMLESS: &[i64] = &[
     // Memory.
@@ -18,12 +18,12 @@ pub(super) const HARMLESS: &[i64] = &[
     SYS_eventfd2, SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime, SYS_signalfd4,
     SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_ppoll, SYS_pselect6,
     SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_syncfs, SYS_ftruncate, SYS_fallocate,
-    // Files: opening is decided by Landlock and by mounts.
+    // Files: Landlock and mounts decide what can be opened.
     SYS_openat, SYS_openat2, SYS_newfstatat, SYS_fstat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_faccessat,
     SYS_faccessat2, SYS_readlinkat, SYS_getdents64, SYS_getcwd, SYS_chdir, SYS_fchdir, SYS_umask,
     SYS_mkdirat, SYS_mknodat, SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_truncate,
     SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, SYS_listxattr, SYS_llistxattr, SYS_flistxattr,
-    // LauncherDescriptors of a pair of sockets.
+    // Connected socket pairs.
     SYS_socketpair, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg, SYS_shutdown,
     SYS_getsockopt, SYS_setsockopt, SYS_getsockname, SYS_getpeername,
     // Processes and threads.
@@ -105,7 +105,7 @@ pub(super) const HARMLESS: &[i64] = &[
     SYS_vfork,
 ];
 
-/// Calls that no process of ours has a use for, each a way to something that is not its own.
+/// Calls that no sandboxed process needs, each a way out of the sandbox.
 #[rustfmt::skip]
 pub(super) const REFUSED: &[i64] = &[
     // Sockets.
@@ -115,23 +115,23 @@ pub(super) const REFUSED: &[i64] = &[
     SYS_pidfd_getfd, SYS_kcmp, SYS_migrate_pages, SYS_move_pages, SYS_mbind, SYS_set_mempolicy,
     SYS_set_mempolicy_home_node, SYS_sched_setaffinity, SYS_sched_setscheduler, SYS_sched_setparam,
     SYS_sched_setattr, SYS_setpriority, SYS_ioprio_set,
-    // Attributes of files, which Landlock does not know.
+    // File attributes, which Landlock does not cover.
     SYS_fchmod, SYS_fchmodat, SYS_fchmodat2, SYS_fchown, SYS_fchownat, SYS_utimensat, SYS_setxattr, SYS_lsetxattr,
     SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_name_to_handle_at,
     SYS_open_by_handle_at,
     // Mounts and namespaces.
     SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_move_mount, SYS_open_tree, SYS_fsopen, SYS_fsconfig,
     SYS_fsmount, SYS_fspick, SYS_mount_setattr, SYS_unshare, SYS_setns, SYS_quotactl, SYS_quotactl_fd,
-    // Memory that is shared by name, and memory that is a file.
+    // Memory shared by name, and memory files.
     SYS_memfd_create, SYS_memfd_secret, SYS_shmget, SYS_shmat, SYS_shmdt, SYS_shmctl, SYS_semget, SYS_semop,
     SYS_semtimedop, SYS_semctl, SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_mq_open, SYS_mq_unlink,
     SYS_mq_timedsend, SYS_mq_timedreceive, SYS_mq_notify, SYS_mq_getsetattr, SYS_remap_file_pages,
-    // Parts of the kernel with a history.
+    // Kernel interfaces with many past vulnerabilities.
     SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_io_setup, SYS_io_destroy, SYS_io_submit,
     SYS_io_cancel, SYS_io_getevents, SYS_userfaultfd, SYS_bpf, SYS_perf_event_open, SYS_keyctl, SYS_add_key,
     SYS_request_key, SYS_inotify_init1, SYS_inotify_add_watch, SYS_inotify_rm_watch, SYS_fanotify_init,
     SYS_fanotify_mark, SYS_personality, SYS_lookup_dcookie, SYS_vhangup, SYS_acct,
-    // Who it is.
+    // Identity.
     SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_setfsuid, SYS_setfsgid,
     SYS_setgroups, SYS_capset,
     // The machine.
@@ -160,7 +160,7 @@ pub(super) const REFUSED: &[i64] = &[
     SYS_modify_ldt,
 ];
 
-/// Calls that start programs; a process that makes threads only can do without.
+/// Calls that start programs. A process that only creates threads does not need them.
 pub(super) const PROGRAMS: &[i64] = &[
     SYS_execve,
     SYS_execveat,
@@ -174,6 +174,6 @@ pub(super) const PROGRAMS: &[i64] = &[
 pub(super) const SIGNALS: &[i64] =
     &[SYS_kill, SYS_tkill, SYS_tgkill, SYS_pidfd_send_signal, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo];
 
-/// Calls that add rules for files.
+/// Calls that add Landlock rules.
 pub(super) const LANDLOCK: &[i64] =
     &[SYS_landlock_create_ruleset, SYS_landlock_add_rule, SYS_landlock_restrict_self];
