@@ -1,4 +1,4 @@
-//! Arguments of callers: texts or JSON, as the parameters of a prompt declare them.
+//! Converts the arguments of callers, strings or JSON, to the declared types of a prompt's parameters.
 
 use hinagata::{
     definition::{Parameter, Type},
@@ -12,10 +12,10 @@ use crate::{
     prompt::PublicPrompt,
 };
 
-/// Most bytes of all arguments of a call.
+/// Maximum bytes of all arguments of a call.
 const MAX_ARGUMENT_BYTES: usize = 1 << 20;
 
-/// The variables that the arguments of a call stand for.
+/// Converts the arguments of a call to variables.
 pub(crate) fn variables_from_arguments(
     prompt: &PublicPrompt,
     arguments: Option<&JsonObject>,
@@ -24,7 +24,7 @@ pub(crate) fn variables_from_arguments(
     let size: usize = arguments.iter().map(|(name, value)| name.len() + json_size(value)).sum();
     if size > MAX_ARGUMENT_BYTES {
         return Err(invalid_params_with(
-            format!("the arguments have more than {} KiB", MAX_ARGUMENT_BYTES >> 10),
+            format!("the arguments exceed {} KiB", MAX_ARGUMENT_BYTES >> 10),
             json!({"code": "validation", "limit": MAX_ARGUMENT_BYTES}),
         ));
     }
@@ -56,12 +56,12 @@ fn unknown_argument(prompt: &PublicPrompt, name: &str) -> String {
     let near = hinagata_value::near_names(name, all.iter().copied());
     let sentence = format!("`{}` has no argument `{}`", prompt.name, truncate_for_display(name));
     match near.first() {
-        Some(near) => format!("{sentence}; is `{near}` meant?"),
+        Some(near) => format!("{sentence}; did you mean `{near}`?"),
         None => sentence,
     }
 }
 
-/// A value as the parameter declares it: a text is read by its type, JSON has to have it.
+/// Converts a value to the declared type: a string is parsed, and a JSON value must already have the type.
 pub(crate) fn convert_argument(parameter: &Parameter, value: &Value) -> Result<Value, String> {
     let found = match value {
         Value::String(text) => from_text(parameter, text).ok(),
@@ -69,7 +69,7 @@ pub(crate) fn convert_argument(parameter: &Parameter, value: &Value) -> Result<V
     };
     found.ok_or_else(|| {
         let given = match parameter.secret {
-            true => "something else".to_owned(),
+            true => "the passed value".to_owned(),
             false => format!("`{}`", truncate_for_display(&crate::prompt::value_text(value))),
         };
         format!("`{}` must be {}, not {given}", parameter.name, type_noun(parameter.kind))
@@ -90,18 +90,18 @@ fn fits(kind: Type, value: &Value) -> bool {
 
 fn type_noun(kind: Type) -> &'static str {
     match kind {
-        Type::String => "a text",
-        Type::Integer => "a whole number",
+        Type::String => "a string",
+        Type::Integer => "an integer",
         Type::Number => "a number",
-        Type::Boolean => "true or false",
-        Type::List => "a list as JSON",
-        Type::Dict => "an object as JSON",
-        Type::File => "the name of a file",
+        Type::Boolean => "a boolean",
+        Type::List => "a JSON list",
+        Type::Dict => "a JSON object",
+        Type::File => "a file name",
         Type::Any => "a value",
     }
 }
 
-/// Bytes of a value, about as many as it has as JSON.
+/// The approximate size of a value as JSON, in bytes.
 fn json_size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),

@@ -1,51 +1,51 @@
-//! What stands between a connection and the handler: who asks, how renders are made, what is written down.
+//! What the protocol needs from its host: who calls, how a prompt is rendered, and what is recorded.
 
 use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
 use hinagata::{Reach, RenderJob, Rendered, Result, ports::PortFuture};
 
-/// Whoever asks, and what is there for them.
+/// A caller and what is visible to it.
 #[derive(Clone)]
 pub struct Viewer {
-    /// Who it is, in the audit log.
+    /// The name of the caller in the audit log.
     pub name: Arc<str>,
-    /// Where they are, when they come over a network.
+    /// The address of the caller, if it connects over a network.
     pub from: Option<IpAddr>,
-    /// Whether they may render.
+    /// Whether the caller may render.
     pub can_render: bool,
-    /// Whether they are known by a key: what is told to them is told to nobody else then.
+    /// Whether the caller identified itself with a key. Its answers are private then.
     pub has_key: bool,
-    /// What is there for them; everything without.
+    /// What is visible to the caller, or everything.
     reach: Option<Arc<Reach>>,
 }
 
 impl Viewer {
-    /// Whoever may see and render everything.
+    /// A caller who may see and render everything.
     #[must_use]
     pub fn for_owner() -> Self {
         Self { name: "-".into(), from: None, can_render: true, has_key: false, reach: None }
     }
 
-    /// The same with only those prompts and shared variables that `reach` has.
+    /// Restricts the caller to the prompts and shared variables in `reach`.
     #[must_use]
     pub fn with_reach(mut self, reach: Arc<Reach>) -> Self {
         self.reach = Some(reach);
         self
     }
 
-    /// What is there for them; `None` for everything.
+    /// What is visible to the caller, or `None` for everything.
     #[must_use]
     pub fn reach(&self) -> Option<&Arc<Reach>> {
         self.reach.as_ref()
     }
 
-    /// Whether the prompt `id` is there for them.
+    /// Whether the prompt `id` is visible to the caller.
     #[must_use]
     pub fn can_see(&self, id: &str) -> bool {
         self.reach.as_ref().is_none_or(|reach| reach.has_prompt(id))
     }
 
-    /// Whether everything is there for them.
+    /// Whether everything is visible to the caller.
     #[must_use]
     pub fn can_see_all(&self) -> bool {
         self.reach.is_none()
@@ -58,31 +58,31 @@ impl fmt::Debug for Viewer {
     }
 }
 
-/// Something that was asked for and is answered.
+/// A request that was answered.
 #[derive(Debug)]
 pub struct RenderReport<'d> {
-    /// The method, as `prompts/get`.
+    /// The method, such as `prompts/get`.
     pub method: &'static str,
-    /// What it names.
+    /// The name or URI in the request.
     pub name: &'d str,
-    /// Whether a prompt was to be rendered for it.
+    /// Whether the request renders a prompt.
     pub renders: bool,
-    /// The code of the failure, where it failed.
+    /// The error code, if the request failed.
     pub failure: Option<i32>,
-    /// How long it took.
+    /// How long the request took.
     pub time: Duration,
 }
 
-/// How requests come in.
+/// Renders prompts and records requests for the protocol.
 pub trait RenderBackend: Send + Sync + 'static {
-    /// Renders.
+    /// Renders a prompt.
     fn render_prompt(&self, job: RenderJob) -> PortFuture<'_, Result<Rendered>>;
 
-    /// Writes down what was done.
+    /// Records an answered request.
     fn record_report(&self, viewer: &Viewer, report: &RenderReport<'_>);
 }
 
-/// The door of a process that serves one caller: renders run where they are asked for, nothing is written down.
+/// The backend of a process that serves one caller: it renders in place and records nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DirectBackend;
 

@@ -1,4 +1,4 @@
-//! Values that are proposed while somebody types.
+//! Completion of arguments.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::{
     prompt::{PublicPrompt, enum_values, value_text},
 };
 
-/// Values that are proposed for an argument of a prompt; `given` are those of other arguments.
+/// The values proposed for an argument of a prompt. `given` are the other arguments.
 pub(crate) fn proposed_values(
     engine: &Engine,
     prompt: &PublicPrompt,
@@ -65,21 +65,21 @@ fn values_from_proposals(
                 given.get(parameter).and_then(|value| values.iter().find(|(known, _)| known == value));
             match chosen {
                 Some((_, values)) => values.clone(),
-                // Nobody chose yet: everything may come.
+                // No value is chosen yet, so every value is possible.
                 None => values.iter().flat_map(|(_, values)| values.iter().cloned()).collect(),
             }
         }
     }
 }
 
-/// The files of the workspace that `pattern` matches, without those that are ignored or secret.
+/// The files of the workspace that match `pattern`, without ignored and secret files.
 fn matching_files(engine: &Engine, pattern: &str) -> Vec<String> {
     if pattern.contains("..") || pattern.starts_with('/') {
         return Vec::new();
     }
     let options = ContextOptions { include: vec![pattern.to_owned()], ..ContextOptions::new(engine.root()) };
     Packer::new(&options).paths().unwrap_or_else(|error| {
-        tracing::warn!(pattern, %error, "files cannot be proposed");
+        tracing::warn!(pattern, %error, "cannot propose files");
         Vec::new()
     })
 }
@@ -94,7 +94,7 @@ fn environ_values(engine: &Engine, path: &str) -> Vec<String> {
     }
 }
 
-/// Those of `values` that go with what was typed, the best first, at most a hundred.
+/// The values that match what was typed, best first, at most a hundred.
 pub(crate) fn rank_values(values: Vec<String>, typed: &str) -> Result<CompleteResult, ErrorData> {
     let lower = typed.to_lowercase();
     let rank = |value: &str| {
@@ -109,7 +109,7 @@ pub(crate) fn rank_values(values: Vec<String>, typed: &str) -> Result<CompleteRe
     };
     let mut found: Vec<(u8, String)> =
         values.into_iter().filter_map(|value| Some((rank(&value)?, value))).collect();
-    // Within a rank the order of the author stays.
+    // Values of equal rank keep the author's order.
     found.sort_by_key(|(rank, _)| *rank);
     let mut seen = std::collections::HashSet::new();
     found.retain(|(_, value)| seen.insert(value.clone()));
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_come_first_and_at_most_a_hundred() {
+    fn the_best_matches_come_first_up_to_a_hundred() {
         let values = ["apart", "Park", "paris", "par", "london", "par"].map(str::to_owned).to_vec();
         let found = rank_values(values, "par").expect("ranks").completion;
         assert_eq!(found.values, ["par", "paris", "Park", "apart"]);

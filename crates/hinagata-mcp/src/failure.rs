@@ -1,38 +1,38 @@
-//! Failures as the protocol tells them: nothing of the machine or of secrets leaves with them.
+//! Errors of the protocol. They reveal nothing about the machine and no secrets.
 
 use hinagata::{Code, Error};
 use rmcp::{ErrorData, model::ErrorCode};
 use serde_json::{Map, Value, json};
 
-/// Characters of a caller's text that are truncate_for_display again.
+/// Maximum characters of a caller's text in a message.
 const MAX_DISPLAYED: usize = 80;
 
-/// A caller's text, as it can be truncate_for_display again.
+/// Truncates a caller's text and removes control characters, for use in messages.
 pub(crate) fn truncate_for_display(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(MAX_DISPLAYED).collect()
 }
 
-/// -32602.
+/// An error with code -32602.
 pub(crate) fn invalid_params(message: impl Into<String>) -> ErrorData {
     ErrorData::invalid_params(message.into(), None)
 }
 
-/// -32602, with something for machines.
+/// An error with code -32602 and data.
 pub(crate) fn invalid_params_with(message: impl Into<String>, data: Value) -> ErrorData {
     ErrorData::invalid_params(message.into(), Some(data))
 }
 
-/// There is no such prompt; `near` may have been meant.
+/// The error for an unknown prompt, with similar names.
 pub(crate) fn prompt_not_found(name: &str, near: Vec<String>) -> ErrorData {
     let mut data = json!({"code": Code::NotFound.as_str()});
     if !near.is_empty() {
         data["near"] = near.into();
     }
-    invalid_params_with(format!("there is no prompt `{}`", truncate_for_display(name)), data)
+    invalid_params_with(format!("prompt `{}` not found", truncate_for_display(name)), data)
 }
 
-/// An error of the engine. What the caller did wrong is told as it is; of what went wrong inside, only as much as a
-/// caller can use, and the log has the rest.
+/// Converts an engine error. A caller's mistake is reported as it is. Of an internal failure, the caller learns only
+/// what it can use, and the log has the rest.
 pub(crate) fn from_engine_error(error: &Error) -> ErrorData {
     let code = error.code();
     let message = match code {
@@ -59,22 +59,22 @@ pub(crate) fn from_engine_error(error: &Error) -> ErrorData {
     ErrorData::new(ErrorCode(code.mcp_code()), redact_paths(&message), Some(Value::Object(data)))
 }
 
-/// What is told where the engine's own words are for whoever runs it.
+/// The public message for errors whose own message is meant for the operator.
 fn public_message(code: Code) -> &'static str {
     match code {
         Code::Definition | Code::RenderSyntax | Code::RenderTemplateNotFound => {
-            "the prompt is written wrongly; whoever serves it finds the place in the log"
+            "the definition of the prompt is invalid; see the server log"
         }
         Code::Hook => "a hook of the prompt failed",
         Code::HookTimeout => "a hook of the prompt took too long",
-        Code::Approval => "something of the prompt is not approved",
+        Code::Approval => "the prompt uses something that is not approved",
         Code::Tool => "a tool of the prompt failed",
-        Code::Model => "a model that the prompt asks failed",
-        _ => "the prompt cannot be rendered now",
+        Code::Model => "a model call of the prompt failed",
+        _ => "the prompt cannot be rendered",
     }
 }
 
-/// The message without words that look like absolute paths.
+/// Replaces words that look like absolute paths.
 pub(crate) fn redact_paths(message: &str) -> String {
     let is_path = |word: &str| {
         let word = word.trim_start_matches(['`', '"', '\'', '(']);
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_inside_stays_inside() {
+    fn internal_errors_reveal_no_paths() {
         let error = Error::new(Code::Store, "the directory /home/me/secret cannot be read");
         let told = from_engine_error(&error);
         assert_eq!(told.code, ErrorCode::INTERNAL_ERROR);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_did_is_told() {
+    fn a_callers_mistake_is_reported() {
         let error = Error::new(Code::Validation, "`n` must be an integer").with("type_errors", json!([1]));
         let told = from_engine_error(&error);
         assert_eq!((told.code, &*told.message), (ErrorCode::INVALID_PARAMS, "`n` must be an integer"));

@@ -1,5 +1,5 @@
-//! Asking for what is missing: a form made of the parameters, which a client of the newest revision gets as an answer and
-//! an older one as a request.
+//! Asks for missing arguments with a form. A client of the newest revision receives the form as a result, an older one
+//! as a request.
 
 use hinagata::definition::{Parameter, Type};
 use rmcp::{
@@ -18,10 +18,10 @@ use crate::{
     prompt::{PublicPrompt, enum_values},
 };
 
-/// The name of the one question that is asked.
+/// The id of the form in a response.
 const FORM_ID: &str = "user_context";
 
-/// The parameters that have to be given and are not.
+/// The required parameters that are missing.
 pub(crate) fn missing_parameters<'p>(
     prompt: &'p PublicPrompt,
     variables: &Map<String, Value>,
@@ -29,29 +29,29 @@ pub(crate) fn missing_parameters<'p>(
     prompt.required_parameters().filter(|parameter| !variables.contains_key(&parameter.name)).collect()
 }
 
-/// The error that names everything that is missing.
+/// The error that names every missing argument.
 pub(crate) fn missing_error(prompt: &PublicPrompt, missing: &[&Parameter]) -> ErrorData {
     let names: Vec<&str> = missing.iter().map(|parameter| parameter.name.as_str()).collect();
     let message = match names.as_slice() {
-        [one] => format!("`{}` needs the argument `{one}`", prompt.name),
-        many => format!("`{}` needs the arguments `{}`", prompt.name, many.join("`, `")),
+        [one] => format!("`{}` requires the argument `{one}`", prompt.name),
+        many => format!("`{}` requires the arguments `{}`", prompt.name, many.join("`, `")),
     };
     invalid_params_with(message, json!({"code": "validation", "missing": names}))
 }
 
-/// Whether the client takes questions in its answers.
+/// Whether the client supports results that require input.
 pub(crate) fn supports_input_required(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-/// Whether the client shows forms.
+/// Whether the client can show forms.
 pub(crate) fn supports_forms(context: &RequestContext<RoleServer>) -> bool {
     let asked = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
     asked.is_some_and(|asked| asked.form.is_some() || asked.url.is_none())
 }
 
-/// The answer that asks for what is missing.
+/// The result that requests the missing arguments.
 pub(crate) fn input_required_result(
     prompt: &PublicPrompt,
     missing: &[&Parameter],
@@ -61,7 +61,7 @@ pub(crate) fn input_required_result(
     Some(InputRequiredResult::from_input_requests(requests))
 }
 
-/// The form that asks for what is missing.
+/// The form for the missing arguments.
 pub(crate) fn input_form(prompt: &PublicPrompt, missing: &[&Parameter]) -> Option<ElicitRequestParams> {
     let properties: Map<String, Value> =
         missing.iter().map(|parameter| (parameter.name.clone(), form_field(parameter))).collect();
@@ -70,7 +70,7 @@ pub(crate) fn input_form(prompt: &PublicPrompt, missing: &[&Parameter]) -> Optio
     let requested_schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
     let title = prompt.listed.title.as_deref().unwrap_or(&prompt.name);
     let message =
-        format!("The prompt `{title}` needs {}", if names.len() == 1 { "a value" } else { "values" });
+        format!("The prompt `{title}` requires {}", if names.len() == 1 { "a value" } else { "values" });
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
@@ -99,21 +99,20 @@ fn form_field(parameter: &Parameter) -> Value {
     field
 }
 
-/// What the responses of a client say, as variables.
+/// The variables in a client's responses.
 pub(crate) fn variables_from_responses(
     prompt: &PublicPrompt,
     responses: &InputResponses,
 ) -> Result<Map<String, Value>, ErrorData> {
     let Some(response) = responses.get(FORM_ID) else {
-        return Err(invalid_params(format!("`inputResponses` has no `{FORM_ID}`")));
+        return Err(invalid_params(format!("`{FORM_ID}` is missing in `inputResponses`")));
     };
-    let result: ElicitResult = serde_json::from_value(response.clone()).map_err(|_| {
-        invalid_params(format!("`inputResponses.{FORM_ID}` is no answer to a form: it has no `action`"))
-    })?;
+    let result: ElicitResult = serde_json::from_value(response.clone())
+        .map_err(|_| invalid_params(format!("invalid `inputResponses.{FORM_ID}`: `action` is missing")))?;
     variables_from_form(prompt, &result)
 }
 
-/// What was filled in, as variables; nothing where the form was declined.
+/// The variables in a submitted form. None if the form was declined.
 pub(crate) fn variables_from_form(
     prompt: &PublicPrompt,
     result: &ElicitResult,
@@ -121,12 +120,12 @@ pub(crate) fn variables_from_form(
     let filled = match (&result.action, &result.content) {
         (ElicitationAction::Accept, Some(Value::Object(filled))) => filled,
         (ElicitationAction::Accept, Some(_)) => {
-            return Err(invalid_params("the `content` of an answer is no object"));
+            return Err(invalid_params("`content` must be an object"));
         }
         _ => return Ok(Map::new()),
     };
     let mut variables = Map::new();
-    // What was not asked for is not taken.
+    // Fields that were not requested are ignored.
     for parameter in prompt.required_parameters() {
         if let Some(value) = filled.get(&parameter.name).filter(|value| !value.is_null()) {
             variables

@@ -1,8 +1,9 @@
-//! Prompts over the Model Context Protocol, in all its revisions: the newest one without sessions and those before it.
+//! Serves prompts over the Model Context Protocol, in all its revisions. The newest one has no sessions.
 //!
-//! [`Mcp`] is what all connections share: the public list of prompts, kept in step with the workspace, and the
-//! resources. A [`Session`] answers the requests of one connection; [`Mcp::serve_stdio`] and [`Mcp::http`] put it behind
-//! standard input or HTTP. Who asks, and how a render is made and written down, is the business of a [`RenderBackend`].
+//! [`Mcp`] is shared by all connections: it holds the public list of prompts, which follows the workspace, and the
+//! resources. A [`Session`] answers the requests of one connection. [`Mcp::serve_stdio`] and [`Mcp::http_service`]
+//! serve sessions over standard input and output or over HTTP. A [`RenderBackend`] renders prompts and records
+//! requests.
 
 mod arguments;
 mod backend;

@@ -1,5 +1,4 @@
-//! What a client is told that sent something else than a message of the protocol. Whoever sent an id gets an answer with
-//! it; what is wrong is told with its place.
+//! Errors for input that is not a valid message. A request with an id is always answered with that id.
 
 use rmcp::{
     ErrorData,
@@ -15,8 +14,8 @@ use serde::{
 };
 use serde_json::{Value, error::Category};
 
-/// As much of a message as can be read of one that is none. The rest is skipped, so neither its depth nor what its texts
-/// hold is in the way.
+/// The parts of a malformed message that can still be read. The rest is skipped, so its depth and contents do not
+/// matter.
 #[derive(Deserialize)]
 struct Envelope {
     id: Option<RequestId>,
@@ -25,14 +24,14 @@ struct Envelope {
     error: Option<IgnoredAny>,
 }
 
-/// The answer to `text`, which could not be read as a message because of `problem`; `None` for notifications and answers,
-/// which are not answered.
+/// The error for `text`, which could not be read because of `problem`. `None` for notifications and responses, which
+/// get no answer.
 pub(crate) fn malformed_error(text: &[u8], problem: &serde_json::Error) -> Option<ServerJsonRpcMessage> {
     if let Err(error) = serde_json::from_slice::<IgnoredAny>(text) {
         let error = ErrorData::new(ErrorCode::PARSE_ERROR, format!("invalid JSON: {error}"), None);
         return Some(ServerJsonRpcMessage::error(error, None));
     }
-    let not_a_message = || ErrorData::invalid_request("not a message of JSON-RPC 2.0", None);
+    let not_a_message = || ErrorData::invalid_request("not a JSON-RPC 2.0 message", None);
     let Ok(envelope) = serde_json::from_slice::<Envelope>(text) else {
         return Some(ServerJsonRpcMessage::error(not_a_message(), None));
     };
@@ -40,16 +39,16 @@ pub(crate) fn malformed_error(text: &[u8], problem: &serde_json::Error) -> Optio
     match envelope {
         _ if is_answer => None,
         Envelope { id: None, method: Some(_), .. } => None,
-        // The message is well formed, but something in it cannot be held as a value.
+        // The message is well formed, but one of its values cannot be represented.
         Envelope { id, method: Some(_), .. } if problem.classify() != Category::Data => {
-            let error = ErrorData::invalid_params(format!("the params cannot be read: {problem}"), None);
+            let error = ErrorData::invalid_params(format!("cannot read the params: {problem}"), None);
             Some(ServerJsonRpcMessage::error(error, id))
         }
         Envelope { id, .. } => Some(ServerJsonRpcMessage::error(not_a_message(), id)),
     }
 }
 
-/// What is wrong with the params of a request whose method is one that is served; `None` for other methods.
+/// The error in the params of a request, or `None` for methods that are not served.
 pub(crate) fn params_error(method: &str, params: Option<&Value>) -> Option<ErrorData> {
     let problem = match method {
         "initialize" => deserialize_problem::<InitializeRequestParams>(params),
@@ -65,7 +64,7 @@ pub(crate) fn params_error(method: &str, params: Option<&Value>) -> Option<Error
         "ping" | "server/discover" | "subscriptions/listen" => None,
         _ => return None,
     };
-    let problem = problem.unwrap_or_else(|| "they are not what the method takes".to_owned());
+    let problem = problem.unwrap_or_else(|| "not accepted by this method".to_owned());
     Some(ErrorData::invalid_params(format!("invalid params of `{method}`: {problem}"), None))
 }
 
@@ -85,13 +84,13 @@ mod tests {
 
     fn told(text: &str) -> Option<Value> {
         let problem =
-            serde_json::from_str::<rmcp::model::ClientJsonRpcMessage>(text).expect_err("is no message");
+            serde_json::from_str::<rmcp::model::ClientJsonRpcMessage>(text).expect_err("is malformed");
         malformed_error(text.as_bytes(), &problem)
             .map(|answer| serde_json::to_value(answer).expect("is JSON"))
     }
 
     #[test]
-    fn whoever_sent_an_id_gets_an_answer_with_it() {
+    fn a_malformed_request_is_answered_with_its_id() {
         let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
         for (text, code, id) in [
             ("{", -32700, Value::Null),
@@ -117,11 +116,11 @@ mod tests {
             assert_eq!((&told["error"]["code"], &told["id"]), (&json!(code), &id), "{told}");
         }
         assert_eq!(told(r#"{"method":"notifications/x","params":{}}"#), None);
-        assert_eq!(told(r#"{"id":1,"result":"\ud800"}"#), None, "answers are not answered");
+        assert_eq!(told(r#"{"id":1,"result":"\ud800"}"#), None, "responses get no answer");
     }
 
     #[test]
-    fn wrong_params_are_told_with_the_reason() {
+    fn invalid_params_are_reported_with_the_reason() {
         for (method, params, reason) in [
             ("prompts/get", Some(json!({"name": 5})), "string"),
             ("prompts/get", Some(json!({"name": "x", "arguments": []})), "map"),
@@ -135,7 +134,7 @@ mod tests {
             ("resources/read", Some(json!({})), "uri"),
             ("prompts/list", Some(json!({"cursor": 5})), "string"),
         ] {
-            let error = params_error(method, params.as_ref()).expect("is a method of ours");
+            let error = params_error(method, params.as_ref()).expect("is a served method");
             assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
             assert!(error.message.contains(reason), "{method}: {}", error.message);
         }

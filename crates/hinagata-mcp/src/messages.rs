@@ -1,4 +1,4 @@
-//! What a render gave, as messages of the protocol: one block of content each, and no role but user and assistant.
+//! Converts a render to protocol messages: one content block each, and only the roles user and assistant.
 
 use hinagata::{Content, Message, Rendered, RenderedBody, Warning, media};
 use rmcp::{
@@ -9,16 +9,16 @@ use serde_json::{Map, Value, json};
 
 use crate::{failure::redact_paths, prompt::PublicPrompt};
 
-/// Most bytes of all contents of an answer.
+/// Maximum bytes of all contents of a result.
 const MAX_RESULT_BYTES: usize = 32 << 20;
 
-/// What finds the contents of a resource by its URI.
+/// Looks up the contents of a resource by its URI.
 pub(crate) type ResourceLookup<'l> = &'l (dyn Fn(&str) -> Option<ResourceContents> + Sync);
 
-/// The key of `_meta` that tells what did not work as it should and did not stop the answer.
+/// The key of the warnings in `_meta`.
 pub(crate) const WARNINGS_KEY: &str = "hinagata/warnings";
 
-/// Warnings as `_meta` of an answer; `None` where there are none.
+/// Warnings as `_meta` of a result, or `None` without warnings.
 pub(crate) fn warnings_meta(warnings: &[Warning]) -> Option<Map<String, Value>> {
     let told = |warning: &Warning| {
         let mut told = warning.to_json();
@@ -33,7 +33,7 @@ pub(crate) fn warnings_meta(warnings: &[Warning]) -> Option<Map<String, Value>> 
     (!told.is_empty()).then(|| Map::from_iter([(WARNINGS_KEY.to_owned(), told.into())]))
 }
 
-/// The answer to `prompts/get`.
+/// The result of `prompts/get`.
 pub(crate) fn prompt_result(
     prompt: &PublicPrompt,
     rendered: Rendered,
@@ -55,7 +55,7 @@ pub(crate) fn prompt_result(
     let size: usize = messages.iter().map(|message| content_size(&message.content)).sum();
     if size > MAX_RESULT_BYTES {
         return Err(ErrorData::internal_error(
-            format!("the result has more than {} MiB", MAX_RESULT_BYTES >> 20),
+            format!("the result exceeds {} MiB", MAX_RESULT_BYTES >> 20),
             Some(json!({"code": "output_limit", "limit": MAX_RESULT_BYTES, "actual": size})),
         ));
     }
@@ -65,7 +65,7 @@ pub(crate) fn prompt_result(
     Ok(result)
 }
 
-/// The messages, and the rules that stand in none of their roles: they come before what the user says first.
+/// The messages and the system text, which precedes the user's first text because the protocol has no such role.
 fn to_conversation(
     messages: &[Message],
     lookup: ResourceLookup<'_>,
@@ -81,7 +81,7 @@ fn to_conversation(
             if matches!(message.role.as_str(), "assistant" | "model") { Role::Assistant } else { Role::User };
         for content in &message.content {
             match content {
-                // Pictures of a rule are said by the user.
+                // The user sends the media of a system message.
                 Content::Text(_) if is_rule => {}
                 Content::Text(text) if text.trim().is_empty() && message.content.len() > 1 => {}
                 other => all.push(PromptMessage::new(role.clone(), content_block(other, lookup)?)),
@@ -94,7 +94,7 @@ fn to_conversation(
     Ok((all, system))
 }
 
-/// Puts the rules before the first text of the user, in the same message.
+/// Prepends the system text to the user's first text.
 fn prepend_system(messages: &mut Vec<PromptMessage>, system: &str) {
     match messages.iter_mut().find(|message| message.role == Role::User) {
         Some(PromptMessage { content: ContentBlock::Text(said), .. }) => {
@@ -104,7 +104,7 @@ fn prepend_system(messages: &mut Vec<PromptMessage>, system: &str) {
     }
 }
 
-/// A part of a message as a block.
+/// Converts a part of a message to a content block.
 fn content_block(content: &Content, lookup: ResourceLookup<'_>) -> Result<ContentBlock, ErrorData> {
     let (kind, fields) = match content {
         Content::Text(text) => return Ok(ContentBlock::text(text)),
@@ -128,15 +128,15 @@ fn content_block(content: &Content, lookup: ResourceLookup<'_>) -> Result<Conten
 
 fn prompt_error(message: &str) -> ErrorData {
     ErrorData::internal_error(
-        format!("the prompt is written wrongly: {message}"),
+        format!("invalid prompt definition: {message}"),
         Some(json!({"code": "definition"})),
     )
 }
 
-/// Bytes that are a picture or a sound, or else a file.
+/// A block of image, audio or file data.
 fn media_block(data: &str, mime: &str) -> Result<ContentBlock, ErrorData> {
     if !media::is_base64(data) || !media::is_type(mime) {
-        return Err(prompt_error("a picture or sound has no base 64, or no type"));
+        return Err(prompt_error("`data` must be base64 and the media type valid"));
     }
     Ok(match mime.split('/').next() {
         Some("image") => ContentBlock::image(data, mime),
@@ -150,12 +150,13 @@ fn media_block(data: &str, mime: &str) -> Result<ContentBlock, ErrorData> {
 
 fn resource_block(fields: &Value, lookup: ResourceLookup<'_>) -> Result<ContentBlock, ErrorData> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
-    let uri =
-        text("uri").filter(|uri| media::is_uri(uri)).ok_or_else(|| prompt_error("a resource has no URI"))?;
+    let uri = text("uri")
+        .filter(|uri| media::is_uri(uri))
+        .ok_or_else(|| prompt_error("a resource requires a valid `uri`"))?;
     let contents = match (text("text"), text("blob")) {
         (Some(said), _) => ResourceContents::text(said, uri),
         (None, Some(blob)) if media::is_base64(blob) => ResourceContents::blob(blob, uri),
-        (None, Some(_)) => return Err(prompt_error("the `blob` of a resource is no base 64")),
+        (None, Some(_)) => return Err(prompt_error("the `blob` of a resource must be base64")),
         (None, None) => match lookup(uri) {
             Some(contents) => return Ok(ContentBlock::resource(contents)),
             None => return link_block(uri, fields),
@@ -169,7 +170,7 @@ fn resource_block(fields: &Value, lookup: ResourceLookup<'_>) -> Result<ContentB
 
 fn link_block(uri: &str, fields: &Value) -> Result<ContentBlock, ErrorData> {
     if !media::is_uri(uri) {
-        return Err(prompt_error("a link has no URI"));
+        return Err(prompt_error("a link requires a valid `uri`"));
     }
     let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
     let last = uri.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(uri);
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_come_before_what_the_user_says_first() {
+    fn system_text_precedes_the_first_user_text() {
         let (messages, system) =
             converted(&[said("system", "Be brief."), said("assistant", "Hello"), said("user", "Why?")]);
         assert_eq!(
@@ -223,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn rules_alone_are_said_by_the_user() {
+    fn system_text_alone_becomes_a_user_message() {
         let (messages, _) = converted(&[said("system", "A"), said("developer", "B")]);
         assert_eq!(messages, [(Role::User, "A\n\nB".to_owned())]);
     }
 
     #[test]
-    fn a_message_of_several_parts_is_several_messages() {
+    fn each_part_becomes_a_message() {
         let image =
             Content::Part { kind: "media".to_owned(), content: json!({"data": "QUJD", "type": "image/png"}) };
         let message =
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_is_what_it_says() {
+    fn invalid_media_and_uris_are_rejected() {
         let part = |kind: &str, content: Value| {
             content_block(&Content::Part { kind: kind.to_owned(), content }, &|_| None)
         };

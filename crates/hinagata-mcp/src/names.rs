@@ -1,11 +1,12 @@
-//! The names that prompts have in the protocol.
+//! The names of prompts in the protocol.
 
 use hinagata::Digest;
 
-/// Longest id that is a name as it is.
+/// Maximum length of an id that is used as a name.
 const MAX_NAME_LENGTH: usize = 64;
 
-/// The name of the prompt `id`: the id itself where clients can show and type it, else a short one made of its hash.
+/// The name of the prompt `id`: the id itself if clients can show and type it, else a short name derived from its
+/// hash.
 pub(crate) fn public_name(id: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_.-".contains(&byte);
     if (1..=MAX_NAME_LENGTH).contains(&id.len()) && id.bytes().all(plain) {
@@ -14,7 +15,7 @@ pub(crate) fn public_name(id: &str) -> String {
     format!("p-{}", &Digest::of(id.as_bytes()).to_string()[..8])
 }
 
-/// `name@version` taken apart.
+/// Splits `name@version`.
 pub(crate) fn split_version(name: &str) -> (&str, Option<&str>) {
     match name.rsplit_once('@') {
         Some((name, version)) if !name.is_empty() && !version.is_empty() => (name, Some(version)),
@@ -27,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_ids_are_names_and_others_have_short_ones() {
+    fn plain_ids_are_names_and_others_get_short_names() {
         for id in ["a", "coding_system", "x.y-z9", &"a".repeat(64)] {
             assert_eq!(public_name(id), id);
         }
@@ -40,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_stands_behind_the_last_at() {
+    fn a_version_follows_the_last_at_sign() {
         assert_eq!(split_version("a@1.0"), ("a", Some("1.0")));
         assert_eq!(
             (split_version("a"), split_version("@a"), split_version("a@")),

@@ -1,4 +1,4 @@
-//! Telling clients what changed, each of them what is there for them.
+//! Notifies clients of changes that are visible to them.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -14,17 +14,17 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::backend::Viewer;
 
-/// Changes that a slow client can be behind.
+/// How many changes a slow client can lag behind.
 pub(crate) const NOTICE_CAPACITY: usize = 64;
 
-/// What changed.
+/// A change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChangeNotice {
-    /// Ids of prompts that stand in the list in another way, or not any more.
+    /// The ids of prompts whose list entry changed or disappeared.
     pub(crate) listed: BTreeSet<String>,
-    /// Prompts whose source is another one: id and URI.
+    /// Prompts whose source changed: id and URI.
     pub(crate) rewritten: Vec<(String, String)>,
-    /// DeclaredResource resources whose content is another one.
+    /// Declared resources whose content changed.
     pub(crate) updated: Vec<String>,
     /// Whether anything may have changed.
     pub(crate) anything: bool,
@@ -39,7 +39,7 @@ impl ChangeNotice {
         self.anything || self.listed.iter().any(|id| viewer.can_see(id))
     }
 
-    /// The URIs whose content changed, as far as `wanted` names them.
+    /// The URIs whose content changed, filtered by `wanted`.
     fn uris<'n>(&'n self, viewer: &Viewer, wanted: &'n dyn Fn(&str) -> bool) -> Vec<&'n str> {
         let rewritten =
             self.rewritten.iter().filter(|(id, _)| viewer.can_see(id)).map(|(_, uri)| uri.as_str());
@@ -48,7 +48,7 @@ impl ChangeNotice {
     }
 }
 
-/// The next notice; `None` when nothing is told any more.
+/// The next notice, or `None` when the sender is gone.
 async fn next_notice(notices: &mut Receiver<Arc<ChangeNotice>>) -> Option<Arc<ChangeNotice>> {
     match notices.recv().await {
         Ok(notice) => Some(notice),
@@ -62,7 +62,7 @@ async fn next_notice(notices: &mut Receiver<Arc<ChangeNotice>>) -> Option<Arc<Ch
 /// The URIs that a client of an older revision subscribed to.
 pub(crate) type SubscribedUris = Arc<Mutex<HashSet<String>>>;
 
-/// Tells a client of an older revision, until it is gone.
+/// Notifies a client of an older revision until it disconnects.
 pub(crate) async fn notify_peer(
     peer: Peer<RoleServer>,
     viewer: Viewer,
@@ -89,7 +89,7 @@ pub(crate) async fn notify_peer(
     }
 }
 
-/// Tells a subscription of the newest revision, until it is cancelled.
+/// Notifies a subscription of the newest revision until it is cancelled.
 pub(crate) async fn notify_subscription(
     sink: &SubscriptionSink,
     filter: &SubscriptionFilter,

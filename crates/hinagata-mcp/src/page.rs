@@ -1,4 +1,4 @@
-//! Pages of lists: a cursor names the entry that a page starts behind, so entries that come and go shift nothing.
+//! Pages of lists. A cursor names the last entry of the previous page, so entries that come and go shift nothing.
 
 use rmcp::{
     ErrorData,
@@ -7,21 +7,21 @@ use rmcp::{
 
 use crate::{backend::Viewer, failure::invalid_params};
 
-/// Entries of a page.
+/// Entries per page.
 pub(crate) const PAGE_SIZE: usize = 1_000;
 
-/// How a cursor of ours starts, before it is made unreadable.
+/// The prefix of a decoded cursor.
 const CURSOR_PREFIX: &str = "after:";
 
-/// Milliseconds that a list can be taken as it is: changes are told.
+/// How long clients may cache a list, in milliseconds. They are notified of changes.
 pub(crate) const LIST_TTL_MS: u64 = 5_000;
 
-/// Who may keep an answer: one that needed a key is for whoever has it.
+/// Who may cache a result: one that required a key is private.
 pub(crate) fn cache_scope(viewer: &Viewer) -> CacheScope {
     if viewer.has_key || !viewer.can_see_all() { CacheScope::Private } else { CacheScope::Public }
 }
 
-/// The page of `all`, which is sorted by `key`, that is asked for, and the cursor of the next one.
+/// The requested page of `all`, which is sorted by `key`, and the cursor of the next page.
 pub(crate) fn take_page<T: Clone>(
     all: impl Iterator<Item = T>,
     key: impl Fn(&T) -> &str,
@@ -49,7 +49,7 @@ fn decode_cursor(cursor: &str) -> Result<String, ErrorData> {
         .map(|digits| digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect::<Vec<u8>>());
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let key = text.and_then(|text| text.strip_prefix(CURSOR_PREFIX).map(str::to_owned));
-    key.ok_or_else(|| invalid_params("this cursor is none of ours; start again without one"))
+    key.ok_or_else(|| invalid_params("invalid cursor; start again without one"))
 }
 
 #[cfg(test)]
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_follow_each_other_and_strange_cursors_are_refused() {
+    fn pages_are_contiguous_and_invalid_cursors_are_rejected() {
         let all: Vec<String> = (0..2_500).map(|number| format!("p{number:05}")).collect();
         let (mut seen, mut asked, mut pages) = (Vec::new(), None, 0);
         loop {

@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use crate::names::public_name;
 
-/// Most icons of a prompt.
+/// Maximum icons of a prompt.
 const MAX_ICONS: usize = 8;
 
-/// Most values of an enumeration that a description tells.
+/// Maximum enumeration values in a description.
 const MAX_VALUES: usize = 20;
 
 /// A prompt as clients see it.
@@ -22,23 +22,23 @@ pub(crate) struct PublicPrompt {
     /// The name in the protocol.
     pub(crate) name: String,
     pub(crate) version: String,
-    /// As it stands in the list.
+    /// Its entry in the list.
     pub(crate) listed: Prompt,
     pub(crate) inherited: Inherited,
-    /// What its templates read and nobody declares.
+    /// Variables that its templates read and that are not declared.
     pub(crate) undeclared: Vec<String>,
-    /// The state of the workspace in which it was good last, where it is broken now.
+    /// The engine of its last good state, if it is broken now.
     pub(crate) engine: Option<Engine>,
 }
 
 impl PublicPrompt {
-    /// The prompt `id`, if it can be rendered.
+    /// Reads the prompt `id`, if it can be rendered.
     pub(crate) fn from_engine(engine: &Engine, id: &str) -> Result<Self> {
         let catalog = engine.catalog();
         let inherited = engine.definition(id)?;
         let reads = match engine.reads(id) {
             Ok(reads) => reads,
-            // Only running it tells; that is done when it is asked for.
+            // Only running it shows what it reads, which happens when it is rendered.
             Err(error) if error.code() == Code::Hook && error.reason() == Some("unavailable") => Vec::new(),
             Err(error) => return Err(error),
         };
@@ -50,7 +50,7 @@ impl PublicPrompt {
         Ok(Self { id: id.to_owned(), name, version, listed, inherited, undeclared, engine: None })
     }
 
-    /// Whether it was read from the same files as `definition`, with all its parents.
+    /// Whether it was read from the same files as `definition`, including all parents.
     pub(crate) fn is_unchanged(&self, engine: &Engine, definition: &std::sync::Arc<Definition>) -> bool {
         if self.inherited.parents.is_empty() && definition.metadata.extends.is_none() {
             return std::sync::Arc::ptr_eq(&self.inherited.definition, definition);
@@ -62,12 +62,12 @@ impl PublicPrompt {
         chain(&now) == chain(&self.inherited)
     }
 
-    /// The parameters that have to be given.
+    /// The required parameters.
     pub(crate) fn required_parameters(&self) -> impl Iterator<Item = &Parameter> {
         self.inherited.parameters.iter().filter(|parameter| is_required(parameter))
     }
 
-    /// Resources that its messages embed as they are written, without anything to fill in.
+    /// The resources that its messages embed literally, without placeholders.
     pub(crate) fn embedded_resources(&self) -> Vec<&Map<String, Value>> {
         let Ok(owner) = self.inherited.with_body() else { return Vec::new() };
         let Body::Messages(messages) = &owner.body else { return Vec::new() };
@@ -89,7 +89,7 @@ fn prompt_version(catalog: &Catalog, id: &str, definition: &Definition) -> Strin
     chosen.unwrap_or_else(|_| definition.metadata.version.clone())
 }
 
-/// Whether the caller has to give it.
+/// Whether the caller must pass the parameter.
 pub(crate) fn is_required(parameter: &Parameter) -> bool {
     parameter.class == Class::Required && parameter.origin == Origin::Default
 }
@@ -144,7 +144,7 @@ fn argument(parameter: &Parameter) -> PromptArgument {
     if !matches!(parameter.kind, Type::String | Type::Any) {
         notes.push(match parameter.kind {
             Type::List | Type::Dict => format!("{} as JSON", parameter.kind.as_str()),
-            Type::File => "name of a file".to_owned(),
+            Type::File => "file name".to_owned(),
             kind => kind.as_str().to_owned(),
         });
     }
@@ -172,12 +172,12 @@ fn argument(parameter: &Parameter) -> PromptArgument {
     argument
 }
 
-/// The values that a parameter can have, where they are listed.
+/// The values of an enumeration.
 pub(crate) fn enum_values(parameter: &Parameter) -> Option<&Vec<Value>> {
     parameter.schema.as_ref()?.get("enum")?.as_array().filter(|values| !values.is_empty())
 }
 
-/// A value as somebody would type it.
+/// A value as a caller would type it.
 pub(crate) fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -185,7 +185,7 @@ pub(crate) fn value_text(value: &Value) -> String {
     }
 }
 
-/// The icons of a definition: addresses or `{src, mimeType, sizes}`; only what is fetched safely or is there already.
+/// The icons of a definition: URLs or `{src, mimeType, sizes}`. Only https and data URLs are kept.
 fn icons(definition: &Definition) -> Option<Vec<Icon>> {
     let written = definition.unknown.get("icons").or_else(|| definition.metadata.more.get("icons"))?;
     let is_safe = |src: &str| src.starts_with("https://") || src.starts_with("data:image/");

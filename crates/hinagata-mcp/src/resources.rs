@@ -1,4 +1,4 @@
-//! Resources that the settings declare, those that prompts embed, and the sources of prompts.
+//! Resources: declared in the settings, embedded in prompts, and the sources of prompts.
 
 use std::{
     collections::BTreeMap,
@@ -17,10 +17,10 @@ use crate::{
     uri_template::{UriTemplate, fill_placeholders},
 };
 
-/// Largest file that is a resource, in bytes.
+/// Maximum bytes of a file resource.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// The keys of a declared resource.
+/// The fields of a declared resource.
 const FIELDS: [&str; 11] = [
     "uri",
     "name",
@@ -35,10 +35,10 @@ const FIELDS: [&str; 11] = [
     "complete",
 ];
 
-/// The keys that say where its content is.
+/// The fields that hold the content.
 const CONTENT_FIELDS: [&str; 5] = ["text", "file", "blob", "prompt", "context"];
 
-/// The resources that the settings declare.
+/// The resources declared in the settings.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
     root: PathBuf,
@@ -47,7 +47,7 @@ pub struct Resources {
     declared: Vec<DeclaredResource>,
 }
 
-/// A resource that the settings declare.
+/// A resource declared in the settings.
 #[derive(Clone, Debug)]
 pub(crate) struct DeclaredResource {
     pub(crate) uri: String,
@@ -57,11 +57,11 @@ pub(crate) struct DeclaredResource {
     description: Option<String>,
     mime_type: Option<String>,
     pub(crate) content: ResourceSource,
-    /// Values that are proposed for places of the URI.
+    /// The values proposed for placeholders of the URI.
     pub(crate) complete: BTreeMap<String, Vec<String>>,
 }
 
-/// Where the content of a resource is.
+/// The content of a resource.
 #[derive(Clone, Debug)]
 pub(crate) enum ResourceSource {
     Text(String),
@@ -72,10 +72,10 @@ pub(crate) enum ResourceSource {
 }
 
 impl Resources {
-    /// Reads the setting `resources` of the workspace at `root`; `trusted` says whether the user trusts it.
+    /// Reads the setting `resources` of the workspace at `root`.
     ///
     /// # Errors
-    /// Code `definition`, reason `settings`, for a resource that is declared wrongly.
+    /// Code `definition`, reason `settings`, for an invalid declaration.
     pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
         let profile = if trusted { Profile::Own } else { Profile::Untrusted };
         let written = settings.get("resources").map(|found| &found.value);
@@ -86,20 +86,17 @@ impl Resources {
                 .enumerate()
                 .map(|(place, one)| DeclaredResource::from_value(place + 1, one, root, profile))
                 .collect::<Result<_>>()?,
-            Some(_) => return Err(resource_error(1, "they are written as `[[resources]]`")),
+            Some(_) => return Err(resource_error(1, "expected a list, written as `[[resources]]`")),
         };
         for (place, resource) in declared.iter().enumerate() {
             if declared[..place].iter().any(|other| other.uri == resource.uri) {
-                return Err(resource_error(
-                    place + 1,
-                    &format!("another one has the uri `{}` too", resource.uri),
-                ));
+                return Err(resource_error(place + 1, &format!("duplicate `uri` `{}`", resource.uri)));
             }
         }
         Ok(Self { root: root.to_owned(), guard: Guard::new(profile.rules(), root), trusted, declared })
     }
 
-    /// The files whose changes are changes of resources, each with its URI.
+    /// The files to watch, each with the URI of its resource.
     pub(crate) fn files(&self) -> Vec<(PathBuf, String)> {
         let file = |resource: &DeclaredResource| match &resource.content {
             ResourceSource::File(file) if !resource.template.has_placeholders() => {
@@ -118,7 +115,7 @@ impl Resources {
         self.declared.iter().filter(|resource| resource.template.has_placeholders())
     }
 
-    /// The resource that `uri` names, and what stands in the places of its URI.
+    /// The resource at `uri`, with the values of its placeholders.
     pub(crate) fn find_resource(&self, uri: &str) -> Option<(&DeclaredResource, BTreeMap<String, String>)> {
         let exact =
             self.fixed_resources().find(|resource| resource.uri == uri).map(|found| (found, BTreeMap::new()));
@@ -127,7 +124,7 @@ impl Resources {
         })
     }
 
-    /// The content of a resource that is no prompt; `None` when a file is not there.
+    /// The content of a resource that is not a prompt, or `None` for a missing file.
     pub(crate) fn read_content(
         &self,
         resource: &DeclaredResource,
@@ -160,7 +157,7 @@ impl Resources {
 }
 
 impl Resources {
-    /// Refuses a file with secrets: one that a client chooses, and in a workspace that nobody trusts every one.
+    /// Rejects files with secrets: files that a client chooses, and every file in an untrusted workspace.
     fn check_secrets(&self, resource: &DeclaredResource, name: &str, bytes: &[u8]) -> Result<()> {
         if self.trusted && !resource.template.has_placeholders() {
             return Ok(());
@@ -170,11 +167,11 @@ impl Resources {
         };
         Err(Error::new(Code::Approval, format!("`{name}` is withheld: {detail}"))
             .with("reason", reason.as_str())
-            .with_hint("read the settings of this workspace, then run `hina trust`"))
+            .with_hint("review the settings of this workspace, then run `hina trust`"))
     }
 }
 
-/// The same contents, with what is not in them as it was asked for in their `_meta`.
+/// Adds the warnings to the `_meta` of the contents.
 fn with_warnings(contents: ResourceContents, warnings: &[Warning]) -> ResourceContents {
     match warnings_meta(warnings) {
         Some(meta) => contents.with_meta(MetaObject(meta)),
@@ -182,7 +179,7 @@ fn with_warnings(contents: ResourceContents, warnings: &[Warning]) -> ResourceCo
     }
 }
 
-/// The content of a file: a text where it is one.
+/// The content of a file, as text if it is UTF-8.
 fn contents_from_bytes(name: &str, bytes: Vec<u8>, uri: &str) -> ResourceContents {
     let kind = media::of_file(name, &bytes);
     match String::from_utf8(bytes) {
@@ -193,34 +190,37 @@ fn contents_from_bytes(name: &str, bytes: Vec<u8>, uri: &str) -> ResourceContent
 }
 
 fn resource_error(place: usize, problem: &str) -> Error {
-    Error::definition("settings", format!("resource {place} of the settings cannot be used: {problem}"))
+    Error::definition("settings", format!("invalid resource {place} in the settings: {problem}"))
         .with("setting", "resources")
         .with_hint("write `[[resources]]` with `uri`, `name`, and one of text, file, blob, prompt or context")
 }
 
 impl DeclaredResource {
     fn from_value(place: usize, written: &Value, root: &Path, profile: Profile) -> Result<Self> {
-        let Some(fields) = written.as_object() else { return Err(resource_error(place, "it is no table")) };
+        let Some(fields) = written.as_object() else { return Err(resource_error(place, "expected a table")) };
         if let Some(unknown) = fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
             let near = hinagata_value::near_names(unknown, FIELDS);
-            return Err(resource_error(place, &format!("it has no `{unknown}`")).with_near(near));
+            return Err(resource_error(place, &format!("unknown field `{unknown}`")).with_near(near));
         }
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let uri = text("uri").unwrap_or_default();
         let template =
-            UriTemplate::parse(&uri).ok_or_else(|| resource_error(place, "a brace of its `uri` is wrong"))?;
+            UriTemplate::parse(&uri).ok_or_else(|| resource_error(place, "invalid placeholder in `uri`"))?;
         if !media::is_uri(&uri.replace(['{', '}'], "")) {
-            return Err(resource_error(place, "its `uri` is no URI"));
+            return Err(resource_error(place, "invalid `uri`"));
         }
         let mime_type = text("mime_type");
         if mime_type.as_deref().is_some_and(|kind| !media::is_type(kind)) {
-            return Err(resource_error(place, "its `mime_type` is no type, as text/plain"));
+            return Err(resource_error(
+                place,
+                "invalid `mime_type`; expected a media type such as text/plain",
+            ));
         }
         let content = ResourceSource::from_fields(place, fields, root, profile)?;
         if matches!(content, ResourceSource::Blob(_) | ResourceSource::Context(_))
             && template.has_placeholders()
         {
-            return Err(resource_error(place, "there is nothing to fill in for the places of its `uri`"));
+            return Err(resource_error(place, "this content does not support placeholders in `uri`"));
         }
         let name = text("name").filter(|name| !name.is_empty()).unwrap_or_else(|| uri.clone());
         let complete = read_completions(place, fields, &template)?;
@@ -243,7 +243,7 @@ impl DeclaredResource {
         }
     }
 
-    /// As it stands in the list.
+    /// Its entry in the list.
     pub(crate) fn list_entry(&self) -> Resource {
         let mut resource = Resource::new(&self.uri, &self.name);
         resource.title.clone_from(&self.title);
@@ -258,7 +258,7 @@ impl DeclaredResource {
         resource
     }
 
-    /// As it stands in the list of templates.
+    /// Its entry in the list of templates.
     pub(crate) fn template_entry(&self) -> ResourceTemplate {
         let mut template = ResourceTemplate::new(&self.uri, &self.name);
         template.title.clone_from(&self.title);
@@ -267,7 +267,7 @@ impl DeclaredResource {
         template
     }
 
-    /// The text that a prompt gave, as content.
+    /// The text of a rendered prompt as contents.
     pub(crate) fn prompt_contents(&self, mut rendered: Rendered, uri: &str) -> ResourceContents {
         let warnings = std::mem::take(&mut rendered.warnings);
         with_warnings(self.with_declared_type(ResourceContents::text(rendered.into_text(), uri)), &warnings)
@@ -280,26 +280,26 @@ impl ResourceSource {
         let [name] = given.as_slice() else {
             return Err(resource_error(
                 place,
-                "it needs exactly one of text, file, blob, prompt and context",
+                "expected exactly one of text, file, blob, prompt and context",
             ));
         };
         if *name == "context" {
             return read_context(place, &fields["context"], root, profile);
         }
         let Some(text) = fields[*name].as_str().map(str::to_owned) else {
-            return Err(resource_error(place, &format!("its `{name}` is no text")));
+            return Err(resource_error(place, &format!("`{name}` must be a string")));
         };
         Ok(match *name {
             "text" => Self::Text(text),
             "file" => Self::File(text),
             "prompt" => Self::Prompt(text),
             _ if media::is_base64(&text) => Self::Blob(text),
-            _ => return Err(resource_error(place, "its `blob` is no base 64")),
+            _ => return Err(resource_error(place, "`blob` must be base64")),
         })
     }
 }
 
-/// What is packed, as the section `context` of the settings says it; nothing outside of the workspace.
+/// Reads the files to pack, in the form of the section `context` of the settings. They must be inside the workspace.
 fn read_context(place: usize, written: &Value, root: &Path, profile: Profile) -> Result<ResourceSource> {
     let project = Project::read(&json!({"context": written}), root, profile)?;
     if let Some(odd) = project.diagnostics.first() {
@@ -307,14 +307,11 @@ fn read_context(place: usize, written: &Value, root: &Path, profile: Profile) ->
     }
     let rules = project.context.rules;
     if profile == Profile::Untrusted && !(rules.secrets && rules.ignore_files) {
-        return Err(resource_error(
-            place,
-            "a workspace that is not trusted cannot include secrets or ignored files",
-        )
-        .with_hint("read its settings, then run `hina trust`"));
+        return Err(resource_error(place, "an untrusted workspace cannot include secrets or ignored files")
+            .with_hint("review its settings, then run `hina trust`"));
     }
     if let Some(path) = project.outside(root) {
-        return Err(resource_error(place, &format!("`{path}` is outside of the workspace")));
+        return Err(resource_error(place, &format!("`{path}` is outside the workspace")));
     }
     Ok(ResourceSource::Context(Box::new(project)))
 }
@@ -325,19 +322,20 @@ fn read_completions(
     template: &UriTemplate,
 ) -> Result<BTreeMap<String, Vec<String>>> {
     let Some(written) = fields.get("complete") else { return Ok(BTreeMap::new()) };
-    let lists =
-        written.as_object().ok_or_else(|| resource_error(place, "its `complete` is no table of lists"))?;
+    let lists = written
+        .as_object()
+        .ok_or_else(|| resource_error(place, "`complete` must be a table of string lists"))?;
     let mut all = BTreeMap::new();
     for (name, list) in lists {
         if !template.placeholder_names().contains(&name.as_str()) {
-            return Err(resource_error(place, &format!("its `uri` has no `{{{name}}}`")));
+            return Err(resource_error(place, &format!("`uri` has no placeholder `{{{name}}}`")));
         }
         let texts: Option<Vec<String>> = list
             .as_array()
             .and_then(|list| list.iter().map(|item| item.as_str().map(str::to_owned)).collect());
         all.insert(
             name.clone(),
-            texts.ok_or_else(|| resource_error(place, "its `complete` is no table of lists"))?,
+            texts.ok_or_else(|| resource_error(place, "`complete` must be a table of string lists"))?,
         );
     }
     Ok(all)
@@ -348,7 +346,7 @@ pub(crate) fn prompt_uri(prompt: &PublicPrompt) -> String {
     format!("prompt://{}", prompt.name)
 }
 
-/// The source of a prompt in the list.
+/// The list entry of a prompt's source.
 pub(crate) fn prompt_entry(prompt: &PublicPrompt) -> Resource {
     let mut resource = Resource::new(prompt_uri(prompt), &prompt.name);
     resource.title = prompt.listed.title.clone();
@@ -363,7 +361,7 @@ fn media_type_of(file: &str) -> &'static str {
     media::of_name(file).unwrap_or("text/plain")
 }
 
-/// The files that a prompt was read from.
+/// The files of a prompt.
 pub(crate) fn prompt_source(prompt: &PublicPrompt) -> Vec<ResourceContents> {
     let uri = prompt_uri(prompt);
     let file = |(place, read): (usize, &hinagata::definition::FileRead)| {
@@ -374,7 +372,7 @@ pub(crate) fn prompt_source(prompt: &PublicPrompt) -> Vec<ResourceContents> {
     prompt.inherited.definition.files.iter().enumerate().map(file).collect()
 }
 
-/// A resource that a prompt embeds, in the list.
+/// The list entry of a resource that a prompt embeds.
 pub(crate) fn embedded_entry(fields: &Map<String, Value>) -> Option<Resource> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
     let uri = text("uri").filter(|uri| media::is_uri(uri))?;
@@ -386,14 +384,14 @@ pub(crate) fn embedded_entry(fields: &Map<String, Value>) -> Option<Resource> {
     Some(resource)
 }
 
-/// The content of a part that is a resource, as the engine filled it.
+/// The content of a resource part after rendering.
 pub(crate) fn embedded_content(fields: &Value) -> Result<ResourceContents> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
     let uri = text("uri").unwrap_or_default();
     let contents = match (text("text"), text("blob")) {
         (Some(said), _) => ResourceContents::text(said, uri),
         (None, Some(blob)) => ResourceContents::blob(blob, uri),
-        (None, None) => return Err(Error::new(Code::NotFound, format!("there is no resource `{uri}`"))),
+        (None, None) => return Err(Error::new(Code::NotFound, format!("resource `{uri}` not found"))),
     };
     Ok(match text("mime_type") {
         Some(kind) => contents.with_mime_type(kind),

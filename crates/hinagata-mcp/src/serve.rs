@@ -1,4 +1,4 @@
-//! The two ways in: standard input and output, and HTTP.
+//! Serves sessions over standard input and output, and over HTTP.
 
 use std::{
     collections::HashMap,
@@ -28,20 +28,20 @@ use crate::{
     backend::Viewer, malformed::malformed_error, session::Session, shared::Mcp, stdio::LineTransport,
 };
 
-/// Most sessions of older revisions at the same time.
+/// Maximum concurrent sessions of older revisions.
 const MAX_SESSIONS: usize = 1_024;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 impl Mcp {
-    /// Serves one client over standard input and output, until it hangs up.
+    /// Serves one client over standard input and output until it disconnects.
     ///
     /// # Errors
-    /// Code `store` when the client hangs up before it said who it is, or says something that is no message.
+    /// Code `store` when the client disconnects during the handshake or sends an invalid message.
     pub async fn serve_stdio(&self) -> Result<()> {
         let failed = |error: &dyn Display| {
-            Error::new(Code::Store, format!("the client could not be served: {error}"))
-                .with_hint("`hina mcp` speaks to a program, as an editor or an agent starts it")
+            Error::new(Code::Store, format!("cannot serve the client: {error}"))
+                .with_hint("`hina mcp` is meant to be started by an editor or an agent")
         };
         let (read, write) = stdio_pipes();
         let running = match self.open_session().serve(LineTransport::new(read, write)).await {
@@ -53,7 +53,7 @@ impl Mcp {
         Ok(())
     }
 
-    /// Answers requests over HTTP; the caller checks names, pages and keys, and puts the [`crate::Viewer`] into the
+    /// Serves requests over HTTP. The caller checks hosts, origins and keys, and puts the [`crate::Viewer`] into the
     /// extensions of each request.
     #[must_use]
     pub fn http_service(&self, max_body: usize) -> HttpService {
@@ -72,19 +72,19 @@ impl Mcp {
     }
 }
 
-/// Answers requests over HTTP.
+/// Serves requests over HTTP.
 #[derive(Clone)]
 pub struct HttpService {
     service: StreamableHttpService<Session, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
-    /// Whose each session is, by its id.
+    /// The owner of each session, by session id.
     owners: Arc<Mutex<HashMap<String, Arc<str>>>>,
     max_body: usize,
     stop: CancellationToken,
 }
 
 impl HttpService {
-    /// Answers a request.
+    /// Handles a request.
     pub async fn handle_request<B>(&self, request: Request<B>) -> Response<BoxBody<Bytes, Infallible>>
     where
         B: Body + Send + 'static,
@@ -99,18 +99,18 @@ impl HttpService {
         if let Some(session) = session_id(request.headers())
             && !self.is_owner(session, viewer.as_deref())
         {
-            // As one that there is not: whether somebody has it is nobody else's business.
+            // Answer as for an unknown session: its existence must not be revealed.
             return text_response(StatusCode::NOT_FOUND, "text/plain", "Not Found: Session not found");
         }
         let (head, body) = request.into_parts();
         let text = match Limited::new(body, self.max_body).collect().await {
             Ok(text) => text.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => {
-                let told = format!("the body has more than {} bytes", self.max_body);
+                let told = format!("the body exceeds {} bytes", self.max_body);
                 return text_response(StatusCode::PAYLOAD_TOO_LARGE, "text/plain", told);
             }
             Err(error) => {
-                let told = format!("the body could not be read: {error}");
+                let told = format!("cannot read the body: {error}");
                 return text_response(StatusCode::BAD_REQUEST, "text/plain", told);
             }
         };
@@ -124,13 +124,13 @@ impl HttpService {
         }
     }
 
-    /// Whether the session is the viewer's. One that nobody has is nobody's, and is told to be none.
+    /// Whether the viewer owns the session. Unknown sessions are rejected later.
     fn is_owner(&self, session: &str, viewer: Option<&str>) -> bool {
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         owners.get(session).is_none_or(|owner| viewer == Some(owner))
     }
 
-    /// Notes whose session it is, and forgets those that ended.
+    /// Records the owner of a session and forgets ended sessions.
     async fn record_owner(&self, session: &str, viewer: Arc<str>) {
         let open = self.sessions.sessions.read().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,12 +148,12 @@ fn session_id(headers: &HeaderMap) -> Option<&str> {
     headers.get(&SESSION_ID).and_then(|value| value.to_str().ok())
 }
 
-/// The answer to a body that is no message, with the code of the protocol; `None` when it is one.
+/// The response to a malformed body, with a protocol error, or `None` if it is well formed.
 fn malformed_response(text: &[u8]) -> Option<Response<BoxBody<Bytes, Infallible>>> {
     let problem = serde_json::from_slice::<ClientJsonRpcMessage>(text).err()?;
     let refused = malformed_error(text, &problem).unwrap_or_else(|| {
         ServerJsonRpcMessage::error(
-            ErrorData::invalid_request(format!("not a message: {problem}"), None),
+            ErrorData::invalid_request(format!("invalid message: {problem}"), None),
             None,
         )
     });
@@ -173,8 +173,7 @@ fn text_response(
 }
 
 fn too_many_sessions() -> Response<BoxBody<Bytes, Infallible>> {
-    let mut response =
-        text_response(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "too many sessions are open");
+    let mut response = text_response(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "too many open sessions");
     response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("5"));
     response
 }

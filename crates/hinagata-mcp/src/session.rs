@@ -1,4 +1,4 @@
-//! One connection: the methods of the protocol, each a few lines around what everybody shares.
+//! One connection: the methods of the protocol.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -32,24 +32,24 @@ use crate::{
     shared::{Mcp, Shared},
 };
 
-/// Most URIs that one client subscribes to.
+/// Maximum URIs that one client can subscribe to.
 const MAX_SUBSCRIBED: usize = 1_000;
 
-/// Most subscriptions of one client that are about to begin.
+/// Maximum pending subscriptions of one client.
 const MAX_PENDING: usize = 16;
 
-/// Methods of older revisions that the newest one has no more.
+/// Methods that the newest revision removed.
 const REMOVED_METHODS: [&str; 3] = ["initialize", "resources/subscribe", "resources/unsubscribe"];
 
-/// One connection, or one request of a revision without sessions.
+/// One connection, or one request in a revision without sessions.
 pub struct Session {
     shared: Arc<Shared>,
-    /// Whose session it is: a key cannot go on with the session of another one.
+    /// The owner of the session. Another key cannot use it.
     owner: OnceLock<Viewer>,
     subscribed: SubscribedUris,
-    /// What is told to subscriptions that are about to begin.
+    /// Receivers for subscriptions that are about to start.
     waiting: Mutex<Vec<Receiver<Arc<ChangeNotice>>>>,
-    /// Tells the client of changes.
+    /// Notifies the client of changes.
     follower: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -62,7 +62,7 @@ impl Drop for Session {
 }
 
 impl Mcp {
-    /// A new connection.
+    /// Opens a session for a new connection.
     #[must_use]
     pub fn open_session(&self) -> Session {
         Session {
@@ -76,14 +76,14 @@ impl Mcp {
 }
 
 impl Session {
-    /// Who asks: whom the door let in, else whom this process serves.
+    /// Identifies the caller: from the request if the host set it, else the caller of this process.
     fn identify_viewer(&self, extensions: &Extensions) -> Result<Viewer, ErrorData> {
         let let_in = extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Viewer>());
         let viewer = let_in.or(self.shared.options.viewer.as_ref());
-        let viewer = viewer.ok_or_else(|| ErrorData::invalid_request("nobody is known to ask", None))?;
+        let viewer = viewer.ok_or_else(|| ErrorData::invalid_request("unknown caller", None))?;
         match self.owner.get() {
             Some(owner) if owner.name != viewer.name => {
-                Err(ErrorData::invalid_request("this session is somebody else's", None))
+                Err(ErrorData::invalid_request("this session belongs to another caller", None))
             }
             _ => Ok(viewer.clone()),
         }
@@ -93,7 +93,7 @@ impl Session {
         &self.shared
     }
 
-    /// Renders a prompt; what is missing is asked for where the client can be asked.
+    /// Renders a prompt. Asks for missing arguments if the client supports that.
     pub(crate) async fn get_prompt_now(
         &self,
         viewer: &Viewer,
@@ -119,7 +119,7 @@ impl Session {
             let form = input::input_form(&prompt, &missing)
                 .ok_or_else(|| input::missing_error(&prompt, &missing))?;
             let answer = context.peer.create_elicitation(form).await;
-            // A client that fails to ask is one that cannot be asked.
+            // A client that fails to show the form is treated as one without forms.
             let answer = answer.map_err(|_| input::missing_error(&prompt, &missing))?;
             variables.extend(input::variables_from_form(&prompt, &answer)?);
             let missing = input::missing_parameters(&prompt, &variables);
@@ -142,9 +142,9 @@ impl Session {
         let (subscribed, tools) = (Arc::clone(&self.subscribed), self.shared.options.tools);
         let notices = self.shared.subscribe_changes();
         let telling = tokio::spawn(async move {
-            // What was never listed cannot be compared.
+            // Changes are found by comparing lists, so the list must be loaded.
             shared.load_list().await;
-            // The session ends by itself; this must not keep everything alive.
+            // The task must not keep the shared state alive.
             drop(shared);
             notify_peer(peer, viewer, subscribed, tools, notices).await;
         });
@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// All resources that are there for the viewer, by URI.
+    /// All resources that are visible to the viewer, by URI.
     async fn visible_resources(&self, viewer: &Viewer) -> Vec<Resource> {
         let state = self.shared.state_with_list(viewer).await;
         let mut all: Vec<Resource> = Vec::new();
@@ -169,7 +169,7 @@ impl Session {
             all.push(prompt_entry(prompt));
             all.extend(prompt.embedded_resources().into_iter().filter_map(embedded_entry));
         }
-        // What is declared comes before what is embedded under the same URI.
+        // A declared resource takes precedence over an embedded one with the same URI.
         all.sort_by(|one, other| one.uri.cmp(&other.uri));
         all.dedup_by(|one, other| one.uri == other.uri);
         all
@@ -235,23 +235,22 @@ impl ServerHandler for Session {
                 let state = self.shared.state_for(&viewer);
                 let prompt = state.find_prompt(&prompt.name, &viewer)?;
                 let work = move || complete::proposed_values(&state.engine, &prompt, &argument, &given);
-                // A walk over files is not for the thread that serves.
+                // Walking files blocks, so it runs on a blocking thread.
                 let proposed = tokio::task::spawn_blocking(work).await;
-                proposed
-                    .unwrap_or_else(|_| Err(ErrorData::internal_error("nothing can be proposed now", None)))?
+                proposed.unwrap_or_else(|_| Err(ErrorData::internal_error("completion failed", None)))?
             }
             Reference::Resource(resource) => {
                 let templates = &self.shared.options.resources;
                 let found = templates.resource_templates().find(|known| known.uri == resource.uri);
                 let declared = found.filter(|_| viewer.can_see_all()).ok_or_else(|| {
                     invalid_params(format!(
-                        "there is no resource template `{}`",
+                        "resource template `{}` not found",
                         truncate_for_display(&resource.uri)
                     ))
                 })?;
                 declared.complete.get(&argument).cloned().unwrap_or_default()
             }
-            _ => return Err(invalid_params("only prompts and resource templates are completed")),
+            _ => return Err(invalid_params("only prompts and resource templates support completion")),
         };
         complete::rank_values(values, &typed)
     }
@@ -304,7 +303,7 @@ impl ServerHandler for Session {
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.truncate(MAX_SUBSCRIBED);
         }
-        // The client is told that it is heard before `listen` runs: from then on it must miss nothing.
+        // The client is notified of its subscription before `listen` runs, and must not miss changes in between.
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.truncate(MAX_PENDING - 1);
         waiting.push(self.shared.subscribe_changes());
@@ -315,7 +314,7 @@ impl ServerHandler for Session {
         let viewer = self.identify_viewer(&context.request_context().extensions)?;
         let early = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let notices = early.unwrap_or_else(|| self.shared.subscribe_changes());
-        // What was never listed cannot be compared.
+        // Changes are found by comparing lists, so the list must be loaded.
         self.shared.load_list().await;
         tokio::select! {
             () = context.cancelled() => {}
@@ -333,7 +332,7 @@ impl ServerHandler for Session {
         self.shared.check_resource(&viewer, &request.uri).await?;
         let mut subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
         if subscribed.len() >= MAX_SUBSCRIBED {
-            return Err(invalid_params(format!("more than {MAX_SUBSCRIBED} resources are subscribed to")));
+            return Err(invalid_params(format!("too many subscriptions; the limit is {MAX_SUBSCRIBED}")));
         }
         subscribed.insert(request.uri);
         Ok(())
@@ -366,7 +365,7 @@ impl ServerHandler for Session {
         Ok(result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(cache_scope(&viewer)))
     }
 
-    /// What is no request of a known method, or one whose params are not what it takes.
+    /// Handles requests with an unknown method or with invalid params.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -1,4 +1,4 @@
-//! What all connections share: the public state, kept in step with the workspace, and what is made of it.
+//! The state shared by all connections: the public prompts, which follow the workspace.
 
 use std::{
     path::PathBuf,
@@ -32,24 +32,24 @@ use crate::{
     state::{ChangedPaths, PublicState},
 };
 
-/// Changes of so long are one: files are gathered before they are told, and come here late enough as it is.
+/// Changes within this time are handled together.
 const GATHER_TIME: Duration = Duration::from_millis(50);
 
-/// Most paths of changes that are remembered one by one.
+/// Maximum changed paths to track individually.
 const MAX_PATHS: usize = 1_000;
 
-/// How prompts are served.
+/// Options for serving prompts.
 #[derive(Debug, Default)]
 pub struct McpOptions {
-    /// Whether prompts are tools too, for clients without prompts.
+    /// Whether prompts are also served as tools, for clients without prompts.
     pub tools: bool,
-    /// Who asks where a request does not say; nobody is served then without.
+    /// The caller of requests that do not name one. Without it, such requests are rejected.
     pub viewer: Option<Viewer>,
-    /// The resources that the settings declare.
+    /// The resources declared in the settings.
     pub resources: Resources,
 }
 
-/// What all connections share. Cheap to clone.
+/// The state shared by all connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Mcp(pub(crate) Arc<Shared>);
 
@@ -62,9 +62,9 @@ pub(crate) struct Shared {
     notices: broadcast::Sender<Arc<ChangeNotice>>,
     touched: Mutex<ChangedPaths>,
     wake: Arc<Notify>,
-    /// Makes the next state whenever something changed.
+    /// Updates the state after changes.
     follower: OnceLock<JoinHandle<()>>,
-    /// Tells of changed files of resources for as long as it lives.
+    /// Watches the files of resources.
     watcher: OnceLock<Watcher>,
 }
 
@@ -77,9 +77,9 @@ impl Drop for Shared {
 }
 
 impl Mcp {
-    /// Serves the prompts of `engine`. Whoever opens it tells it of changes, with [`Mcp::notify_change`].
+    /// Serves the prompts of `engine`. The owner must report changes with [`Mcp::notify_change`].
     ///
-    /// It has to be called inside of a tokio runtime.
+    /// Must be called inside a tokio runtime.
     #[must_use]
     pub fn new(engine: Engine, options: McpOptions, backend: Arc<dyn RenderBackend>) -> Self {
         let (notices, _) = broadcast::channel(NOTICE_CAPACITY);
@@ -101,19 +101,19 @@ impl Mcp {
         if !files.is_empty() {
             match watch_files(&inner, files) {
                 Ok(watcher) => drop(inner.watcher.set(watcher)),
-                Err(error) => tracing::warn!(%error, "files of resources are not watched"),
+                Err(error) => tracing::warn!(%error, "cannot watch the files of resources"),
             }
         }
         Self(inner)
     }
 
-    /// Tells that files changed, as absolute paths, or that anything may have. It can be called on any thread, and comes
-    /// back at once.
+    /// Reports that these files changed, as absolute paths, or that anything may have changed. It can be called on any
+    /// thread and returns immediately.
     pub fn notify_change(&self, paths: Option<&[PathBuf]>) {
         self.0.notify_change(paths);
     }
 
-    /// A way to tell of changes that does not keep everything alive.
+    /// A callback for reporting changes that does not keep the state alive.
     pub fn change_notifier(&self) -> impl Fn(Option<&[PathBuf]>) + Send + Sync + use<> {
         let inner = Arc::downgrade(&self.0);
         move |paths| {
@@ -137,18 +137,18 @@ fn server_config(tools: bool) -> ServerConfig {
         false => capabilities.build(),
     };
     let server = Implementation::new("hinagata", env!("CARGO_PKG_VERSION")).with_title("Hinagata");
-    ServerConfig::new(capabilities).with_server_info(server).with_instructions(
-        "Prompts of a workspace. Arguments are texts; lists and objects are written as JSON.",
-    )
+    ServerConfig::new(capabilities)
+        .with_server_info(server)
+        .with_instructions("Prompts of a workspace. Arguments are strings; write lists and objects as JSON.")
 }
 
-/// Makes the next state whenever something changed, for as long as somebody serves.
+/// Updates the state after each change until the shared state is dropped.
 async fn follow_changes(inner: Weak<Shared>, wake: Arc<Notify>) {
     loop {
         wake.notified().await;
         tokio::time::sleep(GATHER_TIME).await;
         let Some(inner) = inner.upgrade() else { return };
-        // Files are read for it.
+        // Updating reads files.
         let _ = tokio::task::spawn_blocking(move || inner.update_state()).await;
     }
 }
@@ -186,14 +186,14 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    /// Makes the next state, and tells what is different.
+    /// Replaces the state and sends notices of what differs.
     fn update_state(&self) {
         let touched = std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner));
         let before = self.state.load_full();
         let next = Arc::new(before.next_state(&self.engine, &touched));
         self.state.store(Arc::clone(&next));
         let (Some(old), Some(new)) = (before.loaded_list(), next.loaded_list()) else {
-            // Somebody listens already whose list was not read yet: there is nothing to compare with.
+            // A listener is waiting and its list was never loaded, so there is nothing to compare with.
             if self.notices.receiver_count() > 0 {
                 self.send_notice(ChangeNotice { anything: true, ..ChangeNotice::default() });
             }
@@ -213,12 +213,12 @@ impl Shared {
 
     fn send_notice(&self, notice: ChangeNotice) {
         if !notice.is_empty() {
-            // Without listeners nobody needs to know.
+            // Sending fails only without receivers.
             let _ = self.notices.send(Arc::new(notice));
         }
     }
 
-    /// The state now, as it is for the viewer.
+    /// The current state for the viewer.
     pub(crate) fn state_for(&self, viewer: &Viewer) -> Arc<PublicState> {
         let state = self.state.load_full();
         match viewer.reach() {
@@ -227,12 +227,12 @@ impl Shared {
         }
     }
 
-    /// The state now, as it is for the viewer, with its list, which may have to be read first.
+    /// The current state for the viewer, with its list loaded.
     pub(crate) async fn state_with_list(self: &Arc<Self>, viewer: &Viewer) -> Arc<PublicState> {
         self.read_list(self.state_for(viewer)).await
     }
 
-    /// The state now, whoever asks, with its list: changes are found by it.
+    /// Loads the list of the current state, which later changes are compared with.
     pub(crate) async fn load_list(self: &Arc<Self>) {
         self.read_list(self.state.load_full()).await;
     }
@@ -245,12 +245,13 @@ impl Shared {
         state
     }
 
-    /// What changes from now on.
+    /// Subscribes to changes.
     pub(crate) fn subscribe_changes(&self) -> Receiver<Arc<ChangeNotice>> {
         self.notices.subscribe()
     }
 
-    /// Renders a prompt that was asked for as `asked`; where a part that it includes broke, as it was before.
+    /// Renders a prompt that was requested as `asked`. If an included part is broken, renders with the previous
+    /// engine.
     pub(crate) async fn render_prompt(
         &self,
         state: &PublicState,
@@ -259,7 +260,7 @@ impl Shared {
     ) -> Result<Rendered, ErrorData> {
         let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
         let again = state.previous_engine().map(|before| (before, variables.clone()));
-        // A name of the vocabulary is told what is wrong with the vocabulary.
+        // Keep a vocabulary name, so that a problem with the vocabulary is reported.
         let asked = split_version(asked).0;
         let is_same = engine.catalog().resolve_id(asked).is_ok_and(|id| id.as_str() == prompt.id);
         let name = if is_same { asked } else { prompt.id.as_str() };
@@ -273,7 +274,7 @@ impl Shared {
             tracing::warn!(
                 prompt = prompt.id,
                 error = failed.message(),
-                "a part is broken; its last good state serves"
+                "an included template is broken; serving its last good state"
             );
             state.mark_fallback_used();
             return Ok(rendered);
@@ -290,9 +291,8 @@ impl Shared {
         self.backend.render_prompt(RenderJob { variables, ..RenderJob::new(engine.clone(), prompt) }).await
     }
 
-    /// Makes an answer, if the viewer may have it and unless the client cancels it, and has it written down. `renders` is
-    /// whether a prompt is rendered for it, by whatever name it goes. What is under way when the client cancels is dropped,
-    /// and so ends: renders, their hooks and their tools.
+    /// Runs a request and records it, if the viewer may render what the request `renders`. If the client cancels it,
+    /// the work is dropped with its renders, hooks and tools.
     pub(crate) async fn run_request<T>(
         &self,
         viewer: &Viewer,
@@ -332,7 +332,7 @@ impl Shared {
             && declared().is_some_and(|(declared, _)| matches!(declared.content, ResourceSource::Prompt(_)))
     }
 
-    /// Whether the resource at `uri` is there for the viewer; nothing is rendered.
+    /// Checks that the resource at `uri` is visible to the viewer, without rendering it.
     pub(crate) async fn check_resource(
         self: &Arc<Self>,
         viewer: &Viewer,
@@ -384,11 +384,11 @@ impl Shared {
             return match read.await {
                 Ok(Some(Ok(Some(contents)))) => Ok(vec![contents]),
                 Ok(Some(Err(error))) => {
-                    tracing::warn!(uri, error = error.message(), "a resource cannot be read");
-                    // Which file it is, and which rule keeps it, is told where the daemon runs.
+                    tracing::warn!(uri, error = error.message(), "cannot read a resource");
+                    // Only the server log names the file and the rule.
                     Err(match error.code() {
                         Code::Approval => ErrorData::invalid_params(
-                            "the resource is withheld: it holds a secret, or the workspace is not trusted",
+                            "the resource is withheld: it contains a secret, or the workspace is not trusted",
                             Some(json!({"uri": truncate_for_display(uri), "code": error.code().as_str()})),
                         ),
                         _ => missing(),
@@ -413,7 +413,7 @@ impl Shared {
         filled.and_then(|filled| embedded_content(&filled)).ok()
     }
 
-    /// The content of a resource that a render names by its URI alone, where it is one of ours.
+    /// The content of a declared resource that a render names by its URI alone.
     pub(crate) fn local_resource(&self, viewer: &Viewer, uri: &str) -> Option<ResourceContents> {
         let resources = &self.options.resources;
         let (declared, values) = resources.find_resource(uri).filter(|_| viewer.can_see_all())?;
@@ -421,17 +421,14 @@ impl Shared {
     }
 }
 
-/// How the URIs of the sources of prompts start.
+/// The URI scheme of prompt sources.
 const PROMPT_SCHEME: &str = "prompt://";
 
 fn resource_not_found_error(uri: &str) -> ErrorData {
-    ErrorData::resource_not_found(
-        "there is no such resource",
-        Some(json!({"uri": truncate_for_display(uri)})),
-    )
+    ErrorData::resource_not_found("resource not found", Some(json!({"uri": truncate_for_display(uri)})))
 }
 
-/// Whether something that the prompt is made of is written wrongly.
+/// Whether the definition of the prompt or of an included template is broken.
 fn is_broken(error: &Error) -> bool {
     matches!(error.code(), Code::Definition | Code::RenderSyntax | Code::RenderTemplateNotFound)
 }

@@ -1,7 +1,7 @@
-//! One state of what is public: the prompts that can be rendered, as they were when the workspace was looked at last.
+//! One state of the public prompts.
 //!
-//! A state works on an engine that no reload changes, so a list and what is got by it fit each other. The next state is
-//! made of the one before: what did not change is shared, and what is broken now stays as it was good last.
+//! A state uses an engine that no reload changes, so its list and its prompts are consistent. The next state reuses
+//! what did not change, and keeps the last good version of a prompt that is broken now.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -21,28 +21,28 @@ use crate::{
     prompt::PublicPrompt,
 };
 
-/// Most spellings that are remembered before there is a list.
+/// Maximum cached names before the list is loaded.
 const MAX_KNOWN: usize = 4_096;
 
-/// One state of what is public.
+/// One state of the public prompts.
 pub(crate) struct PublicState {
     pub(crate) engine: Engine,
-    /// Made when it is first asked for: a single prompt is found without it.
+    /// Loaded on first use. Single prompts are found without it.
     list: OnceLock<PromptList>,
-    /// Prompts that were asked for, by the name that was used.
+    /// Requested prompts, by the name that was used.
     known: RwLock<HashMap<String, Arc<PublicPrompt>>>,
-    /// The state before something changed that several prompts use: a part that broke is told by a render alone.
+    /// The engine before the last change. It serves prompts whose included parts broke, which only a render shows.
     previous_engine: Option<Engine>,
-    /// Whether a prompt was served by the state before.
+    /// Whether the previous engine served a prompt.
     fallback_used: AtomicBool,
-    /// The same state as it is for viewers who reach some prompts alone: there is one for each that asked.
+    /// The state as seen by viewers with a restricted reach, one for each.
     views: Mutex<Vec<(Arc<Reach>, Arc<Self>)>>,
 }
 
 /// All prompts that can be rendered.
 #[derive(Default)]
 pub(crate) struct PromptList {
-    /// By name.
+    /// Sorted by name.
     pub(crate) prompts: Vec<Arc<PublicPrompt>>,
     by_name: HashMap<String, usize>,
     by_id: HashMap<String, usize>,
@@ -58,7 +58,7 @@ impl PromptList {
                     name = one.name,
                     left_out = one.id,
                     kept = other.id,
-                    "two prompts have one name"
+                    "two prompts have the same name"
                 );
             }
             same
@@ -78,7 +78,7 @@ impl PromptList {
         self.by_id.get(id).map(|place| &self.prompts[*place])
     }
 
-    /// The ids of the prompts that look different in the two lists.
+    /// The ids of the prompts whose entries differ between the two lists.
     pub(crate) fn changed_entries(&self, other: &Self) -> BTreeSet<String> {
         let differs = |one: &Self, other: &Self| -> Vec<String> {
             let changed = |prompt: &&Arc<PublicPrompt>| {
@@ -91,7 +91,7 @@ impl PromptList {
         differs(self, other).into_iter().chain(differs(other, self)).collect()
     }
 
-    /// The ids of the prompts whose files are not the same in the two lists.
+    /// The ids of the prompts whose files differ between the two lists.
     pub(crate) fn changed_sources(&self, other: &Self) -> BTreeSet<String> {
         let files = |prompt: &PublicPrompt| prompt.inherited.definition.files.clone();
         let changed = |prompt: &&Arc<PublicPrompt>| {
@@ -109,12 +109,12 @@ impl PromptList {
 pub(crate) struct ChangedPaths {
     /// Whether something changed that any prompt may depend on.
     pub(crate) anything: bool,
-    /// Files, from the workspace root.
+    /// Changed files, relative to the workspace root.
     pub(crate) paths: BTreeSet<String>,
 }
 
 impl ChangedPaths {
-    /// Whether all that changed lies in directories of prompts, `sources`.
+    /// Whether every change is inside the prompt directories `sources`.
     fn is_only_in(&self, sources: &BTreeSet<&str>) -> bool {
         let in_prompt = |path: &String| {
             std::path::Path::new(path)
@@ -138,7 +138,7 @@ impl PublicState {
         }
     }
 
-    /// The same state for viewers who have this reach.
+    /// The state as seen by viewers with this reach.
     pub(crate) fn view_for(&self, reach: &Arc<Reach>) -> Arc<Self> {
         let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = views.iter().find(|(known, _)| Arc::ptr_eq(known, reach)) {
@@ -149,17 +149,17 @@ impl PublicState {
         view
     }
 
-    /// The state in which a prompt may render that does not any more.
+    /// The engine that may still render prompts that are broken now.
     pub(crate) fn previous_engine(&self) -> Option<&Engine> {
         self.previous_engine.as_ref()
     }
 
-    /// Notes that the state before served a prompt, so that it is kept.
+    /// Records that the previous engine served a prompt, so that it is kept.
     pub(crate) fn mark_fallback_used(&self) {
         self.fallback_used.store(true, Ordering::Relaxed);
     }
 
-    /// The state that follows this one.
+    /// The state after a change.
     pub(crate) fn next_state(&self, engine: &Engine, touched: &ChangedPaths) -> Self {
         let mut next = Self::new(engine);
         let views = self.views.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -168,7 +168,7 @@ impl PublicState {
             (reach, Arc::new(next))
         };
         next.views = Mutex::new(views.into_iter().map(after).collect());
-        // As long as something is broken, the state in which it was whole is not the one before this.
+        // While a prompt is broken, keep the engine from before it broke.
         next.previous_engine = match self.fallback_used.load(Ordering::Relaxed) {
             true => self.previous_engine.clone(),
             false => Some(self.engine.clone()),
@@ -218,7 +218,7 @@ impl PublicState {
         PromptList::new(prompts)
     }
 
-    /// The prompt as it was good last; a conflict has no good state.
+    /// The last good version of a prompt. A conflict has none.
     fn last_good(&self, prompt: &PublicPrompt, error: &Error) -> Result<Arc<PublicPrompt>, Error> {
         if matches!(error.code(), Code::Conflict | Code::NotFound | Code::Id | Code::Approval) {
             return Err(error.clone());
@@ -226,7 +226,7 @@ impl PublicState {
         tracing::warn!(
             prompt = prompt.id,
             error = error.message(),
-            "a prompt is broken; its last good state serves"
+            "a prompt is broken; serving its last good version"
         );
         let engine = prompt.engine.clone().unwrap_or_else(|| self.engine.clone());
         Ok(Arc::new(PublicPrompt { engine: Some(engine), ..prompt.clone() }))
@@ -244,19 +244,19 @@ impl PublicState {
         })
     }
 
-    /// The list, if somebody asked for it.
+    /// The list, if it is loaded.
     pub(crate) fn loaded_list(&self) -> Option<&PromptList> {
         self.list.get()
     }
 
-    /// The prompt that a caller calls `name`, in any spelling, with or without a version.
+    /// Finds the prompt for a name in any spelling, with or without a version.
     pub(crate) fn find_prompt(&self, name: &str, viewer: &Viewer) -> Result<Arc<PublicPrompt>, ErrorData> {
         let (bare, version) = split_version(name);
         let found = self.find_by_name(bare, viewer)?.filter(|prompt| viewer.can_see(&prompt.id));
         let prompt = found.ok_or_else(|| self.not_found_error(bare, viewer))?;
         match version {
             Some(version) if version != prompt.version => Err(invalid_params(format!(
-                "`{}` has the version {}, not {}",
+                "`{}` has version {}, not {}",
                 prompt.name,
                 prompt.version,
                 truncate_for_display(version)
@@ -273,13 +273,13 @@ impl PublicState {
             return Ok(Some(Arc::clone(found)));
         }
         let Some(id) = self.engine.catalog().resolve_id(name).ok().map(|id| id.as_str().to_owned()) else {
-            // A name that stands for an id that is none of a name.
+            // A short name stands for an id that is not a valid name.
             return Ok(name.starts_with("p-").then(|| self.list().get_by_name(name).cloned()).flatten());
         };
         if let Some(found) = self.list.get().and_then(|list| list.get_by_id(&id)) {
             return Ok(Some(Arc::clone(found)));
         }
-        // Not even that it is broken is told to somebody who does not see it.
+        // Even that a prompt is broken must not be revealed to a viewer who cannot see it.
         if !viewer.can_see(&id) {
             return Ok(None);
         }
@@ -294,7 +294,7 @@ impl PublicState {
         Ok(Some(prompt))
     }
 
-    /// There is no such prompt; what could not be read and holds it, or may hold it, is told.
+    /// The error for an unknown prompt. It mentions unreadable files that may contain the prompt.
     fn not_found_error(&self, name: &str, viewer: &Viewer) -> ErrorData {
         let is_plain = |error: &Error| {
             matches!(error.code(), Code::NotFound | Code::Id) && !error.details().contains_key("unread")
@@ -322,6 +322,6 @@ fn log_left_out(id: &str, error: &Error) {
         code = error.code().as_str(),
         place = error.place().map(tracing::field::display),
         error = error.message(),
-        "a prompt is left out"
+        "skipping a prompt that cannot be rendered"
     );
 }

@@ -1,7 +1,7 @@
-//! Messages over standard input and output, one a line.
+//! Messages over standard input and output, one per line.
 //!
-//! It is here because a client must get an answer to everything that carries an id, and to what is no JSON; and because
-//! a notification that comes too early is no reason to end.
+//! This replaces the library's transport, because every request with an id and every invalid line must be answered,
+//! and an early notification must not end the session.
 
 use std::{io, sync::Arc};
 
@@ -18,21 +18,21 @@ use tokio::{
 
 use crate::malformed::{malformed_error, params_error};
 
-/// Longest line, in bytes.
+/// Maximum bytes of a line.
 const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// Messages over a pair of streams.
 pub(crate) struct LineTransport<R, W> {
     read: BufReader<R>,
-    /// What was read of a line. A read that is given up leaves it here for the next.
+    /// The part of a line read so far. A cancelled read leaves it here for the next one.
     line: Vec<u8>,
-    /// Whether the rest of a line is skipped that is too long.
+    /// Whether the rest of an oversized line is being skipped.
     skipping: bool,
-    /// Whether a request came: before that, only requests are for us.
+    /// Whether a request has arrived. Other messages are ignored before that.
     begun: bool,
     /// `None` when it is closed.
     write: Arc<Mutex<Option<W>>>,
-    /// An answer of our own that is being written: a read may be given up, and half an answer must not be all of it.
+    /// An error response being written. A read may be cancelled, and a response must not be cut off by that.
     refusing: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -48,7 +48,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
         }
     }
 
-    /// Reads until there is a whole line; whether there is one. It can be given up and called again.
+    /// Reads a whole line. Returns whether there is one. Cancel safe.
     async fn read_line(&mut self) -> io::Result<bool> {
         loop {
             let available = self.read.fill_buf().await?;
@@ -68,7 +68,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
             }
             if end.is_some() && std::mem::take(&mut self.skipping) {
                 let error = rmcp::ErrorData::invalid_request(
-                    format!("a message has at most {MAX_LINE_BYTES} bytes"),
+                    format!("the message exceeds {MAX_LINE_BYTES} bytes"),
                     None,
                 );
                 self.send_refusal(ServerJsonRpcMessage::error(error, None));
@@ -80,7 +80,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
     }
 
     fn send_refusal(&mut self, answer: ServerJsonRpcMessage) {
-        tracing::warn!(answer = %serde_json::to_string(&answer).unwrap_or_default(), "a message was refused");
+        tracing::warn!(answer = %serde_json::to_string(&answer).unwrap_or_default(), "rejected a message");
         let write = Arc::clone(&self.write);
         self.refusing = Some(tokio::spawn(async move { write_message(&write, &answer).await }));
     }
@@ -92,7 +92,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
         written.unwrap_or(Ok(()))
     }
 
-    /// The message of the line, if it is one for whoever serves; what is none is answered here.
+    /// Parses the line. An invalid line is answered here.
     fn take_message(&mut self) -> Option<ClientJsonRpcMessage> {
         let line = std::mem::take(&mut self.line);
         let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line).trim_ascii();
@@ -118,13 +118,13 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
             }
             Ok(message) if self.begun => return Some(message),
             Ok(_) => {
-                tracing::warn!("a message that came before the first request is ignored");
+                tracing::warn!("ignoring a message before the first request");
                 None
             }
             Err(problem) => {
                 let answer = malformed_error(text, &problem);
                 if answer.is_none() {
-                    tracing::warn!(%problem, "a message that is none is ignored");
+                    tracing::warn!(%problem, "ignoring an invalid message");
                 }
                 answer
             }
@@ -177,7 +177,7 @@ where
                 }
                 Ok(false) => return None,
                 Err(error) => {
-                    tracing::error!(%error, "the client cannot be reached");
+                    tracing::error!(%error, "cannot reach the client");
                     return None;
                 }
             }
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    /// What is received of `sent`, and what is answered at once.
+    /// Returns what is received of `sent`, and the immediate responses.
     async fn exchange(sent: &[u8]) -> (Vec<ClientJsonRpcMessage>, String) {
         let (read, mut client) = duplex(MAX_LINE_BYTES * 2 + 1_024);
         let (mut answers, write) = duplex(1 << 20);
@@ -216,7 +216,7 @@ mod tests {
     const PING: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
 
     #[tokio::test]
-    async fn what_is_no_message_is_answered_and_the_next_one_is_received() {
+    async fn an_invalid_line_is_answered_and_the_next_message_received() {
         let sent = [b"nonsense\n\r\n".as_slice(), b"\xef\xbb\xbf", PING, b"[1]\n"].concat();
         let (received, told) = exchange(&sent).await;
         assert_eq!(received.len(), 1);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_refused_and_not_kept() {
+    async fn an_oversized_line_is_rejected_and_not_buffered() {
         let sent = [vec![b'x'; MAX_LINE_BYTES + 10], b"\n".to_vec(), PING.to_vec()].concat();
         let (received, told) = exchange(&sent).await;
         assert_eq!(received.len(), 1);
@@ -232,9 +232,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_notification_that_comes_first_is_ignored() {
+    async fn a_notification_before_the_first_request_is_ignored() {
         let early = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
         let (received, _) = exchange(&[early.as_slice(), PING, early].concat()).await;
-        assert_eq!(received.len(), 2, "the one after a request is received");
+        assert_eq!(received.len(), 2, "the notification after a request is received");
     }
 }

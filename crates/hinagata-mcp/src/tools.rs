@@ -1,4 +1,4 @@
-//! Prompts as tools, for clients that have no prompts: one for each, and two that list and get them.
+//! Prompts as tools, for clients without prompts: one tool per prompt, and two that list and get prompts.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::{
 const LIST_TOOL: &str = "list_prompts";
 const GET_TOOL: &str = "get_prompt";
 
-/// All tools that are there for the viewer, by name.
+/// All tools that are visible to the viewer, by name.
 pub(crate) fn list_tools(prompts: &PromptList, viewer: &Viewer) -> Vec<Tool> {
     let seen = prompts.prompts.iter().filter(|prompt| viewer.can_see(&prompt.id));
     let own = seen
@@ -50,7 +50,7 @@ fn prompt_tool(prompt: &PublicPrompt) -> Tool {
     tool
 }
 
-/// The arguments of a prompt as a schema.
+/// The JSON schema of a prompt's arguments.
 fn schema(prompt: &PublicPrompt) -> JsonObject {
     let declared =
         prompt.inherited.parameters.iter().map(|parameter| (parameter.name.clone(), property(parameter)));
@@ -106,12 +106,12 @@ fn list_tool() -> Tool {
     let schema = json!({
         "type": "object",
         "properties": {
-            "query": {"type": "string", "description": "only prompts with this text in name, title or description"},
-            "cursor": {"type": "string", "description": "where the page starts, as the page before tells"},
+            "query": {"type": "string", "description": "return only prompts whose name, title or description contains this text"},
+            "cursor": {"type": "string", "description": "the cursor of the page, from the previous page"},
         },
         "additionalProperties": false,
     });
-    Tool::new(LIST_TOOL, "Lists the prompts there are, with their arguments", Arc::new(object(schema)))
+    Tool::new(LIST_TOOL, "List the available prompts with their arguments", Arc::new(object(schema)))
         .with_annotations(read_only())
 }
 
@@ -120,16 +120,16 @@ fn get_tool() -> Tool {
         "type": "object",
         "properties": {
             "name": {"type": "string", "description": "the name of the prompt"},
-            "arguments": {"type": "object", "description": "its arguments"},
+            "arguments": {"type": "object", "description": "the arguments of the prompt"},
         },
         "required": ["name"],
         "additionalProperties": false,
     });
-    Tool::new(GET_TOOL, "Fills in a prompt and gives its text", Arc::new(object(schema)))
+    Tool::new(GET_TOOL, "Render a prompt and return its text", Arc::new(object(schema)))
         .with_annotations(read_only())
 }
 
-/// Calls a tool. What goes wrong in it is told to the model; an unknown tool is a mistake of the client.
+/// Calls a tool. Failures are reported to the model. An unknown tool is an error of the client.
 pub(crate) async fn call_tool(
     session: &Session,
     viewer: &Viewer,
@@ -146,7 +146,7 @@ pub(crate) async fn call_tool(
     if let Err(error) = state.find_prompt(&asked.0, viewer) {
         return match &*request.name {
             GET_TOOL => Ok(error_result(&error).into()),
-            name => Err(invalid_params(format!("there is no tool `{}`", truncate_for_display(name)))),
+            name => Err(invalid_params(format!("tool `{}` not found", truncate_for_display(name)))),
         };
     }
     let mut get = GetPromptRequestParams::new(asked.0).with_arguments(asked.1);
@@ -155,12 +155,12 @@ pub(crate) async fn call_tool(
     Ok(match session.get_prompt_now(viewer, &get, context).await {
         Ok(GetPromptResponse::Complete(result)) => tool_result(result).into(),
         Ok(GetPromptResponse::InputRequired(result)) => result.into(),
-        Ok(_) => error_result(&invalid_params("this client cannot be answered")).into(),
+        Ok(_) => error_result(&invalid_params("unsupported response")).into(),
         Err(error) => error_result(&error).into(),
     })
 }
 
-/// What a prompt gave, with what did not work as it should.
+/// The result of a prompt, with its warnings.
 fn tool_result(mut result: GetPromptResult) -> CallToolResult {
     let warnings = result.meta.as_mut().and_then(|meta| meta.0.remove(WARNINGS_KEY));
     let mut completed = CallToolResult::success(blocks(result));
@@ -174,7 +174,7 @@ fn error_result(error: &ErrorData) -> CallToolResult {
 
 fn get_arguments(mut arguments: JsonObject) -> Result<(String, JsonObject), ErrorData> {
     let Some(Value::String(name)) = arguments.remove("name") else {
-        return Err(invalid_params(format!("`{GET_TOOL}` needs the argument `name`")));
+        return Err(invalid_params(format!("`{GET_TOOL}` requires the argument `name`")));
     };
     match arguments.remove("arguments") {
         None | Some(Value::Null) => Ok((name, JsonObject::new())),
@@ -205,7 +205,7 @@ async fn list_prompts(
     Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
 }
 
-/// A page of the list as data.
+/// A page of the list as JSON.
 fn listing(prompts: &[&PublicPrompt], next: Option<&str>) -> Value {
     let entry = |prompt: &&PublicPrompt| {
         let listed = &prompt.listed;
@@ -215,7 +215,7 @@ fn listing(prompts: &[&PublicPrompt], next: Option<&str>) -> Value {
     json!({"prompts": prompts.iter().map(entry).collect::<Vec<_>>(), "next_cursor": next})
 }
 
-/// The contents of all messages; who says a text stands before it where several speak.
+/// The contents of all messages. Texts are prefixed with their role if the assistant speaks too.
 fn blocks(result: GetPromptResult) -> Vec<ContentBlock> {
     let several = result.messages.iter().any(|message| message.role == Role::Assistant);
     let block = |message: rmcp::model::PromptMessage| match (message.content, several) {

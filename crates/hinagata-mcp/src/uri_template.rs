@@ -1,9 +1,9 @@
-//! URIs with places to fill in, as `logs://{day}/errors`: a name in braces stands for one piece without a slash, one
-//! with a plus, `{+path}`, for several.
+//! URIs with placeholders, such as `logs://{day}/errors`. A placeholder matches one segment without a slash, and
+//! `{+path}` matches several.
 
 use std::collections::BTreeMap;
 
-/// A URI with places to fill in.
+/// A URI with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UriTemplate {
     pieces: Vec<Piece>,
@@ -16,7 +16,7 @@ enum Piece {
 }
 
 impl UriTemplate {
-    /// Reads it; `None` for a brace that has no partner or no name in it.
+    /// Parses a template. `None` for an unmatched brace or an invalid name.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (mut pieces, mut rest) = (Vec::new(), text);
         while let Some((before, behind)) = rest.split_once('{') {
@@ -41,12 +41,12 @@ impl UriTemplate {
         Some(Self { pieces })
     }
 
-    /// Whether there is something to fill in.
+    /// Whether there are placeholders.
     pub(crate) fn has_placeholders(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Placeholder { .. }))
     }
 
-    /// The names of the places.
+    /// The names of the placeholders.
     pub(crate) fn placeholder_names(&self) -> Vec<&str> {
         let names = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Placeholder { name, .. } => Some(name.as_str()),
@@ -55,7 +55,7 @@ impl UriTemplate {
         names.collect()
     }
 
-    /// What stands in the places of `uri`, if it is one of these.
+    /// Matches a URI and returns the values of the placeholders.
     pub(crate) fn match_uri(&self, uri: &str) -> Option<BTreeMap<String, String>> {
         let mut values = BTreeMap::new();
         let mut rest = uri;
@@ -81,7 +81,7 @@ impl UriTemplate {
     }
 }
 
-/// `text` with `{name}` filled in; what has no value stays as it is.
+/// Fills `{name}` placeholders. A placeholder without a value stays as it is.
 pub(crate) fn fill_placeholders(text: &str, values: &BTreeMap<String, String>) -> String {
     let (mut all, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, behind)) = rest.split_once('{') {
@@ -101,7 +101,7 @@ pub(crate) fn fill_placeholders(text: &str, values: &BTreeMap<String, String>) -
     all
 }
 
-/// Text with its percent signs resolved.
+/// Decodes percent escapes.
 fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn places_take_one_piece_or_several() {
+    fn placeholders_match_one_or_several_segments() {
         assert_eq!(
             values("test://template/{id}/data", "test://template/12/data"),
             Some(vec![pair("id", "12")])
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_filled_in_once() {
+    fn placeholders_are_filled_once() {
         let values = BTreeMap::from([("id".to_owned(), "{id}".to_owned())]);
         assert_eq!(fill_placeholders("a {id} {other} {", &values), "a {id} {other} {");
         for wrong in ["a{", "a}", "a{}", "a{b c}"] {
