@@ -1,7 +1,7 @@
 //! A store in a file of the workspace: durable, and shared by the processes of one machine.
 //!
-//! The database is opened for each change and each look, under a lock, so that a command line and a daemon can work
-//! on it side by side. In between, everything is answered from the snapshot.
+//! The database is opened under a lock for each write and each refresh, so that the CLI and a daemon can use it side
+//! by side. Reads are answered from the snapshot.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,7 +27,7 @@ use crate::{
     state::{RawValue, StoreState},
 };
 
-/// The directory of the file, from the workspace root.
+/// The directory of the file, relative to the workspace root.
 pub const STORE_DIRECTORY: &str = "user_data/store";
 
 /// The name of the file.
@@ -36,7 +36,7 @@ pub const STORE_FILE: &str = "store.redb";
 const LOCK_FILE: &str = "store.lock";
 const DOCUMENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("documents");
 const ABOUT: TableDefinition<'_, &str, u64> = TableDefinition::new("about");
-/// Counts changes: who has seen the count has seen the documents.
+/// Counts changes: equal counts mean equal documents.
 const GENERATION: &str = "generation";
 
 /// A store in a file.
@@ -50,14 +50,14 @@ pub struct EmbeddedStore {
 struct Inner {
     shared: SharedState,
     root: PathBuf,
-    /// The generation that the snapshot shows; held while it is brought up to date.
+    /// The generation of the snapshot. Locked while the snapshot is refreshed.
     seen: Mutex<Option<u64>>,
 }
 
 impl EmbeddedStore {
-    /// The store of the workspace at `root`. Nothing is made before something is written.
+    /// Opens the store of the workspace at `root`. Nothing is created before the first write.
     ///
-    /// It never fails: a file that cannot be used is told in the health of the snapshot.
+    /// It never fails: the health of the snapshot reports an unusable file.
     #[must_use]
     pub fn open(root: impl Into<PathBuf>, prefix: &str) -> Self {
         let inner = Arc::new(Inner {
@@ -69,20 +69,20 @@ impl EmbeddedStore {
         Self { inner, watcher: None }
     }
 
-    /// The same, noticing what other processes change.
+    /// Watches the file for changes by other processes.
     ///
     /// # Errors
-    /// Code `store` when the system does not allow to watch.
+    /// Code `store` when the system cannot watch the file.
     pub fn with_watcher(mut self) -> Result<Self> {
         let inner = Arc::clone(&self.inner);
         let file = inner.path();
         self.watcher = Some(Watcher::new([file], move |_| inner.refresh_snapshot(Freshness::Watched))?);
-        // What changed before the watching began.
+        // Read changes made before watching started.
         self.inner.refresh_snapshot(Freshness::Watched);
         Ok(self)
     }
 
-    /// The file.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.inner.path()
@@ -95,7 +95,7 @@ impl Store for EmbeddedStore {
     }
 
     fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
-        // Milliseconds of disk; waiting for them here is simpler than a thread, and no dearer.
+        // A write takes milliseconds of disk time, so blocking is simpler than a thread and no slower.
         Box::pin(async move { self.inner.write_changes(&changes) })
     }
 
@@ -130,7 +130,7 @@ impl Inner {
 
     fn write_changes(&self, changes: &[StoreChange]) -> Result<()> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        // Directories of a workspace come from strangers: no link leads out of it.
+        // The workspace is untrusted: no link may lead out of it.
         let directory = directory_beneath(&self.root, STORE_DIRECTORY)?;
         let _lock = lock_directory(&directory, LOCK_FILE)?;
         let path = directory.join(STORE_FILE);
@@ -138,7 +138,7 @@ impl Inner {
         let writes = self.shared.key_writes(changes);
         let before =
             commit_writes(&database, &writes).map_err(|error| store_error("written", &path, &error))?;
-        // What others changed in the meantime is read as well.
+        // Read concurrent changes of other processes as well.
         let others = match Some(before) == *seen || (before == 0 && seen.is_none()) {
             true => None,
             false => Some(documents(&database).map_err(|error| store_error("read", &path, &error))?),
@@ -156,7 +156,7 @@ impl Inner {
     }
 }
 
-/// Lets `state` hold exactly `documents`, which are sorted by key.
+/// Replaces the documents of `state`. `documents` is sorted by key.
 fn replace_documents(state: &mut StoreState, documents: &[(String, Vec<u8>)]) {
     let keys: Vec<String> = documents.iter().map(|(key, _)| key.clone()).collect();
     state.retain(&keys);
@@ -165,16 +165,16 @@ fn replace_documents(state: &mut StoreState, documents: &[(String, Vec<u8>)]) {
     }
 }
 
-/// What a file holds.
+/// The content of the file.
 struct StoredDocuments {
     generation: u64,
     documents: Vec<(String, Vec<u8>)>,
 }
 
-/// What the store of the workspace at `root` holds; `None` when that is `seen` already.
+/// Reads the store of the workspace at `root`, or returns `None` if `seen` is its current generation.
 fn read_store(root: &Path, seen: Option<u64>) -> Result<Option<StoredDocuments>> {
     let path = root.join(STORE_DIRECTORY).join(STORE_FILE);
-    // Directories of a workspace come from strangers: no link leads out of it.
+    // The workspace is untrusted: no link may lead out of it.
     let directory = Directory::open(root)?.map(|root| root.directory(STORE_DIRECTORY)).transpose()?.flatten();
     let why = match directory.map_or(Err(Refused::Missing), |directory| directory.file(STORE_FILE)) {
         Ok(_) => None,
@@ -183,18 +183,18 @@ fn read_store(root: &Path, seen: Option<u64>) -> Result<Option<StoredDocuments>>
                 Some(StoredDocuments { generation: 0, documents: Vec::new() }).filter(|_| seen != Some(0))
             );
         }
-        Err(Refused::Outside) => Some("it leads out of the workspace".to_owned()),
-        Err(Refused::NoFile) => Some("it is no regular file".to_owned()),
+        Err(Refused::Outside) => Some("it is outside the workspace".to_owned()),
+        Err(Refused::NoFile) => Some("not a regular file".to_owned()),
         Err(Refused::Unreadable(error)) => Some(error.to_string()),
     };
     if let Some(why) = why {
         return Err(store_error("opened", &path, &why));
     }
-    // Where no lock can be made, nobody can write either.
+    // If the lock cannot be created, nobody can write either.
     let _lock = lock_directory(&root.join(STORE_DIRECTORY), LOCK_FILE).ok();
     let found = match ReadOnlyDatabase::open(&path) {
         Ok(database) => read_if_newer(&database, seen),
-        // Whoever wrote last was killed: the file is mended on the way.
+        // The last writer was killed: opening the file for writing repairs it.
         Err(DatabaseError::RepairAborted) => read_if_newer(&open_database(&path)?, seen),
         Err(error) => return Err(store_error("opened", &path, &error)),
     };
@@ -233,7 +233,7 @@ fn documents(database: &impl ReadableDatabase) -> Result<Vec<(String, Vec<u8>)>,
     table.iter()?.map(pair).collect()
 }
 
-/// Makes all changes or none; tells the generation before.
+/// Commits all writes or none. Returns the previous generation.
 fn commit_writes(database: &Database, writes: &[KeyWrite]) -> Result<u64, redb::Error> {
     let transaction = database.begin_write()?;
     let before = {
@@ -253,7 +253,7 @@ fn commit_writes(database: &Database, writes: &[KeyWrite]) -> Result<u64, redb::
     Ok(before)
 }
 
-/// The database at `path`, made if it is not there. A link that waits in its place is not followed.
+/// Opens or creates the database at `path`. A symbolic link is not followed.
 fn open_database(path: &Path) -> Result<Database> {
     let file = open_without_link(path).map_err(|error| store_error("opened", path, &error))?;
     Builder::new().create_file(file).map_err(|error| store_error("opened", path, &error))
@@ -262,5 +262,5 @@ fn open_database(path: &Path) -> Result<Database> {
 fn store_error(done: &str, path: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::new(Code::Store, format!("the store `{STORE_DIRECTORY}/{STORE_FILE}` cannot be {done}: {error}"))
         .with("path", path.display().to_string())
-        .with_hint("check the permissions and the free space of its directory; `hina store export` of a copy saves what is in it")
+        .with_hint("check the permissions and free space of its directory; `hina store export` on a copy recovers its documents")
 }

@@ -1,10 +1,10 @@
-//! Keys: prefix, kind, and the id with its dots as colons.
+//! Keys consist of a prefix, the kind, and the id with colons instead of dots.
 
 use std::sync::Arc;
 
 use hinagata::store::StoreKind;
 
-/// How keys start unless it is set otherwise: the layout that other programs already write.
+/// The default prefix, which existing programs use.
 pub const DEFAULT_PREFIX: &str = "shenma:";
 
 /// The layout of the keys of one store.
@@ -18,12 +18,12 @@ impl KeyLayout {
         Self { prefix: prefix.into() }
     }
 
-    /// How all keys start.
+    /// The prefix of all keys.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// How the keys of one kind start.
+    /// The prefix of the keys of one kind.
     pub(crate) fn kind_prefix(&self, kind: StoreKind) -> String {
         format!("{}{kind}:", self.prefix)
     }
@@ -33,7 +33,7 @@ impl KeyLayout {
         format!("{}{}", self.kind_prefix(kind), id.replace('.', ":"))
     }
 
-    /// What a key holds, and its rest after the kind; `None` for keys of others.
+    /// The kind of a key and the rest after it, or `None` for foreign keys.
     pub(crate) fn parse_key<'k>(&self, key: &'k str) -> Option<(StoreKind, &'k str)> {
         let (kind, rest) = key.strip_prefix(&*self.prefix)?.split_once(':')?;
         let kind = StoreKind::ALL.into_iter().find(|known| known.as_str() == kind)?;
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_and_ids_lead_to_each_other() {
+    fn keys_are_built_and_parsed() {
         let keys = KeyLayout::new(DEFAULT_PREFIX);
         let key = keys.document_key(StoreKind::Environ, "vscode.rules.go");
         assert_eq!(key, "shenma:environs:vscode:rules:go");

@@ -1,7 +1,7 @@
-//! Where shared variables, prompts and tools live: embedded, in memory, or in Redis.
+//! Stores for shared variables, prompts and tools: in a file, in memory, or in Redis.
 //!
-//! Each of them implements [`hinagata::ports::Store`]: it keeps one [`StoreSnapshot`] ready, swaps it whole when
-//! something changes, and never takes it away when the place it came from is gone.
+//! Each store implements [`hinagata::ports::Store`]. It keeps one [`StoreSnapshot`] ready, replaces it as a whole on a
+//! change, and keeps the last one when its source is unavailable.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -10,12 +10,12 @@ use hinagata::{
 
 use crate::{keys::KeyLayout, shared::SharedState, state::StoreState};
 
-/// A store in memory: for tests, and where nothing may be written.
+/// A store in memory, for tests and for read-only environments.
 #[derive(Debug)]
 pub struct MemoryStore(SharedState);
 
 impl MemoryStore {
-    /// An empty store whose keys start with `prefix`.
+    /// Creates an empty store whose keys start with `prefix`.
     #[must_use]
     pub fn new(prefix: &str) -> Self {
         Self(SharedState::new(StoreState::new(KeyLayout::new(prefix))))
@@ -55,7 +55,7 @@ mod tests {
     use crate::{DEFAULT_PREFIX, state::RawValue};
 
     #[test]
-    fn what_is_written_takes_the_place_of_what_is_seen() {
+    fn a_write_replaces_the_visible_document() {
         let store = MemoryStore::new(DEFAULT_PREFIX);
         store.0.update_state(|state| {
             state.apply_value("shenma:environs:a:b", RawValue::Text(b"1"));

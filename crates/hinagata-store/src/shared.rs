@@ -1,4 +1,4 @@
-//! A state that many read and few change.
+//! State with many readers and few writers.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use hinagata::{
 
 use crate::state::StoreState;
 
-/// The state of a store, the snapshot that readers get, and who wants to know of changes.
+/// The state of a store, its current snapshot, and its listeners.
 pub(crate) struct SharedState {
     state: Mutex<StoreState>,
     current: ArcSwap<StoreSnapshot>,
@@ -37,14 +37,14 @@ impl SharedState {
         self.listeners().push(told);
     }
 
-    /// Changes the state. Readers see all of the change or nothing; then listeners are told, in the order of changes.
+    /// Changes the state. Readers see the whole change or nothing. Listeners are called in the order of changes.
     pub(crate) fn update_state<T>(&self, change: impl FnOnce(&mut StoreState) -> T) -> T {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut state);
         if let Some(snapshot) = state.next_snapshot(&self.current.load()) {
             let snapshot = Arc::new(snapshot);
             self.current.store(Arc::clone(&snapshot));
-            // Taken before the state is let go, so that no later change is told first.
+            // Locked before the state is released, so that listeners are called in order.
             let listeners = self.listeners();
             drop(state);
             listeners.iter().for_each(|told| told(&snapshot));
@@ -56,11 +56,11 @@ impl SharedState {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes as keys and texts: what is written, under the key that holds the document now.
+    /// Converts changes to writes of keys. A document keeps its current key.
     pub(crate) fn key_writes(&self, changes: &[StoreChange]) -> Vec<KeyWrite> {
         let keys = self.state.lock().unwrap_or_else(PoisonError::into_inner).keys().clone();
         let current = self.current.load();
-        // Others may have spelled a key with dots: what is written has to take the place of what is seen.
+        // A key may be spelled with dots, and the write must replace the visible document.
         let key = |change: &StoreChange| match current.of(change.kind).get(change.id.as_str()) {
             Some(stored) => stored.key.to_string(),
             None => keys.document_key(change.kind, &change.id),
@@ -79,7 +79,7 @@ impl fmt::Debug for SharedState {
     }
 }
 
-/// What a key holds from now on; `None` takes it away.
+/// The new content of a key. `None` deletes it.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyWrite {
     pub(crate) key: String,

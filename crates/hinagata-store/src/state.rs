@@ -1,4 +1,4 @@
-//! What a store holds, key by key, and the snapshots that are made of it.
+//! The contents of a store by key, and the snapshots made from them.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,21 +10,21 @@ use serde_json::Value;
 
 use crate::keys::KeyLayout;
 
-/// Largest value, in bytes.
+/// Maximum bytes of a value.
 pub(crate) const MAX_VALUE_BYTES: usize = 8 << 20;
 
-/// What a key holds.
+/// The content of a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RawValue<'a> {
-    /// Nothing.
+    /// The key does not exist.
     Missing,
-    /// A text, which should be JSON.
+    /// A string, which should be JSON.
     Text(&'a [u8]),
-    /// Something else, such as a hash.
+    /// Another Redis type, such as a hash.
     Other(&'a str),
 }
 
-/// Everything that a store holds.
+/// The contents of a store.
 #[derive(Debug)]
 pub(crate) struct StoreState {
     keys: KeyLayout,
@@ -40,12 +40,12 @@ struct Documents {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// What is known of one key.
+/// The state of one key.
 #[derive(Debug, Default)]
 struct KeyEntry {
-    /// The last value that could be used.
+    /// The last valid value.
     value: Option<Arc<Value>>,
-    /// Why what the key holds now cannot be used.
+    /// Why the current content is invalid.
     error: Option<Arc<Error>>,
 }
 
@@ -58,13 +58,13 @@ impl StoreState {
         &self.keys
     }
 
-    /// The keys that are there.
+    /// The number of keys.
     #[cfg(feature = "redis")]
     pub(crate) fn key_count(&self) -> usize {
         self.kinds.iter().map(|documents| documents.by_key.len()).sum()
     }
 
-    /// Takes over what `key` holds now. Keys of others are passed over.
+    /// Applies the current content of `key`. Foreign keys are ignored.
     pub(crate) fn apply_value(&mut self, key: &str, raw: RawValue<'_>) {
         let Some((kind, rest)) = self.keys.parse_key(key) else { return };
         let documents = &mut self.kinds[kind as usize];
@@ -74,8 +74,8 @@ impl StoreState {
                 return;
             }
             RawValue::Other(entry) => {
-                Err(Error::definition("wrong_type", format!("the key holds a {entry}, not a text"))
-                    .with_hint("write the document as JSON text"))
+                Err(Error::definition("wrong_type", format!("the key has the type {entry}, not string"))
+                    .with_hint("store the document as a JSON string"))
             }
             RawValue::Text(text) => parse_document(kind, rest, text),
         };
@@ -97,7 +97,7 @@ impl StoreState {
         documents.changed = true;
     }
 
-    /// Forgets every key that is not among `present`, which are sorted.
+    /// Removes every key that is not in `present`, which is sorted.
     pub(crate) fn retain(&mut self, present: &[String]) {
         for documents in &mut self.kinds {
             let before = documents.by_key.len();
@@ -108,12 +108,12 @@ impl StoreState {
         }
     }
 
-    /// Changes what is known of the store itself.
+    /// Updates the health of the store.
     pub(crate) fn set_health(&mut self, health: StoreHealth) {
         let same = self.health.freshness == health.freshness
             && match (&self.health.outage, &health.outage) {
                 (None, None) => true,
-                // The first moment of an outage stays.
+                // The start of an outage stays.
                 (Some((_, known)), Some((_, now))) => known.message() == now.message(),
                 _ => false,
             };
@@ -149,13 +149,13 @@ impl StoreState {
 }
 
 impl Documents {
-    /// The documents by id; what is wrong with keys is noted.
+    /// The documents by id. Problems with keys become diagnostics.
     fn by_id(&mut self, kind: StoreKind, keys: &KeyLayout) -> StoredMap {
         let mut all = StoredMap::new();
         self.diagnostics.clear();
         for (key, entry) in &self.by_key {
             let rest = keys.parse_key(key).map_or(&**key, |(_, rest)| rest);
-            // Renders that read shared variables are told of those that are wrong.
+            // Marks diagnostics of shared variables, so that renders that read them can report them.
             let about = |error: Error| match kind {
                 StoreKind::Environ => error.with("environ", rest),
                 _ => error,
@@ -169,11 +169,14 @@ impl Documents {
             match kind.id_of(rest) {
                 Err(error) => report(error),
                 Ok(id) if all.contains_key(&id) => report(
-                    Error::new(Code::Conflict, format!("another key has the id `{id}` too, and comes first"))
-                        .with_hint("rename one of the keys"),
+                    Error::new(
+                        Code::Conflict,
+                        format!("another key has the same id `{id}` and takes precedence"),
+                    )
+                    .with_hint("rename one of the keys"),
                 ),
                 Ok(id) => {
-                    // Tools are told of by whoever calls them.
+                    // Tools are checked by their caller.
                     let doubt = match kind {
                         StoreKind::Extension => check_shape(kind, &id, value).err(),
                         StoreKind::Environ => hinagata::long_number(&id, value),
@@ -191,9 +194,9 @@ impl Documents {
     }
 }
 
-/// The error of a value that cannot be used, with what is used instead.
+/// The error of an invalid value, with what is used instead.
 fn stale_error(error: &Error, has_good: bool) -> Error {
-    let used = if has_good { "its last good value is in use" } else { "it is left out" };
+    let used = if has_good { "its last valid value is used" } else { "it is ignored" };
     let told = Error::new(error.code(), format!("{error}; {used}")).with("stale", has_good);
     match error.hint() {
         Some(hint) => told.with_hint(hint),
@@ -201,18 +204,18 @@ fn stale_error(error: &Error, has_good: bool) -> Error {
     }
 }
 
-/// The document in a text.
+/// Parses a document.
 fn parse_document(kind: StoreKind, rest: &str, text: &[u8]) -> Result<Value, Error> {
     if text.len() > MAX_VALUE_BYTES {
-        let message = format!("the value has {} bytes, and {MAX_VALUE_BYTES} are allowed", text.len());
+        let message = format!("the value has {} bytes; the limit is {MAX_VALUE_BYTES}", text.len());
         return Err(Error::definition("too_large", message));
     }
     let value: Value = serde_json::from_slice(text).map_err(|error| {
-        Error::definition("json", format!("the value is no JSON: {error}"))
-            .with_hint("a text stands in quotes, as \"go\"")
+        Error::definition("json", format!("invalid JSON: {error}"))
+            .with_hint("write a string in quotes, such as \"go\"")
     })?;
     if kind != StoreKind::Environ && !value.is_object() {
-        let message = format!("`{rest}` should be a map that describes {}", kind.article());
+        let message = format!("`{rest}` must be an object that describes {}", kind.article());
         return Err(Error::definition("no_map", message));
     }
     Ok(value)
@@ -234,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_keeps_the_last_good_one_and_is_told() {
+    fn an_invalid_value_keeps_the_last_valid_one_and_is_reported() {
         let mut state = state();
         state.apply_value("shenma:environs:a", text("1"));
         state.apply_value("shenma:environs:b", text("go"));
         let first = state.next_snapshot(&StoreSnapshot::default()).expect("something changed");
         assert_eq!((*first.tree).clone(), json!({"a": 1}));
         assert_eq!(first.diagnostics.len(), 1);
-        assert!(first.diagnostics[0].error.message().contains("it is left out"), "{:?}", first.diagnostics);
+        assert!(first.diagnostics[0].error.message().contains("it is ignored"), "{:?}", first.diagnostics);
 
         state.apply_value("shenma:environs:a", RawValue::Other("hash"));
         let second = state.next_snapshot(&first).expect("something changed");
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_that_lost_digits_is_told() {
+    fn an_integer_beyond_64_bits_is_reported() {
         let mut state = state();
         state.apply_value("shenma:environs:a", text("[18446744073709551615, 1.5]"));
         state.apply_value("shenma:environs:b", text("{\"n\": 18446744073709551616}"));
@@ -270,13 +273,13 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_change_is_shared() {
+    fn unchanged_documents_are_shared() {
         let mut state = state();
         state.apply_value("shenma:environs:a", text("1"));
         state.apply_value("shenma:templates:t", text(r#"{"prompt": "hello"}"#));
         let first = state.next_snapshot(&StoreSnapshot::default()).expect("something changed");
         state.apply_value("shenma:environs:a", text(" 1 "));
-        assert!(state.next_snapshot(&first).is_none(), "the same value, written otherwise");
+        assert!(state.next_snapshot(&first).is_none(), "the same value in another spelling");
         state.apply_value("shenma:environs:a", text("2"));
         let second = state.next_snapshot(&first).expect("something changed");
         assert!(Arc::ptr_eq(&first.templates, &second.templates));
@@ -284,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_two_keys_with_one_id_wins() {
+    fn the_first_key_with_an_id_takes_precedence() {
         let mut state = state();
         state.apply_value("shenma:environs:a:b", text("\"colon\""));
         state.apply_value("shenma:environs:a.b", text("\"dot\""));
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_gone_are_forgotten_and_those_of_others_never_known() {
+    fn missing_keys_are_removed_and_foreign_keys_ignored() {
         let mut state = state();
         for key in ["shenma:environs:a", "shenma:environs:b", "shenma:other:c", "x"] {
             state.apply_value(key, text("1"));
@@ -307,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_keys_and_values_are_told() {
+    fn hostile_keys_and_values_are_reported() {
         let mut state = state();
         let deep = format!("shenma:environs:{}", vec!["a"; 100].join(":"));
         let nested = "[".repeat(1_000);

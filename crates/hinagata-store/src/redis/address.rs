@@ -1,4 +1,4 @@
-//! Addresses of servers.
+//! Addresses of Redis servers.
 
 use hinagata::{Code, Error, Result};
 use redis::{
@@ -7,19 +7,19 @@ use redis::{
 
 use super::RedisOptions;
 
-/// Where the servers of a store are.
+/// The servers of a store.
 #[derive(Clone)]
 pub(super) struct ServerAddress {
-    /// What is asked first: servers, or sentinels that know the server.
+    /// The servers to connect to first, or the sentinels that know the server.
     seeds: Vec<ConnectionInfo>,
-    /// The name under which sentinels know the server.
+    /// The name of the server, as the sentinels know it.
     pub(super) master: Option<String>,
-    /// Settings of the server itself, where the seeds are sentinels.
+    /// The settings of the server itself, if the seeds are sentinels.
     server: ConnectionInfo,
     certificates: Option<Vec<u8>>,
 }
 
-/// The scheme of addresses of sentinels.
+/// The URL schemes for sentinels.
 const SENTINEL: &str = "redis+sentinel://";
 const SENTINEL_TLS: &str = "rediss+sentinel://";
 
@@ -42,7 +42,7 @@ impl ServerAddress {
             Some(_) => {
                 let (master, path) = path.split_once('/').unwrap_or((path, ""));
                 if master.is_empty() {
-                    return Err(address_error("it does not name the master that the sentinels know"));
+                    return Err(address_error("the name of the master is missing"));
                 }
                 (Some(master.to_owned()), path)
             }
@@ -55,7 +55,7 @@ impl ServerAddress {
         };
         let seed = |host: &str| match &master {
             None => info(&login, host, path),
-            // The password is that of the server; sentinels have none here, and no databases.
+            // The password belongs to the server. Sentinels have no password and no databases here.
             Some(_) => info(
                 "",
                 if host.contains(':') { host.to_owned() } else { format!("{host}:26379") }.as_str(),
@@ -66,7 +66,7 @@ impl ServerAddress {
         let server = info(&login, hosts.split(',').next().unwrap_or_default().trim(), path)?;
         let read = |path: &std::path::PathBuf| {
             std::fs::read(path).map_err(|error| {
-                Error::definition("certificates", format!("`{}` cannot be read", path.display()))
+                Error::definition("certificates", format!("cannot read `{}`", path.display()))
                     .with_source(error)
             })
         };
@@ -78,7 +78,7 @@ impl ServerAddress {
         &self.seeds
     }
 
-    /// The server at `host` and `port`, with the login and the TLS of this address.
+    /// The server at `host` and `port`, with the credentials and TLS settings of this address.
     pub(super) fn server_at(&self, host: &str, port: u16) -> ConnectionInfo {
         let address = match self.server.addr() {
             ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
@@ -92,7 +92,7 @@ impl ServerAddress {
         self.server.clone().set_addr(address)
     }
 
-    /// A client of one server.
+    /// Opens a client for one server.
     pub(super) fn open_client(&self, info: ConnectionInfo) -> redis::RedisResult<Client> {
         match (info.addr(), &self.certificates) {
             (ConnectionAddr::TcpTls { .. }, certificates) => {
@@ -105,7 +105,7 @@ impl ServerAddress {
         }
     }
 
-    /// The address as people may see it.
+    /// The address for display, without credentials.
     pub(super) fn display_name(&self) -> String {
         let seeds: Vec<String> = self.seeds.iter().map(|seed| seed.addr().to_string()).collect();
         match &self.master {
@@ -115,22 +115,22 @@ impl ServerAddress {
     }
 }
 
-/// The same, speaking the newer protocol: only that can tell of changes on the connection itself.
+/// Uses RESP3, which can deliver notifications on the same connection.
 fn with_resp3(info: ConnectionInfo) -> ConnectionInfo {
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
     info.set_redis_settings(settings)
 }
 
-/// The same, speaking the protocol that every server knows.
+/// Uses RESP2, which every server supports.
 pub(super) fn with_resp2(info: ConnectionInfo) -> ConnectionInfo {
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
     info.set_redis_settings(settings)
 }
 
 fn address_error(problem: &str) -> Error {
-    Error::new(Code::Definition, format!("the address of the store cannot be used: {problem}"))
+    Error::new(Code::Definition, format!("invalid store address: {problem}"))
         .with("setting", "store.url")
-        .with_hint("write `embedded`, `memory`, or an address such as redis://user:password@localhost:6379/0")
+        .with_hint("use `embedded`, `memory`, or a URL such as redis://user:password@localhost:6379/0")
 }
 
 #[cfg(test)]
@@ -138,11 +138,11 @@ mod tests {
     use super::*;
 
     fn parsed(url: &str) -> ServerAddress {
-        ServerAddress::parse(url, &RedisOptions::default()).expect("an address")
+        ServerAddress::parse(url, &RedisOptions::default()).expect("is valid")
     }
 
     #[test]
-    fn addresses_are_read_and_shown_without_their_passwords() {
+    fn addresses_are_displayed_without_passwords() {
         let address = parsed("redis://me:p%40ss@one:7000,two/2");
         assert_eq!(address.display_name(), "Redis at one:7000, two:6379");
         let info = &address.seeds()[1];
@@ -158,9 +158,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_without_its_password() {
+    fn the_error_for_an_invalid_address_hides_its_password() {
         for url in ["", "http://x", "redis+sentinel://one", "redis://me:secret@host:port/"] {
-            let error = ServerAddress::parse(url, &RedisOptions::default()).err().expect("no address");
+            let error = ServerAddress::parse(url, &RedisOptions::default()).err().expect("is invalid");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
     }

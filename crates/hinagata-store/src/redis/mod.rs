@@ -1,8 +1,8 @@
-//! Redis as the store: many daemons on one state.
+//! A store in Redis: many daemons share one state.
 //!
-//! One thread keeps the connections. It reads everything when it connects, then only what the server says has changed,
-//! and everything again from time to time, so that a lost notice is never lost for long. Readers get the snapshot and
-//! never wait for the server; while it is gone they get the last one.
+//! One thread owns the connections. It reads everything when it connects, then only what the server reports as
+//! changed, and everything again periodically, in case a notification was lost. Readers use the snapshot and never
+//! wait for the server. While the server is unavailable, they see the last snapshot.
 
 mod address;
 mod nodes;
@@ -28,24 +28,24 @@ use tokio::sync::{mpsc::UnboundedSender, oneshot};
 use self::{address::ServerAddress, work::WriteCommand};
 use crate::{DEFAULT_PREFIX, keys::KeyLayout, shared::SharedState, state::StoreState};
 
-/// How a store in Redis is reached and kept fresh.
+/// Options for a store in Redis.
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
-    /// How keys start.
+    /// The prefix of all keys.
     pub prefix: String,
-    /// A file of certificates, as PEM, that servers are checked with in the place of the usual ones.
+    /// A PEM file of certificates that replaces the system's trust store.
     pub certificates: Option<PathBuf>,
-    /// How long opening waits for the first answer; then it goes on without.
+    /// How long opening waits for the first read. Then it continues without it.
     pub open_timeout: Duration,
-    /// How long the server may take for one answer.
+    /// The timeout of one response.
     pub timeout: Duration,
-    /// How often the server is asked whether it is still there.
+    /// How often to ping the server.
     pub heartbeat_interval: Duration,
-    /// How often everything is read again, to find what notices did not tell.
+    /// How often to read everything again, in case a notification was lost.
     pub check_interval: Duration,
-    /// How often everything is read again where the server gives no notices.
+    /// How often to read everything again if the server sends no notifications.
     pub poll_interval: Duration,
-    /// The first and the longest time between two tries to reach the server.
+    /// The first and the longest delay between connection attempts.
     pub backoff: (Duration, Duration),
 }
 
@@ -74,13 +74,13 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// The store at `url`: `redis://[user:password@]host[:port][/db]`, with TLS `rediss://…`, several nodes separated by
-    /// commas, or `redis+sentinel://host,host/master[/db]`. A cluster is recognised by itself.
+    /// Opens the store at `url`: `redis://[user:password@]host[:port][/db]`, `rediss://…` for TLS, several nodes
+    /// separated by commas, or `redis+sentinel://host,host/master[/db]`. Clusters are detected.
     ///
-    /// A server that does not answer is no error: it is told in the health of the snapshot, and tried again.
+    /// An unavailable server is not an error: the health of the snapshot reports it, and the connection is retried.
     ///
     /// # Errors
-    /// Code `definition` for something that is no address, or certificates that cannot be read.
+    /// Code `definition` for an invalid address or unreadable certificates.
     pub fn open(url: &str, options: RedisOptions) -> Result<Self> {
         let address = ServerAddress::parse(url, &options)?;
         let shown = address.display_name();
@@ -92,12 +92,12 @@ impl RedisStore {
         let thread = std::thread::Builder::new()
             .name("store".into())
             .spawn(move || worker.run_until_closed(receiver))
-            .map_err(|error| Error::new(Code::Store, "no thread can be started").with_source(error))?;
-        // Whoever renders first wants to see what is there; a server that is gone does not keep anybody.
+            .map_err(|error| Error::new(Code::Store, "cannot start a thread").with_source(error))?;
+        // The first render should see the documents, but an unavailable server must not block it.
         if is_ready.recv_timeout(open_timeout).is_err() {
             shared.update_state(|state| {
                 if state.health().outage.is_none() && state.key_count() == 0 {
-                    let error = Error::new(Code::Store, format!("{shown} does not answer"));
+                    let error = Error::new(Code::Store, format!("{shown} does not respond"));
                     let outage = Some((std::time::SystemTime::now(), error));
                     state.set_health(StoreHealth { outage, ..StoreHealth::default() });
                 }
@@ -106,7 +106,7 @@ impl RedisStore {
         Ok(Self { shared, commands: Some(commands), thread: Some(thread), address: shown })
     }
 
-    /// Whether `url` is an address that [`RedisStore::open`] takes. Nothing is connected to.
+    /// Checks that [`RedisStore::open`] accepts `url`, without connecting.
     ///
     /// # Errors
     /// As [`RedisStore::open`].
@@ -157,7 +157,7 @@ impl Drop for RedisStore {
     fn drop(&mut self) {
         self.commands.take();
         if let Some(thread) = self.thread.take()
-            // A listener may be the last who holds the store: a thread does not wait for itself.
+            // A listener may hold the last reference, and a thread must not join itself.
             && thread.thread().id() != std::thread::current().id()
         {
             let _ = thread.join();

@@ -13,29 +13,29 @@ use super::{
     address::{ServerAddress, with_resp2},
 };
 
-/// A server and the connection to it.
+/// A server and its connection.
 pub(super) struct Node {
     pub(super) connection: MultiplexedConnection,
     pub(super) client: Client,
-    /// Whether it can tell of changes on the connection itself.
+    /// Whether it can deliver notifications on the same connection.
     pub(super) supports_push: bool,
-    /// The slots whose keys it has; nothing where there is no cluster.
+    /// Its slots in a cluster, else empty.
     slots: Vec<(u16, u16)>,
     address: String,
 }
 
-/// Host, port and ranges of slots of a server that is written to.
+/// Host, port and slot ranges of a primary.
 type Primary = (String, u16, Vec<(u16, u16)>);
 
 /// All servers of a store.
 pub(super) struct Nodes {
     pub(super) all: Vec<Node>,
-    /// Which server has a slot; nothing where there is no cluster.
+    /// The server of each slot in a cluster.
     by_slot: Option<HashMap<Slot, usize>>,
 }
 
 impl Nodes {
-    /// Connects to the first seed that answers, and from there to all servers.
+    /// Connects to the first seed that responds, and from there to all servers.
     pub(super) async fn connect_all(
         address: &ServerAddress,
         options: &RedisOptions,
@@ -61,7 +61,7 @@ impl Nodes {
         Err(last.unwrap_or_else(|| RedisError::from((ErrorKind::InvalidClientConfig, "no address"))))
     }
 
-    /// The servers that `first` knows of.
+    /// Discovers the servers from `first`.
     async fn discover_nodes(
         mut first: Node,
         address: &ServerAddress,
@@ -89,7 +89,7 @@ impl Nodes {
         self.by_slot.is_some()
     }
 
-    /// The server that has `key`, by its place.
+    /// The index of the server that owns `key`.
     pub(super) fn node_index(&self, key: &str) -> Option<usize> {
         match &self.by_slot {
             None => Some(0),
@@ -97,7 +97,7 @@ impl Nodes {
         }
     }
 
-    /// Whether the cluster is cut as it was when this was made.
+    /// Whether the slots of the cluster are still assigned as before.
     pub(super) async fn is_topology_current(&mut self) -> RedisResult<bool> {
         if !self.is_cluster() {
             return Ok(true);
@@ -139,13 +139,13 @@ impl Node {
         Ok(Self { connection, client, supports_push, slots: Vec::new(), address: shown })
     }
 
-    /// Host, port and slots of every primary of the cluster, in order; `None` where there is no cluster.
+    /// Host, port and slots of every primary of the cluster, sorted, or `None` without a cluster.
     async fn primaries(&mut self) -> RedisResult<Option<Vec<Primary>>> {
         let answer: RedisResult<Vec<Vec<redis::Value>>> =
             redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut self.connection).await;
         let ranges = match answer {
             Ok(ranges) => ranges,
-            // No cluster, or a user who may not ask: then this server is all there is.
+            // Not a cluster, or the user lacks permission: use this server alone.
             Err(error) if error.code().is_some() => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -157,7 +157,7 @@ impl Node {
             let redis::Value::Array(primary) = primary else { continue };
             let (Some(host), Some(port)) = (primary.first(), primary.get(1)) else { continue };
             let host: Option<String> = redis::from_redis_value(host.clone())?;
-            // A server that does not know its own name is where it was asked.
+            // A server that does not know its own name uses the address that it was reached at.
             let host =
                 host.filter(|host| !host.is_empty() && host != "?").unwrap_or_else(|| own_host.clone());
             let (port, slots) = (number(port)?, (number(first)?, number(last)?));
@@ -171,13 +171,13 @@ impl Node {
     }
 }
 
-/// Whether the server does not know the newer protocol, or does not let this user speak it.
+/// Whether the server does not support RESP3, or denies it to this user.
 fn is_old_server(error: &RedisError) -> bool {
     let refused = matches!(error.kind(), ErrorKind::RESP3NotSupported);
     refused || matches!(error.code(), Some("NOPROTO" | "ERR"))
 }
 
-/// Where the sentinel says that `master` is.
+/// Asks a sentinel for the address of `master`.
 async fn query_sentinel(
     address: &ServerAddress,
     sentinel: redis::ConnectionInfo,

@@ -1,4 +1,4 @@
-//! How a server tells of changes.
+//! Change notifications from servers.
 
 use std::collections::HashMap;
 
@@ -10,20 +10,20 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::nodes::{Node, Nodes};
 use crate::keys::KeyLayout;
 
-/// What a server said.
+/// A notification.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ServerNotice {
     /// These keys changed.
     Changed(Vec<String>),
     /// Anything may have changed.
     AnyChange,
-    /// The connection is gone.
+    /// The connection is closed.
     Disconnected,
-    /// Nothing that matters.
+    /// Nothing relevant.
     Ignored,
 }
 
-/// Lets all servers tell of changes in the best way that every one of them allows.
+/// Enables notifications on all servers, in the best way that every server supports.
 pub(super) async fn enable_notices(
     nodes: &mut Nodes,
     keys: &KeyLayout,
@@ -45,7 +45,7 @@ pub(super) async fn enable_notices(
     Ok(worst)
 }
 
-/// Client tracking: the server tells every changed key with one of our prefixes.
+/// Client tracking: the server reports every changed key with one of our prefixes.
 async fn enable_tracking(node: &mut Node, keys: &KeyLayout) -> RedisResult<bool> {
     if !node.supports_push {
         return Ok(false);
@@ -58,7 +58,7 @@ async fn enable_tracking(node: &mut Node, keys: &KeyLayout) -> RedisResult<bool>
     is_accepted(command.query_async::<()>(&mut node.connection).await)
 }
 
-/// Keyspace notifications: the server publishes changes, if it is set to.
+/// Keyspace notifications: the server publishes changes, if configured to.
 async fn subscribe_keyspace(
     node: &mut Node,
     keys: &KeyLayout,
@@ -78,7 +78,7 @@ async fn subscribe_keyspace(
     if node.supports_push {
         return is_accepted(node.connection.psubscribe(&pattern).await);
     }
-    // The older protocol needs a connection of its own for that.
+    // RESP2 needs a separate connection for subscriptions.
     let mut subscription = node.client.get_async_pubsub().await?;
     if !is_accepted(subscription.psubscribe(&pattern).await)? {
         return Ok(false);
@@ -98,7 +98,7 @@ async fn subscribe_keyspace(
     Ok(true)
 }
 
-/// Whether a command was carried out; `false` when the server refuses it.
+/// Whether the server accepted a command. `false` if it refused.
 fn is_accepted(result: RedisResult<()>) -> RedisResult<bool> {
     match result {
         Ok(()) => Ok(true),
@@ -107,13 +107,12 @@ fn is_accepted(result: RedisResult<()>) -> RedisResult<bool> {
     }
 }
 
-/// Whether the flags of `notify-keyspace-events` cover everything that changes a text: setting, deleting, renaming,
-/// expiring, evicting.
+/// Whether the flags of `notify-keyspace-events` cover every change of a string: set, delete, rename, expire, evict.
 fn covers_all_changes(flags: &str) -> bool {
     flags.contains('K') && (flags.contains('A') || "g$xe".chars().all(|flag| flags.contains(flag)))
 }
 
-/// A text that a pattern of the server takes as it is.
+/// Escapes a text for a glob pattern of the server.
 pub(super) fn escape_glob(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -125,7 +124,7 @@ pub(super) fn escape_glob(text: &str) -> String {
     escaped
 }
 
-/// What a server said.
+/// Parses a notification.
 pub(super) fn parse_notice(push: &PushInfo) -> ServerNotice {
     match (&push.kind, push.data.as_slice()) {
         (PushKind::Disconnection, _) => ServerNotice::Disconnected,
@@ -133,7 +132,7 @@ pub(super) fn parse_notice(push: &PushInfo) -> ServerNotice {
             let text = |key: &Value| redis::from_redis_value::<String>(key.clone()).ok();
             ServerNotice::Changed(keys.iter().filter_map(text).collect())
         }
-        // The server was emptied, or kept too much in mind to tell.
+        // The server was flushed, or dropped tracked keys for lack of memory.
         (PushKind::Invalidate, _) => ServerNotice::AnyChange,
         (PushKind::PMessage, [_, channel, ..]) => {
             let channel = redis::from_redis_value::<String>(channel.clone()).unwrap_or_default();
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_are_read() {
+    fn notifications_are_parsed() {
         let push = |kind, data| parse_notice(&PushInfo { kind, data });
         let keys = Value::Array(vec![text("a"), text("b")]);
         assert_eq!(
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_full_notifications_are_trusted() {
+    fn only_complete_notifications_are_used() {
         for (flags, full) in [("KEA", true), ("Kg$xe", true), ("", false), ("EA", false), ("K$", false)] {
             assert_eq!(covers_all_changes(flags), full, "{flags}");
         }

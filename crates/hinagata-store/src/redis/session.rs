@@ -1,4 +1,4 @@
-//! Reading and writing over living connections.
+//! Reads and writes documents over open connections.
 
 use redis::{Pipeline, RedisResult};
 
@@ -10,10 +10,10 @@ use crate::{
     state::{RawValue, StoreState},
 };
 
-/// Keys that are asked for at a time, and values.
+/// Keys and values per request.
 const BATCH: usize = 1_000;
 
-/// What one key holds.
+/// The content of a key.
 #[derive(Debug)]
 pub(super) enum KeyValue {
     Missing,
@@ -31,7 +31,7 @@ impl KeyValue {
     }
 }
 
-/// Everything that the servers hold under our prefix, sorted by key.
+/// All keys with our prefix on all servers, sorted.
 pub(super) async fn read_all(nodes: &mut Nodes, keys: &KeyLayout) -> RedisResult<Vec<(String, KeyValue)>> {
     let is_cluster = nodes.is_cluster();
     let mut all = Vec::new();
@@ -44,7 +44,7 @@ pub(super) async fn read_all(nodes: &mut Nodes, keys: &KeyLayout) -> RedisResult
     Ok(all)
 }
 
-/// What `names` hold now.
+/// The current content of `names`.
 pub(super) async fn read_keys(nodes: &mut Nodes, names: Vec<String>) -> RedisResult<Vec<(String, KeyValue)>> {
     let is_cluster = nodes.is_cluster();
     let mut of_node: Vec<Vec<String>> = nodes.all.iter().map(|_| Vec::new()).collect();
@@ -60,7 +60,7 @@ pub(super) async fn read_keys(nodes: &mut Nodes, names: Vec<String>) -> RedisRes
     Ok(all)
 }
 
-/// The keys of one server that are ours; some may come twice.
+/// The keys of one server with our prefix. Duplicates are possible.
 async fn scan(node: &mut Node, keys: &KeyLayout) -> RedisResult<Vec<String>> {
     let pattern = format!("{}*", escape_glob(keys.prefix()));
     let (mut names, mut cursor) = (Vec::new(), 0_u64);
@@ -73,7 +73,7 @@ async fn scan(node: &mut Node, keys: &KeyLayout) -> RedisResult<Vec<String>> {
             .arg(BATCH)
             .query_async(&mut node.connection)
             .await?;
-        // A key that is no text cannot be one of ours.
+        // A key that is not UTF-8 is not ours.
         let ours = found.into_iter().filter_map(|key| String::from_utf8(key).ok());
         names.extend(ours.filter(|key| keys.parse_key(key).is_some()));
         cursor = next;
@@ -101,7 +101,7 @@ async fn read_values(
     Ok(all)
 }
 
-/// The texts of keys; nothing for those that are gone or hold something else.
+/// The strings at these keys. `None` for missing keys and other types.
 async fn fetch_texts(
     node: &mut Node,
     names: &[String],
@@ -110,7 +110,7 @@ async fn fetch_texts(
     if !is_cluster {
         return redis::cmd("MGET").arg(names).query_async(&mut node.connection).await;
     }
-    // Keys of a server of a cluster belong to many slots, and one command can only have keys of one.
+    // The keys of a cluster node belong to many slots, and one command accepts only one slot.
     let mut pipeline = Pipeline::with_capacity(names.len());
     for name in names {
         pipeline.cmd("MGET").arg(name);
@@ -119,7 +119,7 @@ async fn fetch_texts(
     Ok(answers.into_iter().map(|mut answer| answer.pop().flatten()).collect())
 }
 
-/// Tells keys that hold something else from those that are gone.
+/// Distinguishes keys of other types from missing keys.
 async fn fetch_types(node: &mut Node, all: &mut [(String, KeyValue)]) -> RedisResult<()> {
     let missing: Vec<&mut (String, KeyValue)> =
         all.iter_mut().filter(|(_, held)| matches!(held, KeyValue::Missing)).collect();
@@ -132,7 +132,7 @@ async fn fetch_types(node: &mut Node, all: &mut [(String, KeyValue)]) -> RedisRe
     }
     let kinds: Vec<String> = pipeline.query_async(&mut node.connection).await?;
     for (entry, kind) in missing.into_iter().zip(kinds) {
-        // A text that came back in between is told by a notice of its own.
+        // A string that was set in between has its own notification.
         if kind != "none" && kind != "string" {
             entry.1 = KeyValue::Other(kind);
         }
@@ -140,7 +140,7 @@ async fn fetch_types(node: &mut Node, all: &mut [(String, KeyValue)]) -> RedisRe
     Ok(())
 }
 
-/// Makes changes: all or none on one server, key by key in a cluster.
+/// Writes all changes atomically on one server, and key by key in a cluster.
 pub(super) async fn write_all(nodes: &mut Nodes, writes: &[KeyWrite]) -> RedisResult<()> {
     let is_cluster = nodes.is_cluster();
     for place in 0..nodes.all.len() {
@@ -163,7 +163,7 @@ pub(super) async fn write_all(nodes: &mut Nodes, writes: &[KeyWrite]) -> RedisRe
     Ok(())
 }
 
-/// Lets `state` hold exactly `all`, which is sorted by key.
+/// Replaces the documents of `state`. `all` is sorted by key.
 pub(super) fn replace_all(state: &mut StoreState, all: &[(String, KeyValue)]) {
     let present: Vec<String> = all
         .iter()

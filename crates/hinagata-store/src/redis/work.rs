@@ -1,4 +1,4 @@
-//! The thread that keeps a store in Redis fresh.
+//! The thread that keeps a Redis store up to date.
 
 use std::{
     sync::{Arc, mpsc::SyncSender},
@@ -27,26 +27,26 @@ use super::{
 };
 use crate::shared::{KeyWrite, SharedState};
 
-/// Something to write.
+/// A write request.
 pub(super) struct WriteCommand {
     pub(super) writes: Vec<KeyWrite>,
     pub(super) done: oneshot::Sender<Result<()>>,
 }
 
-/// What the thread works with.
+/// The state of the thread.
 pub(super) struct RedisWorker {
     pub(super) address: ServerAddress,
     pub(super) options: RedisOptions,
     pub(super) shared: Arc<SharedState>,
-    /// Told once the first try to read everything is over.
+    /// Signalled after the first attempt to read everything.
     pub(super) ready: Option<SyncSender<()>>,
 }
 
 /// Why a session ended.
 enum SessionEnd {
-    /// Nobody needs the store any more.
+    /// The store was dropped.
     Closed,
-    /// The servers have to be found anew.
+    /// The connection was lost.
     Lost(RedisError),
 }
 
@@ -57,7 +57,7 @@ impl From<RedisError> for SessionEnd {
 }
 
 impl RedisWorker {
-    /// Works until nobody needs the store any more.
+    /// Runs until the store is dropped.
     pub(super) fn run_until_closed(mut self, mut commands: UnboundedReceiver<WriteCommand>) {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         let tasks = tokio::task::LocalSet::new();
@@ -71,7 +71,7 @@ impl RedisWorker {
                     SessionEnd::Lost(error) => self.record_outage(&error),
                 };
                 self.signal_ready();
-                // A server that answered for a while is tried again at once.
+                // After a long session, retry immediately.
                 if began.elapsed() > longest {
                     backoff = first;
                 }
@@ -89,7 +89,7 @@ impl RedisWorker {
         }
     }
 
-    /// Notes that the server is gone.
+    /// Records that the server is unavailable.
     fn record_outage(&self, error: &RedisError) -> Error {
         let told = unreachable_error(&self.address, error);
         self.shared.update_state(|state| {
@@ -99,7 +99,7 @@ impl RedisWorker {
         told
     }
 
-    /// Answers with `error` until the time is up; `None` when nobody needs the store any more.
+    /// Rejects writes with `error` for `time`. Returns `None` when the store was dropped.
     async fn refuse_for(
         &self,
         time: Duration,
@@ -133,7 +133,7 @@ impl RedisWorker {
         let (told, mut notices) = unbounded_channel();
         let mut nodes = Nodes::connect_all(&self.address, &self.options, &told).await?;
         let keys = self.shared.update_state(|state| state.keys().clone());
-        // First to listen, then to read: what changes in between is told.
+        // Enable notifications before reading, so that no change is missed.
         let freshness = enable_notices(&mut nodes, &keys, &told).await?;
         self.read_everything(&mut nodes, freshness).await?;
         self.signal_ready();
@@ -153,7 +153,7 @@ impl RedisWorker {
                 _ = heartbeat.tick() => ping_all(&mut nodes).await?,
                 _ = check.tick() => {
                     if !nodes.is_topology_current().await? {
-                        return Err(connection_error("the cluster was cut anew").into());
+                        return Err(connection_error("the slots of the cluster have moved").into());
                     }
                     self.read_everything(&mut nodes, freshness).await?;
                 }
@@ -165,7 +165,7 @@ impl RedisWorker {
         }
     }
 
-    /// Reads what the server says has changed, a whole burst at once.
+    /// Handles notifications, a whole burst at once.
     async fn handle_notices(
         &self,
         first: Option<PushInfo>,
@@ -194,19 +194,21 @@ impl RedisWorker {
         }
         let values = read_keys(nodes, changed).await?;
         self.shared.update_state(|state| {
-            values.iter().for_each(|(key, held)| state.apply_value(key, held.as_raw()))
+            for (key, value) in &values {
+                state.apply_value(key, value.as_raw());
+            }
         });
         Ok(())
     }
 
-    /// Whether the last state is kept although the server was emptied.
+    /// Whether the last state is retained although the server was flushed.
     fn is_retained(&self) -> bool {
         let snapshot = self.shared.snapshot();
         snapshot.health.outage.as_ref().is_some_and(|(_, error)| error.reason() == Some(EMPTIED))
     }
 
-    /// Reads everything. A server that had something and has nothing at all any more was flushed, or came back without
-    /// its data: the last state is kept, and told to be old, until something is there again.
+    /// Reads everything. A server that had documents and has none was flushed or lost its data: the last state is
+    /// retained and reported as stale until there are documents again.
     async fn read_everything(&self, nodes: &mut Nodes, freshness: Freshness) -> RedisResult<()> {
         let keys = self.shared.update_state(|state| state.keys().clone());
         let all = read_all(nodes, &keys).await?;
@@ -237,7 +239,7 @@ impl RedisWorker {
                 let _ = command.done.send(Ok(()));
                 Ok(())
             }
-            // What the server refuses concerns whoever asked; what it cannot hear concerns everybody.
+            // A refused command concerns its caller. A lost connection concerns everybody.
             Err(error) if error.code().is_some() && !error.is_cluster_error() => {
                 let _ = command.done.send(Err(refused_error(&self.address, &error)));
                 Ok(())
@@ -252,7 +254,7 @@ impl RedisWorker {
 
 async fn ping_all(nodes: &mut Nodes) -> RedisResult<()> {
     for node in &mut nodes.all {
-        // A user may be forbidden to ask even that; an answer is an answer.
+        // The user may not be allowed to PING, but any response is a response.
         match redis::cmd("PING").query_async::<()>(&mut node.connection).await {
             Err(error) if error.code().is_none() => return Err(error),
             _ => {}
@@ -266,27 +268,24 @@ fn connection_error(why: &'static str) -> RedisError {
 }
 
 fn unreachable_error(address: &ServerAddress, error: &RedisError) -> Error {
-    Error::new(Code::Store, format!("{} cannot be used: {error}", address.display_name()))
+    Error::new(Code::Store, format!("{} is unavailable: {error}", address.display_name()))
         .with("reason", "unreachable")
         .with_hint(
-            "check `store.url`, that the server runs, and what its user may do; the last state stays in use",
+            "check `store.url`, the server, and the permissions of its user; the last state stays in use",
         )
 }
 
 fn refused_error(address: &ServerAddress, error: &RedisError) -> Error {
-    Error::new(Code::Store, format!("{} refuses to write: {error}", address.display_name()))
+    Error::new(Code::Store, format!("{} refused the write: {error}", address.display_name()))
         .with("reason", "refused")
-        .with_hint("check what the user of the store may do, and whether the server is a replica or full")
+        .with_hint("check the permissions of the user, and whether the server is a replica or out of memory")
 }
 
-/// The reason of an outage that is none of the connection.
+/// The reason of an outage after a flush.
 const EMPTIED: &str = "emptied";
 
 fn emptied_error(address: &ServerAddress) -> Error {
-    Error::new(
-        Code::Store,
-        format!("{} has nothing any more; the last state stays in use", address.display_name()),
-    )
-    .with("reason", EMPTIED)
-    .with_hint("write the documents again; as soon as one is there, what is there counts")
+    Error::new(Code::Store, format!("{} is empty; the last state stays in use", address.display_name()))
+        .with("reason", EMPTIED)
+        .with_hint("write the documents again; the server is used again as soon as it has one")
 }
