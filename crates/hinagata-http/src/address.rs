@@ -1,10 +1,10 @@
-//! Addresses that belong to everybody, and those that do not.
+//! Public and private IP addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is one of the public internet: not of this machine, of a private network, or reserved.
+/// Whether an address belongs to the public internet: not to this machine, a private network, or a reserved range.
 ///
-/// An address of IPv6 that stands for one of IPv4, as gateways translate it, is judged as that one.
+/// An IPv6 address that stands for an IPv4 address is judged as that one.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -35,7 +35,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_multicast())
 }
 
-/// Only what is given out today is public; of that, not what is set apart for examples, tunnels and identifiers.
+/// Only assigned ranges are public, except those for documentation, tunnels and identifiers.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
     let global = a & 0xe000 == 0x2000;
@@ -44,19 +44,19 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     global && !set_apart && !documentation
 }
 
-/// The address of IPv4 inside one of IPv6.
+/// The IPv4 address inside an IPv6 address.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let of = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         Some(Ipv4Addr::new(a, b, c, d))
     };
     match address.segments() {
-        // Mapped and compatible; the last of these has the loopback and the unspecified address in it.
+        // Mapped and compatible addresses. The latter include the loopback and the unspecified address.
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => of(high, low),
-        // Translated by a gateway.
+        // Translated by a gateway (NAT64).
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => of(high, low),
         [0, 0, 0, 0, 0xffff, 0, high, low] => of(high, low),
-        // Through a tunnel.
+        // Tunnelled (6to4).
         [0x2002, high, low, ..] => of(high, low),
         _ => None,
     }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_everybody_are_public() {
+    fn public_addresses_are_recognised() {
         for address in
             ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111", "2a00:1450::1", "64:ff9b::101:101"]
         {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_this_machine_and_of_private_networks_are_not() {
+    fn local_and_private_addresses_are_not_public() {
         for address in [
             "0.0.0.0",
             "10.1.2.3",

@@ -1,4 +1,4 @@
-//! The list of hosts that can be reached.
+//! The list of hosts that may be reached.
 
 use std::net::IpAddr;
 
@@ -6,9 +6,9 @@ use reqwest::Url;
 
 use crate::{HttpError, is_public};
 
-/// The hosts that can be reached; none unless listed.
+/// The hosts that may be reached. None unless listed.
 ///
-/// | entry | stands for |
+/// | entry | matches |
 /// |---|---|
 /// | `api.example.com` | this host |
 /// | `*.example.com` | every host below that name, not the name itself |
@@ -17,8 +17,8 @@ use crate::{HttpError, is_public};
 /// | `localhost` | this machine |
 /// | `*` | every host with a public address |
 ///
-/// Each may end with `:port`, and stands for that port alone then; an address of IPv6 with a port stands in brackets.
-/// A name whose address is private is refused, unless that address, or a network around it, is listed without a port.
+/// Each may end with `:port` and then only matches that port. An IPv6 address with a port is written in brackets. A
+/// name with a private address is rejected, unless that address or its network is listed without a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedHosts(Vec<Entry>);
 
@@ -32,16 +32,16 @@ struct Entry {
 enum Host {
     Any,
     Name(String),
-    /// Every name that ends so; it begins with a dot.
+    /// Every name with this suffix, which starts with a dot.
     Below(String),
     Network(IpAddr, u8),
 }
 
 impl AllowedHosts {
-    /// The list with these entries.
+    /// Parses a list of entries.
     ///
     /// # Errors
-    /// [`HttpError::Invalid`] for an entry of another form.
+    /// [`HttpError::Invalid`] for an invalid entry.
     pub fn parse<I>(entries: I) -> Result<Self, HttpError>
     where
         I: IntoIterator<Item: AsRef<str>>,
@@ -54,24 +54,24 @@ impl AllowedHosts {
     /// Adds an entry.
     ///
     /// # Errors
-    /// [`HttpError::Invalid`] for one of another form.
+    /// [`HttpError::Invalid`] for an invalid entry.
     pub fn add_entry(&mut self, text: &str) -> Result<(), HttpError> {
         let entry = parse_entry(text).ok_or_else(|| {
             HttpError::Invalid(format!(
-                "`{text}` is no host: write it like `api.example.com`, `*.example.com`, `10.0.0.0/8` or `localhost:8080`"
+                "invalid host `{text}`; expected a form such as `api.example.com`, `*.example.com`, `10.0.0.0/8` or `localhost:8080`"
             ))
         })?;
         self.0.push(entry);
         Ok(())
     }
 
-    /// Whether `host`, a name or an address, is listed for `port`, as far as that can be told before its name is looked up.
+    /// Whether `host`, a name or an address, is listed for `port`. Names are not resolved.
     #[must_use]
     pub fn allows_host(&self, host: &str, port: u16) -> bool {
         self.lists(host, Some(port))
     }
 
-    /// Whether `name`, which is listed, may stand for `address` at `port`.
+    /// Whether the listed `name` may resolve to `address` at `port`.
     #[must_use]
     pub fn allows_address(&self, name: &str, address: IpAddr, port: u16) -> bool {
         is_public(address) || self.lists_private(name, address, Some(port))
@@ -84,7 +84,7 @@ impl AllowedHosts {
         }
     }
 
-    /// Whether a private address is listed beside the name that leads to it.
+    /// Whether a private address is listed beside the name that resolves to it.
     fn lists_private(&self, name: &str, address: IpAddr, port: Option<u16>) -> bool {
         let is_here = address.is_loopback() && canonical(name) == "localhost";
         self.0.iter().filter(|entry| entry.has_port(port)).any(|entry| match &entry.host {
@@ -94,19 +94,19 @@ impl AllowedHosts {
         })
     }
 
-    /// Whether a request may go to `url`, as far as that can be told before its name is looked up.
+    /// Checks that `url` is listed. Names are not resolved.
     pub(crate) fn check_url(&self, url: &Url) -> Result<(), HttpError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(HttpError::Invalid(format!(
-                "`{}` is not HTTP: write http:// or https://",
+                "unsupported scheme `{}`; expected http or https",
                 url.scheme()
             )));
         }
-        let host = url.host_str().ok_or_else(|| HttpError::Invalid(format!("`{url}` names no host")))?;
+        let host = url.host_str().ok_or_else(|| HttpError::Invalid(format!("`{url}` has no host")))?;
         let port = url.port_or_known_default();
         self.lists(host, port).then_some(()).ok_or_else(|| {
             let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-            HttpError::Forbidden(format!("`{host}{port}` is not among the allowed hosts"))
+            HttpError::Forbidden(format!("`{host}{port}` is not an allowed host"))
         })
     }
 
@@ -128,7 +128,7 @@ impl AllowedHosts {
         })
     }
 
-    /// Whether `name`, which is listed, may stand for `address`.
+    /// Checks that the listed `name` may resolve to `address`.
     pub(crate) fn check_answer(&self, name: &str, address: IpAddr) -> Result<(), HttpError> {
         let here = address.is_loopback() && canonical(name) == "localhost" && self.lists_localhost();
         let listed = || {
@@ -137,7 +137,7 @@ impl AllowedHosts {
         };
         (is_public(address) || here || listed()).then_some(()).ok_or_else(|| {
             HttpError::Forbidden(format!(
-                "`{name}` stands for {address}, which is private and not among the allowed hosts"
+                "`{name}` resolves to {address}, which is private and not an allowed host"
             ))
         })
     }
@@ -153,12 +153,12 @@ impl Entry {
     }
 }
 
-/// A host as a URL has it, if it is an address.
+/// The host of a URL, if it is an address.
 fn parse_address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// A name as it is compared.
+/// The form of a name that is compared.
 fn canonical(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
@@ -204,7 +204,7 @@ fn is_name(text: &str) -> bool {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     };
     let mut labels = text.strip_suffix('.').unwrap_or(text).split('.');
-    // A last part of digits alone is an address that is written in another way.
+    // A name whose last label is a number is an address in another notation.
     let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
     let last = labels.clone().next_back().unwrap_or_default();
     labels.all(label) && !is_number(last)
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_listed_is_reached() {
+    fn only_listed_hosts_are_allowed() {
         assert!(!allows(&[], "https://example.com/"));
         assert!(allows(&["example.com"], "https://Example.COM./x"));
         assert!(!allows(&["example.com"], "https://example.com.evil.org/"));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_listed_is_the_only_one() {
+    fn an_entry_with_a_port_allows_only_that_port() {
         assert!(allows(&["example.com:8443"], "https://example.com:8443/"));
         assert!(!allows(&["example.com:8443"], "https://example.com/"));
         assert!(allows(&["example.com:443"], "https://example.com/"));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_the_same_however_they_are_written() {
+    fn the_notation_of_an_address_does_not_matter() {
         for url in ["http://127.0.0.1/", "http://2130706433/", "http://0x7f.1/", "http://[::ffff:127.0.0.1]/"]
         {
             assert!(!allows(&["*"], url), "{url}");
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_must_not_lead_to_a_private_address() {
+    fn a_name_must_not_resolve_to_a_private_address() {
         assert!(answers(&["example.com"], "example.com", "93.184.216.34"));
         assert!(!answers(&["example.com"], "example.com", "127.0.0.1"));
         assert!(!answers(&["example.com", "127.0.0.1:80"], "example.com", "127.0.0.1"));
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_another_form_is_told() {
+    fn an_invalid_entry_is_rejected() {
         for text in [
             "",
             "http://example.com",
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_decides_about_an_address_where_it_is_known() {
+    fn the_port_of_an_entry_applies_to_resolved_addresses() {
         let allowed =
             AllowedHosts::parse(["example.com", "10.0.0.1:80", "localhost:3000"]).expect("are hosts");
         let answers = |name: &str, address: &str, port| {
@@ -317,7 +317,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_listed_is_read_or_refused(text in ".{0,30}") {
+        fn arbitrary_entries_never_panic(text in ".{0,30}") {
             let _ = AllowedHosts::parse([text]);
         }
     }

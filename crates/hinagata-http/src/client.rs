@@ -1,4 +1,4 @@
-//! Makes requests.
+//! Sends requests.
 
 use std::{
     error::Error as StdError,
@@ -23,11 +23,11 @@ use tokio::{
 
 use crate::{AllowedHosts, HttpError};
 
-/// Redirects that are followed.
+/// Maximum redirects to follow.
 const MAX_REDIRECTS: usize = 5;
-/// Bytes of one name or value of a header.
+/// Maximum bytes of a header name or value.
 const MAX_HEADER_BYTES: usize = 16 << 10;
-/// Headers that are about the connection or choose who answers: they follow from the URL and the body.
+/// Headers that belong to the connection or select the server. They follow from the URL and the body.
 const CONTROLLED_HEADERS: [&str; 9] = [
     "connection",
     "content-length",
@@ -40,30 +40,30 @@ const CONTROLLED_HEADERS: [&str; 9] = [
     "upgrade",
 ];
 
-/// The addresses of a name; it may block.
+/// Resolves a name to addresses. It may block.
 pub type NameResolver = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
 
-/// A request.
+/// An HTTP request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
-    /// Such as `GET`.
+    /// The method, such as `GET`.
     pub method: String,
-    /// Where it goes.
+    /// The URL.
     pub url: String,
-    /// Names and values.
+    /// The headers, by name.
     pub headers: Vec<(String, String)>,
-    /// What is sent.
+    /// The body.
     pub body: Option<Vec<u8>>,
-    /// What the body is, unless a header says so.
+    /// The media type of the body, unless a header sets it.
     pub content_type: Option<&'static str>,
-    /// Time until the whole answer has arrived.
+    /// The timeout until the whole response has arrived.
     pub timeout: Duration,
-    /// Most bytes of the answer, after it was decompressed.
+    /// Maximum bytes of the decompressed response.
     pub max_bytes: usize,
 }
 
 impl HttpRequest {
-    /// A request without headers and body, for 10 seconds and a megabyte.
+    /// Creates a request without headers and body, with a timeout of 10 seconds and a limit of 1 MiB.
     #[must_use]
     pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
         Self {
@@ -78,18 +78,18 @@ impl HttpRequest {
     }
 }
 
-/// An answer, whatever its status.
+/// An HTTP response with any status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpResponse {
-    /// Such as 200.
+    /// The status, such as 200.
     pub status: u16,
-    /// Names, in small letters, and values; a name that came more than once has them in one value, with commas.
+    /// The headers, with names in lower case. Repeated headers are joined with commas.
     pub headers: Vec<(String, String)>,
-    /// What was sent.
+    /// The body.
     pub body: Vec<u8>,
 }
 
-/// Makes requests to allowed hosts. Cheap to clone.
+/// Sends requests to allowed hosts. Cheap to clone.
 #[derive(Clone)]
 pub struct HttpClient(Arc<Inner>);
 
@@ -99,7 +99,7 @@ struct Inner {
     started: Mutex<Option<Started>>,
 }
 
-/// What starts with the first request.
+/// The parts that start with the first request.
 struct Started {
     runtime: Runtime,
     client: reqwest::Client,
@@ -109,20 +109,20 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let started = self.started.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(started) = started {
-            // It may be dropped on a thread that must not wait.
+            // It may be dropped on a thread that must not block.
             started.runtime.shutdown_background();
         }
     }
 }
 
 impl HttpClient {
-    /// A client that starts nothing before the first request.
+    /// Creates a client. It starts nothing before the first request.
     #[must_use]
     pub fn new(allowed: AllowedHosts) -> Self {
         Self::from_parts(allowed, None)
     }
 
-    /// The same, with a way of its own to look up names.
+    /// Creates a client with its own name resolver.
     #[must_use]
     pub fn with_resolver(allowed: AllowedHosts, names: NameResolver) -> Self {
         Self::from_parts(allowed, Some(names))
@@ -132,10 +132,10 @@ impl HttpClient {
         Self(Arc::new(Inner { allowed: Arc::new(allowed), names, started: Mutex::default() }))
     }
 
-    /// The answer to a request. It is given up when the future is dropped.
+    /// Sends a request. Dropping the future cancels it.
     ///
     /// # Errors
-    /// When it is not allowed, no request, or without an answer in time and size.
+    /// The request is invalid or not allowed, or no response arrives within the timeout and the size limit.
     pub fn send_request(
         &self,
         request: HttpRequest,
@@ -147,7 +147,7 @@ impl HttpClient {
             let allowed = Arc::clone(&self.0.allowed);
             let work = async move {
                 let answered = run_exchange(&client, &allowed, url, request).await;
-                // Nobody may be left to hear it.
+                // The receiver may be gone.
                 let _ = sender.send(answered);
             };
             Task(runtime.spawn(work).abort_handle())
@@ -158,16 +158,16 @@ impl HttpClient {
         }
     }
 
-    /// The URL, if it may be asked.
+    /// The URL, if it is allowed.
     fn checked_url(&self, request: &HttpRequest) -> Result<Url, HttpError> {
         let url = Url::parse(&request.url)
-            .map_err(|error| HttpError::Invalid(format!("`{}` is no URL: {error}", request.url)))?;
+            .map_err(|error| HttpError::Invalid(format!("invalid URL `{}`: {error}", request.url)))?;
         self.0.allowed.check_url(&url)?;
         Ok(url)
     }
 }
 
-/// A request that ends when nobody waits for it.
+/// A request that is cancelled on drop.
 struct Task(AbortHandle);
 
 impl Drop for Task {
@@ -178,18 +178,18 @@ impl Drop for Task {
 
 impl Inner {
     fn ensure_started(&self) -> Result<(Handle, reqwest::Client), HttpError> {
-        // Starting is short, and nobody else holds the lock for longer.
+        // The lock is held only while starting, which is short.
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         if started.is_none() {
             *started = Some(self.start_client()?);
         }
         let parts = started.as_ref().map(|parts| (parts.runtime.handle().clone(), parts.client.clone()));
-        parts.ok_or_else(|| HttpError::Connection("the client does not start".to_owned()))
+        parts.ok_or_else(|| HttpError::Connection("cannot start the HTTP client".to_owned()))
     }
 
     fn start_client(&self) -> Result<Started, HttpError> {
         let failed =
-            |error: &dyn StdError| HttpError::Connection(format!("the client does not start: {error}"));
+            |error: &dyn StdError| HttpError::Connection(format!("cannot start the HTTP client: {error}"));
         // Whoever else uses TLS in this process has to agree on one provider; the first decides.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = Builder::new_multi_thread()
@@ -202,7 +202,7 @@ impl Inner {
         let policy = Arc::clone(&self.allowed);
         let resolver = Resolver { allowed: Arc::clone(&self.allowed), names: self.names.clone() };
         let client = reqwest::Client::builder()
-            // A proxy would look up names and connect in our place, and see no list.
+            // A proxy would resolve names and connect itself, without the list.
             .no_proxy()
             .dns_resolver(resolver)
             .redirect(Policy::custom(move |attempt| follow_redirect(&policy, attempt)))
@@ -215,15 +215,15 @@ impl Inner {
     }
 }
 
-/// What becomes of a redirect: it has to be allowed as if it had been asked for.
+/// A redirect must be allowed like the original request.
 fn follow_redirect(allowed: &AllowedHosts, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if attempt.previous().len() > MAX_REDIRECTS {
         return attempt
-            .error(HttpError::Connection(format!("there are more than {MAX_REDIRECTS} redirects")));
+            .error(HttpError::Connection(format!("too many redirects; the limit is {MAX_REDIRECTS}")));
     }
     let was_secret = attempt.previous().last().is_some_and(|url| url.scheme() == "https");
     if was_secret && attempt.url().scheme() != "https" {
-        let message = format!("a redirect leads from https to `{}`", attempt.url());
+        let message = format!("redirect from https to `{}`", attempt.url());
         return attempt.error(HttpError::Forbidden(message));
     }
     match allowed.check_url(attempt.url()) {
@@ -232,7 +232,7 @@ fn follow_redirect(allowed: &AllowedHosts, attempt: Attempt<'_>) -> reqwest::red
     }
 }
 
-/// Looks up names, and lets only allowed addresses through: what was compared is what is connected to.
+/// Resolves names and only returns allowed addresses, which are then connected to.
 struct Resolver {
     allowed: Arc<AllowedHosts>,
     names: Option<NameResolver>,
@@ -269,7 +269,7 @@ async fn run_exchange(
     let method = Method::from_bytes(request.method.to_ascii_uppercase().as_bytes())
         .ok()
         .filter(|method| *method != Method::CONNECT && *method != Method::TRACE)
-        .ok_or_else(|| HttpError::Invalid(format!("`{}` is no method of HTTP", request.method)))?;
+        .ok_or_else(|| HttpError::Invalid(format!("invalid method `{}`", request.method)))?;
     let headers = headers(&request)?;
     let mut asking = client.request(method, url).headers(headers).timeout(request.timeout);
     if let Some(body) = request.body {
@@ -290,7 +290,7 @@ async fn run_exchange(
 fn headers(request: &HttpRequest) -> Result<HeaderMap, HttpError> {
     let mut headers = HeaderMap::new();
     for (name, value) in &request.headers {
-        let wrong = || HttpError::Invalid(format!("`{name}` is no header, or has no value of one"));
+        let wrong = || HttpError::Invalid(format!("invalid header `{name}`"));
         if name.len().max(value.len()) > MAX_HEADER_BYTES {
             return Err(wrong());
         }
@@ -298,7 +298,7 @@ fn headers(request: &HttpRequest) -> Result<HeaderMap, HttpError> {
         let value = HeaderValue::from_str(value).map_err(|_| wrong())?;
         if CONTROLLED_HEADERS.contains(&name.as_str()) {
             return Err(HttpError::Invalid(format!(
-                "the header `{name}` follows from the request and cannot be given"
+                "the header `{name}` is set automatically and cannot be passed"
             )));
         }
         headers.append(name, value);
@@ -317,7 +317,7 @@ fn join_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.keys().map(|name| (name.as_str().to_owned(), all(name))).collect()
 }
 
-/// What happened: our own reason if there is one among the causes, else the innermost.
+/// The error of a failed request: our own if it is among the causes, else the innermost cause.
 fn request_error(error: &reqwest::Error, time: Duration) -> HttpError {
     if error.is_timeout() {
         return HttpError::Timeout(time);

@@ -1,19 +1,19 @@
-//! Why a request gave no answer.
+//! Why a request failed.
 
 use std::{fmt, time::Duration};
 
-/// Why a request gave no answer.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HttpError {
-    /// It leads where it must not.
+    /// The host is not allowed.
     Forbidden(String),
-    /// It is no request.
+    /// The request is invalid.
     Invalid(String),
-    /// There was no answer in this time.
+    /// No response arrived within this time.
     Timeout(Duration),
-    /// There is no connection, or it broke.
+    /// The connection failed.
     Connection(String),
-    /// The answer has more bytes than this.
+    /// The response exceeds this many bytes.
     TooLarge(usize),
 }
 
@@ -21,8 +21,8 @@ impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Forbidden(why) | Self::Invalid(why) | Self::Connection(why) => f.write_str(why),
-            Self::Timeout(time) => write!(f, "there was no answer within {} s", time.as_secs_f64()),
-            Self::TooLarge(most) => write!(f, "the answer has more than {most} bytes"),
+            Self::Timeout(time) => write!(f, "no response within {} s", time.as_secs_f64()),
+            Self::TooLarge(most) => write!(f, "the response exceeds {most} bytes"),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Requests over HTTP to listed hosts, and to no others: for whoever asks on behalf of code that is not trusted.
+//! HTTP requests to listed hosts only, on behalf of untrusted code.
 //!
-//! An [`AllowedHosts`] list names hosts. A [`HttpClient`] compares every address that it is about to connect to with it, behind
-//! redirects and behind names alike: a listed name that leads to a private address is refused unless that address is
-//! listed too. Whatever is asked has a time and a size.
+//! An [`AllowedHosts`] list names hosts. A [`HttpClient`] checks every address before it connects, after redirects and
+//! name resolution too: a listed name that resolves to a private address is rejected unless that address is listed.
+//! Every request has a timeout and a size limit.
 //!
-//! The client hands out plain futures, for any executor. Its threads start with the first request; a [`LazyRuntime`] does the
-//! same for whoever makes calls of another kind.
+//! The client returns plain futures for any executor. Its threads start with the first request. A [`LazyRuntime`] does
+//! the same for other kinds of calls.
 //!
 //! ```
 //! use hinagata_http::{AllowedHosts, HttpClient, HttpError, HttpRequest};

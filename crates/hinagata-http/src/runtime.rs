@@ -1,4 +1,4 @@
-//! Threads that calls run on, started with the first call.
+//! A tokio runtime that starts with the first call.
 
 use std::{
     fmt,
@@ -14,27 +14,26 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// Threads of the runtime: they wait for others nearly all of the time.
+/// Threads of the runtime. They mostly wait for I/O.
 const THREADS: usize = 2;
 
-/// A runtime that is started when it is first needed, or that of somebody else: for whoever calls others and hands out plain
-/// futures.
+/// A runtime that starts when it is first needed, or a foreign one. It serves callers that return plain futures.
 #[derive(Debug)]
 pub struct LazyRuntime {
     handle: OnceLock<Handle>,
-    /// Ours, to be stopped.
+    /// Our own runtime, to be shut down.
     own: Mutex<Option<Runtime>>,
     name: &'static str,
 }
 
 impl LazyRuntime {
-    /// One whose threads are called `name`.
+    /// Creates a runtime whose threads are called `name`.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
         Self { handle: OnceLock::new(), own: Mutex::default(), name }
     }
 
-    /// That of somebody else.
+    /// Uses a foreign runtime.
     #[must_use]
     pub fn from_handle(handle: Handle) -> Self {
         Self { handle: OnceLock::from(handle), own: Mutex::default(), name: "" }
@@ -44,7 +43,7 @@ impl LazyRuntime {
         if let Some(handle) = self.handle.get() {
             return Ok(handle);
         }
-        // Held while threads are started, which waits for nobody.
+        // Held while the threads start, which does not block.
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         if self.handle.get().is_none() {
             let mut builder = Builder::new_multi_thread();
@@ -55,7 +54,7 @@ impl LazyRuntime {
         Ok(self.handle.get().expect("was set above"))
     }
 
-    /// Runs a future there; dropping what this gives stops it.
+    /// Runs a future on the runtime. Dropping the task cancels it.
     pub fn spawn<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
@@ -69,31 +68,31 @@ impl LazyRuntime {
 
 impl Drop for LazyRuntime {
     fn drop(&mut self) {
-        // Not by waiting: this may happen on a thread of another runtime.
+        // Without waiting: this may be a thread of another runtime.
         if let Some(runtime) = self.own.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Something that runs; it stops when this is dropped.
+/// A running task. Dropping it cancels the task.
 #[derive(Debug)]
 pub struct RunningTask<T>(Result<JoinHandle<T>, TaskError>);
 
-/// Why something that ran has no result.
+/// Why a task has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskError {
-    /// No thread could be started for it.
+    /// The threads could not be started.
     NotStarted(String),
-    /// It was broken off.
+    /// The task was cancelled.
     Cancelled,
 }
 
 impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotStarted(why) => write!(f, "no thread can be started for it: {why}"),
-            Self::Cancelled => f.write_str("the call was broken off"),
+            Self::NotStarted(why) => write!(f, "cannot start a thread: {why}"),
+            Self::Cancelled => f.write_str("the call was cancelled"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Arguments and results against the schemas that a tool declares.
+//! Checks arguments and results against the schemas of a tool.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::failure::{tool_error, truncate_for_display};
 
-/// Problems of one value that are told.
+/// Maximum reported problems of one value.
 const MAX_PROBLEMS: usize = 10;
 
 /// What is checked.
@@ -28,13 +28,13 @@ impl SchemaSide {
 
     const fn sentence(self) -> &'static str {
         match self {
-            Self::Arguments => "its arguments are not what its definition says",
-            Self::Answer => "its answer is not what its definition says",
+            Self::Arguments => "the arguments do not match the definition",
+            Self::Answer => "the response does not match the definition",
         }
     }
 }
 
-/// A schema that is compiled when it is first used.
+/// A schema, compiled on first use.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaCheck {
     schema: Option<Value>,
@@ -46,15 +46,15 @@ impl SchemaCheck {
         Self { schema: schema.cloned(), compiled: OnceLock::new() }
     }
 
-    /// Whether `value` is what the schema says.
+    /// Checks `value` against the schema.
     ///
     /// # Errors
-    /// Code `tool`, reason `arguments` or `answer`; reason `schema` when the schema cannot be used.
+    /// Code `tool`, reason `arguments` or `answer`. Reason `schema` for an invalid schema.
     pub(crate) fn check_value(&self, side: SchemaSide, value: &Value) -> Result<()> {
         let Some(schema) = &self.schema else { return Ok(()) };
         let validator = self.compiled.get_or_init(|| compile(schema)).as_ref().map_err(|message| {
-            tool_error("schema", format!("the schema of its {} cannot be used: {message}", side.reason()))
-                .with_hint("mend the definition of the tool")
+            tool_error("schema", format!("invalid schema for the {}: {message}", side.reason()))
+                .with_hint("fix the definition of the tool")
         })?;
         let problems: Vec<(String, String)> = validator
             .iter_errors(value)
@@ -76,7 +76,7 @@ fn mismatch_error(side: SchemaSide, first: &(String, String), all: &[(String, St
 }
 
 fn compile(schema: &Value) -> Result<Validator, String> {
-    // Patterns come from strangers: an engine whose time is linear.
+    // Patterns are untrusted, so use a regex engine with linear time.
     let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
     options.build(schema).map_err(|error| truncate_for_display(&error.to_string()))
 }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_does_not_fit_is_told_with_its_place() {
+    fn a_mismatch_is_reported_with_its_path() {
         let check =
             SchemaCheck::new(Some(&json!({"properties": {"n": {"type": "integer"}}, "required": ["n"]})));
         assert!(check.check_value(SchemaSide::Answer, &json!({"n": 1})).is_ok());
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_none_fails_the_call_and_not_the_process() {
+    fn an_invalid_schema_fails_the_call() {
         let check = SchemaCheck::new(Some(&json!({"type": 5})));
         assert_eq!(
             check.check_value(SchemaSide::Answer, &json!(1)).expect_err("cannot be used").reason(),

@@ -1,4 +1,4 @@
-//! The definition of a tool, as documents of both forms give it.
+//! Definitions of tools, in both document formats.
 
 use std::sync::LazyLock;
 
@@ -14,20 +14,20 @@ use crate::fallback::empty_value;
 
 static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
     let schema = serde_json::from_str(TOOL_SCHEMA).expect("the shipped schema is JSON");
-    jsonschema::validator_for(&schema).expect("the shipped schema is one")
+    jsonschema::validator_for(&schema).expect("the shipped schema is valid")
 });
 
-/// Problems of one document that are told.
+/// Maximum reported problems of one document.
 const MAX_PROBLEMS: usize = 10;
 
-/// A tool: how templates see it, how it is called, and what it takes and gives.
+/// A tool: how templates see it, how it is called, and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolDefinition {
-    /// As templates see it.
+    /// The tool as templates see it.
     pub tool: Tool,
-    /// The file or key that it was read from.
+    /// The file or key of the definition.
     pub origin: String,
-    /// How it is called.
+    /// How the tool is called.
     pub call: CallKind,
     /// The schema of its result.
     pub returns: Option<Value>,
@@ -36,27 +36,27 @@ pub struct ToolDefinition {
 /// How a tool is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallKind {
-    /// By a request of HTTP.
+    /// With an HTTP request.
     Restful {
         /// The method.
         method: String,
-        /// The address, or what is added to a configured one.
+        /// The URL, or a path relative to a configured one.
         url: String,
     },
-    /// By gRPC.
+    /// With gRPC.
     Grpc {
         /// `host:port/package.Service/Method`.
         url: String,
     },
-    /// By MCP: the module names the server.
+    /// With MCP. The module names the server.
     Mcp,
 }
 
 impl ToolDefinition {
-    /// Reads a document.
+    /// Reads a definition from a document.
     ///
     /// # Errors
-    /// Code `definition`, reason `tool`, with every problem of it.
+    /// Code `definition`, reason `tool`, with every problem.
     pub fn from_document(document: &ToolDocument) -> Result<Self> {
         check_document(&document.document).map_err(|error| {
             error.with("tool", document.id.as_str()).with("source", document.origin.as_str())
@@ -85,10 +85,10 @@ impl ToolDefinition {
     }
 }
 
-/// Checks a document against the schema of definitions, before it is written or used.
+/// Checks a document against the schema of definitions.
 ///
 /// # Errors
-/// Code `definition`, reason `tool`, with every problem of it.
+/// Code `definition`, reason `tool`, with every problem.
 pub fn check_document(document: &Value) -> Result<()> {
     let problem = |error: jsonschema::ValidationError<'_>| {
         let place = error.instance_path().to_string();
@@ -100,44 +100,44 @@ pub fn check_document(document: &Value) -> Result<()> {
     problems.extend(url_problem(document));
     let Some((field, message)) = problems.first() else { return Ok(()) };
     let told = match field.as_str() {
-        "" => format!("this is no tool: {message}"),
-        field => format!("`{field}` of a tool is wrong: {message}"),
+        "" => format!("invalid tool definition: {message}"),
+        field => format!("invalid `{field}` in a tool definition: {message}"),
     };
     let all: Vec<Value> =
         problems.iter().map(|(field, message)| json!({"field": field, "message": message})).collect();
     Err(Error::definition("tool", told)
         .with("problems", all)
-        .with_hint("docs/reference/tools.md tells what a tool consists of"))
+        .with_hint("see docs/reference/tools.md for the fields of a tool"))
 }
 
-/// What no schema can say.
+/// Checks that a schema cannot express.
 fn url_problem(document: &Value) -> Option<(String, String)> {
     let fields = DocumentFields(document);
     let field = |text: &str| ("url".to_owned(), text.to_owned());
     match fields.call() {
         CallKind::Restful { url, .. } if url.contains("://") => match reqwest::Url::parse(&url) {
-            Err(error) => Some(("url".to_owned(), format!("it is no address: {error}"))),
+            Err(error) => Some(("url".to_owned(), format!("invalid URL: {error}"))),
             Ok(url) if !matches!(url.scheme(), "http" | "https") => {
-                Some(field("only http and https addresses can be called"))
+                Some(field("only http and https URLs are supported"))
             }
             Ok(url) if !url.username().is_empty() || url.password().is_some() => {
-                Some(field("an address holds no user and password; headers come from the settings"))
+                Some(field("a URL must not contain credentials; set headers in the settings"))
             }
             Ok(_) => None,
         },
         CallKind::Restful { url, .. } => {
             let up = url.split(['/', '?', '#']).any(|part| matches!(part, ".." | "%2e%2e" | "%2E%2E"));
-            up.then(|| field("a relative address cannot lead up by `..`"))
+            up.then(|| field("a relative URL must not contain `..`"))
         }
         CallKind::Grpc { url } => {
             let whole = url.split('/').filter(|part| !part.is_empty()).count() == 3 && !url.contains("://");
-            (!whole).then(|| field("it should be host:port/package.Service/Method"))
+            (!whole).then(|| field("expected host:port/package.Service/Method"))
         }
         CallKind::Mcp => None,
     }
 }
 
-/// The fields of a document that was checked, or is about to be.
+/// The fields of a tool document.
 struct DocumentFields<'d>(&'d Value);
 
 impl<'d> DocumentFields<'d> {
@@ -165,7 +165,7 @@ impl<'d> DocumentFields<'d> {
         }
     }
 
-    /// A schema; a list of fields stands for an object of them, and an empty one for none.
+    /// A schema. A list of fields stands for an object, and an empty one for no schema.
     fn schema(&self, key: &str) -> Option<Value> {
         match self.0.get(key)? {
             Value::Null => None,
@@ -177,14 +177,14 @@ impl<'d> DocumentFields<'d> {
     }
 }
 
-/// An object schema of a list of fields, each with its name.
+/// The object schema for a list of named fields.
 fn object_schema(fields: &[Value]) -> Value {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for field in fields {
         let Some(name) = field.get("name").and_then(Value::as_str) else { continue };
         let mut schema = field.as_object().cloned().unwrap_or_default();
         schema.shift_remove("name");
-        // In a list, whether a field must be there is said with it.
+        // In a list, each field says itself whether it is required.
         if schema.shift_remove("required") == Some(Value::Bool(true)) {
             required.push(name.to_owned());
         }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_of_a_document_give_the_same_tool() {
+    fn both_formats_give_the_same_tool() {
         let top = json!({"name": "zh_en", "module": "translator", "type": "restful", "url": "/zh/en", "method": "PUT"});
         let nested =
             json!({"name": "zh_en", "module": "translator", "restful": {"url": "/zh/en", "method": "PUT"}});
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_document_does_not_say_has_defaults() {
+    fn missing_fields_have_defaults() {
         let found = read("code.base.find", json!({"url": "/find"})).expect("reads");
         assert_eq!((found.tool.module.as_deref(), found.tool.name.as_str()), (Some("code.base"), "find"));
         assert_eq!(found.call, CallKind::Restful { method: "POST".to_owned(), url: "/find".to_owned() });
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_parameters_is_an_object() {
+    fn a_list_of_parameters_becomes_an_object_schema() {
         let list =
             json!([{"name": "code", "type": "string", "required": true}, {"name": "n", "type": "integer"}]);
         let found = read("a", json!({"url": "/x", "parameters": list, "returns": []})).expect("reads");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_document_says_what_is_wrong_with_it() {
+    fn an_invalid_document_is_reported_with_its_field() {
         let cases = [
             (json!([]), ""),
             (json!({"type": "soap", "url": "/x"}), "type"),
@@ -251,7 +251,7 @@ mod tests {
             (json!({"url": "/x", "on_error": "stop"}), "on_error"),
         ];
         for (document, field) in cases {
-            let error = read("a.b", document.clone()).expect_err("is wrong");
+            let error = read("a.b", document.clone()).expect_err("is invalid");
             assert_eq!(error.reason(), Some("tool"));
             assert_eq!(error.details()["problems"][0]["field"], field, "{document} {error:?}");
             assert_eq!(error.details()["source"], "here");

@@ -1,14 +1,14 @@
-//! The empty value that stands for the result of a call that failed.
+//! The empty value that replaces the result of a failed call.
 
 use serde_json::{Map, Value};
 
-/// Levels of a schema that are followed.
+/// Maximum depth of a schema.
 const MAX_DEPTH: usize = 8;
 
-/// An empty value of the kind that `schema` declares.
+/// An empty value of the type that `schema` declares.
 ///
-/// A list is empty, an object has its declared properties, each of them empty, so that a template which reads a field
-/// of the result goes on in both languages; everything else is an empty text, which prints nothing and counts as false.
+/// A list is empty. An object has its declared properties, each of them empty, so that a template which reads a field
+/// of the result continues in both languages. Everything else is an empty string, which prints nothing and is false.
 pub(crate) fn empty_value(schema: &Value) -> Value {
     empty_at(schema, 0)
 }
@@ -28,7 +28,7 @@ fn object(properties: Option<&Map<String, Value>>, depth: usize) -> Value {
     Value::Object(entries.map(|(key, schema)| (key.clone(), empty_at(schema, depth + 1))).collect())
 }
 
-/// The type that a schema declares; of several, the first.
+/// The type that a schema declares. The first of several.
 fn kind(schema: &Value) -> Option<&str> {
     match schema.get("type")? {
         Value::String(kind) => Some(kind),
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_value_has_the_shape_that_is_declared() {
+    fn an_empty_value_has_the_declared_shape() {
         assert_eq!(empty_value(&json!({"type": "array"})), json!([]));
         assert_eq!(empty_value(&json!({"type": "string"})), json!(""));
         assert_eq!(empty_value(&json!(true)), json!(""));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_schema_ends() {
+    fn a_deep_schema_is_truncated() {
         let schema =
             (0..1_000).fold(json!({"type": "string"}), |inner, _| json!({"properties": {"x": inner}}));
         assert!(empty_value(&schema).is_object());

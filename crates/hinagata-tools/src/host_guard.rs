@@ -1,5 +1,4 @@
-//! Reaching hosts: names are looked up here, every address is compared with the list, and the connection goes to an address
-//! that was compared.
+//! Checks hosts: resolves names, compares every address with the list, and only connects to addresses that passed.
 
 use std::{
     fmt,
@@ -13,13 +12,13 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::failure::tool_error;
 
-/// Finds the addresses of a name.
+/// Resolves host names.
 pub trait NameResolver: Send + Sync {
-    /// The addresses that `host` leads to now.
+    /// The current addresses of `host`.
     fn look_up<'a>(&'a self, host: &'a str) -> PortFuture<'a, std::io::Result<Vec<IpAddr>>>;
 }
 
-/// The names that the system knows.
+/// The resolver of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 
@@ -32,7 +31,7 @@ impl NameResolver for SystemResolver {
     }
 }
 
-/// The list of hosts together with what finds their addresses.
+/// The list of allowed hosts with a resolver.
 #[derive(Clone)]
 pub(crate) struct HostGuard {
     hosts: Arc<AllowedHosts>,
@@ -44,7 +43,7 @@ impl HostGuard {
         Self { hosts: Arc::new(hosts), names }
     }
 
-    /// Whether the host may be asked for at all.
+    /// Checks that the host is allowed.
     ///
     /// # Errors
     /// Code `tool`, reason `host`.
@@ -52,24 +51,26 @@ impl HostGuard {
         if self.hosts.allows_host(host, port) {
             return Ok(());
         }
-        Err(tool_error("host", format!("tools may not reach `{host}:{port}`"))
+        Err(tool_error("host", format!("`{host}:{port}` is not an allowed host for tools"))
             .with("host", host)
-            .with_hint(format!("add \"{host}\" to `tools.allowed_hosts` if they should")))
+            .with_hint(format!("add \"{host}\" to `tools.allowed_hosts` to allow it")))
     }
 
-    /// The addresses of a host that connections may go to.
+    /// The allowed addresses of a host.
     ///
     /// # Errors
-    /// Code `tool`, reason `host` when there are none of these, reason `connect` when there are none at all.
+    /// Code `tool`, reason `host` if no address is allowed, reason `connect` if there is none.
     pub(crate) async fn resolve_host(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>> {
         self.check_host(host, port)?;
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         if let Ok(address) = bare.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, port)]);
         }
-        let found = self.names.look_up(bare).await.map_err(|error| {
-            tool_error("connect", format!("the address of `{host}` cannot be found: {error}"))
-        })?;
+        let found = self
+            .names
+            .look_up(bare)
+            .await
+            .map_err(|error| tool_error("connect", format!("cannot resolve `{host}`: {error}")))?;
         let allowed = found.iter().filter(|address| self.hosts.allows_address(bare, **address, port));
         let allowed: Vec<SocketAddr> = allowed.map(|address| SocketAddr::new(*address, port)).collect();
         match (allowed.is_empty(), found.first()) {
@@ -81,9 +82,9 @@ impl HostGuard {
 }
 
 fn private_error(host: &str, address: IpAddr) -> Error {
-    tool_error("host", format!("`{host}` leads to {address}, which is not public and not listed"))
+    tool_error("host", format!("`{host}` resolves to {address}, which is private and not an allowed host"))
         .with("host", host)
-        .with_hint(format!("add \"{address}\" to `tools.allowed_hosts` if tools should reach it"))
+        .with_hint(format!("add \"{address}\" to `tools.allowed_hosts` to allow it"))
 }
 
 impl fmt::Debug for HostGuard {
@@ -92,7 +93,7 @@ impl fmt::Debug for HostGuard {
     }
 }
 
-/// Looks names up for a client of HTTP that talks to one port: it connects to nothing else than what this gives.
+/// Resolves names for an HTTP client of one port, which then only connects to the returned addresses.
 pub(crate) struct PortResolver {
     pub(crate) guard: HostGuard,
     pub(crate) port: u16,
@@ -108,7 +109,7 @@ impl Resolve for PortResolver {
     }
 }
 
-/// An error of ours on its way through a client of HTTP.
+/// An error of this crate on its way through an HTTP client.
 #[derive(Debug)]
 pub(crate) struct OwnError(pub(crate) Error);
 
@@ -120,7 +121,7 @@ impl fmt::Display for OwnError {
 
 impl std::error::Error for OwnError {}
 
-/// The error of ours that another one was caused by.
+/// The error of this crate among the causes of another.
 pub(crate) fn own_error(error: &(dyn std::error::Error + 'static)) -> Option<Error> {
     let mut next = Some(error);
     while let Some(cause) = next {

@@ -1,4 +1,4 @@
-//! Clients of HTTP that reach only what they may, and read only as much as they may.
+//! HTTP clients with restricted hosts and response sizes.
 
 use std::{
     collections::HashMap,
@@ -13,13 +13,13 @@ use crate::{
     host_guard::{HostGuard, OwnError, PortResolver, own_error},
 };
 
-/// Clients that are kept.
+/// Maximum cached clients.
 const MAX_CLIENTS: usize = 64;
 
-/// Redirects that are followed, all on one host.
+/// Maximum redirects, all on one host.
 const MAX_REDIRECTS: usize = 5;
 
-/// One client for each host and port: each knows the one port that addresses are compared for.
+/// One client per host and port. Addresses are checked for that port.
 #[derive(Debug)]
 pub(crate) struct HttpClients {
     guard: HostGuard,
@@ -31,16 +31,16 @@ impl HttpClients {
         Self { guard, clients: Mutex::default() }
     }
 
-    /// The client that may go to `url`.
+    /// The client for `url`.
     ///
     /// # Errors
-    /// Code `tool`, reason `host` when nobody may.
+    /// Code `tool`, reason `host` if the host is not allowed.
     pub(crate) fn get(&self, url: &Url) -> Result<Client> {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
             return Err(tool_error("host", format!("`{url}` has no host")));
         };
         self.guard.check_host(host, port)?;
-        // Held for a look, or for making a client, which waits for nothing.
+        // Held for a lookup or for building a client, which does not block.
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (host.to_owned(), port);
         if let Some(client) = clients.get(&key) {
@@ -65,51 +65,50 @@ fn build_client(guard: &HostGuard, port: u16) -> Result<Client> {
     Client::builder()
         .dns_resolver(Arc::new(PortResolver { guard: guard.clone(), port }))
         .redirect(redirect::Policy::custom(same_host))
-        // A proxy would look names up for itself.
+        // A proxy would resolve names itself.
         .no_proxy()
         .referer(false)
         .user_agent(concat!("hinagata/", env!("CARGO_PKG_VERSION")))
         .build()
-        .map_err(|error| tool_error("connect", format!("no client of HTTP can be made: {error}")))
+        .map_err(|error| tool_error("connect", format!("cannot create an HTTP client: {error}")))
 }
 
-/// Follows redirects on one host only.
+/// Follows redirects on the same host only.
 fn same_host(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let from = attempt.previous().first();
     let same = from.is_some_and(|from| from.origin() == attempt.url().origin());
     if !same {
-        let message =
-            format!("it redirects to another host, `{}`", attempt.url().origin().ascii_serialization());
+        let message = format!("redirect to another host, `{}`", attempt.url().origin().ascii_serialization());
         return attempt
-            .error(OwnError(tool_error("redirect", message).with_hint("call the other host itself")));
+            .error(OwnError(tool_error("redirect", message).with_hint("use the URL of the other host")));
     }
     if attempt.previous().len() > MAX_REDIRECTS {
-        return attempt.error(OwnError(tool_error("redirect", "it redirects again and again")));
+        return attempt.error(OwnError(tool_error("redirect", "too many redirects")));
     }
     attempt.follow()
 }
 
-/// An error of a request, as one of ours.
+/// Converts a request error.
 pub(crate) fn request_error(error: reqwest::Error) -> Error {
     if let Some(own) = own_error(&error) {
         return own;
     }
     let reason = if error.is_connect() { "connect" } else { "request" };
-    // The address may hold arguments.
+    // The URL may contain arguments.
     tool_error(reason, format!("the request failed: {}", with_causes(&error.without_url())))
 }
 
-/// The failure of an answer that is longer than `most` bytes.
+/// The error for a response of more than `most` bytes.
 pub(crate) fn too_long_error(most: usize) -> Error {
-    tool_error("size", format!("its answer is longer than {most} bytes"))
+    tool_error("size", format!("the response exceeds {most} bytes"))
         .with("limit", most)
-        .with_hint("raise `tools.max_answer`, or ask it for less")
+        .with_hint("raise `tools.max_answer`, or request less")
 }
 
-/// The body of an answer, at most `most` bytes of it.
+/// The body of a response, up to `most` bytes.
 ///
 /// # Errors
-/// Code `tool`, reason `size` when it is longer.
+/// Code `tool`, reason `size` if it is longer.
 pub(crate) async fn read_body(mut response: Response, most: usize) -> Result<Vec<u8>> {
     if response.content_length().is_some_and(|length| length > most as u64) {
         return Err(too_long_error(most));
@@ -124,12 +123,12 @@ pub(crate) async fn read_body(mut response: Response, most: usize) -> Result<Vec
     Ok(all)
 }
 
-/// The failure of an answer whose status is none of success.
+/// The error for a response with an error status.
 pub(crate) fn status_error(status: u16, body: &[u8]) -> Error {
     let text = truncate_for_display(&String::from_utf8_lossy(body));
     let message = match text.is_empty() {
-        true => format!("it answers with status {status}"),
-        false => format!("it answers with status {status}: {text}"),
+        true => format!("response status {status}"),
+        false => format!("response status {status}: {text}"),
     };
     tool_error("status", message).with("status", status)
 }

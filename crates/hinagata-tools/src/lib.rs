@@ -1,7 +1,7 @@
-//! Tools of prompts: functions of templates that other programs answer, over HTTP, gRPC or MCP.
+//! Tools of prompts: template functions that other programs answer over HTTP, gRPC or MCP.
 //!
-//! A [`Toolbox`] is the port [`hinagata::ports::Tools`] of an engine. The engine gives it the documents of the store and of packs;
-//! it makes functions of them and answers their calls:
+//! A [`Toolbox`] implements the port [`hinagata::ports::Tools`] of an engine. The engine passes it the tool documents
+//! of the store and of packs. It turns them into functions and answers their calls:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -14,8 +14,8 @@
 //! # assert!(engine.tool_diagnostics().is_empty());
 //! ```
 //!
-//! Definitions are written by strangers. So where a call may go, and with which secrets, comes from [`ToolSettings`] alone; what
-//! comes back is bounded in size and time, and checked against what the definition promises.
+//! Definitions are untrusted. So [`ToolSettings`] alone decides which hosts a call may reach and which secrets it
+//! uses. Responses are bounded in size and time, and checked against the schema of the definition.
 
 mod checks;
 mod definition;

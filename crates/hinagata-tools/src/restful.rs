@@ -1,4 +1,4 @@
-//! Tools that are called by a request of HTTP with JSON.
+//! Tools called with JSON over HTTP.
 
 use hinagata::{Error, Result};
 use reqwest::{Method, Url, header};
@@ -10,7 +10,7 @@ use crate::{
     settings::ToolSettings,
 };
 
-/// A request that can be made.
+/// The endpoint of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RestEndpoint {
     method: Method,
@@ -18,10 +18,10 @@ pub(crate) struct RestEndpoint {
 }
 
 impl RestEndpoint {
-    /// Where a tool of `module` is called.
+    /// The endpoint of a tool of `module`.
     ///
     /// # Errors
-    /// Code `definition`, reason `tool`, when a relative address has nothing to be added to.
+    /// Code `definition`, reason `tool`, for a relative URL without a base URL.
     pub(crate) fn new(
         settings: &ToolSettings,
         module: Option<&str>,
@@ -29,11 +29,11 @@ impl RestEndpoint {
         url: &str,
     ) -> Result<Self> {
         let method = Method::from_bytes(method.as_bytes())
-            .map_err(|_| Error::definition("tool", format!("`{method}` is no method of HTTP")))?;
+            .map_err(|_| Error::definition("tool", format!("invalid HTTP method `{method}`")))?;
         Ok(Self { method, url: resolve_url(settings, module, url)? })
     }
 
-    /// Makes the request and gives the answer.
+    /// Calls the endpoint and returns the response.
     pub(crate) async fn call_tool(
         &self,
         clients: &HttpClients,
@@ -72,7 +72,7 @@ impl RestEndpoint {
 }
 
 fn resolve_url(settings: &ToolSettings, module: Option<&str>, url: &str) -> Result<Url> {
-    let wrong = |why: String| Error::definition("tool", format!("`{url}` is no address of a tool: {why}"));
+    let wrong = |why: String| Error::definition("tool", format!("invalid tool URL `{url}`: {why}"));
     if url.contains("://") {
         return Url::parse(url).map_err(|error| wrong(error.to_string()));
     }
@@ -81,20 +81,21 @@ fn resolve_url(settings: &ToolSettings, module: Option<&str>, url: &str) -> Resu
             Some(module) => format!("`tools.modules.{module}.base_url` or `tools.base_url`"),
             None => "`tools.base_url`".to_owned(),
         };
-        return Err(wrong("it is relative, and the settings do not say to what".to_owned())
-            .with_hint(format!("set {setting}")));
+        return Err(
+            wrong("it is relative and no base URL is set".to_owned()).with_hint(format!("set {setting}"))
+        );
     };
-    // Put together as text: what is added can change neither host nor port.
+    // Joined as text, so that the relative part cannot change the host or the port.
     let whole = format!("{}/{}", base.trim_end_matches('/'), url.trim_start_matches('/'));
     let (joined, base) = (Url::parse(&whole), Url::parse(base));
     match (joined, base) {
         (Ok(joined), Ok(base)) if joined.path().starts_with(base.path().trim_end_matches('/')) => Ok(joined),
-        (Ok(_), Ok(_)) => Err(wrong("it leads out of the address it is added to".to_owned())),
+        (Ok(_), Ok(_)) => Err(wrong("it leads out of the base URL".to_owned())),
         (Err(error), _) | (_, Err(error)) => Err(wrong(error.to_string())),
     }
 }
 
-/// The arguments as those of an address: texts as they are, everything else as JSON, and a list as `args`.
+/// The arguments as query pairs: strings as they are, other values as JSON, and lists as `args`.
 fn query_pairs(arguments: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match arguments {
@@ -109,12 +110,13 @@ fn parse_answer(bytes: &[u8], is_text: bool) -> Result<Value> {
         return Ok(Value::Null);
     }
     if is_text {
-        let text = std::str::from_utf8(bytes).map_err(|_| tool_error("answer", "its answer is no UTF-8"))?;
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| tool_error("answer", "the response is not valid UTF-8"))?;
         return Ok(Value::from(text));
     }
     serde_json::from_slice(bytes).map_err(|error| {
         let start = truncate_for_display(&String::from_utf8_lossy(&bytes[..bytes.len().min(400)]));
-        tool_error("answer", format!("its answer is no JSON: {error}")).with("answer", start)
+        tool_error("answer", format!("invalid JSON in the response: {error}")).with("answer", start)
     })
 }
 
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_address_is_added_to_that_of_its_module_or_of_all() {
+    fn a_relative_url_uses_the_base_url_of_its_module_or_the_default() {
         let of = |module: Option<&str>, url: &str| resolve_url(&settings(), module, url).map(String::from);
         assert_eq!(of(Some("m"), "/zh/en").expect("is one"), "https://m.test/api/zh/en");
         assert_eq!(of(Some("other"), "zh?x=1").expect("is one"), "https://all.test/zh?x=1");
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_a_query_are_texts_or_json() {
+    fn query_arguments_are_strings_or_json() {
         let pairs = query_pairs(&json!({"a": "x y", "b": [1, 2], "c": true}));
         let shown: Vec<_> = pairs.iter().map(|(key, value)| format!("{key}={value}")).collect();
         assert_eq!(shown, ["a=x y", "b=[1,2]", "c=true"]);

@@ -1,4 +1,4 @@
-//! Tools by the names of their functions.
+//! Tools by function name.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -12,21 +12,21 @@ use hinagata::{
 
 use crate::definition::ToolDefinition;
 
-/// Name of the space that Jinja finds tools in by module and name.
+/// The namespace in which Jinja finds tools by module and name.
 const NAMESPACE: &str = "tools";
 
-/// Definitions by id, their functions by name, and what is wrong with some.
+/// Definitions by id, functions by name, and diagnostics.
 #[derive(Debug, Default)]
 pub(crate) struct NamedTools {
     pub(crate) definitions: HashMap<String, ToolDefinition>,
     pub(crate) functions: BTreeMap<String, Arc<Tool>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Those that another one took the place of.
+    /// The ids of replaced tools.
     replaced: HashSet<String>,
 }
 
 impl NamedTools {
-    /// Reads documents in their order: the first of two that want one name gets it.
+    /// Reads documents in order. The first document with a name takes precedence.
     pub(crate) fn from_documents<'d>(documents: impl IntoIterator<Item = &'d ToolDocument>) -> Self {
         let mut named = Self::default();
         let mut order = Vec::new();
@@ -47,18 +47,21 @@ impl NamedTools {
             return None;
         }
         let problem = if self.definitions.contains_key(&document.id) {
-            Some(format!("there is a tool `{}` already, which stays", document.id))
+            Some(format!("a tool with the id `{}` already exists and takes precedence", document.id))
         } else if is_reserved_name(&name) {
-            Some(format!("`{name}` means something in templates, so no tool can have that name"))
+            Some(format!("`{name}` is a reserved name in templates"))
         } else {
             self.functions.get(&name).map(|other| {
-                format!("the tool `{}` would be the function `{name}`, which `{}` is", document.id, other.id)
+                format!(
+                    "the tool `{}` would have the same function name `{name}` as `{}`",
+                    document.id, other.id
+                )
             })
         };
         if let Some(message) = problem {
             let error = Error::definition("tool_name", message)
                 .with("tool", document.id.as_str())
-                .with_hint("give it another key or file name");
+                .with_hint("use another key or file name");
             self.diagnostics.push(Diagnostic::error(&document.origin, error));
             return None;
         }
@@ -71,7 +74,7 @@ impl NamedTools {
         Some(tool)
     }
 
-    /// Lets the lower-case form of a name stand for it where nobody else has it.
+    /// Adds the lower-case form of each name as an alias, if it is free.
     fn add_aliases(&mut self, order: Vec<Arc<Tool>>) {
         for tool in order {
             let lower = function_name(&tool.id).to_lowercase();
@@ -82,11 +85,11 @@ impl NamedTools {
     }
 }
 
-/// Headers come from the settings; whoever writes them into a definition should know.
+/// Warns about headers in a definition, which are ignored: headers come from the settings.
 fn unused_headers(document: &ToolDocument) -> Option<Diagnostic> {
     let inner = |key: &str| document.document.get(key).and_then(|inner| inner.get("headers"));
     document.document.get("headers").or_else(|| inner("restful")).or_else(|| inner("grpc"))?;
-    let error = Error::definition("tool", "the `headers` of a tool are not used")
+    let error = Error::definition("tool", "the `headers` of a tool are ignored")
         .with("tool", document.id.as_str())
         .with_hint("set `tools.modules.<module>.headers`: secrets come from the settings");
     Some(Diagnostic::warning(&document.origin, error))
@@ -96,7 +99,7 @@ fn is_reserved_name(name: &str) -> bool {
     name == NAMESPACE || hinagata_template::is_reserved(name)
 }
 
-/// The name of the function of a tool: `_` for `:`, `.` and whatever else an identifier cannot hold.
+/// The function name of a tool. Characters that are not allowed in identifiers become `_`.
 #[must_use]
 pub fn function_name(id: &str) -> String {
     let fits = |found: char| found == '_' || found.is_ascii_digit() || found.is_alphabetic();
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_two_with_one_name_has_it() {
+    fn the_first_tool_with_a_name_takes_precedence() {
         let found = named(&["a.b_c", "a.b.c", "x"]);
         assert_eq!(found.functions["a_b_c"].id, "a.b_c");
         assert_eq!(found.functions.keys().collect::<Vec<_>>(), ["a_b_c", "x"]);
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lower_case_form_stands_for_it_while_it_is_free() {
+    fn the_lower_case_form_is_an_alias_if_it_is_free() {
         let found = named(&["Code.Find", "Code.Look", "code.look", "Range"]);
         let id = |name: &str| found.functions.get(name).map(|tool| tool.id.clone());
         assert_eq!(id("Code_Find"), Some("Code.Find".to_owned()));
@@ -149,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn no_tool_has_the_name_of_a_built_in() {
+    fn a_tool_cannot_have_the_name_of_a_built_in() {
         let found = named(&["range", "printf", "role", "tools", "if", "not", "dict", "fine"]);
         assert_eq!(found.functions.keys().collect::<Vec<_>>(), ["fine"]);
         assert_eq!(found.diagnostics.len(), 7);
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_the_place_of_another_has_its_name() {
+    fn a_replacement_takes_the_name_of_the_replaced_tool() {
         let document = |replaces: bool, url: &str| ToolDocument {
             id: "a.b".to_owned(),
             origin: "here".to_owned(),

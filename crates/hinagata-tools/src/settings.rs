@@ -1,4 +1,4 @@
-//! What the settings say about tools: addresses, headers, allowed hosts, limits, servers.
+//! The settings of tools: URLs, headers, allowed hosts, limits and MCP servers.
 
 use std::{collections::BTreeMap, env, fmt, time::Duration};
 
@@ -13,58 +13,58 @@ use serde_json::{Map, Value};
 
 use crate::failure::tool_error;
 
-/// What the settings say about tools.
+/// The settings of tools.
 #[derive(Clone, Debug)]
 pub struct ToolSettings {
-    /// What relative addresses are added to, unless their module has an address.
+    /// The base of relative URLs, unless the module has its own.
     pub base_url: Option<String>,
-    /// What holds for the tools of a module, by its name.
+    /// The settings of each module, by name.
     pub modules: BTreeMap<String, ModuleSettings>,
-    /// Servers of MCP, by name.
+    /// MCP servers, by name.
     pub servers: BTreeMap<String, McpServerSettings>,
-    /// Where tools may go.
+    /// The hosts that tools may reach.
     pub hosts: AllowedHosts,
-    /// Time of one call.
+    /// The timeout of one call.
     pub timeout: Duration,
-    /// Bytes of one answer.
+    /// Maximum bytes of a response.
     pub max_answer: usize,
-    /// Calls that may be under way at the same time.
+    /// Maximum concurrent calls.
     pub concurrency: usize,
 }
 
-/// What holds for the tools of a module.
+/// The settings of a module.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModuleSettings {
-    /// What relative addresses are added to.
+    /// The base of relative URLs.
     pub base_url: Option<String>,
-    /// Headers of every request; of gRPC, metadata.
+    /// Headers of every request. Metadata for gRPC.
     pub headers: SecretHeaders,
-    /// Time of one call, in seconds.
+    /// The timeout of one call, in seconds.
     pub timeout: Option<f64>,
-    /// Whether gRPC is encrypted; it is unless this says no.
+    /// Whether gRPC uses TLS. The default is true.
     pub tls: Option<bool>,
-    /// A file with a set of descriptors, for gRPC servers that do not describe themselves.
+    /// A file with a descriptor set, for gRPC servers without reflection.
     pub descriptor_set: Option<String>,
 }
 
-/// A server of MCP: a program, or an address.
+/// An MCP server: a program or a URL.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct McpServerSettings {
-    /// The program of a server that talks over its standard input and output.
+    /// The program of a server on standard input and output.
     pub command: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables of its environment, beside a few of ours.
+    /// Environment variables, in addition to a few inherited ones.
     pub env: BTreeMap<String, Secret>,
-    /// The directory it is started in.
+    /// Its working directory.
     pub cwd: Option<String>,
-    /// The address of a server that talks Streamable HTTP.
+    /// The URL of a Streamable HTTP server.
     pub url: Option<String>,
     /// Headers of every request to it.
     pub headers: SecretHeaders,
-    /// Time of one call, in seconds.
+    /// The timeout of one call, in seconds.
     pub timeout: Option<f64>,
 }
 
@@ -73,31 +73,31 @@ pub struct McpServerSettings {
 #[serde(transparent)]
 pub struct SecretHeaders(BTreeMap<String, Secret>);
 
-/// A text that is shown nowhere: written down, or the variable of the environment that holds it.
+/// A secret text: the value itself, or the environment variable that holds it. It is never displayed.
 #[derive(Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Secret {
-    /// The text.
+    /// The value itself.
     Text(String),
     /// `{ env = "NAME" }`.
     #[serde(rename_all = "lowercase")]
     Variable {
-        /// The name of the variable.
+        /// The name of the environment variable.
         env: String,
     },
 }
 
 impl Secret {
-    /// The text.
+    /// The value.
     ///
     /// # Errors
-    /// Code `tool`, reason `secret`, when the variable is not there.
+    /// Code `tool`, reason `secret`, when the environment variable is not set.
     pub fn read_secret(&self) -> Result<String> {
         match self {
             Self::Text(text) => Ok(text.clone()),
             Self::Variable { env } => env::var(env).map_err(|_| {
-                tool_error("secret", format!("the variable `{env}` of the environment is not there"))
-                    .with_hint(format!("set `{env}`: the settings of tools say that it holds a secret"))
+                tool_error("secret", format!("the environment variable `{env}` is not set"))
+                    .with_hint(format!("set `{env}`; the tool settings refer to it"))
             }),
         }
     }
@@ -113,15 +113,14 @@ impl fmt::Debug for Secret {
 }
 
 impl SecretHeaders {
-    /// The headers, ready to be sent.
+    /// The headers as a header map.
     ///
     /// # Errors
-    /// Code `tool`, reason `secret`, when one of them cannot be.
+    /// Code `tool`, reason `secret`, for an invalid header.
     pub fn to_header_map(&self) -> Result<HeaderMap> {
         let mut all = HeaderMap::new();
         for (name, value) in &self.0 {
-            let wrong =
-                || tool_error("secret", format!("the header `{name}` of the settings cannot be sent"));
+            let wrong = || tool_error("secret", format!("invalid header `{name}` in the settings"));
             let key = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
             let mut text = HeaderValue::try_from(value.read_secret()?).map_err(|_| wrong())?;
             text.set_sensitive(true);
@@ -132,7 +131,7 @@ impl SecretHeaders {
 }
 
 impl Default for ToolSettings {
-    /// Nothing can be reached.
+    /// No host can be reached.
     fn default() -> Self {
         Self {
             base_url: None,
@@ -147,10 +146,10 @@ impl Default for ToolSettings {
 }
 
 impl ToolSettings {
-    /// Takes what `settings` say about tools.
+    /// Reads the settings of tools.
     ///
     /// # Errors
-    /// Code `definition`, reason `settings`, with the setting that is wrong.
+    /// Code `definition`, reason `settings`, for an invalid setting.
     pub fn from_settings(settings: &Settings) -> Result<Self> {
         let default = Self::default();
         let count = |name: &str, otherwise: usize| {
@@ -172,10 +171,10 @@ impl ToolSettings {
         Ok(read)
     }
 
-    /// Whoever writes the address of a server into the settings lets tools go there.
+    /// Allows the hosts of all configured URLs.
     ///
     /// # Errors
-    /// Code `definition`, reason `settings`, when one is no address.
+    /// Code `definition`, reason `settings`, for an invalid URL.
     pub fn allow_addresses(&mut self) -> Result<()> {
         let own = self.base_url.iter().map(|url| ("tools.base_url".to_owned(), url));
         let modules = self.modules.iter().filter_map(|(name, module)| {
@@ -192,20 +191,20 @@ impl ToolSettings {
         Ok(())
     }
 
-    /// What holds for a module.
+    /// The settings of a module.
     #[must_use]
     pub fn module(&self, name: Option<&str>) -> Option<&ModuleSettings> {
         self.modules.get(name?)
     }
 
-    /// What relative addresses of a module are added to.
+    /// The base of relative URLs of a module.
     #[must_use]
     pub fn base_url(&self, module: Option<&str>) -> Option<&str> {
         self.module(module).and_then(|module| module.base_url.as_deref()).or(self.base_url.as_deref())
     }
 }
 
-/// Lets tools go to the host that a setting names.
+/// Allows the host of a setting.
 fn allow_host(hosts: &mut AllowedHosts, setting: &str, host: &str) -> Result<()> {
     let wrong = |error: hinagata_http::HttpError| {
         Error::definition("settings", error.to_string()).with("setting", setting)
@@ -213,16 +212,16 @@ fn allow_host(hosts: &mut AllowedHosts, setting: &str, host: &str) -> Result<()>
     hosts.add_entry(host).map_err(wrong)
 }
 
-/// The entry of the list of hosts that an address stands for.
+/// The allowed-hosts entry for a URL.
 fn host_entry(url: &str) -> Result<String> {
     let wrong = |why: String| {
-        Error::definition("settings", format!("`{url}` is no address of a server: {why}"))
-            .with_hint("write it as https://host/path")
+        Error::definition("settings", format!("invalid server URL `{url}`: {why}"))
+            .with_hint("use a URL such as https://host/path")
     };
     let parsed = Url::parse(url).map_err(|error| wrong(error.to_string()))?;
     match (parsed.scheme(), parsed.host_str(), parsed.port_or_known_default()) {
         ("http" | "https", Some(host), Some(port)) => Ok(format!("{host}:{port}")),
-        (scheme, ..) => Err(wrong(format!("`{scheme}` cannot be called"))),
+        (scheme, ..) => Err(wrong(format!("unsupported scheme `{scheme}`"))),
     }
 }
 
@@ -234,15 +233,15 @@ fn read_section<T: for<'de> Deserialize<'de>>(
         Ok(entry) => Ok((key, entry)),
         Err(error) => {
             let setting = format!("{name}.{key}");
-            Err(Error::definition("settings", format!("`{setting}` is wrong: {error}"))
+            Err(Error::definition("settings", format!("invalid `{setting}`: {error}"))
                 .with("setting", setting)
-                .with_hint("docs/reference/tools.md tells what it can hold"))
+                .with_hint("see docs/reference/tools.md for its fields"))
         }
     };
     entries.into_iter().map(read).collect()
 }
 
-/// A time in seconds, where it is one.
+/// Converts seconds to a duration. `None` for an invalid value.
 pub(crate) fn seconds_to_duration(seconds: Option<f64>) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds?).ok()
 }

@@ -1,4 +1,4 @@
-//! All tools: answers calls by what their definitions say.
+//! All tools: answers calls according to their definitions.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -37,14 +37,14 @@ struct Inner {
     servers: crate::mcp::McpServers,
     #[cfg(feature = "grpc")]
     channels: crate::grpc::GrpcChannels,
-    /// Calls that may start.
+    /// Limits concurrent calls.
     room: Semaphore,
-    /// The set that was asked for last, with its documents. A set holds this, so this does not hold the set.
+    /// The last set with its documents. A set holds the toolbox, so the toolbox only holds it weakly.
     current: Mutex<Option<(Vec<ToolDocuments>, Weak<LoadedTools>)>>,
 }
 
 impl Toolbox {
-    /// Tools with these settings. Threads are started with the first call.
+    /// Creates tools with these settings. Threads start with the first call.
     #[must_use]
     pub fn new(settings: ToolSettings) -> Self {
         Self::with_parts(settings, Arc::new(SystemResolver), LazyRuntime::new("hinagata-tools"))
@@ -56,7 +56,7 @@ impl Toolbox {
         Self::with_parts(settings, Arc::new(SystemResolver), LazyRuntime::from_handle(runtime))
     }
 
-    /// As [`Toolbox::new`], with other names than those of the system.
+    /// As [`Toolbox::new`], with its own name resolver.
     #[must_use]
     pub fn with_resolver(settings: ToolSettings, names: Arc<dyn NameResolver>) -> Self {
         Self::with_parts(settings, names, LazyRuntime::new("hinagata-tools"))
@@ -124,7 +124,7 @@ impl ToolSet for LoadedTools {
 
     fn call<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>> {
         let Some(entry) = self.functions.get(name).and_then(|tool| self.entries.get(&tool.id)) else {
-            let error = tool_error("unknown", format!("there is no tool `{name}`"));
+            let error = tool_error("unknown", format!("unknown tool `{name}`"));
             return Box::pin(std::future::ready(Err(error)));
         };
         let (inner, entry) = (Arc::clone(&self.toolbox.0), Arc::clone(entry));
@@ -143,7 +143,7 @@ impl ToolSet for LoadedTools {
 /// A tool that can be called.
 struct Entry {
     definition: ToolDefinition,
-    /// Where it is called, or why it cannot be.
+    /// Where it is called, or why it cannot be called.
     target: Result<Target>,
     parameters: SchemaCheck,
     returns: SchemaCheck,
@@ -166,7 +166,7 @@ impl Entry {
             #[cfg(feature = "grpc")]
             CallKind::Grpc { url } => Ok(Target::Grpc(url.clone())),
             #[cfg(not(feature = "grpc"))]
-            CallKind::Grpc { .. } => Err(tool_error("unsupported", "this build cannot call tools of gRPC")),
+            CallKind::Grpc { .. } => Err(tool_error("unsupported", "this build does not support gRPC tools")),
             CallKind::Mcp => server_name(settings, module).map(Target::Mcp),
         };
         let target = target.map_err(|error| error.with("tool", definition.tool.id.as_str()));
@@ -186,13 +186,13 @@ fn server_name(settings: &ToolSettings, module: Option<&str>) -> Result<String> 
         return Ok(module.to_owned());
     }
     let known = settings.servers.keys().map(String::as_str);
-    Err(hinagata::Error::definition("tool", format!("there is no server `{module}` of MCP"))
+    Err(hinagata::Error::definition("tool", format!("unknown MCP server `{module}`"))
         .with_near(hinagata_value::near_names(module, known))
         .with_hint(format!("set `mcp_servers.{module}`")))
 }
 
 impl Inner {
-    /// Calls a tool, and tells logs and metrics how it went.
+    /// Calls a tool and records the outcome in logs and metrics.
     async fn call(&self, entry: &Entry, arguments: Value) -> Result<Value> {
         let (started, id) = (Instant::now(), &entry.definition.tool.id);
         let result = self.checked_call(entry, arguments).await;
@@ -205,7 +205,7 @@ impl Inner {
         metrics::histogram!("hinagata_tool_call_seconds", "tool" => id.clone())
             .record(started.elapsed().as_secs_f64());
         if let Err(error) = &result {
-            tracing::warn!(tool = %id, reason = outcome, "a call of a tool failed: {error}");
+            tracing::warn!(tool = %id, reason = outcome, "tool call failed: {error}");
         }
         result.map_err(|error| error.with("tool", id.as_str()))
     }
@@ -218,9 +218,9 @@ impl Inner {
         })?;
         let time = self.call_timeout(entry);
         let answer = timeout(time, self.answer_from(entry, target, arguments)).await.map_err(|_| {
-            tool_error("timeout", format!("it did not answer within {time:?}"))
+            tool_error("timeout", format!("no response within {time:?}"))
                 .with("limit", time.as_secs_f64())
-                .with_hint("raise `tools.timeout`, or see why it is slow")
+                .with_hint("raise `tools.timeout`, or find out why the tool is slow")
         })??;
         entry.returns.check_value(SchemaSide::Answer, &answer)?;
         Ok(answer)
@@ -260,7 +260,7 @@ impl Inner {
                 self.servers.call_tool(server, &entry.definition.tool.name, arguments, returns).await
             }
             #[cfg(not(feature = "mcp"))]
-            Target::Mcp(_) => Err(tool_error("unsupported", "this build cannot call tools of MCP")),
+            Target::Mcp(_) => Err(tool_error("unsupported", "this build does not support MCP tools")),
         }
     }
 }

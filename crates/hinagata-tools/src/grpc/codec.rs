@@ -1,4 +1,4 @@
-//! Messages whose shape is known when they are used.
+//! A codec for messages whose type is known at run time.
 
 use prost_reflect::{DynamicMessage, MessageDescriptor, prost::Message as _};
 use tonic::{
@@ -6,7 +6,7 @@ use tonic::{
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
 };
 
-/// Sends messages of any shape, and reads those of one.
+/// Encodes any message and decodes messages of one type.
 #[derive(Clone, Debug)]
 pub(super) struct DynamicCodec(pub(super) MessageDescriptor);
 

@@ -1,4 +1,4 @@
-//! Connections of gRPC, made to addresses that were compared with the list of hosts.
+//! gRPC connections to checked addresses.
 
 use std::{
     future::Future,
@@ -18,10 +18,10 @@ use crate::{
     http::use_ring,
 };
 
-/// A connection to `server`, `host:port`, which is made when it is first used.
+/// A connection to `server` (`host:port`), opened on first use.
 pub(super) fn open_channel(guard: &HostGuard, server: &str, encrypted: bool) -> Result<Channel> {
     let scheme = if encrypted { "https" } else { "http" };
-    let wrong = |why: String| tool_error("definition", format!("`{server}` is no host and port: {why}"));
+    let wrong = |why: String| tool_error("definition", format!("invalid server `{server}`: {why}"));
     let mut endpoint =
         Endpoint::from_shared(format!("{scheme}://{server}")).map_err(|error| wrong(with_causes(&error)))?;
     let (host, port) =
@@ -30,9 +30,9 @@ pub(super) fn open_channel(guard: &HostGuard, server: &str, encrypted: bool) -> 
     if encrypted {
         use_ring();
         let tls = ClientTlsConfig::new().with_native_roots();
-        endpoint = endpoint.tls_config(tls).map_err(|error| {
-            tool_error("connect", format!("it cannot be encrypted: {}", with_causes(&error)))
-        })?;
+        endpoint = endpoint
+            .tls_config(tls)
+            .map_err(|error| tool_error("connect", format!("cannot set up TLS: {}", with_causes(&error))))?;
     }
     Ok(endpoint.connect_with_connector_lazy(Connector(guard.clone())))
 }
@@ -41,7 +41,7 @@ fn host_and_port(uri: &Uri) -> Option<(String, u16)> {
     Some((uri.host()?.to_owned(), uri.port_u16()?))
 }
 
-/// Looks hosts up, compares their addresses, and connects.
+/// Resolves hosts, checks their addresses, and connects.
 struct Connector(HostGuard);
 
 impl Service<Uri> for Connector {

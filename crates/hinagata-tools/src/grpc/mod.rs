@@ -1,5 +1,5 @@
-//! Tools of gRPC servers, called without code that was made for them: what a method takes and gives is told by the server
-//! itself, or by a file of descriptors.
+//! Tools of gRPC servers, called without generated code. The server's reflection or a descriptor file describes the
+//! methods.
 
 mod codec;
 mod connect;
@@ -23,30 +23,30 @@ use crate::{
     settings::ModuleSettings,
 };
 
-/// Connections that are kept, each with what is known of its server.
+/// Maximum cached connections.
 const MAX_CHANNELS: usize = 64;
 
-/// One connection for each server.
+/// One connection per server.
 pub(crate) struct GrpcChannels {
     guard: HostGuard,
     channels: std::sync::Mutex<HashMap<(String, bool), KnownServer>>,
 }
 
-/// A connection, and the descriptions of services that were used.
+/// A connection and the descriptors of the used services.
 #[derive(Clone)]
 struct KnownServer {
     channel: Channel,
     services: Arc<tokio::sync::Mutex<HashMap<String, DescriptorPool>>>,
 }
 
-/// Where a method is: `host:port/package.Service/Method`.
+/// The address of a method: `host:port/package.Service/Method`.
 struct MethodAddress<'u> {
     server: &'u str,
     service: &'u str,
     method: &'u str,
 }
 
-/// What holds for one call.
+/// The limits of one call.
 pub(crate) struct GrpcCallLimits {
     pub(crate) max_answer: usize,
     pub(crate) time: Duration,
@@ -82,7 +82,7 @@ impl GrpcChannels {
         client.ready().await.map_err(|error| connect_error(&error))?;
         let path = format!("/{}/{}", address.service, address.method);
         let path =
-            path.parse().map_err(|_| tool_error("definition", format!("`{path}` is no path of a method")))?;
+            path.parse().map_err(|_| tool_error("definition", format!("invalid method path `{path}`")))?;
         let codec = DynamicCodec(method.output());
         let answer: DynamicMessage =
             client.unary(request, path, codec).await.map_err(|status| status_error(&status))?.into_inner();
@@ -90,7 +90,7 @@ impl GrpcChannels {
     }
 
     fn channel(&self, server: &str, encrypted: bool) -> Result<KnownServer> {
-        // Held for a look: a connection is made when it is first used.
+        // Held for a lookup: a connection is opened on first use.
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (server.to_owned(), encrypted);
         if let Some(known) = channels.get(&key) {
@@ -109,13 +109,13 @@ impl GrpcChannels {
 }
 
 impl KnownServer {
-    /// The description of a method.
+    /// The descriptor of a method.
     async fn method(
         &self,
         address: &MethodAddress<'_>,
         module: Option<&ModuleSettings>,
     ) -> Result<MethodDescriptor> {
-        // Held while the server is asked: everybody else wants to know the same.
+        // Held while the server is queried: other calls need the same answer.
         let mut services = self.services.lock().await;
         let pool = match services.get(address.service) {
             Some(pool) => pool.clone(),
@@ -136,7 +136,7 @@ impl KnownServer {
         if method.is_client_streaming() || method.is_server_streaming() {
             return Err(tool_error(
                 "definition",
-                format!("`{}` is a stream, and no tool", method.full_name()),
+                format!("`{}` is a streaming method, which tools do not support", method.full_name()),
             ));
         }
         Ok(method)
@@ -148,31 +148,34 @@ impl<'u> MethodAddress<'u> {
         let mut parts = url.split('/').filter(|part| !part.is_empty());
         match (parts.next(), parts.next(), parts.next(), parts.next()) {
             (Some(server), Some(service), Some(method), None) => Ok(Self { server, service, method }),
-            _ => Err(tool_error("definition", format!("`{url}` is not host:port/package.Service/Method"))),
+            _ => Err(tool_error(
+                "definition",
+                format!("invalid URL `{url}`; expected host:port/package.Service/Method"),
+            )),
         }
     }
 }
 
 fn read_descriptors(file: &str) -> Result<DescriptorPool> {
     let bytes = std::fs::read(file).map_err(|error| {
-        tool_error("definition", format!("the descriptors `{file}` cannot be read: {error}"))
+        tool_error("definition", format!("cannot read the descriptor set `{file}`: {error}"))
     })?;
     DescriptorPool::decode(bytes.as_slice())
-        .map_err(|error| tool_error("definition", format!("`{file}` holds no descriptors: {error}")))
+        .map_err(|error| tool_error("definition", format!("invalid descriptor set `{file}`: {error}")))
 }
 
 fn unknown_error(what: &str, name: &str) -> Error {
     tool_error("definition", format!("the server has no {what} `{name}`"))
-        .with_hint("the url of a gRPC tool is host:port/package.Service/Method")
+        .with_hint("the `url` of a gRPC tool is host:port/package.Service/Method")
 }
 
-/// The arguments as the message that a method takes.
+/// Converts arguments to the request message of a method.
 fn build_message(method: &MethodDescriptor, arguments: Value) -> Result<DynamicMessage> {
     let arguments = match arguments {
         Value::Array(none) if none.is_empty() => Value::Object(Map::new()),
         Value::Object(_) => arguments,
         _ => {
-            return Err(tool_error("arguments", "arguments of gRPC tools have names")
+            return Err(tool_error("arguments", "gRPC tools require named arguments")
                 .with_hint("declare them as an object in the `parameters` of the tool"));
         }
     };
@@ -180,39 +183,39 @@ fn build_message(method: &MethodDescriptor, arguments: Value) -> Result<DynamicM
     DynamicMessage::deserialize(method.input(), arguments).map_err(|error| {
         tool_error(
             "arguments",
-            format!("its arguments are no `{name}`: {}", truncate_for_display(&error.to_string())),
+            format!("the arguments do not match `{name}`: {}", truncate_for_display(&error.to_string())),
         )
     })
 }
 
-/// A message as a value: with all fields, and with numbers as numbers.
+/// Converts a message to JSON, with all fields and with numbers as numbers.
 fn message_value(message: &DynamicMessage) -> Result<Value> {
     let options = SerializeOptions::new().skip_default_fields(false).stringify_64_bit_integers(false);
     message
         .serialize_with_options(serde_json::value::Serializer, &options)
-        .map_err(|error| tool_error("answer", format!("its answer cannot be written as JSON: {error}")))
+        .map_err(|error| tool_error("answer", format!("cannot convert the response to JSON: {error}")))
 }
 
 fn connect_error(error: &tonic::transport::Error) -> Error {
-    let told = || tool_error("connect", format!("it cannot be reached: {}", with_causes(error)));
+    let told = || tool_error("connect", format!("cannot connect: {}", with_causes(error)));
     own_error(error).unwrap_or_else(told)
 }
 
-/// The failure that a status tells.
+/// The error for a gRPC status.
 fn status_error(status: &Status) -> Error {
     if let Some(own) = own_error(status) {
         return own;
     }
     let text = truncate_for_display(status.message());
     match status.code() {
-        Code::Unavailable => tool_error("connect", format!("it cannot be reached: {}", with_causes(status))),
-        Code::DeadlineExceeded | Code::Cancelled => tool_error("timeout", "it did not answer in time")
-            .with_hint("raise `tools.timeout`, or see why it is slow"),
+        Code::Unavailable => tool_error("connect", format!("cannot connect: {}", with_causes(status))),
+        Code::DeadlineExceeded | Code::Cancelled => tool_error("timeout", "no response in time")
+            .with_hint("raise `tools.timeout`, or find out why the tool is slow"),
         Code::OutOfRange if text.contains("too large") => {
-            tool_error("size", format!("its answer is too long: {text}"))
-                .with_hint("raise `tools.max_answer`, or ask it for less")
+            tool_error("size", format!("the response is too large: {text}"))
+                .with_hint("raise `tools.max_answer`, or request less")
         }
-        code => tool_error("status", format!("it answers with status {code:?}: {text}"))
+        code => tool_error("status", format!("response status {code:?}: {text}"))
             .with("status", format!("{code:?}")),
     }
 }

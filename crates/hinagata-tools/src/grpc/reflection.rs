@@ -1,4 +1,4 @@
-//! Asking a server what its services look like: by the first version of its reflection, or the one before.
+//! Describes services through the server's reflection, version v1 or v1alpha.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,18 +13,18 @@ use tonic::{Code, Status, transport::Channel};
 use super::status_error;
 use crate::failure::{tool_error, truncate_for_display};
 
-/// Files that the description of one service may consist of.
+/// Maximum descriptor files of one service.
 const MAX_FILES: usize = 512;
 
-/// What is asked for.
+/// A reflection query.
 enum ReflectionQuery {
-    /// The file that a service stands in.
+    /// The file that defines a service.
     Service(String),
-    /// A file by its name.
+    /// A file by name.
     File(String),
 }
 
-/// Everything that is needed to call the methods of a service.
+/// The descriptors of a service with all dependencies.
 pub(super) async fn describe_service(channel: &Channel, service: &str) -> Result<DescriptorPool> {
     let mut files: BTreeMap<String, FileDescriptorProto> = BTreeMap::new();
     let mut open = VecDeque::from([ReflectionQuery::Service(service.to_owned())]);
@@ -33,18 +33,22 @@ pub(super) async fn describe_service(channel: &Channel, service: &str) -> Result
             continue;
         }
         for bytes in query_server(channel, &query).await? {
-            let file = FileDescriptorProto::decode(bytes.as_slice())
-                .map_err(|error| tool_error("answer", format!("it describes itself wrongly: {error}")))?;
+            let file = FileDescriptorProto::decode(bytes.as_slice()).map_err(|error| {
+                tool_error("answer", format!("invalid descriptor from server reflection: {error}"))
+            })?;
             open.extend(file.dependency.iter().cloned().map(ReflectionQuery::File));
             files.insert(file.name().to_owned(), file);
         }
         if files.len() > MAX_FILES {
-            return Err(tool_error("size", format!("it describes itself by more than {MAX_FILES} files")));
+            return Err(tool_error(
+                "size",
+                format!("server reflection returned more than {MAX_FILES} files"),
+            ));
         }
     }
     let set = FileDescriptorSet { file: files.into_values().collect() };
     DescriptorPool::from_file_descriptor_set(set)
-        .map_err(|error| tool_error("answer", format!("it describes itself wrongly: {error}")))
+        .map_err(|error| tool_error("answer", format!("invalid descriptors from server reflection: {error}")))
 }
 
 async fn query_server(channel: &Channel, query: &ReflectionQuery) -> Result<Vec<Vec<u8>>> {
@@ -57,19 +61,19 @@ async fn query_server(channel: &Channel, query: &ReflectionQuery) -> Result<Vec<
 
 fn reflection_error(status: &Status) -> Error {
     match status.code() {
-        Code::Unimplemented => tool_error("definition", "the server does not describe itself")
-            .with_hint("set `tools.modules.<module>.descriptor_set` to a file of descriptors"),
+        Code::Unimplemented => tool_error("definition", "the server does not support reflection")
+            .with_hint("set `tools.modules.<module>.descriptor_set` to a descriptor set file"),
         Code::NotFound => unknown_error(status.message()),
         _ => status_error(status),
     }
 }
 
 fn unknown_error(message: &str) -> Error {
-    tool_error("definition", format!("the server does not know it: {}", truncate_for_display(message)))
-        .with_hint("the url of a gRPC tool is host:port/package.Service/Method")
+    tool_error("definition", format!("unknown to the server: {}", truncate_for_display(message)))
+        .with_hint("the `url` of a gRPC tool is host:port/package.Service/Method")
 }
 
-/// One version of reflection; both have the same shape under other names.
+/// One version of reflection. Both have the same shape.
 macro_rules! version {
     ($name:ident) => {
         mod $name {
@@ -81,7 +85,7 @@ macro_rules! version {
 
             use super::ReflectionQuery;
 
-            /// The files that answer, or why there are none.
+            /// The descriptor files, or why there are none.
             pub(super) async fn send_query(
                 channel: &Channel,
                 query: &ReflectionQuery,
@@ -98,7 +102,7 @@ macro_rules! version {
                 Ok(match answer {
                     Some(MessageResponse::FileDescriptorResponse(files)) => Ok(files.file_descriptor_proto),
                     Some(MessageResponse::ErrorResponse(error)) => Err(error.error_message),
-                    _ => Err("it gives no answer".to_owned()),
+                    _ => Err("empty response".to_owned()),
                 })
             }
         }

@@ -1,11 +1,11 @@
-//! How long a server that fails is left alone.
+//! The delay before a failing server is tried again.
 
 use std::time::{Duration, Instant};
 
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Attempts that did not work, one after the other.
+/// Consecutive failed attempts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Backoff {
     attempts: u32,
@@ -13,13 +13,13 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// An attempt failed; the next one has to wait, twice as long each time.
+    /// Records a failed attempt and doubles the delay.
     pub(super) fn record_failure(&mut self, now: Instant) {
         self.until = Some(now + FIRST.saturating_mul(1 << self.attempts.min(16)).min(LONGEST));
         self.attempts = self.attempts.saturating_add(1);
     }
 
-    /// How long the next attempt still has to wait; `None` when it can be made.
+    /// The remaining delay, or `None` if the next attempt can start.
     pub(super) fn time_left(&self, now: Instant) -> Option<Duration> {
         self.until.map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero())
     }
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_failure_waits_longer_up_to_a_limit() {
+    fn the_delay_doubles_up_to_a_limit() {
         let now = Instant::now();
         let mut backoff = Backoff::default();
         assert_eq!(backoff.time_left(now), None);

@@ -1,4 +1,4 @@
-//! A client of Streamable HTTP that reads no more of an answer than it may, and remembers what it refused.
+//! A Streamable HTTP client with a limit on response sizes, which remembers why it refused a response.
 
 use std::{
     borrow::Cow,
@@ -30,7 +30,7 @@ const EVENTS: &str = "text/event-stream";
 type Events = Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>;
 type TransportError = StreamableHttpError<reqwest::Error>;
 
-/// What was refused last: the protocol carries sentences, and no errors of ours.
+/// The last refusal. The protocol library only carries messages, not our errors.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastRefusal(Arc<Mutex<Option<Error>>>);
 
@@ -44,7 +44,7 @@ impl LastRefusal {
     }
 }
 
-/// A client that reads at most `most` bytes of an answer.
+/// A client that reads at most `most` bytes of a response.
 #[derive(Clone)]
 pub(super) struct BoundedClient {
     pub(super) client: reqwest::Client,
@@ -72,14 +72,14 @@ impl BoundedClient {
             let chunk = chunk.map_err(io::Error::other)?;
             left = left.checked_sub(chunk.len()).ok_or_else(|| {
                 refusal.record_refusal(http::too_long_error(most));
-                io::Error::other("the answer is too long")
+                io::Error::other("the response is too large")
             })?;
             Ok::<_, io::Error>(chunk)
         });
         Box::pin(SseStream::from_bytes_stream(bytes))
     }
 
-    /// What the body of an answer says to a message.
+    /// Reads the response to a message.
     async fn answer(
         &self,
         response: Response,
@@ -96,7 +96,7 @@ impl BoundedClient {
             Ok(answer) if status.is_success() || matches!(answer, JsonRpcMessage::Error(_)) => {
                 Ok(StreamableHttpPostResponse::Json(answer, session))
             }
-            // Nobody waits for an answer to what is no request.
+            // A notification expects no response.
             _ if status.is_success() && !matches!(message, JsonRpcMessage::Request(_)) => {
                 Ok(StreamableHttpPostResponse::Accepted)
             }

@@ -1,4 +1,4 @@
-//! Servers that are reached over Streamable HTTP.
+//! Servers reached over Streamable HTTP.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::{
     settings::SecretHeaders,
 };
 
-/// Room around an answer in the message that carries it, in bytes.
+/// Bytes of a message in addition to its result.
 const MESSAGE_OVERHEAD: usize = 64 << 10;
 
 /// Connects to the server at `url`.
@@ -29,8 +29,8 @@ pub(super) async fn connect_url(
     clients: &HttpClients,
     max_answer: usize,
 ) -> Result<(Client, LastRefusal)> {
-    let parsed = Url::parse(url)
-        .map_err(|error| tool_error("definition", format!("`{url}` is no address: {error}")))?;
+    let parsed =
+        Url::parse(url).map_err(|error| tool_error("definition", format!("invalid URL `{url}`: {error}")))?;
     let client = clients.get(&parsed)?;
     let headers: HashMap<_, _> =
         headers.to_header_map()?.into_iter().filter_map(|(name, value)| Some((name?, value))).collect();
@@ -42,7 +42,7 @@ pub(super) async fn connect_url(
     let bounded = BoundedClient { client, most, refusal: refusal.clone() };
     let transport = StreamableHttpClientTransport::with_client(bounded, config);
     let client = ().serve(transport).await.map_err(|error| {
-        let told = || tool_error("connect", format!("it does not talk MCP: {}", with_causes(&error)));
+        let told = || tool_error("connect", format!("MCP handshake failed: {}", with_causes(&error)));
         refusal.take().unwrap_or_else(told)
     })?;
     Ok((client, refusal))

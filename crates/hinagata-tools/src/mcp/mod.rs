@@ -1,7 +1,7 @@
-//! Tools of MCP servers: programs that talk over their standard input and output, or addresses of Streamable HTTP.
+//! Tools of MCP servers: programs on standard input and output, or Streamable HTTP servers.
 //!
-//! Each server has one connection, made with the first call. One that breaks is made again by the next call; a server that cannot
-//! be reached is left alone for a while, longer each time.
+//! Each server has one connection, opened with the first call. After a failure, the next call opens it again. A server
+//! that cannot be reached is retried after a delay that grows each time.
 
 mod backoff;
 mod bounded_client;
@@ -30,13 +30,13 @@ use crate::{
     settings::{McpServerSettings, ToolSettings},
 };
 
-/// Time that a server may take to start.
+/// How long a server may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A connection that works.
+/// An open connection.
 type Client = rmcp::service::RunningService<rmcp::RoleClient, ()>;
 
-/// All servers of the settings.
+/// All configured servers.
 pub(crate) struct McpServers(BTreeMap<String, Arc<McpServer>>);
 
 impl McpServers {
@@ -55,7 +55,7 @@ impl McpServers {
         Self(settings.servers.iter().map(server).collect())
     }
 
-    /// Calls a tool of a server; `returns` is the schema of what is wanted.
+    /// Calls a tool of a server. `returns` is the schema of its result.
     ///
     /// # Errors
     /// Code `tool`.
@@ -69,7 +69,7 @@ impl McpServers {
         let server = self
             .0
             .get(server)
-            .ok_or_else(|| tool_error("unknown", format!("there is no server `{server}`")))?;
+            .ok_or_else(|| tool_error("unknown", format!("unknown MCP server `{server}`")))?;
         let parameters = CallToolRequestParams::new(tool.to_owned());
         let parameters = match named_arguments(arguments)? {
             Some(arguments) => parameters.with_arguments(arguments),
@@ -80,7 +80,7 @@ impl McpServers {
     }
 }
 
-/// One server, with its connection while there is one.
+/// One server and its connection.
 struct McpServer {
     name: String,
     settings: McpServerSettings,
@@ -95,11 +95,11 @@ struct ConnectionState {
     backoff: Backoff,
 }
 
-/// A connection, and the program at its other end, which ends with it.
+/// A connection and the server program, which ends with it.
 struct Connection {
     client: Client,
     program: Option<ServerProgram>,
-    /// What its HTTP refused to do.
+    /// Why its HTTP client refused a response.
     refusal: LastRefusal,
 }
 
@@ -108,22 +108,23 @@ impl Connection {
         self.client.is_closed() || self.client.peer().is_transport_closed()
     }
 
-    /// The failure of a request on this connection.
+    /// The error of a failed request.
     fn call_error(&self, error: &ServiceError) -> Error {
         if let Some(limit) = self.program.as_ref().and_then(ServerProgram::exceeded_limit) {
-            return tool_error("size", format!("it sends more than {limit} bytes without an end"))
+            return tool_error("size", format!("the server sent a message of more than {limit} bytes"))
                 .with("limit", limit)
-                .with_hint("raise `tools.max_answer`, or ask it for less");
+                .with_hint("raise `tools.max_answer`, or request less");
         }
         if let Some(refused) = self.refusal.take() {
             return refused;
         }
         match error {
-            ServiceError::McpError(error) => {
-                tool_error("status", format!("it refuses the call: {}", truncate_for_display(&error.message)))
-                    .with("status", error.code.0)
-            }
-            other => tool_error("connect", format!("the connection broke: {}", with_causes(other))),
+            ServiceError::McpError(error) => tool_error(
+                "status",
+                format!("the server rejected the call: {}", truncate_for_display(&error.message)),
+            )
+            .with("status", error.code.0),
+            other => tool_error("connect", format!("the connection failed: {}", with_causes(other))),
         }
     }
 }
@@ -137,26 +138,26 @@ impl McpServer {
             .map_err(|error| error.with("server", self.name.as_str()))
     }
 
-    /// The connection; made now where there is none that works.
+    /// The open connection, or a new one.
     async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>> {
         let server = Arc::clone(self);
-        // Not as a part of the call: a server may need longer to start than a caller waits for its answer.
+        // Not as a part of the call: a server may take longer to start than a call may take.
         let making = tokio::spawn(async move { server.connected().await });
         making.await.unwrap_or_else(|_| Err(tool_error("runtime", "the tools are shut down")))
     }
 
     async fn connected(&self) -> Result<Arc<Connection>> {
-        // Held while the connection is made: everybody else waits for the same one.
+        // Held while connecting: other calls need the same connection.
         let mut state = self.state.lock().await;
         if let Some(connection) = state.connection.as_ref().filter(|known| !known.is_broken()) {
             return Ok(Arc::clone(connection));
         }
         state.connection = None;
         if let Some(left) = state.backoff.time_left(Instant::now()) {
-            let message = format!("the server `{}` failed, and is tried again in {left:.1?}", self.name);
+            let message = format!("the server `{}` failed; next attempt in {left:.1?}", self.name);
             return Err(tool_error("down", message).with("server", self.name.as_str()));
         }
-        let slow = || tool_error("timeout", format!("the server `{}` does not start", self.name));
+        let slow = || tool_error("timeout", format!("the server `{}` did not start in time", self.name));
         let made = timeout(START_TIMEOUT, self.connect()).await.unwrap_or_else(|_| Err(slow()));
         let made = made.map_err(|error| {
             state.backoff.record_failure(Instant::now());
@@ -182,44 +183,47 @@ impl McpServer {
             }
             _ => Err(tool_error(
                 "definition",
-                format!("`mcp_servers.{}` needs a `command` or a `url`", self.name),
+                format!("`mcp_servers.{}` requires either `command` or `url`", self.name),
             )
-            .with_hint("give it one of them, and not both")),
+            .with_hint("set exactly one of them")),
         }
     }
 }
 
-/// The arguments by name, as MCP wants them.
+/// The named arguments, which MCP requires.
 fn named_arguments(arguments: Value) -> Result<Option<Map<String, Value>>> {
     match arguments {
         Value::Object(arguments) => Ok(Some(arguments)),
         Value::Array(none) if none.is_empty() => Ok(None),
-        _ => Err(tool_error("arguments", "arguments of MCP tools have names")
+        _ => Err(tool_error("arguments", "MCP tools require named arguments")
             .with_hint("declare them as an object in the `parameters` of the tool")),
     }
 }
 
-/// The result as a value: what is structured first, then the texts.
+/// The result as a value: the structured content, else the texts.
 fn result_value(result: CallToolResult, returns: Option<&Value>) -> Result<Value> {
     let texts: Vec<&str> =
         result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.as_str()).collect();
     let text = texts.join("\n");
     if result.is_error == Some(true) {
-        return Err(tool_error("status", format!("it failed: {}", truncate_for_display(&text))));
+        return Err(tool_error(
+            "status",
+            format!("the tool reported an error: {}", truncate_for_display(&text)),
+        ));
     }
     if let Some(structured) = result.structured_content {
         return Ok(structured);
     }
     if texts.is_empty() && !result.content.is_empty() {
-        return Err(tool_error("answer", "its answer holds no text"));
+        return Err(tool_error("answer", "the response contains no text"));
     }
-    // Many servers write JSON as text; it is wanted as such where the definition says so.
+    // Many servers send JSON as text. It is parsed if the definition declares another type than string.
     let as_json = returns.is_some_and(|schema| schema.get("type").is_some_and(|kind| kind != "string"));
     let read = as_json.then(|| serde_json::from_str(&text).ok()).flatten();
     Ok(read.unwrap_or(Value::String(text)))
 }
 
-/// The answer, if it is not too long.
+/// Checks the size of the response.
 fn check_length(answer: Value, most: usize) -> Result<Value> {
     let length = match &answer {
         Value::String(text) => text.len(),

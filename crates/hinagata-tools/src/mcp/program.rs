@@ -1,4 +1,4 @@
-//! Servers that are programs: started with the connection, ended with it, with everything that they started.
+//! Server programs: started with the connection and ended with it, together with their child processes.
 
 use std::{
     env, io,
@@ -26,7 +26,7 @@ use crate::{
     settings::McpServerSettings,
 };
 
-/// Variables of our environment that a program gets. Others may be secrets that are none of its business.
+/// Environment variables that a program inherits. Others may be secrets.
 const PASSED_VARIABLES: [&str; 11] = [
     "APPDATA",
     "HOME",
@@ -41,23 +41,23 @@ const PASSED_VARIABLES: [&str; 11] = [
     "USERPROFILE",
 ];
 
-/// Room around an answer in the message that carries it, in bytes.
+/// Bytes of a message in addition to its result.
 const MESSAGE_OVERHEAD: usize = 64 << 10;
 
-/// The last bytes of what a program complains about that are kept.
+/// Maximum bytes kept from standard error.
 const MAX_ERROR_OUTPUT: usize = 2 << 10;
 
-/// How long the complaints of a program that was ended are waited for.
+/// How long to wait for the standard error of an ended program.
 const ERROR_OUTPUT_TIME: Duration = Duration::from_secs(1);
 
-/// A program that runs. Dropping it ends it.
+/// A running program. Dropping it ends the program.
 pub(super) struct ServerProgram {
     child: Child,
     exceeded_limit: Arc<AtomicUsize>,
 }
 
 impl ServerProgram {
-    /// The limit that it went beyond, if it did.
+    /// The limit that it exceeded, if it did.
     pub(super) fn exceeded_limit(&self) -> Option<usize> {
         Some(self.exceeded_limit.load(Ordering::Relaxed)).filter(|limit| *limit > 0)
     }
@@ -69,7 +69,7 @@ impl Drop for ServerProgram {
     }
 }
 
-/// Ends a program and what it started.
+/// Ends a program and its child processes.
 #[cfg(unix)]
 fn end_program(child: &mut Child) {
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
@@ -84,7 +84,7 @@ fn end_program(child: &mut Child) {
     let _ = child.start_kill();
 }
 
-/// Starts a program and talks to it.
+/// Starts a program and connects to it.
 pub(super) async fn connect_program(
     name: &str,
     command: &str,
@@ -95,7 +95,7 @@ pub(super) async fn connect_program(
     let (Some(input), Some(output), Some(errors)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Err(tool_error("connect", "its pipes are not there"));
+        return Err(tool_error("connect", "its pipes are missing"));
     };
     let limit = max_answer.saturating_mul(2).saturating_add(MESSAGE_OVERHEAD);
     let exceeded_limit = Arc::new(AtomicUsize::new(0));
@@ -106,7 +106,7 @@ pub(super) async fn connect_program(
     match ().serve((output, input)).await {
         Ok(client) => Ok((program, client)),
         Err(error) => {
-            // Its pipes are closed with it, so what it wrote is there to be read.
+            // Ending the program closes its pipes, so its output can be read to the end.
             drop(program);
             Err(error_output.into_error(command, &error).await)
         }
@@ -124,16 +124,16 @@ fn start_program(command: &str, settings: &McpServerSettings) -> Result<Child> {
     if let Some(directory) = &settings.cwd {
         start.current_dir(directory);
     }
-    // A group of its own, which can be ended as a whole.
+    // A process group of its own, which can be ended as a whole.
     #[cfg(unix)]
     start.process_group(0);
     start.spawn().map_err(|error| {
-        tool_error("connect", format!("`{command}` cannot be started: {error}"))
-            .with_hint("see `mcp_servers`: is the program installed, and in the PATH?")
+        tool_error("connect", format!("cannot start `{command}`: {error}"))
+            .with_hint("check `mcp_servers`, and that the program is installed and in PATH")
     })
 }
 
-/// What a program writes to its standard error: to the log, and the end of it into errors.
+/// Standard error of a program: logged, and its end kept for errors.
 struct ErrorOutput {
     kept: Arc<Mutex<Vec<u8>>>,
     reading: JoinHandle<()>,
@@ -160,12 +160,13 @@ impl ErrorOutput {
         let _ = tokio::time::timeout(ERROR_OUTPUT_TIME, self.reading).await;
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let said = truncate_for_display(&String::from_utf8_lossy(&kept));
-        let error = tool_error("connect", format!("`{command}` does not talk MCP: {}", with_causes(error)));
+        let error =
+            tool_error("connect", format!("MCP handshake with `{command}` failed: {}", with_causes(error)));
         if said.is_empty() { error } else { error.with("stderr", said) }
     }
 }
 
-/// Reads until a line is longer than it may be.
+/// Limits the length of lines.
 struct BoundedLines<R> {
     inner: R,
     since_line: usize,
@@ -188,7 +189,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
         };
         if self.since_line > self.limit {
             self.exceeded_limit.store(self.limit, Ordering::Relaxed);
-            return Poll::Ready(Err(io::Error::other("a message without an end")));
+            return Poll::Ready(Err(io::Error::other("the message is too long")));
         }
         Poll::Ready(Ok(()))
     }
