@@ -1,74 +1,74 @@
-//! What every kind of case has in common: a name, bounds, and runs that match or do not.
+//! Common to every kind of case: a name, bounds, and runs that match or do not.
 
 use std::time::Duration;
 
-/// What one run of a case may use.
+/// The bounds of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Stack of the thread that the run gets for itself.
+    /// The stack size of the run's thread.
     pub stack: usize,
-    /// Wall-clock time after which the run counts as hanging.
+    /// The wall-clock time after which a run counts as hanging.
     pub time: Duration,
-    /// Bytes that the process may hold while the run lasts.
+    /// Maximum memory of the process during the run, in bytes.
     pub memory: Option<usize>,
 }
 
-/// A recorded case, joined with the engine that is to answer it.
+/// A recorded case, combined with its engine.
 ///
-/// A case may have to be run several times under different settings; it passes when every run does.
+/// A case may run several times under different settings. It passes if every run does.
 pub trait Case: Send + Sync + 'static {
     /// The name, unique in its directory.
     fn id(&self) -> &str;
 
-    /// What each run may use.
+    /// The bounds of each run.
     fn bounds(&self) -> Bounds;
 
-    /// How often the case is run: one label for each run, empty where there is only one.
+    /// The label of each run, or one empty label.
     fn runs(&self) -> Vec<&'static str>;
 
     /// Runs the case under the setting at `index` of [`Case::runs`].
     ///
     /// # Errors
-    /// Says what was expected and what the engine answered, when they differ.
+    /// The expected and the actual outcome, if they differ.
     fn check_run(&self, index: usize) -> Result<(), Mismatch>;
 }
 
-/// An answer that is not the recorded one.
+/// An outcome that differs from the recorded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What the case asks for.
+    /// The expected outcome.
     pub expected: Side,
-    /// What the engine answered.
+    /// The actual outcome.
     pub actual: Side,
 }
 
-/// One side of a [`Mismatch`]: an outcome as named texts, in the order in which to read them.
+/// One side of a [`Mismatch`]: an outcome as named texts, in reading order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Side(pub Vec<Field>);
 
-/// A named text of an outcome, such as the output or the message of an error.
+/// A named text of an outcome, such as the output or an error message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// What the text is.
+    /// The name of the text.
     pub name: &'static str,
-    /// The text itself; bytes that are no UTF-8 are written as escapes.
+    /// The text. Bytes that are not UTF-8 are escaped.
     pub text: String,
 }
 
 impl Side {
-    /// An outcome with a first text.
+    /// Creates an outcome with one text.
     pub fn new(name: &'static str, text: impl Into<String>) -> Self {
         Self::default().with(name, text)
     }
 
-    /// The same outcome with one more text.
+    /// Adds a text.
     #[must_use]
     pub fn with(mut self, name: &'static str, text: impl Into<String>) -> Self {
         self.0.push(Field { name, text: text.into() });
         self
     }
 
-    /// The text called `name`.
+    /// The text with this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|field| field.name == name).map(|field| field.text.as_str())
     }

@@ -1,8 +1,7 @@
-//! Shows where two outcomes differ, so that a reader finds the place without counting characters.
+//! Shows where two outcomes differ.
 //!
-//! Texts are quoted with escapes, because in templates the difference is often a space or a line
-//! end. A text of several lines is compared line by line; a long line is cut down to the
-//! surroundings of the first difference.
+//! Texts are quoted with escapes, because the difference in templates is often whitespace. Multiline texts are
+//! compared line by line. A long line is truncated to the surroundings of the first difference.
 
 use std::fmt::Write as _;
 
@@ -10,16 +9,16 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::case::{Mismatch, Side};
 
-/// Characters of one line that are shown at most.
+/// Maximum characters of a line.
 const WIDTH: usize = 240;
-/// Characters shown before the first difference of a line that is cut.
+/// Characters before the first difference of a truncated line.
 const LEAD: usize = 60;
 /// Equal lines shown around a difference.
 const CONTEXT: usize = 2;
-/// Lines of a difference that are shown at most.
+/// Maximum lines of a difference.
 const LINES: usize = 60;
 
-/// The two sides of `mismatch`, as indented lines that end with a line break.
+/// Describes the two sides of `mismatch` as indented lines.
 pub(crate) fn describe_mismatch(mismatch: &Mismatch) -> String {
     let Mismatch { expected, actual } = mismatch;
     let mut text = String::new();
@@ -79,7 +78,7 @@ fn describe_lines(text: &mut String, expected: &str, actual: &str) {
     }
 }
 
-/// `value` in quotes with escapes, cut to what fits a line around character `from`.
+/// Quotes `value` with escapes, truncated around character `from`.
 fn quote(value: &str, from: usize) -> String {
     let total = value.chars().count();
     if total <= WIDTH {
@@ -104,19 +103,19 @@ mod tests {
     }
 
     #[test]
-    fn short_texts_stand_under_each_other_with_escapes() {
+    fn short_texts_are_shown_one_above_the_other() {
         assert_eq!(outputs("a b", "a\tb"), "  expected  output: \"a b\"\n  actual    output: \"a\\tb\"\n");
     }
 
     #[test]
-    fn several_lines_are_compared_line_by_line() {
+    fn multiline_texts_are_compared_line_by_line() {
         let shown = outputs("one\ntwo\nthree\n", "one\n2\nthree\n");
         assert!(shown.contains("-    2 \"two\\n\""), "{shown}");
         assert!(shown.contains("+    2 \"2\\n\""), "{shown}");
     }
 
     #[test]
-    fn a_long_line_is_cut_around_its_first_difference() {
+    fn a_long_line_is_truncated_around_its_first_difference() {
         let (left, right) = (format!("{}x{}", "a".repeat(900), "b".repeat(900)), "a".repeat(1801));
         let shown = outputs(&left, &right);
         assert!(shown.contains("aaaaxbbbb"), "{shown}");
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_only_one_side_has_is_named_with_its_side() {
+    fn a_text_on_one_side_only_is_named_with_its_side() {
         let mismatch = Mismatch { expected: Side::new("output", "x"), actual: Side::new("error", "no") };
         assert_eq!(describe_mismatch(&mismatch), "  expected  output: \"x\"\n  actual    error: \"no\"\n");
     }

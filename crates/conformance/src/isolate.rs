@@ -1,9 +1,8 @@
-//! Runs one piece of work so that whatever it does becomes an answer about it alone.
+//! Runs work in isolation, so that its failure concerns only itself.
 //!
-//! The work gets a thread with a stack of known size. A panic is caught, and work that does not end
-//! in time is left behind: a thread cannot be stopped from outside, and the process ends soon
-//! anyway. Only a stack overflow or an abort still takes the process down; for these the runner can
-//! name each case before it starts.
+//! The work runs on a thread with a fixed stack size. A panic is caught. Work that does not end in time is abandoned,
+//! because a thread cannot be stopped from outside and the process ends soon anyway. A stack overflow or an abort
+//! still ends the process. To find those, the runner can print each case before it starts.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -23,13 +22,13 @@ thread_local! {
 /// How a piece of work ended.
 #[derive(Debug)]
 pub(crate) enum RunEnd<T> {
-    /// It came back with an answer, and within its bounds.
+    /// It returned an answer within its bounds.
     Returned(T),
     /// It panicked, with this message and place.
     Panicked(String),
-    /// It did not come back in time.
+    /// It did not return in time.
     TimedOut,
-    /// It came back, but the process held this many bytes meanwhile.
+    /// It returned, but the process used this much memory.
     TooMuchMemory(usize),
     /// It could not be started.
     NotStarted(String),
@@ -45,7 +44,7 @@ pub(crate) fn run_isolated<T: Send + 'static>(
     let (sender, receiver) = mpsc::sync_channel(1);
     let job = move || {
         let result = catch_unwind(AssertUnwindSafe(work)).map_err(|payload| describe_panic(&*payload));
-        // The receiver is gone when the time was up: then nobody wants the answer.
+        // The receiver is gone after a timeout.
         let _ = sender.send(result);
     };
     let builder = thread::Builder::new().name(THREAD_NAME.into()).stack_size(bounds.stack);
@@ -61,7 +60,7 @@ pub(crate) fn run_isolated<T: Send + 'static>(
     }
 }
 
-/// Keeps the place of a panic for the report instead of printing it among the results.
+/// Records the location of a panic for the report instead of printing it.
 fn record_panics_of_cases() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
@@ -98,12 +97,12 @@ mod tests {
     const BOUNDS: Bounds = Bounds { stack: 1 << 20, time: Duration::from_secs(20), memory: None };
 
     #[test]
-    fn work_that_returns_gives_its_value() {
+    fn work_returns_its_value() {
         assert!(matches!(run_isolated(BOUNDS, || 7), RunEnd::Returned(7)));
     }
 
     #[test]
-    fn a_panic_is_caught_with_its_place() {
+    fn a_panic_is_caught_with_its_location() {
         let RunEnd::Panicked(message) = run_isolated(BOUNDS, || panic!("oh {}", "no")) else {
             panic!("was expected to panic")
         };
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_hangs_is_left_behind() {
+    fn work_that_hangs_is_abandoned() {
         let (release, wait) = mpsc::channel::<()>();
         let bounds = Bounds { time: Duration::from_millis(20), ..BOUNDS };
         assert!(matches!(run_isolated(bounds, move || wait.recv().is_ok()), RunEnd::TimedOut));
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_held_for_a_moment_counts() {
+    fn peak_memory_counts() {
         let bounds = Bounds { memory: Some(64 << 20), ..BOUNDS };
         let held = run_isolated(bounds, || drop(std::hint::black_box(vec![1_u8; 80 << 20])));
         assert!(matches!(held, RunEnd::TooMuchMemory(bytes) if bytes >= 80 << 20), "{held:?}");

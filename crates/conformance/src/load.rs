@@ -1,7 +1,7 @@
-//! Reads a directory of case files: every `*.json`, in the order of their names.
+//! Reads the case files of a directory: every `*.json`, in order of name.
 //!
-//! A file is an object with a list `cases`; what else stands beside the list describes it for
-//! people. Each case is decoded on its own, so that an error can name it.
+//! A file is an object with a list `cases`. Other members describe the file for people. Each case is decoded
+//! separately, so that an error can name it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,7 +23,7 @@ pub struct LoadedCase {
     pub case: Arc<dyn Case>,
 }
 
-/// Something to run that cannot be read or makes no sense: the caller's mistake, not the engine's.
+/// Input that cannot be read or is invalid: a mistake of the caller, not of an engine.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InputError {
     path: PathBuf,
@@ -53,7 +53,7 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// Reads every case of `dir` as a `T`, and joins each with its engine by `join`.
+/// Reads every case of `dir` as a `T`, and combines each with its engine by `join`.
 pub(crate) fn read_cases<T: DeserializeOwned, C: Case>(
     dir: &Path,
     join: impl Fn(T) -> C,
@@ -61,7 +61,7 @@ pub(crate) fn read_cases<T: DeserializeOwned, C: Case>(
     join_values(dir, case_values, join)
 }
 
-/// Reads every file of `dir` as one `T`, and joins it with its engine by `join`.
+/// Reads every file of `dir` as one `T`, and combines it with its engine by `join`.
 pub(crate) fn read_single_cases<T: DeserializeOwned, C: Case>(
     dir: &Path,
     join: impl Fn(T) -> C,
@@ -69,7 +69,7 @@ pub(crate) fn read_single_cases<T: DeserializeOwned, C: Case>(
     join_values(dir, |path| Ok(vec![document(path)?]), join)
 }
 
-/// Joins each value that `values` finds in a file.
+/// Combines each value that `values` finds in a file.
 fn join_values<T: DeserializeOwned, C: Case>(
     dir: &Path,
     values: impl Fn(&Path) -> Result<Vec<Value>, InputError>,
@@ -87,8 +87,8 @@ fn join_values<T: DeserializeOwned, C: Case>(
     Ok(found)
 }
 
-/// Reads the vectors of every file of `dir` as a `T`, and joins those that are to be run with their engine by `join`,
-/// which is also given the kind that the file says it holds.
+/// Reads the vectors of every file of `dir` as a `T`, and combines those that are to be run with their engine by
+/// `join`, which also receives the kind of the file.
 pub(crate) fn read_vectors<T: DeserializeOwned, C: Case>(
     dir: &Path,
     join: impl Fn(&str, T) -> Option<C>,
@@ -98,7 +98,7 @@ pub(crate) fn read_vectors<T: DeserializeOwned, C: Case>(
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut document = document(&path)?;
         let Some(kind) = document.get("kind").and_then(Value::as_str).map(str::to_owned) else {
-            return Err(InputError::new(&path, "does not say its `kind`"));
+            return Err(InputError::new(&path, "`kind` is missing"));
         };
         for value in list(&path, &mut document, "vectors")? {
             if let Some(case) = join(&kind, decode(&path, value)?) {
@@ -120,7 +120,7 @@ fn case_files(dir: &Path) -> Result<Vec<PathBuf>, InputError> {
         }
     }
     if files.is_empty() {
-        return Err(InputError::new(dir, "holds no `*.json` file with cases"));
+        return Err(InputError::new(dir, "contains no `*.json` file with cases"));
     }
     files.sort();
     Ok(files)
@@ -155,7 +155,7 @@ fn refuse_duplicates(dir: &Path, found: &[LoadedCase]) -> Result<(), InputError>
     let mut files = HashMap::new();
     for LoadedCase { file, case } in found {
         if let Some(first) = files.insert(case.id(), file) {
-            let message = format!("the id is used twice, in {first} and in {file}");
+            let message = format!("duplicate id in {first} and {file}");
             return Err(InputError::new(dir, message).in_case(case.id()));
         }
     }

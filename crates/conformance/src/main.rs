@@ -1,4 +1,4 @@
-//! `conformance KIND DIR`: runs the cases of a directory and says which ones differ.
+//! `conformance KIND DIR`: runs the cases of a directory and reports which ones differ.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command that reports on its streams")]
 
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use conformance::{CaseReport, InputError, Progress, Report, Selection, run_cases
 
 /// Run recorded cases against the engines of Hinagata.
 ///
-/// Every `*.json` of DIR is run, except for the cases that its `skips.toml` lists with a reason.
-/// Failing cases are printed with what was expected and what came; the last line counts.
+/// Runs every `*.json` file of DIR, except for the cases that its `skips.toml` lists with a reason. Prints failing
+/// cases with the expected and the actual outcome, then a summary line.
 #[derive(Parser)]
 #[command(
     after_help = "Exit codes: 0 all passed, 1 a case failed or a skip is not used, 2 usage or unreadable input.\n\n\
@@ -21,22 +21,22 @@ struct Arguments {
     /// The kind of the cases; --kinds lists them
     #[arg(value_parser = Kind::from_name, required_unless_present = "kinds")]
     kind: Option<Kind>,
-    /// The directory that holds them
+    /// The directory of the cases
     #[arg(required_unless_present = "kinds")]
     dir: Option<PathBuf>,
-    /// Print the kinds that this build has an engine for, and run nothing
+    /// List the kinds that this build has an engine for
     #[arg(long, exclusive = true)]
     kinds: bool,
     /// Run only cases whose id contains this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Name failing cases without the two sides
+    /// Print failing cases without the two sides
     #[arg(long)]
     brief: bool,
-    /// Print counts and failures as JSON; the closing line goes to standard error
+    /// Print counts and failures as JSON; the summary goes to standard error
     #[arg(long)]
     json: bool,
-    /// Name each case on standard error before it runs, to find one that kills the process
+    /// Print each case on standard error before it runs, to find one that kills the process
     #[arg(long, short)]
     verbose: bool,
 }

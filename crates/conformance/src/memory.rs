@@ -1,19 +1,19 @@
-//! How many bytes the process holds, and how many it held at most.
+//! Measures the memory of the process.
 //!
-//! The limits of a render are promises about memory, so they are measured where memory is handed
-//! out rather than believed. The counter is one for the whole process: cases run one at a time.
+//! The limits of a render promise bounds on memory, so they are measured in the allocator. There is one counter for
+//! the whole process, because cases run one at a time.
 
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Forgets the highest figure so far.
+/// Resets the peak.
 pub(crate) fn reset_peak() {
     ALLOCATOR.reset_peak_usage();
 }
 
-/// The most bytes held at once since [`start`].
+/// The peak since [`reset_peak`], in bytes.
 pub(crate) fn peak_bytes() -> usize {
     ALLOCATOR.peak_usage()
 }

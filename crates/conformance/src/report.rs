@@ -1,4 +1,4 @@
-//! What became of the cases, for people and for scripts.
+//! The outcomes of cases, for people and for scripts.
 
 use std::fmt::{self, Write as _};
 
@@ -8,21 +8,21 @@ use crate::case::{Mismatch, Side};
 use crate::difference;
 use crate::skips::Skip;
 
-/// What became of every case that was selected.
+/// The outcomes of all selected cases.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The cases, in the order in which they ran.
     pub cases: Vec<CaseReport>,
-    /// Skips that no case of the directory has: each counts as a failure, lest the list rots.
+    /// Skips that match no case. Each counts as a failure, so that the list stays accurate.
     pub unused_skips: Vec<Skip>,
 }
 
-/// What became of one case.
+/// The outcome of one case.
 #[derive(Debug)]
 pub struct CaseReport {
     /// The case.
     pub id: String,
-    /// The file it stands in.
+    /// The file of the case.
     pub file: String,
     /// The outcome.
     pub status: Status,
@@ -31,18 +31,18 @@ pub struct CaseReport {
 /// The outcome of one case.
 #[derive(Debug)]
 pub enum Status {
-    /// Every run gave the recorded answer.
+    /// Every run matched.
     Passed,
-    /// At least one run did not.
+    /// At least one run did not match.
     Failed(Vec<Failure>),
     /// It was not run, for this reason.
     Skipped(String),
 }
 
-/// A run that did not give the recorded answer.
+/// A run that did not match.
 #[derive(Debug)]
 pub struct Failure {
-    /// The setting of the run, empty where a case has only one.
+    /// The setting of the run, or empty if a case has only one.
     pub run: &'static str,
     /// The two sides.
     pub mismatch: Mismatch,
@@ -54,7 +54,7 @@ impl Report {
         self.count(|status| matches!(status, Status::Passed))
     }
 
-    /// The number of cases that failed, and of skips that nothing uses.
+    /// The number of failed cases and unused skips.
     pub fn failed(&self) -> usize {
         self.count(|status| matches!(status, Status::Failed(_))) + self.unused_skips.len()
     }
@@ -68,12 +68,12 @@ impl Report {
         self.cases.iter().filter(|case| wanted(&case.status)).count()
     }
 
-    /// The closing line.
+    /// The summary line.
     pub fn summary(&self) -> String {
         format!("{} passed, {} failed, {} skipped", self.passed(), self.failed(), self.skipped())
     }
 
-    /// What to say about skips that no case uses, a line for each.
+    /// One line for each unused skip.
     pub fn describe_unused(&self) -> String {
         self.unused_skips.iter().fold(String::new(), |mut text, skip| {
             let _ = writeln!(text, "FAIL skips.toml: no case has the id `{}`", skip.id);
@@ -118,7 +118,7 @@ impl CaseReport {
         fmt::from_fn(|f| self.each_failure(f, |_, _| Ok(())))
     }
 
-    /// Each failing run with what was expected and what came.
+    /// Each failing run with the expected and the actual outcome.
     pub fn to_full(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| {
             self.each_failure(f, |f, failure| f.write_str(&difference::describe_mismatch(&failure.mismatch)))

@@ -1,4 +1,4 @@
-//! Runs the cases of a directory, one after the other, and collects what became of each.
+//! Runs the cases of a directory one after the other and collects the outcomes.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,19 +23,19 @@ impl Selection {
     }
 }
 
-/// What [`run`] tells while it works.
+/// The progress that [`run_cases`] reports.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// The case with this id is about to run.
     Started(&'a str),
-    /// The outcome of a case is known.
+    /// A case has ended.
     Ended(&'a CaseReport),
 }
 
-/// Runs the selected `cases`, which were loaded from `dir`, and reports each to `tell` as it happens.
+/// Runs the selected `cases` of `dir` and reports progress.
 ///
 /// # Errors
-/// When the skips of `dir` cannot be read, or when the selection takes no case at all.
+/// The skips of `dir` cannot be read, or no case is selected.
 pub fn run_cases(
     dir: &Path,
     cases: &[LoadedCase],
@@ -62,10 +62,10 @@ pub fn run_cases(
     }
     if report.cases.is_empty() {
         let part = selection.only.as_deref().unwrap_or_default();
-        return Err(InputError::new(dir, format!("no case has an id with `{part}` in it")));
+        return Err(InputError::new(dir, format!("no case id contains `{part}`")));
     }
-    // An entry is judged against every case, not against the selection: a run of one case
-    // must not blame the entries of the others.
+    // A skip is compared with every case, not only with the selection: running one case must not report the skips of
+    // others.
     report.unused_skips =
         skips.into_iter().filter(|skip| cases.iter().all(|found| found.case.id() != skip.id)).collect();
     Ok(report)
@@ -89,9 +89,7 @@ fn run_once(case: &Arc<dyn Case>, index: usize, bounds: Bounds) -> Result<(), Mi
     let job = Arc::clone(case);
     let (name, text, expected) = match isolate::run_isolated(bounds, move || job.check_run(index)) {
         RunEnd::Returned(verdict) => return verdict,
-        RunEnd::Panicked(message) => {
-            ("panic", message, "an answer, whatever it is, without a panic".to_owned())
-        }
+        RunEnd::Panicked(message) => ("panic", message, "any answer without a panic".to_owned()),
         RunEnd::TimedOut => (
             "no end",
             "still running".to_owned(),

@@ -1,6 +1,6 @@
-//! The list of cases that are not run, each with its reason.
+//! The cases that are not run, each with its reason.
 //!
-//! `skips.toml` stands beside the cases:
+//! `skips.toml` is in the directory of the cases:
 //!
 //! ```toml
 //! [[skip]]
@@ -24,7 +24,7 @@ const SKIPS_FILE: &str = "skips.toml";
 pub struct Skip {
     /// The case.
     pub id: String,
-    /// Why it is not run; never empty.
+    /// Why it is not run. Never empty.
     pub reason: String,
 }
 
@@ -35,7 +35,7 @@ struct Document {
     skip: Vec<Skip>,
 }
 
-/// Reads the skips of `dir`, none where there is no such file.
+/// Loads the skips of `dir`. The file is optional.
 pub(crate) fn load_skips(dir: &Path) -> Result<Vec<Skip>, InputError> {
     let path = dir.join(SKIPS_FILE);
     let text = match std::fs::read_to_string(&path) {
@@ -53,7 +53,7 @@ fn check_skips(path: &Path, skips: &[Skip]) -> Result<(), InputError> {
     let mut seen = HashMap::new();
     for skip in skips {
         if skip.reason.trim().is_empty() {
-            return Err(InputError::new(path, format!("the skip of `{}` gives no reason", skip.id)));
+            return Err(InputError::new(path, format!("the skip of `{}` has no reason", skip.id)));
         }
         if seen.insert(skip.id.as_str(), ()).is_some() {
             return Err(InputError::new(path, format!("`{}` is listed twice", skip.id)));

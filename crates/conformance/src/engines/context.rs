@@ -1,4 +1,4 @@
-//! The product's agents and packer, in the profile of the program that the cases were recorded with.
+//! Adapts the product's agents and packer to recorded cases, in the profile of the original program.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ fn call(invocation: &Value) -> Result<Invocation> {
     let text = |key: &str| invocation.get(key).and_then(Value::as_str).map(str::to_owned);
     let history = invocation.get("history").cloned().unwrap_or_else(|| json!([]));
     let history: Vec<ChatMessage> = serde_json::from_value(history).map_err(|error| {
-        Error::new(Code::Validation, "the history is no list of messages").with_source(error)
+        Error::new(Code::Validation, "`history` must be a list of messages").with_source(error)
     })?;
     Ok(Invocation {
         agent: text("agent"),
@@ -69,7 +69,7 @@ fn call(invocation: &Value) -> Result<Invocation> {
 
 fn given_context(context: &Value) -> Result<GivenContext> {
     serde_json::from_value(context.clone())
-        .map_err(|error| Error::new(Code::Validation, "the context of the call is none").with_source(error))
+        .map_err(|error| Error::new(Code::Validation, "invalid `context`").with_source(error))
 }
 
 fn config(file: &Path, report: &[String]) -> Result<Value> {

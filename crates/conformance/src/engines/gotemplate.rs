@@ -1,11 +1,11 @@
-//! The product's Go template engine, answering recorded cases under Go's own limits.
+//! Adapts the product's Go template engine to recorded cases, under Go's own limits.
 
 use hinagata_gotemplate::{Context, Integers, MissingKey, Options, Set, go_limits};
 use hinagata_value::{Budget, Calls, Heap, Output};
 
 use crate::kinds::gotemplate::{self, GoCase, GoEngine, GoOutcome};
 
-// The functions that the cases register are no part of the product; its tests need them too.
+// The functions that the cases register are not part of the product. Its tests need them too.
 #[path = "../../../hinagata-gotemplate/tests/it/support/functions.rs"]
 mod functions;
 
@@ -18,7 +18,7 @@ impl GoTemplate {
     pub const READY: bool = true;
 }
 
-/// Stack that a run may use of the thread it gets: Go's own limits are reached before.
+/// The stack available to a run. Go's own limits are reached first.
 const STACK: usize = gotemplate::BOUNDS.stack - (16 << 20);
 
 impl GoEngine for GoTemplate {

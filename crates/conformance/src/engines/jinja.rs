@@ -1,4 +1,4 @@
-//! The product's Jinja engine, answering recorded cases.
+//! Adapts the product's Jinja engine to recorded cases.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ impl Jinja {
     pub const READY: bool = true;
 }
 
-/// The instant that the recorded chat templates ran at.
+/// The time at which the chat templates were recorded.
 const NOW: Moment = Moment { year: 2026, month: 2, day: 20, hour: 15, minute: 30, second: 45 };
 
 impl JinjaEngine for Jinja {
@@ -52,6 +52,6 @@ fn render(case: &JinjaCase, undefined: Undefined) -> Result<String, Error> {
     let sources = Sources::new(sources, options, Limits::default());
     let entry = sources
         .load(&case.entry)?
-        .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no template '{}'", case.entry)))?;
+        .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("template '{}' not found", case.entry)))?;
     Render::new().settings(settings).loader(&sources).text(&entry, &case.data)
 }

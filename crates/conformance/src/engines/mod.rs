@@ -1,4 +1,4 @@
-//! The engines of the product, each made to answer the cases of one kind.
+//! Adapters of the product's engines, one for each kind of cases.
 
 mod context;
 mod gotemplate;

@@ -1,4 +1,4 @@
-//! Modules, answered by `hinagata-module`.
+//! Adapts `hinagata-module` to recorded cases.
 
 use hinagata_module::{
     CompiledPrompt, Descriptions, Dynamic, DynamicText, Element, Error, Functions, Markers, Order,
@@ -47,7 +47,7 @@ impl ModuleEngine for Module {
     }
 }
 
-/// One module of a list; an inner list is merged first.
+/// Merges a list of modules. An inner list is merged first.
 fn merged(modules: &Value) -> Result<PromptModule<Value>, Error> {
     let each = |module: &Value| match module {
         Value::Array(_) => merged(module),
@@ -78,7 +78,7 @@ pub(super) fn remove_hints(value: &mut Value) {
     }
 }
 
-/// The stand-ins of the vectors, as the functions that they stand for.
+/// The functions that stand-ins of the vectors represent.
 pub(super) struct StandIns;
 
 impl Functions for StandIns {
@@ -95,7 +95,7 @@ impl Functions for StandIns {
     }
 }
 
-/// An object with one key in the place of a function.
+/// An object with one key that represents a function.
 struct StandIn {
     name: String,
     argument: Value,
@@ -243,7 +243,7 @@ fn tokens(given: &Value) -> SpecialTokens {
     SpecialTokens(all.map(|(name, value)| (name.clone(), token(value))).collect())
 }
 
-/// The one message, or for the tags of Claude the text, that a driver makes of an element.
+/// The message that a driver makes from an element, or the text for Claude's tags.
 fn element(input: &Map<String, Value>) -> Result<Value, String> {
     let element = input.get("element").ok_or("no element")?;
     let element = Element::from_json(element).map_err(|error| error.to_string())?;

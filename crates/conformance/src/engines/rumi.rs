@@ -1,4 +1,4 @@
-//! The product's prompt engine, answering recorded calls.
+//! Adapts the product's prompt engine to recorded calls.
 
 use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
@@ -46,10 +46,10 @@ impl RumiEngine for Rumi {
     }
 }
 
-/// Runs the Python of all cases; it is started with the first that has some.
+/// Runs the Python of all cases. It starts with the first case that needs it.
 static HOOKS: LazyLock<Arc<HookPool>> = LazyLock::new(|| Arc::new(HookPool::new(HookOptions::default())));
 
-/// The time that the cases were recorded at.
+/// The time at which the cases were recorded.
 struct Fixed(SystemTime);
 
 impl Clock for Fixed {

@@ -1,4 +1,4 @@
-//! Processes, answered by `hinagata-process` with scripted answers.
+//! Adapts `hinagata-process` to recorded cases, with scripted answers.
 
 use std::{collections::VecDeque, sync::Mutex};
 
@@ -10,14 +10,15 @@ use serde_json::{Map, Value, json};
 
 use super::module::{StandIns, remove_hints};
 
-/// The calls that a process makes, and its output or what it had when it failed.
+/// The calls of a process, and its output or its partial result.
 pub(super) fn run_process(input: &Map<String, Value>) -> Result<Value, String> {
     let module = input.get("module").cloned().unwrap_or_default();
     let module = PromptModule::from_json_with(&module, &StandIns).map_err(|error| error.to_string())?;
     let mut process = process(input).map_err(|error| error.to_string())?;
     let script = Script::new(input);
     let running = Running::new(&module, &script, &|_: Event<'_>| ());
-    let outcome = process.run(&running).now_or_never().ok_or("the process waits for nobody")?;
+    let outcome =
+        process.run(&running).now_or_never().ok_or("the process is waiting without a pending call")?;
     let calls = script.into_calls();
     Ok(match outcome {
         Ok(outcome) => json!({"calls": calls, "output": outcome.output}),
@@ -28,7 +29,7 @@ pub(super) fn run_process(input: &Map<String, Value>) -> Result<Value, String> {
 fn process(input: &Map<String, Value>) -> serde_json::Result<Process> {
     let field = |name: &str| input.get(name).cloned();
     let mut options = field("options").unwrap_or_else(|| json!({}));
-    // The reference spells this option of its own differently from all others.
+    // The reference spells this option differently.
     if let Some(include) = options.get("includematerials").cloned() {
         options["includeMaterials"] = include;
     }
@@ -37,7 +38,7 @@ fn process(input: &Map<String, Value>) -> serde_json::Result<Process> {
     )
 }
 
-/// Answers in their order, and what was asked.
+/// Scripted answers in order, and the recorded calls.
 struct Script {
     answers: Mutex<VecDeque<Value>>,
     calls: Mutex<Vec<Value>>,
@@ -73,7 +74,7 @@ impl Script {
         let next = self.answers.lock().ok().and_then(|mut answers| answers.pop_front());
         let failed = |why: &str| Err(Error::new(Code::Model, why));
         match next {
-            None => failed("there are no more answers"),
+            None => failed("no answers left"),
             Some(Value::String(text)) => Ok(Answer::new(text)),
             Some(answer) => match answer["throw"].as_str() {
                 Some(why) => failed(why),
@@ -98,7 +99,7 @@ impl Ask for Script {
     }
 }
 
-/// A call as the titles of its sections.
+/// The titles of a call's sections.
 fn titles(call: &Value) -> Value {
     let part = |name: &str| -> Vec<&Value> {
         let elements = call[name].as_array().into_iter().flatten();

@@ -1,7 +1,7 @@
-//! Contexts, prompts of agents and configurations: one case per file, with the tree that it talks about.
+//! Cases of contexts, agent prompts and configurations: one case per file, with its file tree.
 //!
-//! Every case gets a directory of its own; `${ROOT}` in a case stands for it. Prompts are compared with what Jinja2
-//! gives: a case that only another dialect renders must fail here, unless it says what Jinja2 gives.
+//! Every case gets a directory of its own, and `${ROOT}` in a case stands for it. Prompts are compared with the output
+//! of Jinja2: a case that only another dialect renders must fail here, unless it contains the output of Jinja2.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ use crate::load::{self, InputError, LoadedCase};
 
 const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(60), memory: None };
 
-/// A case as it is recorded.
+/// A recorded case.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Recorded {
@@ -59,7 +59,7 @@ enum Kind {
 pub enum ContextQuestion {
     /// Packs the section `context` of a configuration.
     Pack(Value),
-    /// Makes the messages of a call.
+    /// Builds the messages of a call.
     Prompt {
         /// The configuration.
         config: Value,
@@ -70,37 +70,37 @@ pub enum ContextQuestion {
     Config {
         /// The file.
         file: PathBuf,
-        /// The keys to tell.
+        /// The keys to report.
         report: Vec<String>,
     },
 }
 
-/// What an engine answered: what `expect` holds, or an error.
+/// The outcome of an engine: an answer to compare with `expect`, or an error.
 #[derive(Debug)]
 pub enum ContextOutcome {
     /// The answer.
     Answer(Value),
-    /// An error with its kind, as the cases spell it, and the paths that it names.
+    /// An error with its kind, as spelled in the cases, and its paths.
     Error {
         /// The kind.
         kind: String,
-        /// The paths of wrong fields.
+        /// The paths of invalid fields.
         paths: Vec<String>,
-        /// The sentence.
+        /// The message.
         message: String,
     },
 }
 
-/// Whatever answers such questions.
+/// An engine that answers questions.
 pub trait ContextEngine: Send + Sync {
     /// Answers a question about the tree in `root`.
     fn answer_question(&self, root: &Path, question: &ContextQuestion) -> ContextOutcome;
 }
 
-/// Reads the cases of `dir`, to be answered by `engine`.
+/// Loads the cases of `dir` for `engine`.
 ///
 /// # Errors
-/// When a file cannot be read or a case is not in the format.
+/// A file cannot be read, or a case is invalid.
 pub fn load_cases<E: ContextEngine + Clone + 'static>(
     dir: &Path,
     engine: &E,
@@ -128,7 +128,7 @@ impl<E: ContextEngine + 'static> Case for EngineCase<E> {
 
     fn check_run(&self, _index: usize) -> Result<(), Mismatch> {
         let place = tempfile::tempdir().map_err(|error| setup_mismatch(&error))?;
-        // The root as programs see it: on some systems the usual place for such directories is a link.
+        // The canonical path: on some systems the temporary directory is a symlink.
         let root = place.path().canonicalize().map_err(|error| setup_mismatch(&error))?;
         let shown = root.to_string_lossy();
         write_tree(&root, &self.recorded.tree, &shown).map_err(|error| setup_mismatch(&error))?;
@@ -151,7 +151,7 @@ impl Recorded {
         }
     }
 
-    /// What Jinja2 answers: where it differs and nothing is recorded, it fails.
+    /// The answer of Jinja2. Where it differs and nothing is recorded, it fails.
     fn expected(&self) -> Value {
         match (&self.expect_jinja2, self.jinja2_same) {
             (Some(expected), Some(false)) => expected.clone(),
@@ -168,7 +168,7 @@ fn setup_mismatch(error: &io::Error) -> Mismatch {
     }
 }
 
-/// Makes the files of a tree.
+/// Writes the files of a tree.
 fn write_tree(root: &Path, tree: &Map<String, Value>, shown: &str) -> io::Result<()> {
     for (name, content) in tree {
         let path = beneath(root, name)?;
@@ -176,7 +176,7 @@ fn write_tree(root: &Path, tree: &Map<String, Value>, shown: &str) -> io::Result
         match content {
             Value::String(text) => fs::write(path, text.replace("${ROOT}", shown))?,
             Value::Object(special) => write_special(&path, special)?,
-            other => return Err(io::Error::other(format!("`{name}` is no file: {other}"))),
+            other => return Err(io::Error::other(format!("`{name}` is not a file: {other}"))),
         }
     }
     Ok(())
@@ -185,7 +185,7 @@ fn write_tree(root: &Path, tree: &Map<String, Value>, shown: &str) -> io::Result
 fn write_special(path: &Path, special: &Map<String, Value>) -> io::Result<()> {
     let text = |key: &str| special.get(key).and_then(Value::as_str);
     if let Some(encoded) = text("base64") {
-        return fs::write(path, base64(encoded).ok_or_else(|| io::Error::other("no base64"))?);
+        return fs::write(path, base64(encoded).ok_or_else(|| io::Error::other("not base64"))?);
     }
     if let Some(target) = text("symlink") {
         return link(target, path);
@@ -195,7 +195,7 @@ fn write_special(path: &Path, special: &Map<String, Value>) -> io::Result<()> {
     }
     match special.get("dir").and_then(Value::as_bool) {
         Some(true) => fs::create_dir_all(path),
-        _ => Err(io::Error::other(format!("`{}` is written in no known way", path.display()))),
+        _ => Err(io::Error::other(format!("unknown kind of file: `{}`", path.display()))),
     }
 }
 
@@ -206,10 +206,10 @@ fn link(target: &str, path: &Path) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn link(_target: &str, _path: &Path) -> io::Result<()> {
-    Err(io::Error::other("links are made on Unix only"))
+    Err(io::Error::other("symlinks are supported on Unix only"))
 }
 
-/// Bytes of their base64 form.
+/// Decodes base64.
 fn base64(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
@@ -239,7 +239,7 @@ fn beneath(root: &Path, name: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// The same value with `${ROOT}` replaced by the directory.
+/// Replaces `${ROOT}` with the directory.
 fn replace_root(value: &Value, root: &str) -> Value {
     match value {
         Value::String(text) => Value::String(text.replace("${ROOT}", root)),
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_read_from_base64() {
+    fn base64_is_decoded() {
         assert_eq!(base64("/v9hYv8K").as_deref(), Some(b"\xfe\xff\x61\x62\xff\x0a".as_slice()));
         assert_eq!(base64("/////w==").as_deref(), Some([0xff; 4].as_slice()));
         assert_eq!(base64("!"), None);

@@ -1,7 +1,7 @@
-//! Go template cases: sources and data, with what Go's `text/template` wrote or said.
+//! Go template cases: sources and data, with the output or error of Go's `text/template`.
 //!
-//! The format, and the functions that an engine must register, are described in
-//! `tests/vectors/gotemplate/README.md`. Outputs and error texts are compared byte for byte.
+//! `tests/vectors/gotemplate/README.md` describes the format and the functions that an engine must register. Outputs
+//! and error texts are compared byte for byte.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::case::{Bounds, Case, Mismatch, Side};
 use crate::load::{self, InputError, LoadedCase};
 
-/// Go allows 100 000 nested template calls, so the stack is only reserved: pages are used as needed.
+/// Go allows 100 000 nested template calls, so a large stack is reserved. Pages are used as needed.
 pub(crate) const BOUNDS: Bounds = Bounds { stack: 1 << 30, time: Duration::from_secs(60), memory: None };
 
-/// The name that a single template has.
+/// The name of a single template.
 const SINGLE: &str = "main";
 
 /// One recorded case.
@@ -25,13 +25,13 @@ const SINGLE: &str = "main";
 pub struct GoCase {
     /// `topic/name`.
     pub id: String,
-    /// Names and sources, in the order in which they are parsed; the first name creates the set.
+    /// Names and sources in parse order. The first name creates the set.
     pub sources: Vec<(String, String)>,
     /// The template to execute.
     pub entry: String,
     /// The data, null when there is none.
     pub data: Value,
-    /// Whether numbers without fraction and exponent that fit are `int`; otherwise all are `float64`.
+    /// Whether integers that fit are `int`. Otherwise all numbers are `float64`.
     pub ints: bool,
     /// What a missing key does.
     pub missing_key: MissingKey,
@@ -56,25 +56,25 @@ pub enum MissingKey {
     Error,
 }
 
-/// What a run leads to: recorded from Go, or answered by an engine.
+/// The outcome of a run: recorded from Go, or of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GoOutcome {
     /// The output.
     Output(Vec<u8>),
-    /// Parsing failed with this text.
+    /// Parsing failed with this error.
     ParseError(String),
     /// Execution failed.
     ExecError {
-        /// The whole text of the error.
+        /// The whole error text.
         message: String,
-        /// What had been written before.
+        /// The output before the failure.
         partial: Vec<u8>,
     },
-    /// There is no engine to ask.
+    /// There is no engine.
     Unavailable(String),
 }
 
-/// Something that runs Go templates.
+/// An engine that runs Go templates.
 pub trait GoEngine: Send + Sync + 'static {
     /// Parses the sources of `case` in order and executes its entry, under Go's own limits.
     fn render_case(&self, case: &GoCase) -> GoOutcome;
@@ -119,7 +119,7 @@ impl TryFrom<RawCase> for GoCase {
         let (sources, entry) = match (raw.template, raw.templates, raw.order, raw.entry) {
             (Some(source), None, None, None) => (vec![(SINGLE.to_owned(), source)], SINGLE.to_owned()),
             (None, Some(templates), Some(order), Some(entry)) => (in_order(templates, order)?, entry),
-            _ => return Err("needs either `template`, or `templates`, `order` and `entry`".into()),
+            _ => return Err("requires either `template`, or `templates`, `order` and `entry`".into()),
         };
         Ok(Self {
             id: raw.id,
@@ -142,11 +142,11 @@ fn in_order(
     for name in order {
         let source = templates
             .remove(&name)
-            .ok_or_else(|| format!("`order` names `{name}`, which has no source left"))?;
+            .ok_or_else(|| format!("`order` contains `{name}`, which has no source or occurs twice"))?;
         sources.push((name, source));
     }
     match templates.keys().next() {
-        Some(name) => Err(format!("`order` does not name `{name}`")),
+        Some(name) => Err(format!("`order` does not contain `{name}`")),
         None if sources.is_empty() => Err("`order` is empty".into()),
         None => Ok(sources),
     }
@@ -165,14 +165,14 @@ impl TryFrom<RawExpect> for GoOutcome {
             (None, None, None, Some(message), Some(partial)) => {
                 Ok(Self::ExecError { message, partial: partial.into_bytes() })
             }
-            _ => Err("`expect` needs exactly one of `output`, `output_base64`, `parse_error`, \
+            _ => Err("`expect` requires exactly one of `output`, `output_base64`, `parse_error`, \
                       or `exec_error` with `partial_output`"
                 .into()),
         }
     }
 }
 
-/// Standard alphabet with padding, as the recorder wrote it.
+/// Decodes the standard alphabet with padding.
 fn decode_base64(text: &str) -> Option<Vec<u8>> {
     const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digits = text.trim_end_matches('=').as_bytes();
@@ -193,10 +193,10 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Reads the cases of `dir`, to be answered by `engine`.
+/// Loads the cases of `dir` for `engine`.
 ///
 /// # Errors
-/// When a file cannot be read or a case is not in the format.
+/// A file cannot be read, or a case is invalid.
 pub fn load_cases(dir: &Path, engine: &'static dyn GoEngine) -> Result<Vec<LoadedCase>, InputError> {
     load::read_cases(dir, |case| EngineCase { case, engine })
 }

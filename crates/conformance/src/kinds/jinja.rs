@@ -1,8 +1,7 @@
-//! Jinja cases: templates and data, with what Jinja2 printed or how it failed.
+//! Jinja cases: templates and data, with the output or error of Jinja2.
 //!
-//! The format is described in `tests/vectors/jinja/README.md`. A case recorded with Jinja2's own
-//! undefined that expects an output runs a second time under the product's default, `empty`, and
-//! must give the same.
+//! `tests/vectors/jinja/README.md` describes the format. A case recorded with Jinja2's own undefined that expects an
+//! output runs a second time under the product's default, `empty`, and must give the same output.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +13,7 @@ use serde_json::Value;
 use crate::case::{Bounds, Case, Mismatch, Side};
 use crate::load::{self, InputError, LoadedCase};
 
-/// The bounds of the `limits` topic hold for every case: the stack is what Rust gives a thread.
+/// The bounds of the `limits` topic apply to every case. The stack is Rust's default for threads.
 const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(5), memory: Some(512 << 20) };
 
 /// One recorded case.
@@ -23,9 +22,9 @@ const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(5), me
 pub struct JinjaCase {
     /// `topic/name`.
     pub id: String,
-    /// Every template that exists, by name.
+    /// All templates, by name.
     pub templates: BTreeMap<String, String>,
-    /// The template to render; it may be missing from `templates`.
+    /// The template to render. It may be missing in `templates`.
     pub entry: String,
     /// The render context.
     pub data: Value,
@@ -35,7 +34,7 @@ pub struct JinjaCase {
     pub expect: Expect,
     /// Other outcomes that pass.
     pub accept: Option<Accept>,
-    /// Set where the expectation is a rule of the product and not what Jinja2 does.
+    /// Set if the expectation is a rule of the product and not of Jinja2.
     pub source: Option<Source>,
 }
 
@@ -45,7 +44,7 @@ pub struct JinjaCase {
 pub struct JinjaOptions {
     /// Whether templates may change lists and dicts in place.
     pub sandbox: Sandbox,
-    /// What a missing variable does.
+    /// How undefined variables behave.
     pub undefined: Undefined,
     /// HTML escaping of every expression.
     pub autoescape: bool,
@@ -69,19 +68,19 @@ pub enum Sandbox {
     Any,
     /// Lists and dicts may be changed.
     Mutable,
-    /// They may not.
+    /// Lists and dicts may not be changed.
     Immutable,
 }
 
-/// What a missing variable does.
+/// How undefined variables behave.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Undefined {
-    /// Jinja2's own: prints as nothing, and fails when something is asked of it.
+    /// Jinja2's default: prints nothing, and fails in operations.
     Default,
     /// Fails at every use.
     Strict,
-    /// Also gives undefined for each attribute; the product calls it `empty`.
+    /// Attributes are undefined too. The product calls it `empty`.
     Chainable,
 }
 
@@ -117,7 +116,7 @@ pub enum Expect {
     Error(ExpectedError),
 }
 
-/// How a case fails. What is `None` is not compared.
+/// How a case fails. `None` is not compared.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedError {
@@ -127,11 +126,11 @@ pub struct ExpectedError {
     pub line: Option<u32>,
     /// The template that the line belongs to.
     pub template: Option<String>,
-    /// The reference's own exception, for people.
+    /// The exception of the reference, for people.
     pub reference: Option<String>,
 }
 
-/// The classes of errors that cases know.
+/// The classes of errors in cases.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -150,7 +149,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The word for this kind.
+    /// The name of this kind.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -164,13 +163,13 @@ impl ErrorKind {
     }
 }
 
-/// Outcomes that pass although they differ from the recorded one.
+/// Other outcomes that pass.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Accept {
     /// Any error.
     pub any_error: bool,
-    /// Any output without one of these texts; absent means no output at all.
+    /// Any output without one of these texts. `None` means no output at all.
     pub output_without: Option<Vec<String>>,
     /// Any of these outputs.
     pub outputs: Vec<String>,
@@ -189,7 +188,7 @@ impl Accept {
     }
 }
 
-/// Where an expectation comes from, when not from Jinja2.
+/// The source of an expectation other than Jinja2.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -197,23 +196,23 @@ pub enum Source {
     Policy,
 }
 
-/// What an engine answered.
+/// The outcome of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JinjaOutcome {
     /// The text.
     Output(String),
     /// The failure.
     Error {
-        /// The class, as [`ErrorKind::as_str`] spells it.
+        /// The class, as in [`ErrorKind::as_str`].
         kind: String,
         /// The innermost line, from 1.
         line: Option<u32>,
         /// The template that the line belongs to.
         template: Option<String>,
-        /// The sentence, for the report.
+        /// The message, for the report.
         message: String,
     },
-    /// There is no engine to ask: a failure that nothing accepts.
+    /// There is no engine: a failure that nothing accepts.
     Unavailable(String),
 }
 
@@ -228,16 +227,16 @@ impl From<&hinagata_value::Error> for JinjaOutcome {
     }
 }
 
-/// Something that renders Jinja templates.
+/// An engine that renders Jinja templates.
 pub trait JinjaEngine: Send + Sync + 'static {
-    /// Renders the entry of `case` under its options, except for `undefined`, which the runner chooses.
+    /// Renders the entry of `case` under its options, except for `undefined`, which the runner selects.
     fn render_case(&self, case: &JinjaCase, undefined: Undefined) -> JinjaOutcome;
 }
 
-/// Reads the cases of `dir`, to be answered by `engine`.
+/// Loads the cases of `dir` for `engine`.
 ///
 /// # Errors
-/// When a file cannot be read or a case is not in the format.
+/// A file cannot be read, or a case is invalid.
 pub fn load_cases(dir: &Path, engine: &'static dyn JinjaEngine) -> Result<Vec<LoadedCase>, InputError> {
     load::read_cases(dir, |case| EngineCase { case, engine })
 }

@@ -1,4 +1,4 @@
-//! The kinds of cases: one file each, with the format, the rules of comparison and the engine's trait.
+//! The kinds of cases: one module each, with the format, the comparison and the trait of the engine.
 
 pub mod context;
 pub mod gotemplate;
@@ -13,17 +13,17 @@ use crate::load::{InputError, LoadedCase};
 
 type Load = fn(&Path) -> Result<Vec<LoadedCase>, InputError>;
 
-/// A kind of cases that can be run.
+/// A kind of cases.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The name on the command line.
     pub name: &'static str,
-    /// Whether this build has an engine for it; without one, every case fails.
+    /// Whether this build has an engine for it. Without one, every case fails.
     pub ready: bool,
     load: Load,
 }
 
-/// Every kind that this build can run.
+/// Every kind.
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "context",
@@ -45,22 +45,22 @@ pub const KINDS: &[Kind] = &[
 ];
 
 impl Kind {
-    /// The kind called `name`.
+    /// The kind with this name.
     ///
     /// # Errors
-    /// The sentence to show when there is no such kind.
+    /// A message for an unknown kind.
     pub fn from_name(name: &str) -> Result<Self, String> {
         let known = || KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
         match KINDS.iter().find(|kind| kind.name == name) {
             Some(kind) => Ok(*kind),
-            None => Err(format!("there is no kind `{name}`; this build knows {}", known())),
+            None => Err(format!("unknown kind `{name}`; expected one of {}", known())),
         }
     }
 
-    /// Reads the cases of `dir`, to be answered by the product's engine.
+    /// Loads the cases of `dir` for the product's engine.
     ///
     /// # Errors
-    /// When a file cannot be read or a case is not in the format of this kind.
+    /// A file cannot be read, or a case is invalid.
     pub fn load_cases(&self, dir: &Path) -> Result<Vec<LoadedCase>, InputError> {
         (self.load)(dir)
     }

@@ -1,8 +1,7 @@
-//! Calls on a prompt workspace: `cases.json` beside the tree that it talks about.
+//! Calls on a prompt workspace: `cases.json` beside its file tree.
 //!
-//! Every case gets a copy of the tree of its own, outside of any repository; `${ROOT}` in a case stands
-//! for that copy. What is compared depends on the operation; of an error, the kind and the details that the
-//! case lists.
+//! Every case gets its own copy of the tree, outside of any repository, and `${ROOT}` in a case stands for that copy.
+//! The comparison depends on the operation. Of an error, the kind and the listed details are compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,12 +19,12 @@ use crate::load::{self, InputError, LoadedCase};
 
 const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(60), memory: None };
 
-/// What holds for all cases of a directory.
+/// Applies to all cases of a directory.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Header {
-    /// The workspace root, in the tree.
+    /// The workspace root in the tree.
     root: String,
-    /// Clock, time zone, operating system and language that the answers were made with.
+    /// Clock, time zone, operating system and language of the recording.
     #[serde(default)]
     pub host: Map<String, Value>,
     #[serde(default)]
@@ -43,7 +42,7 @@ struct Setup {
     files: BTreeMap<String, String>,
 }
 
-/// A case as it is recorded.
+/// A recorded case.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Recorded {
@@ -66,7 +65,7 @@ struct Recorded {
     expect: Map<String, Value>,
 }
 
-/// What a case asks for.
+/// The operation of a case.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -77,59 +76,59 @@ pub enum Operation {
     ResolveId,
     /// Every candidate directory.
     Candidates,
-    /// What is missing or of the wrong type.
+    /// Missing variables and type errors.
     Validate,
     /// The merged definition.
     Definition,
 }
 
-/// One call, ready to be made.
+/// One call.
 #[derive(Debug)]
 pub struct RumiCall {
     /// The workspace root, a copy.
     pub root: PathBuf,
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
     /// The prompt, as a caller writes it.
     pub prompt_id: String,
-    /// What the caller passes.
+    /// The variables of the caller.
     pub variables: Map<String, Value>,
     /// The context of the call.
     pub context: Map<String, Value>,
-    /// The state of each pack.
+    /// The approval of each pack.
     pub approvals: BTreeMap<String, String>,
-    /// Clock, time zone and what else the host says.
+    /// Clock, time zone and other values of the host.
     pub host: Map<String, Value>,
 }
 
-/// What the engine answered.
+/// The outcome of an engine.
 #[derive(Debug)]
 pub enum RumiOutcome {
-    /// An answer with the keys that `expect` has.
+    /// An answer with the members of `expect`.
     Answer(Map<String, Value>),
-    /// An error with its kind and everything that it tells.
+    /// An error with its kind and details.
     Error {
-        /// The kind, as the cases spell it.
+        /// The kind, as spelled in the cases.
         kind: String,
-        /// The sentence.
+        /// The message.
         message: String,
-        /// What it tells.
+        /// The details.
         details: Map<String, Value>,
     },
-    /// This build cannot do what is asked.
+    /// This build does not support the operation.
     Unavailable(String),
 }
 
-/// Whatever answers calls.
+/// An engine that answers calls.
 pub trait RumiEngine: Send + Sync {
-    /// Makes one call.
+    /// Runs one call.
     fn answer_call(&self, call: &RumiCall) -> RumiOutcome;
 }
 
-/// Reads the cases of `dir`, to be answered by `engine`.
+/// Loads the cases of `dir` for `engine`.
 ///
 /// # Errors
-/// When a file cannot be read or a case is not in the format.
+/// A file cannot be read, or a case is invalid.
 pub fn load_cases<E: RumiEngine + Clone + 'static>(
     dir: &Path,
     engine: &E,
@@ -178,12 +177,12 @@ impl<E: RumiEngine + 'static> Case for EngineCase<E> {
 
 fn setup_mismatch(error: &io::Error) -> Mismatch {
     Mismatch {
-        expected: Side::new("tree", "a copy of the tree, set up as the cases say"),
+        expected: Side::new("tree", "a copy of the tree, set up for the case"),
         actual: Side::new("error", error.to_string()),
     }
 }
 
-/// Makes the copy that a case works on.
+/// Creates the copy of a case.
 fn prepare(from: &Path, to: &Path, header: &Header, recorded: &Recorded) -> io::Result<()> {
     copy_tree(from, to)?;
     for setup in &header.setup {
@@ -196,7 +195,7 @@ fn prepare(from: &Path, to: &Path, header: &Header, recorded: &Recorded) -> io::
             .stdin(Stdio::null())
             .status()?;
         if !status.success() {
-            return Err(io::Error::other(format!("git init ended with {status}")));
+            return Err(io::Error::other(format!("git init failed with {status}")));
         }
     }
     write_files(to, &recorded.files)
@@ -250,7 +249,7 @@ fn call(copy: &Path, header: &Header, recorded: &Recorded) -> RumiCall {
     }
 }
 
-/// The same values with `${ROOT}` replaced by the copy.
+/// Replaces `${ROOT}` with the path of the copy.
 fn replace_root(values: &Map<String, Value>, root: &str) -> Map<String, Value> {
     values.iter().map(|(key, value)| (key.clone(), replace_root_in(value, root))).collect()
 }
@@ -282,7 +281,7 @@ fn compare(expected: &Map<String, Value>, outcome: &RumiOutcome) -> Result<(), M
     }
 }
 
-/// Details list what an error must tell at least.
+/// Whether an error contains all listed details.
 fn includes_details(listed: &Map<String, Value>, details: &Map<String, Value>) -> bool {
     listed.iter().all(|(key, value)| details.get(key) == Some(value))
 }

@@ -1,4 +1,4 @@
-//! The command as a script sees it: exit codes and streams.
+//! The command line: exit codes and streams.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -42,7 +42,7 @@ fn a_directory_whose_selected_cases_are_all_skipped_passes() {
 }
 
 #[test]
-fn json_stands_alone_on_standard_output() {
+fn json_is_the_only_output_on_stdout() {
     let output = conformance(&["jinja", "jinja", "--only", "basic/other-output", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("is JSON");
     assert_eq!(report["failures"][0]["id"], "basic/other-output");
@@ -56,11 +56,11 @@ fn verbose_names_a_case_before_it_runs() {
 }
 
 #[test]
-fn wrong_usage_and_unreadable_input_give_exit_code_2() {
+fn usage_errors_and_unreadable_input_give_exit_code_2() {
     for (arguments, message) in [
         (
             &["jinja2", "jinja"][..],
-            "there is no kind `jinja2`; this build knows context, gotemplate, jinja, module, rumi",
+            "unknown kind `jinja2`; expected one of context, gotemplate, jinja, module, rumi",
         ),
         (&["jinja"], "<DIR>"),
         (&["gotemplate", "not-json"], "one.json: not valid JSON"),

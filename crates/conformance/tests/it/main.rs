@@ -1,4 +1,4 @@
-//! The runner of recorded cases: what it prints, how it ends, what its fixtures may hold.
+//! Tests of the runner of recorded cases, and of the documentation.
 
 mod command;
 mod documents;

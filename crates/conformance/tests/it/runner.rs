@@ -1,4 +1,4 @@
-//! The rules of the runner, seen through engines that answer what a fixture asks them to.
+//! The rules of the runner, tested with engines that answer what a fixture asks for.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-/// Answers with what the source of the entry says.
+/// Answers with the source of the entry.
 struct Puppet;
 
 impl JinjaEngine for Puppet {
@@ -51,7 +51,7 @@ impl GoEngine for Puppet {
     }
 }
 
-/// Merges as the document says, and tells how it was asked to compile.
+/// Merges as the document specifies, and reports how it was asked to compile.
 struct ModulePuppet;
 
 impl ModuleEngine for ModulePuppet {
@@ -141,7 +141,7 @@ fn a_case_of_the_default_undefined_also_runs_as_empty_and_counts_once() {
 }
 
 #[test]
-fn modules_are_compared_with_the_document_where_it_says_something() {
+fn modules_are_compared_with_the_specification() {
     let dir = fixture("module");
     let cases = module::load_cases(&dir, &ModulePuppet).expect("the fixture is in the format");
     let report = run_cases(&dir, &cases, &Selection::default(), &mut |_| {}).expect("there are no skips");
@@ -177,11 +177,11 @@ fn the_report_as_json_has_counts_and_failures() {
 }
 
 #[test]
-fn a_selection_that_takes_nothing_is_an_error() {
+fn an_empty_selection_is_an_error() {
     let selection = Selection { only: Some("no such".into()) };
     let error =
         run_cases(&fixture("jinja"), &jinja_cases(), &selection, &mut |_| {}).expect_err("takes nothing");
-    assert!(error.to_string().ends_with("no case has an id with `no such` in it"), "{error}");
+    assert!(error.to_string().ends_with("no case id contains `no such`"), "{error}");
 }
 
 #[test]
@@ -192,19 +192,19 @@ fn go_outcomes_are_compared_byte_for_byte() {
 }
 
 #[test]
-fn a_skip_that_no_case_uses_is_a_failure() {
+fn an_unused_skip_is_a_failure() {
     let report = run_go("unused-skip").expect("the fixture is in the format");
     assert_eq!(report.summary(), "1 passed, 1 failed, 0 skipped");
     assert_eq!(report.describe_unused(), "FAIL skips.toml: no case has the id `one/gone`\n");
 }
 
 #[test]
-fn input_that_cannot_be_used_is_named_with_file_and_case() {
+fn invalid_input_is_reported_with_file_and_case() {
     let error = |name: &str| run_go(name).expect_err("the fixture is broken");
-    assert!(error("no-reason").ends_with("skips.toml: the skip of `one/a` gives no reason"));
-    assert!(error("twice").ends_with("case `one/a`: the id is used twice, in one.json and in one.json"));
-    assert!(error("bad-case").contains("one.json: case `one/b`: `expect` needs exactly one of"));
+    assert!(error("no-reason").ends_with("skips.toml: the skip of `one/a` has no reason"));
+    assert!(error("twice").ends_with("case `one/a`: duplicate id in one.json and one.json"));
+    assert!(error("bad-case").contains("one.json: case `one/b`: `expect` requires exactly one of"));
     assert!(error("not-json").contains("one.json: not valid JSON: expected value at line 2 column 12"));
-    assert!(error("empty").ends_with("holds no `*.json` file with cases"));
+    assert!(error("empty").ends_with("contains no `*.json` file with cases"));
     assert!(error("absent").contains("cannot read the directory: "));
 }

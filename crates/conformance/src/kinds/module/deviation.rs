@@ -1,14 +1,14 @@
-//! Where the recordings are known to differ from the document, and no vector says what the document asks for.
+//! Known differences between the recordings and the document, for vectors without the document's answer.
 //!
-//! The recorded merge also puts a section in order that only one module has, and leaves headings where they are
-//! (`one_sided_section_normalised`, `section_elements_not_merged` in the README of the vectors). Most vectors have the
-//! document's answer beside the recorded one. Those whose modules use a newer section have only the recorded one,
-//! and vectors of compiled modules were recorded after a recorded merge; so that one rule holds for all of them,
-//! the document's is applied here to what is known to deviate, and to nothing else.
+//! The recorded merge also reorders a section that only one module has, and leaves headings where they are
+//! (`one_sided_section_normalised`, `section_elements_not_merged` in the README of the vectors). Most vectors contain
+//! the document's answer beside the recorded one. Those whose modules use a newer section contain only the recorded
+//! one, and vectors of compiled modules were recorded after a recorded merge. So the document's rule is applied here
+//! to the known differences, and to nothing else.
 
 use serde_json::{Map, Value};
 
-/// The recorded answer of a merge, with the document's answer for sections that deviate.
+/// The recorded answer of a merge, with the document's answer for sections that differ.
 pub(super) fn documented_answer(modules: &[Value], recorded: &Value) -> Value {
     let mut answer = recorded.clone();
     let Some(sections) = answer.as_object_mut() else { return answer };
@@ -27,7 +27,7 @@ pub(super) fn documented_answer(modules: &[Value], recorded: &Value) -> Value {
     answer
 }
 
-/// The modules as the recorded merge reads them: sections that only one of them has are put in order.
+/// The modules as the recorded merge reads them: sections that only one of them has are reordered.
 pub(super) fn recorded_order(modules: &[Value]) -> Vec<Value> {
     let holders = |name: &str| modules.iter().filter(|module| module.get(name).is_some()).count();
     let module = |module: &Value| match module.as_object() {
@@ -77,7 +77,7 @@ fn merge_lists(lists: &[&Vec<Value>]) -> Vec<Value> {
     all
 }
 
-/// Everything but subsections in its place, then subsections, each title once.
+/// Other entries in their order, then subsections, each title once.
 fn subsections_last(entries: &[Value]) -> Vec<Value> {
     let (subsections, mut all): (Vec<Value>, Vec<Value>) =
         entries.iter().cloned().partition(|entry| kind(entry) == "subsection");

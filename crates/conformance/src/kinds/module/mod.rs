@@ -1,12 +1,11 @@
-//! Prompt modules: what the framework that grew out of their specification answers.
+//! Prompt modules: the answers of the framework that grew out of their specification.
 //!
-//! The format is described in `tests/vectors/module/README.md`. Where the recorded answer, the document and the
-//! later state of the framework differ, the product chooses; the choice for each kind of vector is made in
-//! `questions`, and a vector that nothing is to be compared with is left out and not counted:
+//! `tests/vectors/module/README.md` describes the format. Where the recorded answer, the document and the later state
+//! of the framework differ, the product decides in `questions`. Vectors without anything to compare are not counted:
 //!
 //! * `chat`, `request`, `response`, `later_chat`, `mlx_params`, `mlx_element`: drivers have golden files of their own;
-//! * `workflow`: processes that the product has not (`agentic`, `agent`);
-//! * vectors tagged `quirk` that have no later answer.
+//! * `workflow`: processes that the product does not have (`agentic`, `agent`);
+//! * vectors tagged `quirk` without a later answer.
 
 mod deviation;
 mod workflow;
@@ -22,14 +21,14 @@ use crate::load::{self, InputError, LoadedCase};
 
 const BOUNDS: Bounds = Bounds { stack: 2 << 20, time: Duration::from_secs(5), memory: Some(256 << 20) };
 
-/// A vector as it is recorded.
+/// A recorded vector.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Vector {
     id: String,
     #[serde(default)]
     tags: Vec<String>,
     input: Map<String, Value>,
-    /// Missing where the reference fails; null is an answer too.
+    /// Missing if the reference fails. Null is an answer too.
     #[serde(default, deserialize_with = "present")]
     expect: Option<Value>,
     expect_error: Option<Value>,
@@ -52,47 +51,47 @@ pub enum Compiling {
     Flat,
 }
 
-/// What is asked of the engine.
+/// A question to the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModuleQuestion {
-    /// One module of several; an inner list is merged first.
+    /// Merges modules. An inner list is merged first.
     Merge(Value),
-    /// A prompt of modules and a context, with hints for caches or without.
+    /// Compiles modules with a context, with or without cache hints.
     Compile {
-        /// The modules, to be merged first when there are several.
+        /// The modules, merged first if there are several.
         modules: Vec<Value>,
-        /// The context; `None` to make one.
+        /// The context, or `None` to create one.
         context: Option<Value>,
-        /// How.
+        /// How to compile.
         compiling: Compiling,
-        /// Whether the answer has hints for caches.
+        /// Whether the answer has cache hints.
         hints: bool,
     },
-    /// The text of elements, or of a prompt, under options.
+    /// The text of elements or of a prompt.
     Text(Map<String, Value>),
-    /// An element as a provider takes it.
+    /// An element in a provider's format.
     Element(Map<String, Value>),
     /// The JSON in an answer.
     Extract(Map<String, Value>),
-    /// A model, or an order of models.
+    /// A model, or a ranking of models.
     Select(Map<String, Value>),
-    /// The calls of a process with scripted answers, and what comes out of them.
+    /// The calls of a process with scripted answers, and its output.
     Workflow(Map<String, Value>),
 }
 
-/// Whatever answers questions about modules.
+/// An engine that answers questions about modules.
 pub trait ModuleEngine: Send + Sync + 'static {
-    /// The answer, or why there is none.
+    /// Answers a question.
     ///
     /// # Errors
-    /// When the engine refuses what it is asked.
+    /// The engine rejects the input.
     fn answer_question(&self, question: &ModuleQuestion) -> Result<Value, String>;
 }
 
-/// Reads the vectors of `dir`, to be answered by `engine`.
+/// Loads the vectors of `dir` for `engine`.
 ///
 /// # Errors
-/// When a file cannot be read or a vector is not in the format.
+/// A file cannot be read, or a vector is invalid.
 pub fn load_cases(dir: &Path, engine: &'static dyn ModuleEngine) -> Result<Vec<LoadedCase>, InputError> {
     load::read_vectors(dir, |kind, vector: Vector| {
         let questions = questions(kind, &vector);
@@ -100,10 +99,10 @@ pub fn load_cases(dir: &Path, engine: &'static dyn ModuleEngine) -> Result<Vec<L
     })
 }
 
-/// A question, what to call it in a report, and the answer; `None` where any error is.
+/// A label for the report, a question, and the expected answer, or `None` for any error.
 type ModuleRun = (&'static str, ModuleQuestion, Option<Value>);
 
-/// What a vector of `kind` asks.
+/// The questions of a vector of `kind`.
 fn questions(kind: &str, vector: &Vector) -> Vec<ModuleRun> {
     let one = |question: ModuleQuestion, answer: Option<Value>| vec![("", question, answer)];
     let input = || vector.input.clone();
@@ -157,13 +156,13 @@ impl Vector {
         self.input.get("modules").cloned().unwrap_or_default()
     }
 
-    /// The answer, or nothing where the product refuses what the reference lets pass.
+    /// The answer, or `None` if the product rejects what the reference accepts.
     fn unless_refused(&self, answer: &Option<Value>) -> Option<Value> {
         let refused = ["untyped", "forbidden", "unknown"].into_iter().any(|tag| self.has_tag(tag));
         if refused || self.expect_error.is_some() { None } else { answer.clone() }
     }
 
-    /// What the document says of a merge, with all contexts made as the reference does.
+    /// The document's answer to a merge, with the contexts of the reference.
     fn merged(&self) -> Option<Value> {
         if let Some(modules) = self.input.get("modules").and_then(Value::as_array) {
             match modules.as_slice() {
@@ -193,7 +192,7 @@ impl Vector {
         ModuleQuestion::Compile { modules, context, compiling, hints }
     }
 
-    /// Whether a function in `schema` gives JSON.
+    /// Whether a function in `schema` returns JSON.
     fn gives_schema(&self) -> bool {
         let ModuleQuestion::Compile { modules, .. } = self.compile(Compiling::Standard, false) else {
             return false;
@@ -205,7 +204,7 @@ impl Vector {
         })
     }
 
-    /// The recorded answer with what the reference loses: the texts of `processing`, under their title.
+    /// The recorded answer with what the reference loses: the texts of `processing` under their title.
     fn with_processing(&self) -> Option<Value> {
         let mut expected = self.expect.clone()?;
         let texts = self.expect_spec.as_ref()?["instructions"].as_array()?;
@@ -218,7 +217,7 @@ impl Vector {
         Some(expected)
     }
 
-    /// The example of the document, with the attributes of its tags escaped.
+    /// The document's example, with escaped attributes.
     fn element_with_escapes(&self) -> Option<Value> {
         let expected = self.expect.as_ref()?;
         let (Some(text), Some(element)) = (expected.as_str(), self.input.get("element")) else {
@@ -281,7 +280,7 @@ fn answer_side(answer: &Value) -> Side {
     }
 }
 
-/// With keys in order, so that a reader sees only what differs.
+/// With sorted keys, so that a reader sees only the differences.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(sorted).collect(),

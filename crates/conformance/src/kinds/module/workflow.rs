@@ -1,17 +1,17 @@
-//! Processes: which calls they make of scripted answers.
+//! Processes: the calls that they make with scripted answers.
 //!
-//! The calls are compared, and what comes out: the output, or what a process had when it failed. The reference checks its limits after it
-//! has taken a chunk, so that a call can hold one more than allowed; the product takes none too many. Where a recorded call exceeds the
-//! limit, the calls are those of the same chunks within it.
+//! The calls and the output, or the partial result of a failed process, are compared. The reference checks its limits
+//! after it has taken a chunk, so that a call can exceed the limit by one chunk. The product does not. Where a
+//! recorded call exceeds the limit, the expected calls are recomputed within it.
 
 use serde_json::{Map, Value, json};
 
 use super::Vector;
 
-/// Processes of the product.
+/// The processes of the product.
 const KNOWN: [&str; 4] = ["stream", "concat", "dialogue", "summarize"];
 
-/// What a vector asks, and the answer; nothing where it is not to match.
+/// The input and the expected answer of a vector, or `None` if it is not compared.
 pub(super) fn expected_calls(vector: &Vector) -> Option<(Map<String, Value>, Value)> {
     let process = vector.input.get("workflow")?.as_str()?;
     if vector.has_tag("quirk") || !KNOWN.contains(&process) {
@@ -33,7 +33,7 @@ pub(super) fn expected_calls(vector: &Vector) -> Option<(Map<String, Value>, Val
     Some((input, answer))
 }
 
-/// Chunks, and how many of them a call may hold.
+/// Chunks, and how many of them a call may contain.
 struct ChunkLimits {
     chunks: Vec<Value>,
     most: u64,
@@ -56,7 +56,7 @@ impl ChunkLimits {
         chunks.len() as u64 <= self.most && tokens <= self.tokens
     }
 
-    /// Whether a recorded call holds more than it may; elements of calls have no usage, the chunks of the context do.
+    /// Whether a recorded call exceeds the limit. Elements of calls have no usage, the chunks of the context do.
     fn exceeded_by(&self, calls: &Value) -> bool {
         let mut rest = self.chunks.as_slice();
         calls.as_array().into_iter().flatten().any(|call| {
@@ -79,8 +79,8 @@ impl ChunkLimits {
         groups
     }
 
-    /// The calls within the limit: as the first recorded one, each with its own chunks and the answer before it as its state. The last
-    /// answer is given again as often as there are more calls.
+    /// The calls within the limit: like the first recorded one, each with its own chunks and the previous answer as
+    /// its state. The last answer is repeated for additional calls.
     fn calls(&self, recorded: &Value, input: &mut Map<String, Value>) -> Option<Value> {
         let first = recorded.get(0)?;
         let groups = self.groups();
@@ -107,7 +107,7 @@ fn chunks_in(call: &Value) -> usize {
     call["data"].as_array().into_iter().flatten().filter(|element| is_chunk(element)).count()
 }
 
-/// A call as `first`, with these chunks and this state behind what its text says before it.
+/// A call like `first`, with these chunks and this state.
 fn call_with(first: &Value, chunks: &[Value], state: &str) -> Value {
     let mut call = first.clone();
     let Some(data) = call["data"].as_array_mut() else { return call };
