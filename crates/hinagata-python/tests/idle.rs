@@ -1,4 +1,4 @@
-//! A workspace without hooks: nothing of Python is started, not even a thread. A test of its own process.
+//! A workspace without hooks starts no Python and no thread. This test needs a process of its own.
 #![cfg(target_os = "linux")]
 
 #[path = "it/support/mod.rs"]

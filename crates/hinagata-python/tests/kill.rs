@@ -1,4 +1,4 @@
-//! Whatever ends in the middle of a call: the caller hears it in time, the pool heals, nothing is left.
+//! Processes that end during a call: the caller learns of it in time, the pool recovers, and nothing is left.
 #![cfg(target_os = "linux")]
 
 #[path = "it/support/mod.rs"]
@@ -25,13 +25,13 @@ const TIERS: [SandboxMechanisms; 3] = [
     SandboxMechanisms { landlock: false, ..SandboxMechanisms::ALL },
 ];
 
-/// The tests look at all processes below this one, so they take turns.
+/// The tests inspect all processes below this one, so they run one at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Pools of every tier and isolation that this machine can build.
+/// Pools of every tier and isolation that this machine supports.
 fn pools() -> Vec<HookPool> {
     let mut all = Vec::new();
     for mechanisms in TIERS {
@@ -45,7 +45,7 @@ fn pools() -> Vec<HookPool> {
     all
 }
 
-/// A time to sleep for that nobody else sleeps for.
+/// A unique duration for `sleep`.
 fn marker(name: &str) -> String {
     format!("87654.{}{}", std::process::id(), name.bytes().map(u32::from).sum::<u32>())
 }
@@ -55,7 +55,7 @@ fn is_healthy(pool: &HookPool) {
     assert_eq!(ask.pre_render(pool).expect("runs"), json!({"fine": true}));
 }
 
-/// A hook that starts programs which never end, and never ends itself.
+/// A hook that starts programs that never end, and never ends itself.
 fn stubborn(marker: &str) -> String {
     format!(
         "import subprocess, time\n\
@@ -82,7 +82,7 @@ fn a_timeout_ends_everything_that_the_hook_started() {
 }
 
 #[test]
-fn a_process_that_dies_is_told_with_its_signal_or_code() {
+fn a_crashed_process_is_reported_with_its_signal_or_exit_code() {
     let _alone = alone();
     for pool in pools() {
         for (body, key, value) in
@@ -97,7 +97,7 @@ fn a_process_that_dies_is_told_with_its_signal_or_code() {
     }
 }
 
-/// The numbers of all processes, each with its parent.
+/// All process ids, each with its parent.
 fn processes() -> Vec<(i32, i32)> {
     let entries = fs::read_dir("/proc").expect("there are processes").flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -108,7 +108,7 @@ fn processes() -> Vec<(i32, i32)> {
     pids.filter_map(with_parent).collect()
 }
 
-/// Who is who below this process.
+/// The kinds of processes below this one.
 #[derive(Clone, Copy, Debug)]
 enum Who {
     Supervisor,
@@ -116,7 +116,7 @@ enum Who {
     Worker,
 }
 
-/// The processes of a kind; supervisors are children of this process, zygotes theirs, workers those of zygotes.
+/// The processes of a kind: supervisors are children of this process, zygotes of supervisors, workers of zygotes.
 fn all(who: Who) -> Vec<i32> {
     let processes = processes();
     let children = |parents: &[i32]| -> Vec<i32> {
@@ -131,7 +131,7 @@ fn all(who: Who) -> Vec<i32> {
     }
 }
 
-/// Kills them, and says who was meant.
+/// Kills these processes and returns their ids.
 fn kill(who: Who) -> Vec<i32> {
     let killed = all(who);
     for pid in &killed {
@@ -141,7 +141,7 @@ fn kill(who: Who) -> Vec<i32> {
     killed
 }
 
-/// Starts a hook that never ends and kills a process in the middle.
+/// Starts a hook that never ends and kills a process during the call.
 fn kill_during_call(mechanisms: SandboxMechanisms, isolation: Isolation, who: Who) {
     let what = format!("{who:?}, {isolation:?}, {mechanisms:?}");
     let marker = marker(&what);
@@ -163,13 +163,13 @@ fn kill_during_call(mechanisms: SandboxMechanisms, isolation: Isolation, who: Wh
 }
 
 #[test]
-fn whoever_is_killed_takes_the_call_along_and_others_follow() {
+fn killing_any_process_fails_the_call_and_the_pool_recovers() {
     let _alone = alone();
     for mechanisms in TIERS {
         for who in [Who::Worker, Who::Zygote, Who::Supervisor] {
             kill_during_call(mechanisms, Isolation::Call, who);
         }
-        // An interpreter of its own stands where a zygote would.
+        // A spawned interpreter takes the place of a zygote.
         for who in [Who::Zygote, Who::Supervisor] {
             kill_during_call(mechanisms, Isolation::Spawn, who);
         }
@@ -177,7 +177,7 @@ fn whoever_is_killed_takes_the_call_along_and_others_follow() {
 }
 
 #[test]
-fn a_zygote_that_was_killed_while_nobody_needed_it_is_replaced() {
+fn a_zygote_killed_while_idle_is_replaced() {
     let _alone = alone();
     let pool = support::pool();
     is_healthy(&pool);
@@ -191,14 +191,14 @@ fn a_zygote_that_was_killed_while_nobody_needed_it_is_replaced() {
 }
 
 #[test]
-fn a_kept_worker_that_was_killed_while_nobody_needed_it_is_replaced() {
+fn a_reused_worker_killed_while_idle_is_replaced() {
     let _alone = alone();
     let pool = HookPool::new(HookOptions { isolation: Isolation::Prompt, ..options() });
     for who in [Who::Worker, Who::Zygote] {
         is_healthy(&pool);
         let mut ending = all(Who::Worker);
         assert!(!ending.is_empty());
-        // Among them may be a spare worker that was not there a moment ago.
+        // There may be a spare worker that did not exist before.
         ending.extend(kill(who));
         let runs = |pid: &i32| {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -212,7 +212,7 @@ fn a_kept_worker_that_was_killed_while_nobody_needed_it_is_replaced() {
 }
 
 #[test]
-fn processes_that_nobody_uses_end() {
+fn idle_processes_end() {
     let _alone = alone();
     for isolation in [Isolation::Call, Isolation::Prompt] {
         let pool =
@@ -226,7 +226,7 @@ fn processes_that_nobody_uses_end() {
 }
 
 #[test]
-fn a_call_that_nobody_waits_for_any_more_is_ended() {
+fn a_dropped_call_is_ended() {
     let _alone = alone();
     let marker = marker("pool");
     let pool = support::pool();
@@ -237,7 +237,7 @@ fn a_call_that_nobody_waits_for_any_more_is_ended() {
         let variables = serde_json::Map::new();
         let stage = hinagata::ports::Stage::PreRender { variables: &variables };
         let mut run = Box::pin(ask.run(&inner, stage));
-        // Polls until it is told to leave in the middle.
+        // Polls until it is told to stop.
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
         while receiver.try_recv().is_err() {
             assert!(run.as_mut().poll(&mut cx).is_pending());
@@ -262,12 +262,12 @@ fn nothing_outlives_the_pool() {
     }
 }
 
-/// The variable that makes [`an_engine_that_hangs`] hang: a number of a tier, and a marker.
+/// The environment variable that makes [`engine_that_hangs`] hang: a tier and a marker.
 const HANG: &str = "HINAGATA_TEST_HANG";
 
-/// No test by itself: the engine that [`nothing_outlives_an_engine_that_is_killed`] kills.
+/// Not a test of its own: the engine that [`nothing_outlives_a_killed_engine`] kills.
 #[test]
-fn an_engine_that_hangs() {
+fn engine_that_hangs() {
     let Ok(how) = std::env::var(HANG) else { return };
     let (tier, marker) = how.split_once(' ').expect("has two parts");
     let mechanisms = TIERS[tier.parse::<usize>().expect("is a number")];
@@ -278,7 +278,7 @@ fn an_engine_that_hangs() {
 }
 
 #[test]
-fn nothing_outlives_an_engine_that_is_killed() {
+fn nothing_outlives_a_killed_engine() {
     let _alone = alone();
     for (tier, mechanisms) in TIERS.into_iter().enumerate() {
         let pool = HookPool::new(HookOptions { mechanisms, ..options() });
@@ -287,7 +287,7 @@ fn nothing_outlives_an_engine_that_is_killed() {
         }
         let marker = marker(&format!("engine{tier}"));
         let mut engine = Command::new(std::env::current_exe().expect("is known"))
-            .args(["--exact", "an_engine_that_hangs"])
+            .args(["--exact", "engine_that_hangs"])
             .env(HANG, format!("{tier} {marker}"))
             .stdout(Stdio::null())
             .spawn()

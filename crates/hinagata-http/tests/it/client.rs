@@ -1,4 +1,4 @@
-//! Requests to real servers on this machine: what is answered, and what is refused wherever it hides.
+//! Requests to real local servers: what is answered, and what is rejected.
 
 use std::{
     future::Future,
@@ -35,7 +35,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// A server of one kind of answer, and how often it was asked.
+/// A server with one kind of answer, which counts requests.
 struct Server {
     port: u16,
     asked: Arc<AtomicUsize>,
@@ -88,7 +88,7 @@ fn serve(mut stream: TcpStream, answer: &dyn Fn(&str, &str, &mut TcpStream), cou
 fn reply(stream: &mut TcpStream, head: &str, body: &str) {
     let length = body.len();
     let text = format!("HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
-    // Whoever asked may be gone.
+    // The client may be gone.
     let _ = stream.write_all(text.as_bytes());
 }
 
@@ -105,7 +105,7 @@ fn get(allowed: &[&str], url: String) -> Result<HttpResponse, HttpError> {
 }
 
 #[test]
-fn a_listed_host_is_asked_and_its_answer_handed_over() {
+fn a_listed_host_answers_a_request() {
     let server = Server::start(|head, body, stream| {
         reply(stream, "201 Created\r\nx-a: 1\r\nx-a: 2", &format!("{head}{body}"));
     });
@@ -128,7 +128,7 @@ fn a_listed_host_is_asked_and_its_answer_handed_over() {
 }
 
 #[test]
-fn a_host_that_is_not_listed_is_never_connected_to() {
+fn an_unlisted_host_is_never_connected_to() {
     let server = Server::start(|_, _, stream| reply(stream, "200 OK", ""));
     for allowed in [&[][..], &["example.com"], &["*"], &["127.0.0.1:1"], &["localhost:1"]] {
         let error = get(allowed, server.url("/")).expect_err("is not listed");
@@ -139,7 +139,7 @@ fn a_host_that_is_not_listed_is_never_connected_to() {
 }
 
 #[test]
-fn a_redirect_leads_only_where_a_request_may_go() {
+fn a_redirect_is_checked_like_a_request() {
     let target = Server::start(|_, _, stream| reply(stream, "200 OK", "secret"));
     let (port, elsewhere) = (target.port, format!("http://localhost:{}/", target.port));
     let server = Server::start(move |head, _, stream| {
@@ -157,14 +157,14 @@ fn a_redirect_leads_only_where_a_request_may_go() {
         assert!(matches!(error, HttpError::Forbidden(_)), "{path}: {error:?}");
     }
     assert_eq!(target.asked(), 0);
-    // What is no HTTP is not followed at all.
+    // Other schemes are not followed.
     assert_eq!(get(&[&own], server.url("/file")).expect("is answered").status, 302);
     assert!(matches!(get(&[&own], server.url("/circle")), Err(HttpError::Connection(_))));
     assert_eq!(get(&["127.0.0.1"], server.url("/address")).expect("is listed").body, b"secret");
 }
 
 #[test]
-fn a_name_that_stands_for_a_private_address_is_refused() {
+fn a_name_with_a_private_address_is_rejected() {
     let server = Server::start(|_, _, stream| reply(stream, "200 OK", "private"));
     let answers = |address: [u8; 4], allowed: &[&str]| {
         let names = Arc::new(move |_: &str| Ok(vec![IpAddr::from(address)]));
@@ -181,7 +181,7 @@ fn a_name_that_stands_for_a_private_address_is_refused() {
 }
 
 #[test]
-fn one_private_address_among_several_spoils_the_name() {
+fn one_private_address_rejects_the_name() {
     let names = Arc::new(|_: &str| Ok(vec![IpAddr::from([93, 184, 216, 34]), IpAddr::from([127, 0, 0, 1])]));
     let client = HttpClient::with_resolver(AllowedHosts::parse(["*"]).expect("is a list"), names);
     let error = ask(&client, HttpRequest::new("GET", "http://api.example.com/")).expect_err("is spoiled");
@@ -189,7 +189,7 @@ fn one_private_address_among_several_spoils_the_name() {
 }
 
 #[test]
-fn an_answer_that_does_not_end_is_given_up_by_time_or_size() {
+fn an_endless_response_is_ended_by_time_or_size() {
     let flood = Server::start(|_, _, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
         while stream.write_all(&[b'x'; 4096]).is_ok() {}
@@ -205,7 +205,7 @@ fn an_answer_that_does_not_end_is_given_up_by_time_or_size() {
 }
 
 #[test]
-fn what_is_no_request_is_told() {
+fn an_invalid_request_is_rejected() {
     let wrong =
         |request: HttpRequest| matches!(ask(&client(&["127.0.0.1"]), request), Err(HttpError::Invalid(_)));
     assert!(wrong(HttpRequest::new("GET", "nowhere")));
@@ -219,7 +219,7 @@ fn what_is_no_request_is_told() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told() {
+fn a_missing_server_is_a_connection_error() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a port");
     let port = listener.local_addr().expect("has an address").port();
     drop(listener);
@@ -228,10 +228,10 @@ fn a_server_that_is_not_there_is_told() {
 }
 
 #[test]
-fn a_request_ends_with_whoever_waits_for_it() {
+fn dropping_the_future_cancels_the_request() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let server = Server::start(move |_, _, stream| {
-        // Returns when the other side is gone.
+        // Returns when the peer is gone.
         let _ = stream.read(&mut [0]);
         let _ = sender.send(());
     });

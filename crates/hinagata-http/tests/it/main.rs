@@ -1,3 +1,3 @@
-//! Requests to listed hosts.
+//! Tests of requests to listed hosts.
 
 mod client;

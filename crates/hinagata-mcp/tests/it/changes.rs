@@ -1,4 +1,4 @@
-//! A prompt file that is added, changed, broken and removed: who is told, and what serves meanwhile.
+//! A prompt file that is added, changed, broken and removed: which clients are notified, and what is served meanwhile.
 
 use rmcp::{model::SubscriptionFilter, service::Subscription};
 use serde_json::json;
@@ -10,7 +10,7 @@ const CHANGED: &str = "description: Second\nmessages: [{role: user, content: two
 const BROKEN: &str = "description: [\nmessages: {{{\n";
 const FIXED: &str = "description: Third\nmessages: [{role: user, content: three}]\n";
 
-/// A client of either era that waits for the next notice.
+/// A client of either era that waits for the next notification.
 enum Waiting {
     Old(Client),
     Modern(Client, Box<Subscription>),
@@ -19,7 +19,7 @@ enum Waiting {
 impl Waiting {
     async fn new(served: &Served, era: Era) -> Self {
         let client = served.client(era).await;
-        // Whoever lists has something to be told about.
+        // Only changes of a listed prompt are notified.
         client.client.list_prompts(None).await.expect("lists");
         match era {
             Era::Legacy => Self::Old(client),
@@ -49,7 +49,7 @@ impl Waiting {
         }
     }
 
-    /// Waits until the prompt says `wanted`: nobody is told of a change that no list shows.
+    /// Waits until the prompt renders `wanted`: a change that no list shows is not notified.
     async fn says(&self, wanted: &str) {
         let waiting = async {
             while self.client().text("fresh", json!({})).await != wanted {
@@ -70,7 +70,7 @@ async fn follows_a_file(era: Era) {
     waiting.told().await;
     assert_eq!(waiting.client().text("fresh", json!({})).await, "two");
     served.write("fresh/prompt.yaml", BROKEN);
-    // A second prompt tells that the broken one was seen: nothing is told of it alone.
+    // A second prompt shows that the broken one was seen, which causes no notification itself.
     served.write("other/prompt.yaml", GOOD);
     waiting.told().await;
     assert_eq!(waiting.client().text("other", json!({})).await, "one");
@@ -84,17 +84,17 @@ async fn follows_a_file(era: Era) {
 }
 
 #[tokio::test]
-async fn a_client_without_sessions_follows_a_file() {
+async fn a_modern_client_is_notified_of_a_changed_file() {
     follows_a_file(Era::Modern).await;
 }
 
 #[tokio::test]
-async fn a_client_with_a_session_follows_a_file() {
+async fn a_legacy_client_is_notified_of_a_changed_file() {
     follows_a_file(Era::Legacy).await;
 }
 
 #[tokio::test]
-async fn a_part_that_several_include_keeps_its_last_good_state_too() {
+async fn a_broken_partial_keeps_its_last_good_state() {
     let served = Served::with(&[
         ("partials/rules.jinja2", "be kind"),
         ("fresh/template.md", "Rules: {% include 'partials/rules.jinja2' %}"),

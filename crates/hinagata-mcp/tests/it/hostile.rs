@@ -1,4 +1,4 @@
-//! Callers that mean no good: documented codes, and nothing of the machine in what they are told.
+//! Hostile callers: they receive documented codes and learn nothing about the machine.
 
 use rmcp::model::{ErrorCode, PaginatedRequestParams};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn nothing_leaks(served: &Served, error: &rmcp::ErrorData) {
 }
 
 #[tokio::test]
-async fn strange_names_are_unknown_prompts() {
+async fn invalid_names_are_unknown_prompts() {
     let served = Served::fixtures();
     let long = "x".repeat(100_000);
     for era in ERAS {
@@ -38,7 +38,7 @@ async fn strange_names_are_unknown_prompts() {
 }
 
 #[tokio::test]
-async fn strange_cursors_are_refused_everywhere() {
+async fn invalid_cursors_are_rejected_everywhere() {
     let served = Served::with_tools();
     for era in ERAS {
         let client = &served.client(era).await.client;
@@ -58,7 +58,7 @@ async fn strange_cursors_are_refused_everywhere() {
 }
 
 #[tokio::test]
-async fn huge_and_deep_values_are_refused() {
+async fn oversized_and_deeply_nested_values_are_rejected() {
     let served = Served::fixtures();
     let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
     for era in ERAS {
@@ -76,7 +76,7 @@ async fn huge_and_deep_values_are_refused() {
 }
 
 #[tokio::test]
-async fn values_are_values_and_no_templates() {
+async fn values_are_not_rendered_as_templates() {
     let served = Served::fixtures();
     let client = served.client(crate::support::Era::Modern).await;
     let given = json!({"arg1": "{{ 7 * 7 }}{% raw %}", "arg2": "{{ system.os }}"});
@@ -85,7 +85,7 @@ async fn values_are_values_and_no_templates() {
 }
 
 #[tokio::test]
-async fn a_failing_prompt_says_so_and_no_more() {
+async fn a_failing_prompt_reveals_no_internals() {
     let served =
         Served::fixtures_and(&[("lost/prompt.yaml", "messages: [{role: user, content: '{% if %}'}]\n")]);
     for era in ERAS {

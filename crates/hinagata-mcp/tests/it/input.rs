@@ -1,4 +1,4 @@
-//! What is missing is asked for, where a client can be asked.
+//! Missing arguments are requested if the client supports forms.
 
 use rmcp::model::{ErrorCode, GetPromptRequestParams, GetPromptResponse};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{ERAS, Era, Served, refused};
 
 #[tokio::test]
-async fn a_client_that_shows_forms_is_asked() {
+async fn a_client_with_forms_is_asked_for_missing_arguments() {
     let served = Served::fixtures();
     for era in ERAS {
         let client = served.answering(era, json!({"context": "the roof"})).await;
@@ -16,7 +16,7 @@ async fn a_client_that_shows_forms_is_asked() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_help_is_not_asked_for_again() {
+async fn an_incomplete_form_is_not_shown_again() {
     let served = Served::fixtures();
     for era in ERAS {
         let client = served.answering(era, json!({"other": "x"})).await;
@@ -28,7 +28,7 @@ async fn an_answer_that_does_not_help_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn the_form_is_made_of_the_parameters() {
+async fn the_form_follows_the_parameters() {
     let served = Served::fixtures();
     let client = served.answering(Era::Modern, json!({})).await;
     let request = GetPromptRequestParams::new("test_prompt_with_arguments")
@@ -46,7 +46,7 @@ async fn the_form_is_made_of_the_parameters() {
 }
 
 #[tokio::test]
-async fn answers_that_are_none_are_refused() {
+async fn invalid_form_responses_are_rejected() {
     let served = Served::fixtures();
     let client = served.client(Era::Modern).await;
     for responses in [

@@ -1,4 +1,4 @@
-//! The handler with the official client, in both eras of the protocol.
+//! Tests the server with the official client, in both eras of the protocol.
 
 mod changes;
 mod hostile;

@@ -1,4 +1,4 @@
-//! Lists of prompts, and what is got.
+//! Lists of prompts, and rendered prompts.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::{ERAS, Era, Served, arguments, refused};
 
 #[tokio::test]
-async fn the_list_is_sorted_and_says_how_to_use_each() {
+async fn the_list_is_sorted_and_shows_the_usage() {
     let served = Served::fixtures();
     for era in ERAS {
         let client = served.client(era).await;
@@ -51,7 +51,7 @@ async fn the_list_is_sorted_and_says_how_to_use_each() {
 }
 
 #[tokio::test]
-async fn a_prompt_has_one_name_and_answers_to_every_spelling() {
+async fn a_prompt_is_found_by_every_spelling_of_its_name() {
     let served = Served::fixtures_and(&[(
         "日本語 の プロンプト/prompt.yaml",
         "messages: [{role: user, content: こんにちは}]\n",
@@ -76,7 +76,7 @@ async fn a_prompt_has_one_name_and_answers_to_every_spelling() {
 }
 
 #[tokio::test]
-async fn arguments_are_texts_of_declared_types() {
+async fn string_arguments_are_parsed_by_declared_type() {
     let served = Served::fixtures();
     for era in ERAS {
         let client = served.client(era).await;
@@ -112,7 +112,7 @@ async fn arguments_are_texts_of_declared_types() {
 }
 
 #[tokio::test]
-async fn everything_that_is_missing_is_named() {
+async fn every_missing_argument_is_named() {
     let served = Served::fixtures();
     for era in ERAS {
         let client = served.client(era).await;
@@ -124,7 +124,7 @@ async fn everything_that_is_missing_is_named() {
 }
 
 #[tokio::test]
-async fn messages_carry_pictures_sounds_resources_and_links() {
+async fn messages_contain_images_audio_resources_and_links() {
     let served = Served::fixtures();
     let client = served.client(Era::Modern).await;
     let got = client.get("test_media", json!({})).await.expect("can be got");
@@ -151,7 +151,7 @@ async fn messages_carry_pictures_sounds_resources_and_links() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_what_it_says_does_not_leave() {
+async fn a_file_of_the_wrong_type_is_not_sent() {
     let outside = "messages: [{role: user, content: [{type: resource, uri: 'a://b', file: '{{ f }}'}]}]\n\
                    variables: {f: string}\n";
     let served = Served::fixtures_and(&[
@@ -204,7 +204,7 @@ parameters:
 }
 
 #[tokio::test]
-async fn what_a_key_is_not_for_is_not_there() {
+async fn prompts_outside_the_reach_of_a_key_do_not_exist() {
     let served = Served::seen_by(
         Viewer::for_owner().with_reach(Arc::new(Reach::new(|id| id == "test_simple_prompt", |_| false))),
     );

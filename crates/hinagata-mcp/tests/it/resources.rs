@@ -1,4 +1,4 @@
-//! Resources: of the settings, embedded by prompts, and sources of prompts.
+//! Resources: declared in settings, embedded in prompts, and sources of prompts.
 
 use rmcp::model::{ErrorCode, ReadResourceRequestParams, ResourceContents};
 
@@ -17,7 +17,7 @@ fn text(contents: &ResourceContents) -> &str {
 }
 
 #[tokio::test]
-async fn files_contexts_prompts_and_sources_are_read() {
+async fn every_kind_of_resource_can_be_read() {
     let served = Served::fixtures();
     for era in ERAS {
         let client = served.client(era).await;
@@ -70,7 +70,7 @@ async fn resources_are_listed_once_and_in_order() {
 
 #[tokio::test]
 #[expect(deprecated, reason = "clients of older revisions subscribe so")]
-async fn whoever_subscribed_is_told_of_a_changed_file() {
+async fn a_subscriber_is_notified_of_a_changed_file() {
     let served = Served::fixtures();
     let mut old = served.client(Era::Legacy).await;
     old.client
@@ -81,7 +81,7 @@ async fn whoever_subscribed_is_told_of_a_changed_file() {
     let filter =
         rmcp::model::SubscriptionFilter::builder().resource_subscription("test://watched-resource").build();
     let mut listening = modern.client.listen(filter).await.expect("listens");
-    // The list has to be there before something can change in it.
+    // The list must be loaded before a change in it can be noticed.
     old.client.list_prompts(None).await.expect("lists");
     std::fs::write(served.root.path().join("docs/watched.txt"), "Another text.\n").expect("is written");
     old.told("test://watched-resource").await;

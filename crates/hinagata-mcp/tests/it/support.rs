@@ -1,4 +1,4 @@
-//! A workspace, a server on it, and clients.
+//! A workspace, a server for it, and clients.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,7 +23,7 @@ use rmcp::{
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Far longer than anything takes: only a test that fails waits for it.
+/// Far longer than anything takes. Only a failing test waits for it.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// The eras of the protocol.
@@ -31,13 +31,13 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 pub(crate) enum Era {
     /// 2026-07-28: without sessions.
     Modern,
-    /// 2025-11-25 and before.
+    /// 2025-11-25 and earlier.
     Legacy,
 }
 
 pub(crate) const ERAS: [Era; 2] = [Era::Modern, Era::Legacy];
 
-/// A client that notes what it is told, and answers forms.
+/// A client that records notifications and answers forms.
 #[derive(Clone)]
 pub(crate) struct Told {
     notices: UnboundedSender<String>,
@@ -77,14 +77,14 @@ impl ClientHandler for Told {
     }
 }
 
-/// A workspace that is served.
+/// A served workspace.
 pub(crate) struct Served {
     pub(crate) root: tempfile::TempDir,
     pub(crate) mcp: Mcp,
     _watcher: Watcher,
 }
 
-/// A connection of a client.
+/// A client connection.
 pub(crate) struct Client {
     pub(crate) client: RunningService<RoleClient, Told>,
     pub(crate) notices: UnboundedReceiver<String>,
@@ -96,7 +96,7 @@ impl Served {
         Self::fixtures_and(&[])
     }
 
-    /// The workspace of the fixtures, with these files of prompts too.
+    /// The workspace of the fixtures with additional prompt files.
     pub(crate) fn fixtures_and(files: &[(&str, &str)]) -> Self {
         Self::opened(true, files, Viewer::for_owner(), false)
     }
@@ -106,12 +106,12 @@ impl Served {
         Self::opened(true, &[], Viewer::for_owner(), true)
     }
 
-    /// A workspace with these files of prompts alone.
+    /// A workspace with only these prompt files.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         Self::opened(false, files, Viewer::for_owner(), false)
     }
 
-    /// The workspace of the fixtures for somebody.
+    /// The workspace of the fixtures for this viewer.
     pub(crate) fn seen_by(viewer: Viewer) -> Self {
         Self::opened(true, &[], viewer, true)
     }
@@ -143,7 +143,7 @@ impl Served {
         self.root.path().join("user_data/shared/prompts").join(path)
     }
 
-    /// Writes a file of a prompt at once, as editors do.
+    /// Writes a prompt file atomically, as editors do.
     pub(crate) fn write(&self, path: &str, text: &str) {
         write(self.root.path(), path, text);
     }
@@ -191,7 +191,7 @@ impl Client {
         got.messages[0].content.as_text().expect("is a text").text.clone()
     }
 
-    /// Waits until it is told `wanted`.
+    /// Waits for the notification `wanted`.
     pub(crate) async fn told(&mut self, wanted: &str) {
         let waiting = async {
             while let Some(notice) = self.notices.recv().await {
@@ -205,7 +205,7 @@ impl Client {
     }
 }
 
-/// What the server refused with.
+/// The error of the server.
 pub(crate) fn refused(error: ServiceError) -> ErrorData {
     match error {
         ServiceError::McpError(error) => error,

@@ -33,7 +33,7 @@ async fn every_prompt_is_a_tool_with_a_schema() {
 }
 
 #[tokio::test]
-async fn two_tools_list_and_get_all_others() {
+async fn two_tools_list_and_get_prompts() {
     let served = Served::with_tools();
     let client = served.client(crate::support::Era::Modern).await;
     let called =
@@ -48,7 +48,7 @@ async fn two_tools_list_and_get_all_others() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_in_a_tool_is_told_to_the_model() {
+async fn a_tool_failure_is_reported_to_the_model() {
     let served = Served::with_tools();
     for era in ERAS {
         let client = served.client(era).await;

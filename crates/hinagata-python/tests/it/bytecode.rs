@@ -1,4 +1,4 @@
-//! Bytecode is never run: neither what lies beside a source, nor what has no source, nor what an archive holds.
+//! Bytecode is never run, whether it is beside a source, without a source, or in an archive.
 #![cfg(target_os = "linux")]
 
 use std::{fs, path::Path, process::Command};
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Ask, options};
 
-/// Compiles modules that say `evil` into every place where Python would look for them, in the form that claims to be
-/// current; the sources say `good`.
+/// Compiles modules that say `evil` into every place where Python would look for them, in a form that claims to be
+/// current. The sources say `good`.
 const SCRIPT: &str = r#"
 import os, py_compile, sys, zipfile
 place = sys.argv[1]
@@ -81,7 +81,7 @@ fn run(pool: &HookPool, place: &Path) -> Value {
 }
 
 #[test]
-fn imports_take_the_source_or_fail() {
+fn imports_use_the_source_or_fail() {
     let place = tempfile::tempdir().expect("there is room");
     prepare(place.path());
     for isolation in [Isolation::Call, Isolation::Prompt, Isolation::Spawn] {

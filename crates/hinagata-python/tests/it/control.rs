@@ -1,4 +1,4 @@
-//! Who runs when, what is told of a hook that did not end well, and what is not shown.
+//! When hooks run, how failed hooks are reported, and what is masked.
 #![cfg(target_os = "linux")]
 
 use std::{
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Ask, block_on, options, pool};
 
-/// Answers `get_variable` when the test says so.
+/// Answers `get_variable` when the test allows it.
 struct Held {
     asked: Mutex<mpsc::Sender<()>>,
     go: Mutex<mpsc::Receiver<()>>,
@@ -78,7 +78,7 @@ fn job<'a>(
     }
 }
 
-/// Runs `work` while a hook has the only worker of the pool, which `work` can make free.
+/// Runs `work` while a hook occupies the only worker of the pool. `work` can release it.
 fn while_busy(pool: &HookPool, work: impl FnOnce(&dyn Fn())) {
     let (asked, is_asked) = mpsc::channel();
     let (go, wait) = mpsc::channel();
@@ -96,7 +96,7 @@ fn while_busy(pool: &HookPool, work: impl FnOnce(&dyn Fn())) {
 }
 
 #[test]
-fn waiting_for_a_worker_is_not_taken_off_the_time_of_a_hook() {
+fn waiting_for_a_worker_does_not_count_as_hook_time() {
     let pool = HookPool::new(HookOptions { workers: 1, ..options() });
     let own_time = Duration::from_secs(4);
     while_busy(&pool, |free| {
@@ -118,7 +118,7 @@ fn waiting_for_a_worker_is_not_taken_off_the_time_of_a_hook() {
 }
 
 #[test]
-fn a_hook_that_finds_no_worker_in_the_time_of_its_render_says_so() {
+fn a_hook_without_a_free_worker_is_reported_as_busy() {
     let pool = HookPool::new(HookOptions { workers: 1, ..options() });
     while_busy(&pool, |_| {
         let (variables, waited) = (Map::new(), QueueTime::default());
@@ -134,7 +134,7 @@ fn a_hook_that_finds_no_worker_in_the_time_of_its_render_says_so() {
 }
 
 #[test]
-fn forty_hooks_on_four_workers_all_get_their_turn() {
+fn forty_hooks_on_four_workers_all_run() {
     let pool = HookPool::new(HookOptions { workers: 4, ..options() });
     thread::scope(|scope| {
         let all: Vec<_> = (0..40).map(|_| scope.spawn(|| Ask::new(PLAIN).pre_render(&pool))).collect();
@@ -145,12 +145,12 @@ fn forty_hooks_on_four_workers_all_get_their_turn() {
 }
 
 #[test]
-fn who_does_not_wait_for_a_hook_any_more_frees_its_worker() {
+fn a_dropped_call_frees_its_worker() {
     let pool = HookPool::new(HookOptions { workers: 1, ..options() });
     let (asked, is_asked) = mpsc::channel();
     let (_go, wait) = mpsc::channel();
     struct Asked(Held);
-    // The answer never comes, and does not keep the thread either.
+    // The answer never arrives, and does not block the thread either.
     impl Capabilities for Asked {
         fn render_template<'a>(
             &'a self,
@@ -182,7 +182,7 @@ fn who_does_not_wait_for_a_hook_any_more_frees_its_worker() {
     assert_eq!(Ask::new(PLAIN).pre_render(&pool).expect("runs"), json!({"done": true}));
 }
 
-/// The error of a hook that does `body` from its third line on.
+/// The error of a hook with `body` from its third line on.
 fn failed(pool: &HookPool, body: &str, time: Duration) -> Error {
     let body = body.replace('\n', "\n    ");
     let source =
@@ -195,10 +195,10 @@ fn line(error: &Error) -> Option<u32> {
 }
 
 #[test]
-fn a_hook_that_takes_too_long_is_told_with_the_line_where_it_hangs() {
+fn a_timeout_is_reported_with_the_line_where_the_hook_hangs() {
     for isolation in [Isolation::Call, Isolation::Prompt] {
         let pool = HookPool::new(HookOptions { isolation, ..options() });
-        // The pool is warm before time counts.
+        // Start the pool before the time counts.
         Ask::new(PLAIN).pre_render(&pool).expect("runs");
         for (body, expected) in [
             ("pass\ntime.sleep(600)", 4),
@@ -215,7 +215,7 @@ fn a_hook_that_takes_too_long_is_told_with_the_line_where_it_hangs() {
 }
 
 #[test]
-fn a_process_that_ends_is_told_with_the_line_that_ended_it() {
+fn an_exit_is_reported_with_the_line_that_caused_it() {
     let pool = pool();
     let long = Duration::from_secs(60);
     for (body, expected) in [("pass\nos._exit(3)", 4), ("pass\npass\nctypes.string_at(0)", 5)] {
@@ -227,7 +227,7 @@ fn a_process_that_ends_is_told_with_the_line_that_ended_it() {
 }
 
 #[test]
-fn a_wrong_result_or_wrong_parameters_are_told_at_the_function() {
+fn a_wrong_result_is_reported_at_the_function() {
     let pool = pool();
     let cases = [
         ("X = 1\ndef pre_render(variables, context):\n    return 5", "must return a dict"),
@@ -252,7 +252,7 @@ fn a_wrong_result_or_wrong_parameters_are_told_at_the_function() {
 }
 
 #[test]
-fn what_is_secret_is_masked_in_prints_and_errors() {
+fn secrets_are_masked_in_printed_text_and_errors() {
     let heard: Arc<Mutex<String>> = Arc::default();
     let log = Arc::clone(&heard);
     let listener: hinagata_python::PrintListener =
@@ -269,7 +269,7 @@ fn what_is_secret_is_masked_in_prints_and_errors() {
 }
 
 #[test]
-fn a_module_beside_the_prompt_can_be_imported_and_never_what_was_compiled_of_it() {
+fn a_module_beside_the_prompt_is_imported_from_source_only() {
     let place = tempfile::tempdir().expect("a directory");
     let own = place.path().join("user_data/shared/prompts/p");
     fs::create_dir_all(own.join("kit")).expect("made");
@@ -277,7 +277,7 @@ fn a_module_beside_the_prompt_can_be_imported_and_never_what_was_compiled_of_it(
         .expect("written");
     fs::write(own.join("kit/__init__.py"), "").expect("written");
     fs::write(own.join("kit/inner.py"), "word = 'source'\n").expect("written");
-    // Somebody left another content beside it, which Python would believe without a look at the source.
+    // Stale bytecode beside the source, which Python would use without reading the source.
     fs::write(own.join("evil.py"), "word = 'compiled'\n").expect("written");
     let compile = "import importlib.util, py_compile, sys\npy_compile.compile(sys.argv[1], importlib.util.cache_from_source(sys.argv[2]), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)";
     let compiled = std::process::Command::new("python3")
@@ -285,7 +285,7 @@ fn a_module_beside_the_prompt_can_be_imported_and_never_what_was_compiled_of_it(
         .args([own.join("evil.py"), own.join("kit/inner.py")])
         .status();
     assert!(compiled.expect("Python runs").success());
-    // None of the library is replaced.
+    // Library modules cannot be replaced.
     fs::write(own.join("json.py"), "raise RuntimeError('replaced')\n").expect("written");
     let source =
         "import json, helper\ndef pre_render(variables, context):\n    return {'said': helper.say()}";
@@ -293,7 +293,7 @@ fn a_module_beside_the_prompt_can_be_imported_and_never_what_was_compiled_of_it(
         let pool = HookPool::new(HookOptions { isolation, ..options() });
         let ask = Ask { root: place.path().to_owned(), own_directory: own.clone(), ..Ask::new(source) };
         assert_eq!(ask.pre_render(&pool).expect("runs"), json!({"said": "source"}));
-        // A changed module counts at once, whatever is kept.
+        // A changed module is used immediately, even with a reused worker.
         fs::write(own.join("kit/inner.py"), "word = 'changed'\n").expect("written");
         assert_eq!(ask.pre_render(&pool).expect("runs")["said"], "changed");
         fs::write(own.join("kit/inner.py"), "word = 'source'\n").expect("written");
@@ -301,7 +301,7 @@ fn a_module_beside_the_prompt_can_be_imported_and_never_what_was_compiled_of_it(
 }
 
 #[test]
-fn the_arguments_of_a_worker_are_short() {
+fn the_command_line_of_a_worker_is_short() {
     let source = "import sys\ndef pre_render(variables, context):\n    return {'size': sum(map(len, getattr(sys, 'orig_argv', [])))}";
     for isolation in [Isolation::Call, Isolation::Spawn] {
         let pool = HookPool::new(HookOptions { isolation, ..options() });

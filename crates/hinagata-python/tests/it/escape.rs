@@ -1,16 +1,16 @@
-//! Hooks that try to break out. Each file under `escape` is one attempt, with what has to become of it in its head:
+//! Hooks that try to break out. Each file under `escape` is one attempt. Its head declares the expected outcome:
 //!
 //! | line | meaning |
 //! |---|---|
 //! | `# permissions: NAME, …` | what the hook declares |
-//! | `# reason: OUTCOME, …` | the exceptions, or the text, that the attempt may end with |
-//! | `# reason X: OUTCOME, …` | the same in tier X, or with the layer X alone |
+//! | `# reason: OUTCOME, …` | the exceptions or the text that the attempt may end with |
+//! | `# reason X: OUTCOME, …` | the same in tier X, or with the mechanism X alone |
 //! | `# ends: CODE REASON` | the whole call ends with this error |
-//! | `# tiers: X, …` | the tiers that stop it; all unless given |
-//! | `# alone: LAYER, …` | the layers that stop it without any other |
-//! | `# time: SECONDS` | how long the hook may take |
+//! | `# tiers: X, …` | the tiers that stop it; the default is all |
+//! | `# alone: MECHANISM, …` | the mechanisms that stop it alone |
+//! | `# time: SECONDS` | the time limit of the hook |
 //!
-//! Before and after the attempt the hook does what it may, which has to succeed.
+//! Before and after the attempt, the hook does permitted work, which must succeed.
 #![cfg(target_os = "linux")]
 
 use std::{
@@ -62,7 +62,7 @@ impl Attempt {
         self.get(key).map(|value| value.split(", ").collect()).unwrap_or_default()
     }
 
-    /// What it may end with in `setting`, a tier or a layer.
+    /// What it may end with in `setting`, a tier or a mechanism.
     fn reasons(&self, setting: &str) -> Vec<&str> {
         match self.list(&format!("reason {setting}")) {
             own if own.is_empty() => self.list("reason"),
@@ -85,7 +85,7 @@ fn attempts() -> Vec<Attempt> {
     all
 }
 
-/// What there is to break into.
+/// What an attempt could break into.
 struct Scene {
     place: tempfile::TempDir,
     tcp: TcpListener,
@@ -118,7 +118,7 @@ impl Scene {
             _unix: unix,
             _named: named,
             unique,
-            // A time to sleep for that nobody else sleeps for.
+            // A unique duration for `sleep`.
             marker: format!("98765.{}{:03}", std::process::id(), SCENES.fetch_add(1, Ordering::Relaxed)),
             place,
         }
@@ -137,7 +137,7 @@ impl Scene {
         self.place.path().join(name)
     }
 
-    /// Everything that was in the workspace and the prompts, unchanged.
+    /// The contents of the workspace and the prompts, to check that they are unchanged.
     fn check(&self) {
         let names = |directory: &str| {
             let entries = fs::read_dir(self.path(directory)).expect("is there");
@@ -153,7 +153,7 @@ impl Scene {
     }
 }
 
-/// Makes an attempt; what is wrong with its end.
+/// Runs an attempt and returns what is wrong with its outcome.
 fn make(attempt: &Attempt, setting: &str, scene: &Scene, pool: &HookPool) -> Result<(), String> {
     let seconds: u64 = attempt.get("time").map_or(60, |time| time.parse().expect("is a number"));
     let mut ask = Ask::new(&attempt.source)
@@ -182,14 +182,14 @@ fn make(attempt: &Attempt, setting: &str, scene: &Scene, pool: &HookPool) -> Res
     }
 }
 
-/// Makes all attempts that `chosen` takes, with these layers.
+/// Runs all attempts that `chosen` selects, with these mechanisms.
 #[expect(clippy::print_stderr, reason = "tells that there was nothing to test")]
 fn run(setting: &str, wanted: HookOptions, chosen: impl Fn(&Attempt) -> bool) {
     let mechanisms = wanted.mechanisms;
     let pool = HookPool::new(wanted);
     let report = pool.sandbox_report().expect("the launcher starts");
     if report.mechanisms != mechanisms {
-        // There is nothing to test on such a machine, and no way to test it elsewhere.
+        // This machine cannot test it.
         eprintln!("not tested, as this system cannot do it: {:?}", report.missing);
         return;
     }
@@ -238,29 +238,29 @@ fn tier_c_stops_every_attempt() {
 }
 
 #[test]
-fn an_interpreter_of_its_own_is_confined_alike() {
+fn a_spawned_interpreter_is_confined_equally() {
     let wanted = HookOptions { isolation: Isolation::Spawn, ..options() };
-    // There is no zygote to break into: the parent is out of sight.
+    // There is no zygote to break into: the parent is not visible.
     run("A", wanted, |attempt| !attempt.source.contains("os.getppid()"));
 }
 
 #[test]
-fn landlock_alone_stops_what_it_is_for() {
+fn landlock_alone_stops_its_attempts() {
     alone("landlock", SandboxMechanisms { landlock: true, ..SandboxMechanisms::NONE });
 }
 
 #[test]
-fn namespaces_alone_stop_what_they_are_for() {
+fn namespaces_alone_stop_their_attempts() {
     alone("namespaces", SandboxMechanisms { namespaces: true, ..SandboxMechanisms::NONE });
 }
 
 #[test]
-fn seccomp_alone_stops_what_it_is_for() {
+fn seccomp_alone_stops_its_attempts() {
     alone("seccomp", SandboxMechanisms { seccomp: true, ..SandboxMechanisms::NONE });
 }
 
 #[test]
-fn without_layers_nothing_runs_unless_it_is_asked_for() {
+fn without_sandbox_mechanisms_nothing_runs_by_default() {
     let bare = HookOptions { mechanisms: SandboxMechanisms::NONE, ..options() };
     let ask = Ask::new("def pre_render(variables, context):\n    return {'ran': True}");
     let error = ask.pre_render(&HookPool::new(bare.clone())).expect_err("is not confined");
@@ -273,7 +273,7 @@ fn without_layers_nothing_runs_unless_it_is_asked_for() {
 }
 
 #[test]
-fn a_broadcast_refuses_to_run_where_others_can_be_reached() {
+fn the_broadcast_attempt_only_runs_in_a_pid_namespace() {
     let attempt = Attempt::read(&directory().join("broadcast_kill.py"));
     for mechanisms in
         [SandboxMechanisms::NONE, SandboxMechanisms { namespaces: false, ..SandboxMechanisms::ALL }]
@@ -290,7 +290,7 @@ fn a_broadcast_refuses_to_run_where_others_can_be_reached() {
 }
 
 #[test]
-fn attempts_that_reach_others_are_kept_to_namespaces() {
+fn broadcast_attempts_are_limited_to_namespaces() {
     for attempt in attempts().iter().filter(|attempt| attempt.source.contains("os.kill(-1")) {
         assert!(
             !attempt.list("tiers").is_empty() && !attempt.list("tiers").contains(&"B"),

@@ -1,4 +1,4 @@
-//! The contract of hooks: what they get, what they return, what their mistakes look like.
+//! The contract of hooks: what they receive, what they return, and how mistakes are reported.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn exception(error: &Error) -> &str {
     error.details()["exception"].as_str().expect("an exception is named")
 }
 
-/// The three ways to run a hook, which must not differ in what a hook sees.
+/// The three ways to run a hook, which must behave the same.
 fn pools() -> Vec<HookPool> {
     [Isolation::Call, Isolation::Spawn, Isolation::Prompt]
         .map(|isolation| HookPool::new(HookOptions { isolation, ..options() }))
@@ -39,7 +39,7 @@ fn hooks_are_plain_or_async_and_return_or_change_in_place() {
 }
 
 #[test]
-fn post_render_and_providers_return_what_they_must() {
+fn post_render_and_providers_must_return_the_right_type() {
     let pool = pool();
     let source = "async def post_render(text, variables, context):\n    return text.upper() + variables['x']";
     let ask = Ask::new(source).variables(json!({"x": "!"}));
@@ -64,7 +64,7 @@ fn post_render_and_providers_return_what_they_must() {
 }
 
 #[test]
-fn the_context_holds_what_is_declared_and_nothing_else() {
+fn the_context_contains_only_what_is_declared() {
     let source = "def pre_render(variables, context):\n    return {'keys': sorted(context), 'ws': context['workspace_path']}";
     let pool = pool();
     let keys = |permissions: &[&'static str]| {
@@ -93,7 +93,7 @@ fn the_context_holds_what_is_declared_and_nothing_else() {
 }
 
 #[test]
-fn hooks_ask_the_engine_and_can_wait_for_several_answers_together() {
+fn hooks_make_concurrent_requests_to_the_engine() {
     let source = "
 import asyncio
 async def pre_render(variables, context):
@@ -122,7 +122,7 @@ async def pre_render(variables, context):
 }
 
 #[test]
-fn a_plain_hook_can_run_a_loop_of_its_own_and_threads_can_ask() {
+fn a_plain_hook_can_run_its_own_event_loop_and_use_threads() {
     let source = "
 import asyncio, threading
 def pre_render(variables, context):
@@ -138,7 +138,7 @@ def pre_render(variables, context):
 }
 
 #[test]
-fn what_is_not_declared_is_a_key_error_with_advice() {
+fn an_undeclared_function_is_a_key_error_with_a_hint() {
     let source =
         "async def pre_render(variables, context):\n    await context['http_request']('GET', 'http://a')";
     let error = Ask::new(source).pre_render(&pool()).expect_err("is not there");
@@ -147,7 +147,7 @@ fn what_is_not_declared_is_a_key_error_with_advice() {
 }
 
 #[test]
-fn a_hook_that_speaks_the_protocol_itself_gets_no_more_than_it_declared() {
+fn a_hook_that_forges_requests_gets_only_what_it_declared() {
     let source = "
 import inspect
 async def pre_render(variables, context):
@@ -162,7 +162,7 @@ async def pre_render(variables, context):
 }
 
 #[test]
-fn an_argument_of_another_type_is_a_type_error() {
+fn an_argument_of_the_wrong_type_is_a_type_error() {
     for call in [
         "read_file(b'x')",
         "get_variable(5)",
@@ -189,7 +189,7 @@ fn an_argument_of_another_type_is_a_type_error() {
 }
 
 #[test]
-fn what_is_withheld_is_there_and_raises() {
+fn a_withheld_function_exists_and_raises() {
     let source = "
 async def pre_render(variables, context):
     try:
@@ -204,7 +204,7 @@ async def pre_render(variables, context):
 }
 
 #[test]
-fn a_program_that_is_withheld_comes_with_advice() {
+fn a_withheld_subprocess_comes_with_a_hint() {
     let source = "import subprocess\ndef pre_render(variables, context):\n    subprocess.run(['true'])";
     let mut ask = Ask::new(source);
     ask.withheld = vec!["subprocess"];
@@ -214,7 +214,7 @@ fn a_program_that_is_withheld_comes_with_advice() {
 }
 
 #[test]
-fn an_exception_is_told_with_the_lines_of_the_prompts_own_file() {
+fn an_exception_is_reported_with_the_lines_of_the_prompt_file() {
     let source = "
 import json
 
@@ -243,14 +243,14 @@ def pre_render(variables, context):
 }
 
 #[test]
-fn source_that_is_no_python_is_told_with_line_and_column() {
+fn invalid_python_is_reported_with_line_and_column() {
     let error = Ask::new("x = 1\ndef pre_render(:\n").pre_render(&pool()).expect_err("does not compile");
     assert_eq!(exception(&error), "SyntaxError");
     assert_eq!(error.place().map(|place| (place.line, place.column)), Some((2, 16)));
 }
 
 #[test]
-fn whatever_a_hook_raises_or_returns_is_an_error_and_no_more() {
+fn any_exception_or_result_is_reported_as_an_error() {
     let pool = pool();
     for (body, expected) in [
         ("raise SystemExit(3)", "SystemExit"),
@@ -271,7 +271,7 @@ fn whatever_a_hook_raises_or_returns_is_an_error_and_no_more() {
 }
 
 #[test]
-fn a_result_that_is_too_deep_is_refused() {
+fn a_deeply_nested_result_is_rejected() {
     let source = "
 def pre_render(variables, context):
     deep = []
@@ -284,7 +284,7 @@ def pre_render(variables, context):
 }
 
 #[test]
-fn what_a_hook_prints_reaches_the_listener_and_its_errors() {
+fn printed_text_reaches_the_listener_and_errors() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let listener = move |printed: &hinagata_python::PrintedText<'_>| {
         let _ = sender.send(format!("{} {}: {}", printed.file, printed.stage, printed.text));
@@ -300,7 +300,7 @@ fn what_a_hook_prints_reaches_the_listener_and_its_errors() {
 }
 
 #[test]
-fn constants_are_told_by_running_the_file() {
+fn constants_are_read_by_running_the_file() {
     let source = "
 names = ['a', 'b']
 METADATA = {'name': ' and '.join(names)}
@@ -322,7 +322,7 @@ async def post_render(text, variables, context):
 }
 
 #[test]
-fn a_hook_that_takes_too_long_is_ended_and_the_next_one_runs() {
+fn a_hook_that_times_out_is_ended_and_the_next_one_runs() {
     for pool in pools() {
         let endless = Ask::new("def pre_render(variables, context):\n    while True: pass")
             .time(Duration::from_millis(300));
@@ -351,7 +351,7 @@ def pre_render(variables, context):
 }
 
 #[test]
-fn without_python_there_is_an_error_of_its_own() {
+fn a_missing_python_has_its_own_error() {
     let pool = HookPool::new(HookOptions { python: Some("/no/such/python".into()), ..options() });
     let error = Ask::new("").pre_render(&pool).expect_err("there is none");
     assert_eq!((error.code(), error.reason()), (Code::Hook, Some("unavailable")));
@@ -359,7 +359,7 @@ fn without_python_there_is_an_error_of_its_own() {
 }
 
 #[test]
-fn jobs_run_at_the_same_time_and_a_hook_can_wait_for_a_provider() {
+fn jobs_run_concurrently_and_a_hook_can_wait_for_a_provider() {
     let pool = HookPool::new(HookOptions { workers: 1, ..options() });
     let waiting = Ask::new("def provide(context):\n    return {'p': 1}");
     let hook = Ask::new(

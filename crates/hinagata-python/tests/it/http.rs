@@ -1,4 +1,4 @@
-//! `http_request`: hooks have no network, and the engine asks for them where the list of hosts allows it.
+//! `http_request`: hooks have no network, and the engine sends requests to listed hosts for them.
 #![cfg(feature = "http")]
 
 use std::{
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Ask, options};
 
-/// A server on this machine that answers with what it was asked, except for some paths.
+/// A local server that echoes requests, except for some paths.
 fn server() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a port");
     let port = listener.local_addr().expect("has an address").port();
@@ -42,7 +42,7 @@ fn answer(mut stream: TcpStream) {
     reader.read_exact(&mut body).expect("has a body");
     let path = head.split(' ').nth(1).unwrap_or_default();
     if path == "/silent" {
-        // Until the other side leaves.
+        // Until the peer disconnects.
         let _ = stream.read(&mut [0]);
         return;
     }
@@ -56,7 +56,7 @@ fn answer(mut stream: TcpStream) {
     );
 }
 
-/// What a hook gets that makes the request `call`.
+/// The result of a hook that makes the request `call`.
 fn ask(hosts: &[&str], call: &str) -> Value {
     let source = format!(
         "async def pre_render(variables, context):\n    \
@@ -72,7 +72,7 @@ fn ask(hosts: &[&str], call: &str) -> Value {
 }
 
 #[test]
-fn a_hook_asks_a_listed_host() {
+fn a_hook_can_reach_a_listed_host() {
     let url = format!("http://127.0.0.1:{}/path", server());
     let got = ask(
         &["127.0.0.1"],
@@ -85,7 +85,7 @@ fn a_hook_asks_a_listed_host() {
 }
 
 #[test]
-fn what_is_not_listed_is_a_permission_error() {
+fn an_unlisted_host_is_a_permission_error() {
     let port = server();
     for (hosts, url) in [
         (&[][..], format!("http://127.0.0.1:{port}/")),
@@ -103,7 +103,7 @@ fn what_is_not_listed_is_a_permission_error() {
 }
 
 #[test]
-fn what_goes_wrong_is_an_exception_of_its_kind() {
+fn each_failure_raises_a_matching_exception() {
     let port = server();
     for (call, exception) in [
         (format!("http_request('GET', 'http://127.0.0.1:{port}/silent', timeout=0.05)"), "TimeoutError"),

@@ -77,7 +77,7 @@ fn expected() -> Value {
 }
 
 #[test]
-fn legal_work_succeeds_in_every_tier() {
+fn permitted_work_succeeds_in_every_tier() {
     let place = repository();
     for mechanisms in [
         SandboxMechanisms::ALL,
@@ -94,7 +94,7 @@ fn legal_work_succeeds_in_every_tier() {
 }
 
 #[test]
-fn a_workspace_behind_a_link_is_found_under_its_own_name() {
+fn a_workspace_behind_a_symlink_is_readable() {
     let place = repository();
     let link = tempfile::tempdir().expect("there is room");
     let path = link.path().join("project");
@@ -105,7 +105,7 @@ fn a_workspace_behind_a_link_is_found_under_its_own_name() {
 }
 
 #[test]
-fn the_newest_and_the_oldest_python_of_the_machine_run_hooks() {
+fn every_supported_python_version_runs_hooks() {
     let source = "import asyncio\nasync def pre_render(variables, context):\n    await asyncio.sleep(0)\n    return {'text': await context['read_file']('x')}";
     for version in ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14"] {
         let name = format!("python{version}");

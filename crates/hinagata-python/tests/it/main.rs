@@ -1,4 +1,4 @@
-//! Hooks in confined processes.
+//! Tests of hooks in confined processes.
 
 mod bytecode;
 mod control;

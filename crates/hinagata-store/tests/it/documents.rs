@@ -1,4 +1,4 @@
-//! Documents as the design prints them, in every kind of store.
+//! The documents of the design, in every kind of store.
 
 use std::{
     io::{BufRead as _, Read as _, Write as _},
@@ -39,7 +39,7 @@ fn text(engine: &Engine, prompt: &str, variables: &Value) -> Result<String> {
     engine.render_blocking(&Request::new(prompt).variables(variables)).map(hinagata::Rendered::into_text)
 }
 
-/// The extension that the design prints.
+/// The extension in the design.
 fn evaluator() -> Value {
     json!({
         "name": "evaluator",
@@ -76,7 +76,7 @@ fn findings(engine: &Engine) -> Vec<String> {
 }
 
 #[test]
-fn an_extension_contributes_its_prompts_once_what_it_needs_is_there() {
+fn an_extension_contributes_prompts_once_its_requirements_exist() {
     everywhere(|engine| {
         put(engine, StoreKind::Extension, "evaluator", evaluator());
         let error = text(engine, "evaluator.evaluate_quality", &json!({})).expect_err("it needs another");
@@ -115,7 +115,7 @@ fn an_extension_contributes_its_prompts_once_what_it_needs_is_there() {
     });
 }
 
-/// The tool that the design prints.
+/// The tool in the design.
 fn translator() -> Value {
     json!({
         "name": "translate_zh_en",
@@ -138,7 +138,7 @@ fn translator() -> Value {
     })
 }
 
-/// Answers every request with what it was asked, in the place of a translation.
+/// Echoes every request in the place of a translation.
 fn answer(mut stream: std::net::TcpStream) -> std::io::Result<()> {
     let mut reader = std::io::BufReader::new(stream.try_clone()?);
     let (mut first, mut length) = (String::new(), 0);
@@ -167,7 +167,7 @@ fn answer(mut stream: std::net::TcpStream) -> std::io::Result<()> {
 }
 
 #[test]
-fn a_tool_of_the_store_is_a_function_of_its_prompts() {
+fn a_store_tool_is_a_function_in_store_prompts() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("has an address").to_string();
     std::thread::spawn(move || {
@@ -201,7 +201,7 @@ fn a_tool_of_the_store_is_a_function_of_its_prompts() {
 }
 
 #[test]
-fn environs_are_the_context_of_prompts_of_the_store() {
+fn store_prompts_read_environs() {
     everywhere(|engine| {
         put(engine, StoreKind::Environ, "vscode.programming_language", json!("go"));
         put(engine, StoreKind::Environ, "vscode.frameworks", json!(["gin", "gorm", "gin-swagger"]));
@@ -213,12 +213,12 @@ fn environs_are_the_context_of_prompts_of_the_store() {
             "go: gin gorm gin-swagger / value1 value2"
         );
 
-        // What is not there is told, all of it.
+        // Every undefined variable is reported.
         let error = text(engine, "chat.start", &json!({})).expect_err("keys are missing");
         assert_eq!((error.code(), error.http_status()), (Code::RenderUndefined, 400));
         assert_eq!(error.details()["missing"], json!(["variables.key1", "args.key2"]));
 
-        // By its whole name.
+        // By its full name.
         put(
             engine,
             StoreKind::Template,
@@ -251,7 +251,7 @@ fn only_declared_parameters_are_variables() {
 }
 
 #[test]
-fn a_direct_template_wins_over_that_of_an_extension() {
+fn a_direct_template_takes_precedence_over_an_extension() {
     everywhere(|engine| {
         let extension = json!({"name": "ext", "contributes": {"prompts": [
             {"name": "hello", "prompt": "from the extension"}, {"name": "other", "userPrompt": "other"}]}});
@@ -270,7 +270,7 @@ fn a_direct_template_wins_over_that_of_an_extension() {
 }
 
 #[test]
-fn templates_of_the_store_use_each_other_and_nothing_else() {
+fn store_templates_include_only_store_templates() {
     everywhere(|engine| {
         put(engine, StoreKind::Template, "parts.greeting", json!({"prompt": "Hello {{.variables.name}}"}));
         put(engine, StoreKind::Template, "letter", json!({"prompt": "{{template \"parts.greeting\" .}}!"}));
@@ -293,7 +293,7 @@ fn templates_of_the_store_use_each_other_and_nothing_else() {
 }
 
 #[test]
-fn prompts_of_the_workspace_see_environs_only_by_their_name() {
+fn workspace_prompts_read_environs_by_their_full_name() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let directory = place.path().join("user_data/shared/prompts/local");
     std::fs::create_dir_all(&directory).expect("made");
@@ -307,7 +307,7 @@ fn prompts_of_the_workspace_see_environs_only_by_their_name() {
 }
 
 #[test]
-fn what_is_written_is_checked_before() {
+fn documents_are_checked_before_they_are_written() {
     let refused = |engine: &Engine, kind: StoreKind, id: &str, value: Value| -> Error {
         let changes =
             vec![StoreChange::set(StoreKind::Environ, "beside", json!(1)), StoreChange::set(kind, id, value)];
@@ -328,7 +328,7 @@ fn what_is_written_is_checked_before() {
         assert!(error.message().contains("/type"), "{error}");
         let error = refused(engine, StoreKind::Environ, "a..b", json!(1));
         assert_eq!(error.code(), Code::Id);
-        // A function that is no built-in may be a tool that comes later.
+        // An unknown function may be a tool that is added later.
         put(engine, StoreKind::Template, "later", json!({"prompt": "{{codebase_lookup_ref \"x\"}}"}));
         let error = text(engine, "later", &json!({})).expect_err("the tool is not there");
         assert_eq!((error.code(), error.http_status()), (Code::RenderSyntax, 400), "{error:?}");
@@ -336,7 +336,7 @@ fn what_is_written_is_checked_before() {
 }
 
 #[test]
-fn engines_and_types_decide_whether_prompts_are_shown() {
+fn the_type_decides_whether_a_store_prompt_is_listed() {
     let engine = Engine::builder(nowhere()).store(Arc::new(MemoryStore::new(DEFAULT_PREFIX))).open();
     let with = |name: &str, engines: Value, kind: &str| {
         json!({"name": name, "extensionType": kind, "engines": engines,
@@ -358,7 +358,7 @@ fn engines_and_types_decide_whether_prompts_are_shown() {
 }
 
 #[test]
-fn a_template_that_does_not_parse_any_more_is_an_error_unless_stale_ones_are_served() {
+fn a_broken_template_is_an_error_unless_stale_ones_are_allowed() {
     let server = Server::start(&[]);
     server.set("shenma:templates:t", r#"{"prompt": "good"}"#);
     let store = open(&server);
@@ -380,7 +380,7 @@ fn a_template_that_does_not_parse_any_more_is_an_error_unless_stale_ones_are_ser
 }
 
 #[test]
-fn a_prompt_of_the_store_conflicts_with_one_of_the_workspace() {
+fn a_store_prompt_conflicts_with_a_workspace_prompt() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let directory = place.path().join("user_data/shared/prompts/greet");
     std::fs::create_dir_all(&directory).expect("made");

@@ -21,7 +21,7 @@ fn environ(id: &str, number: u64) -> StoreChange {
 }
 
 #[test]
-fn what_is_written_is_there_for_the_next_process() {
+fn a_write_is_visible_to_the_next_process() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let empty = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
     assert!(empty.snapshot().environs.is_empty() && empty.snapshot().health.is_up());
@@ -33,7 +33,7 @@ fn what_is_written_is_there_for_the_next_process() {
 }
 
 #[test]
-fn two_who_have_it_open_see_what_the_other_writes() {
+fn two_open_stores_see_each_others_writes() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let open = || {
         let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX).with_watcher().expect("can be watched");
@@ -67,9 +67,9 @@ fn many_writers_lose_nothing() {
     assert_eq!(store.snapshot().environs.len(), 40);
 }
 
-/// What the next test runs in a process of its own, to kill it; by itself it has nothing to do.
+/// Not a test of its own: the next test runs it in a process and kills that process.
 #[test]
-fn writes_until_it_is_killed() {
+fn writer_that_gets_killed() {
     use std::io::Write as _;
     let Some(root) = std::env::var_os("HINAGATA_TEST_ROOT") else { return };
     for number in 0.. {
@@ -79,13 +79,13 @@ fn writes_until_it_is_killed() {
 }
 
 #[test]
-fn a_killed_writer_leaves_the_old_state_or_the_new_one() {
+fn a_killed_writer_leaves_the_old_or_the_new_state() {
     use std::io::BufRead as _;
     let place = tempfile::tempdir().expect("a temporary directory");
     let mut last = 0;
     for round in 0..5 {
         let mut child = Command::new(std::env::current_exe().expect("runs"))
-            .args(["--exact", "embedded::writes_until_it_is_killed", "--nocapture"])
+            .args(["--exact", "embedded::writer_that_gets_killed", "--nocapture"])
             .env("HINAGATA_TEST_ROOT", place.path())
             .stdout(std::process::Stdio::piped())
             .spawn()
@@ -106,7 +106,7 @@ fn a_killed_writer_leaves_the_old_state_or_the_new_one() {
 }
 
 #[test]
-fn a_file_that_cannot_be_used_is_told_and_kept() {
+fn an_unusable_file_is_reported_and_kept() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let directory = place.path().join(STORE_DIRECTORY);
     fs::create_dir_all(&directory).expect("made");
@@ -119,7 +119,7 @@ fn a_file_that_cannot_be_used_is_told_and_kept() {
 }
 
 #[test]
-fn a_torn_file_is_told() {
+fn a_corrupt_file_is_reported() {
     let place = tempfile::tempdir().expect("a temporary directory");
     write(place.path(), (0..200).map(|number| environ(&format!("n{number}"), number)).collect())
         .expect("written");
@@ -127,7 +127,7 @@ fn a_torn_file_is_told() {
     let whole = fs::read(&file).expect("is there");
     for size in [0, 1, 511, 4_096, whole.len() / 2, whole.len() - 1] {
         fs::write(&file, &whole[..size]).expect("written");
-        // Whatever it says, it says it: no panic, no endless work.
+        // Any outcome is fine without a panic or endless work.
         let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
         let snapshot = store.snapshot();
         assert!(snapshot.environs.len() == 200 || snapshot.environs.is_empty(), "{size}");

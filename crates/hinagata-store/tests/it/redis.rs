@@ -1,4 +1,4 @@
-//! A real Redis: shared, killed, slow, emptied, old-fashioned, encrypted, clustered.
+//! A real Redis: shared, killed, slow, flushed, old, encrypted, clustered.
 
 use std::{fs, process::Command, sync::Arc, time::Duration};
 
@@ -31,7 +31,7 @@ fn wait_for_environ(store: &dyn Store, id: &str, value: &Value) {
 }
 
 #[test]
-fn a_change_through_one_is_live_on_the_other() {
+fn a_change_through_one_store_is_visible_in_another() {
     let server = Server::start(&[]);
     let (one, other) = (open(&server), open(&server));
     let (first, second) = (engine(&one), engine(&other));
@@ -61,7 +61,7 @@ fn a_change_through_one_is_live_on_the_other() {
 }
 
 #[test]
-fn renders_go_on_while_the_server_is_gone_and_after_it_came_back() {
+fn renders_continue_during_an_outage_and_after_it() {
     let mut server = Server::start(&[]);
     server.set("shenma:templates:t", r#"{"prompt": "{{.a}}"}"#);
     server.set("shenma:environs:a", "1");
@@ -75,7 +75,7 @@ fn renders_go_on_while_the_server_is_gone_and_after_it_came_back() {
     let error = engine.write_store_blocking(environ("a", json!(2))).expect_err("nobody is there");
     assert_eq!(error.code(), Code::Store);
 
-    // It comes back without its data: nothing is forgotten until something is there again.
+    // It comes back without its data: the last state is kept until there are documents again.
     server.run();
     wait_for(&*store, "the emptiness", |snapshot| {
         snapshot.health.outage.as_ref().is_some_and(|(_, error)| error.reason() == Some("emptied"))
@@ -88,25 +88,25 @@ fn renders_go_on_while_the_server_is_gone_and_after_it_came_back() {
 }
 
 #[test]
-fn a_flushed_server_takes_nothing_away_and_is_reported() {
+fn a_flushed_server_keeps_the_last_state_and_is_reported() {
     let server = Server::start(&[]);
     server.set("shenma:environs:a", "1");
     let store = open(&server);
     server.cli(&["FLUSHALL"]);
     let snapshot = wait_for(&*store, "the emptiness", |snapshot| !snapshot.health.is_up());
     assert_eq!(*snapshot.environs["a"].value, json!(1));
-    // The next thing that is written counts, and what is not there does not.
+    // After the next write, the server is used again, without the lost documents.
     server.set("shenma:environs:b", "2");
     let snapshot = wait_for(&*store, "the new state", |snapshot| snapshot.health.is_up());
     assert_eq!(*snapshot.tree, json!({"b": 2}));
-    // Taking away the last one by itself is no accident.
+    // Deleting the last document is intended.
     server.cli(&["DEL", "shenma:environs:b"]);
     let snapshot = wait_for(&*store, "nothing", |snapshot| snapshot.environs.is_empty());
     assert!(snapshot.health.is_up());
 }
 
 #[test]
-fn bad_values_and_wrong_types_are_told_and_the_last_good_value_serves() {
+fn invalid_values_are_reported_and_the_last_valid_one_is_used() {
     let server = Server::start(&[]);
     server.set("shenma:environs:a", "1");
     server.set("shenma:environs:b", "not json");
@@ -134,7 +134,7 @@ fn bad_values_and_wrong_types_are_told_and_the_last_good_value_serves() {
 }
 
 #[test]
-fn a_server_that_stands_still_keeps_nobody_waiting() {
+fn a_hanging_server_blocks_no_reader() {
     let server = Server::start(&[]);
     server.set("shenma:templates:t", r#"{"prompt": "text"}"#);
     let patient = RedisOptions {
@@ -152,7 +152,7 @@ fn a_server_that_stands_still_keeps_nobody_waiting() {
 }
 
 #[test]
-fn opening_goes_on_without_a_server() {
+fn opening_succeeds_without_a_server() {
     let port = free_port();
     let store =
         RedisStore::open(&format!("redis://:secret@127.0.0.1:{port}"), options()).expect("an address");
@@ -166,7 +166,7 @@ fn opening_goes_on_without_a_server() {
 }
 
 #[test]
-fn where_tracking_is_forbidden_published_changes_are_heard_else_everything_is_read_again() {
+fn without_tracking_keyspace_events_or_polling_are_used() {
     let server = Server::start(&["--notify-keyspace-events", "KA"]);
     let allow = |name: &str, rules: &[&str]| {
         let start = ["ACL", "SETUSER", name, "on", ">secret", "~shenma:*", "&*", "+@all"];
@@ -186,7 +186,7 @@ fn where_tracking_is_forbidden_published_changes_are_heard_else_everything_is_re
 }
 
 #[test]
-fn a_user_who_may_not_write_is_told() {
+fn a_refused_write_is_reported() {
     let server = Server::start(&[]);
     server.cli(&["ACL", "SETUSER", "reader", "on", ">secret", "~shenma:*", "+@all", "-set"]);
     let url = format!("redis://reader:secret@127.0.0.1:{}", server.port);
@@ -197,21 +197,21 @@ fn a_user_who_may_not_write_is_told() {
 }
 
 #[test]
-fn lost_notices_are_found() {
+fn lost_notifications_are_recovered_by_the_periodic_check() {
     let server = Server::start(&["--notify-keyspace-events", "KA"]);
     server.cli(&["ACL", "SETUSER", "listener", "on", ">secret", "~*", "&*", "+@all", "-client|tracking"]);
     let watchful = RedisOptions { check_interval: Duration::from_millis(20), ..options() };
     let url = format!("redis://listener:secret@127.0.0.1:{}", server.port);
     let store = RedisStore::open(&url, watchful).expect("an address");
     assert_eq!(store.snapshot().health.freshness, Freshness::Notified);
-    // From now on the server tells nobody, and nobody knows.
+    // From now on, the server sends no notifications.
     server.cli(&["CONFIG", "SET", "notify-keyspace-events", ""]);
     server.set("shenma:environs:a", "1");
     wait_for_environ(&store, "a", &json!(1));
 }
 
 #[test]
-fn connections_are_encrypted_and_servers_checked() {
+fn connections_use_tls_and_verify_certificates() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let file = |name: &str| place.path().join(name).to_str().expect("is text").to_owned();
     let openssl = |arguments: &[&str]| {
@@ -274,7 +274,7 @@ fn connections_are_encrypted_and_servers_checked() {
     engine(&store).write_store_blocking(environ("a", json!(1))).expect("written");
     assert_eq!(store.snapshot().health.freshness, Freshness::Tracked);
 
-    // Whoever does not know the authority refuses.
+    // Without the authority, the certificate is rejected.
     let store = RedisStore::open(&url, options()).expect("an address");
     assert!(!store.snapshot().health.is_up());
 }
@@ -307,7 +307,7 @@ fn a_cluster_is_one_store() {
         servers.iter().map(|server| server.cli(&["DBSIZE"]).parse().expect("a number")).collect();
     assert!(counts.iter().all(|count| *count > 0) && counts.iter().sum::<usize>() == 101, "{counts:?}");
 
-    // Another one reads all of it, and hears of changes on every server.
+    // Another store reads everything, and is notified of changes on every server.
     let other = RedisStore::open(&format!("redis://{}", addresses[1]), options()).expect("an address");
     assert_eq!(other.snapshot().environs.len(), 100);
     for number in 0..100 {
@@ -320,7 +320,7 @@ fn a_cluster_is_one_store() {
     }
 }
 
-/// Waits until a server of a cluster serves: it is asked until it says so, for it tells nobody.
+/// Waits until a server of a cluster is ready, by polling, because it sends no notification.
 fn wait_until_joined(server: &Server) {
     let deadline = std::time::Instant::now() + LONG;
     while !server.cli(&["CLUSTER", "INFO"]).contains("cluster_state:ok") {
@@ -330,7 +330,7 @@ fn wait_until_joined(server: &Server) {
 }
 
 #[test]
-fn a_server_is_found_by_its_sentinels() {
+fn sentinels_locate_the_server() {
     let server = Server::start(&[]);
     server.set("shenma:environs:a", "1");
     let place = tempfile::tempdir().expect("a temporary directory");

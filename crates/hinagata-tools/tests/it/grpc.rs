@@ -1,4 +1,4 @@
-//! Tools of gRPC servers that describe themselves, or do not.
+//! Tools of gRPC servers with and without reflection.
 #![cfg(feature = "grpc")]
 
 use std::{
@@ -56,7 +56,7 @@ fn field(name: &str, number: i32, kind: Type, label: Label) -> FieldDescriptorPr
     }
 }
 
-/// The description of the service in one file, and of its messages in another that the first needs.
+/// The description of the service in one file, and of its messages in another that it imports.
 fn descriptors() -> FileDescriptorSet {
     let message = |name: &str, field: Vec<FieldDescriptorProto>| DescriptorProto {
         name: Some(name.to_owned()),
@@ -101,7 +101,7 @@ fn descriptors() -> FileDescriptorSet {
     FileDescriptorSet { file: vec![messages, shop] }
 }
 
-/// A service whose methods do what they are called.
+/// A service whose methods do what their names say.
 #[derive(Clone)]
 struct Shop {
     ten: Arc<Barrier>,
@@ -216,7 +216,7 @@ fn place(server: &Server, settings: ToolSettings) -> Place {
 }
 
 #[test]
-fn a_server_that_describes_itself_is_called() {
+fn a_server_with_reflection_is_called() {
     for reflection in [Reflection::V1, Reflection::V1Alpha] {
         let (server, shop) = serve(reflection);
         let place = place(&server, settings(&server));
@@ -232,7 +232,7 @@ fn a_server_that_describes_itself_is_called() {
 }
 
 #[test]
-fn ten_calls_are_under_way_at_the_same_time() {
+fn ten_calls_run_concurrently() {
     let (server, _) = serve(Reflection::V1);
     let place = place(&server, settings(&server));
     let text = place.text("{% for n in range(10) %}{{ shop_ten(n | string) }}{% endfor %}");
@@ -240,7 +240,7 @@ fn ten_calls_are_under_way_at_the_same_time() {
 }
 
 #[test]
-fn a_server_that_does_not_describe_itself_is_called_with_a_file_of_descriptors() {
+fn a_server_without_reflection_is_called_with_a_descriptor_set() {
     let (server, _) = serve(Reflection::None);
     let untold = place(&server, settings(&server));
     assert_eq!(untold.failed("{{ shop_echo('a').text }}"), ("none".to_owned(), "definition".to_owned()));
@@ -254,7 +254,7 @@ fn a_server_that_does_not_describe_itself_is_called_with_a_file_of_descriptors()
 }
 
 #[test]
-fn a_call_that_goes_wrong_gives_the_default_and_says_why() {
+fn a_failed_call_returns_the_default_and_reports_why() {
     let (server, _) = serve(Reflection::V1);
     let mut settings = settings(&server);
     settings.max_answer = 64 << 10;
@@ -276,13 +276,13 @@ fn a_call_that_goes_wrong_gives_the_default_and_says_why() {
     module.timeout = Some(0.2);
     let hasty = place(&server, settings.clone());
     assert_eq!(hasty.failed("{{ shop_hang().text }}"), ("none".to_owned(), "timeout".to_owned()));
-    // Nobody encrypts there.
+    // The server does not support TLS.
     settings.modules.get_mut("shop").expect("is there").tls = None;
     assert_eq!(place(&server, settings).failed("{{ shop_echo().text }}").0, "none");
 }
 
 #[test]
-fn a_server_that_is_gone_cannot_be_reached() {
+fn a_stopped_server_is_a_connection_error() {
     let gone = Server::start(|_| async {});
     let place = place(&gone, settings(&gone));
     assert_eq!(place.failed("{{ shop_echo().text }}"), ("none".to_owned(), "connect".to_owned()));

@@ -1,4 +1,4 @@
-//! Tools over HTTP, gRPC and MCP.
+//! Tests of tools over HTTP, gRPC and MCP.
 
 mod grpc;
 mod mcp;

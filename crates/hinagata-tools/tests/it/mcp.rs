@@ -1,4 +1,4 @@
-//! Tools of MCP servers: programs over their standard input and output, and servers over HTTP.
+//! Tools of MCP servers: programs on standard input and output, and HTTP servers.
 #![cfg(feature = "mcp")]
 
 use std::{
@@ -97,7 +97,7 @@ fn place_with(server: McpServerSettings, change: impl FnOnce(&mut ToolSettings))
     Place::new(Toolbox::new(settings), &tools)
 }
 
-/// Whether a process is there and not only waits to be buried.
+/// Whether a process exists and is not a zombie.
 fn is_alive(process: u32) -> bool {
     let state = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     state
@@ -107,7 +107,7 @@ fn is_alive(process: u32) -> bool {
 }
 
 fn wait_until_gone(process: u32) {
-    // The system ends it at its own pace; whoever is stuck is told by the runner's time.
+    // The system ends it at its own pace. The test runner has a timeout.
     while is_alive(process) {
         std::thread::yield_now();
     }
@@ -128,7 +128,7 @@ fn a_program_answers_calls_over_one_connection() {
 }
 
 #[test]
-fn a_program_gets_nothing_of_our_environment_but_what_it_needs() {
+fn a_program_inherits_only_necessary_environment_variables() {
     let notes = Notes::new();
     let names = place(notes.server(&[])).text("{{ s_environment() }}");
     let names: Vec<&str> = names.split(',').collect();
@@ -137,7 +137,7 @@ fn a_program_gets_nothing_of_our_environment_but_what_it_needs() {
 }
 
 #[test]
-fn a_call_that_goes_wrong_gives_the_default_and_says_why() {
+fn a_failed_call_returns_the_default_and_reports_why() {
     let notes = Notes::new();
     let mut server = notes.server(&[]);
     let failing = place(server.clone());
@@ -168,7 +168,7 @@ fn a_call_that_goes_wrong_gives_the_default_and_says_why() {
 }
 
 #[test]
-fn a_program_that_dies_is_started_again() {
+fn a_crashed_program_is_restarted() {
     let notes = Notes::new();
     let place = place(notes.server(&[]));
     place.text("{{ s_echo() }}");
@@ -178,12 +178,12 @@ fn a_program_that_dies_is_started_again() {
 }
 
 #[test]
-fn a_program_that_cannot_work_is_left_alone_for_a_while() {
+fn a_failing_program_is_retried_with_a_delay() {
     let notes = Notes::new();
     let failing = place(notes.server(&["broken"]));
     let rendered = failing.render("{{ s_echo(1) }}").expect("renders");
     assert_eq!(rendered.warnings[0].error.details()["stderr"], "cannot find my settings");
-    // Each failure makes the time longer in which it is not tried, so some call falls into it.
+    // Each failure extends the delay, so some call falls into it.
     while failing.failed("{{ s_echo(2) }}").1 != "down" {}
     let missing = json!({"command": "/no/such/program"});
     let missing = place(serde_json::from_value(missing).expect("are settings"));
@@ -193,7 +193,7 @@ fn a_program_that_cannot_work_is_left_alone_for_a_while() {
 }
 
 #[test]
-fn a_program_that_floods_is_ended() {
+fn a_program_with_oversized_output_is_ended() {
     let notes = Notes::new();
     let place = place_with(notes.server(&[]), |settings| settings.max_answer = 64 << 10);
     assert_eq!(place.failed("{{ s_flood() }}"), ("none".to_owned(), "size".to_owned()));
@@ -203,7 +203,7 @@ fn a_program_that_floods_is_ended() {
 }
 
 #[test]
-fn no_process_is_left() {
+fn no_child_process_is_left() {
     let notes = Notes::new();
     let place = place(notes.server(&["child"]));
     place.text("{{ s_echo() }}");
@@ -215,7 +215,7 @@ fn no_process_is_left() {
     assert!(Path::new("/proc/self").exists(), "there is a /proc to look at");
 }
 
-/// A server over HTTP whose `ten` answers when ten calls are there.
+/// An HTTP server whose `ten` answers when ten calls have arrived.
 #[derive(Clone)]
 struct Ten(Arc<Barrier>);
 
@@ -259,7 +259,7 @@ fn at(url: &str) -> McpServerSettings {
 }
 
 #[test]
-fn a_server_over_http_answers_many_calls_at_the_same_time() {
+fn an_http_server_answers_concurrent_calls() {
     for json in [false, true] {
         let server = http_server(json);
         let place = place(at(&server.url("/mcp")));
@@ -270,7 +270,7 @@ fn a_server_over_http_answers_many_calls_at_the_same_time() {
 }
 
 #[test]
-fn an_answer_over_http_has_a_limit() {
+fn an_http_response_has_a_size_limit() {
     for json in [false, true] {
         let server = http_server(json);
         let place = place_with(at(&server.url("/mcp")), |settings| {
@@ -285,10 +285,10 @@ fn an_answer_over_http_has_a_limit() {
 }
 
 #[test]
-fn a_server_over_http_is_reached_only_where_it_may_be() {
+fn an_http_server_must_be_an_allowed_host() {
     let server = http_server(true);
     let place = place_with(at(&server.url("/mcp")), |settings| {
-        settings.hosts = hinagata_tools::AllowedHosts::default()
+        settings.hosts = hinagata_tools::AllowedHosts::default();
     });
     assert_eq!(place.failed("{{ s_echo() }}"), ("none".to_owned(), "host".to_owned()));
     let elsewhere = server.url("/mcp");

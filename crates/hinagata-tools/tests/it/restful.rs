@@ -1,4 +1,4 @@
-//! Tools over HTTP, against servers that answer, fail, hang, flood, lie and lead elsewhere.
+//! Tools over HTTP, against servers that answer, fail, hang, flood, lie and redirect.
 
 use std::{
     io,
@@ -24,17 +24,17 @@ use hinagata_tools::{ModuleSettings, NameResolver, ToolSettings, Toolbox};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-/// What a server was asked, in order.
+/// The requests of a server, in order.
 type Asked = Arc<Mutex<Vec<String>>>;
 
 #[derive(Clone)]
 struct Shared {
     asked: Asked,
-    /// Ten calls that must be there at the same time.
+    /// Ten calls that must be concurrent.
     ten: Arc<Barrier>,
 }
 
-/// A server that says what it was asked.
+/// A server that echoes requests.
 struct Rest {
     server: Server,
     asked: Asked,
@@ -103,7 +103,7 @@ async fn flood() -> Body {
 }
 
 #[test]
-fn ten_independent_calls_are_under_way_at_the_same_time() {
+fn ten_independent_calls_run_concurrently() {
     let rest = Rest::start();
     let place = rest.place(&[("wait", json!({"url": rest.server.url("/ten")}))]);
     let text = place.text("{% for n in range(10) %}{{ wait(n) }}{% endfor %}");
@@ -111,7 +111,7 @@ fn ten_independent_calls_are_under_way_at_the_same_time() {
 }
 
 #[test]
-fn a_call_that_needs_another_comes_after_it() {
+fn a_dependent_call_follows_the_call_it_needs() {
     let rest = Rest::start();
     let tool =
         json!({"url": rest.server.url("/echo"), "parameters": {"type": "object", "properties": {"q": {}}}});
@@ -121,7 +121,7 @@ fn a_call_that_needs_another_comes_after_it() {
 }
 
 #[test]
-fn arguments_go_as_the_definition_says() {
+fn arguments_are_sent_as_the_definition_declares() {
     let rest = Rest::start();
     let object = json!({"type": "object", "properties": {"q": {"type": "string"}, "n": {"type": "integer"}}});
     let (url, get) = (rest.server.url("/echo"), json!({"url": "/x?a=1", "method": "GET", "module": "m"}));
@@ -187,7 +187,7 @@ fn equal_calls_are_made_once_unless_the_tool_is_not_pure() {
 }
 
 #[test]
-fn a_call_that_goes_wrong_gives_the_default_and_says_why() {
+fn a_failed_call_returns_the_default_and_reports_why() {
     let rest = Rest::start();
     let free = Server::start(|_| async {}).address;
     let mut settings = rest.settings();
@@ -244,7 +244,7 @@ fn a_call_that_goes_wrong_gives_the_default_and_says_why() {
 }
 
 #[test]
-fn waiting_for_a_tool_is_no_render_time() {
+fn waiting_for_a_tool_does_not_count_as_render_time() {
     let rest = Rest::start();
     let slow = ModuleSettings { timeout: Some(0.3), ..ModuleSettings::default() };
     let mut settings = rest.settings();
@@ -259,7 +259,7 @@ fn waiting_for_a_tool_is_no_render_time() {
     assert_eq!(place.failed("a{{ slow_hang() }}b"), ("ab".to_owned(), "timeout".to_owned()));
 }
 
-/// Names that lead where the test wants, a different way each time they are looked up.
+/// A resolver that returns the addresses of the test, a different one each time.
 struct Fake {
     answers: Vec<IpAddr>,
     looked_up: AtomicUsize,
@@ -280,12 +280,12 @@ fn fake(answers: &[IpAddr]) -> Arc<Fake> {
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 #[test]
-fn a_tool_cannot_reach_a_host_that_is_not_listed() {
+fn a_tool_cannot_reach_an_unlisted_host() {
     let rest = Rest::start();
     let elsewhere = rest.server.url("/echo");
     let away = Router::new().route("/", any(move || async move { Redirect::temporary(&elsewhere) }));
     let leading = Server::start(|listener| async move { axum::serve(listener, away).await.expect("serves") });
-    // Both are loopback addresses; only one of the ports is listed.
+    // Both are loopback addresses. Only one of the TCP ports is listed.
     let settings = allowing(&[&leading.address.to_string(), "listed.example.com"]);
     let port = rest.server.address.port();
     let tools = [
@@ -305,10 +305,10 @@ fn a_tool_cannot_reach_a_host_that_is_not_listed() {
 }
 
 #[test]
-fn a_connection_goes_to_the_address_that_was_compared() {
+fn a_connection_uses_the_checked_address() {
     let rest = Rest::start();
     let port = rest.server.address.port();
-    // The first answer may be reached, every later one may not: asking twice would show.
+    // The first answer is allowed, every later one is not: resolving twice would be noticed.
     let names = fake(&[HERE, IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1))]);
     let settings = allowing(&["listed.example.com", "127.0.0.1"]);
     let url = format!("http://listed.example.com:{port}/echo");

@@ -1,4 +1,4 @@
-//! What tests of hooks share: a pool with the launcher of this crate, and an engine that answers.
+//! Shared by the tests of hooks: a pool with the launcher of this crate, and a fake engine.
 
 use std::{
     future::Future,
@@ -25,7 +25,7 @@ impl Wake for Unpark {
     }
 }
 
-/// The result of a future, waited for on this thread.
+/// Blocks this thread until the future is ready.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
@@ -52,7 +52,7 @@ pub(crate) fn pool() -> HookPool {
 
 /// Waits until exactly `count` processes have `marker` among their arguments.
 ///
-/// It never gives up: a process that stays makes the test hang, and the runner names it.
+/// It has no timeout: a leftover process makes the test hang, and the runner names the test.
 pub(crate) fn processes_with(marker: &str, count: usize) {
     let has = |path: PathBuf| {
         let arguments = std::fs::read(path.join("cmdline")).unwrap_or_default();
@@ -70,7 +70,7 @@ pub(crate) fn processes_with(marker: &str, count: usize) {
     }
 }
 
-/// An engine that answers simply.
+/// A fake engine.
 pub(crate) struct Engine;
 
 impl Capabilities for Engine {
@@ -103,7 +103,7 @@ impl Capabilities for Engine {
     }
 }
 
-/// A job in the making.
+/// A builder for jobs.
 #[derive(Clone)]
 pub(crate) struct Ask<'a> {
     pub(crate) source: &'a str,

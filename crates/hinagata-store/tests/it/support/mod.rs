@@ -1,4 +1,4 @@
-//! Real servers for tests, and waiting for what they cause.
+//! Real servers for tests, and waiting for their effects.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -12,10 +12,10 @@ use std::{
 use hinagata::{ports::Store, store::StoreSnapshot};
 use hinagata_store::{RedisOptions, RedisStore};
 
-/// Far longer than anything takes: only a test that fails waits for it.
+/// Far longer than anything takes. Only a failing test waits for it.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// A Redis server of a test.
+/// A Redis server for a test.
 pub(crate) struct Server {
     pub(crate) port: u16,
     pub(crate) directory: tempfile::TempDir,
@@ -23,9 +23,9 @@ pub(crate) struct Server {
     child: Option<Child>,
 }
 
-/// A port that nobody uses now.
+/// A free TCP port.
 pub(crate) fn free_port() -> u16 {
-    // A cluster uses the port 10 000 above as well.
+    // A cluster also uses the TCP port 10 000 above.
     loop {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
         let port = listener.local_addr().expect("has an address").port();
@@ -36,7 +36,7 @@ pub(crate) fn free_port() -> u16 {
 }
 
 impl Server {
-    /// A server with these arguments beside the usual ones.
+    /// Starts a server with additional arguments.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::start_at(free_port(), arguments)
     }
@@ -52,7 +52,7 @@ impl Server {
         server
     }
 
-    /// Starts it again, at the same port.
+    /// Restarts it at the same TCP port.
     pub(crate) fn run(&mut self) {
         let mut command = Command::new("redis-server");
         if let Some(file) = self.arguments.first().filter(|first| first.ends_with(".conf")) {
@@ -83,7 +83,7 @@ impl Server {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Ends it at once, as a crash would.
+    /// Kills it, as a crash would.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().expect("can be killed");
@@ -91,18 +91,18 @@ impl Server {
         }
     }
 
-    /// Lets it stand still, or go on.
+    /// Suspends or resumes it.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.as_ref().expect("runs").id().to_string();
         assert!(Command::new("kill").args([name, &id]).status().expect("kill runs").success());
     }
 
-    /// What `redis-cli` answers.
+    /// The output of `redis-cli`.
     pub(crate) fn cli(&self, arguments: &[&str]) -> String {
         cli(self.port, arguments)
     }
 
-    /// Puts a text under a key.
+    /// Sets a key to a string.
     pub(crate) fn set(&self, key: &str, text: &str) {
         assert_eq!(self.cli(&["SET", key, text]), "OK");
     }
@@ -126,7 +126,7 @@ impl Drop for Server {
     }
 }
 
-/// Options under which nothing is found by chance: what a test waits for has to be told.
+/// Options under which a test only sees notified changes, nothing by chance.
 pub(crate) fn options() -> RedisOptions {
     RedisOptions {
         open_timeout: LONG,
@@ -140,7 +140,7 @@ pub(crate) fn open(server: &Server) -> Arc<RedisStore> {
     Arc::new(RedisStore::open(&server.url(), options()).expect("an address"))
 }
 
-/// Waits until the snapshot of a store is as `wanted`.
+/// Waits until the snapshot of a store matches `wanted`.
 pub(crate) fn wait_for(
     store: &dyn Store,
     what: &str,
@@ -148,7 +148,7 @@ pub(crate) fn wait_for(
 ) -> Arc<StoreSnapshot> {
     let (sender, told) = mpsc::channel();
     store.subscribe(Box::new(move |_| {
-        // Nobody waits any more once the test is over.
+        // The receiver is gone once the test is over.
         let _ = sender.send(());
     }));
     let deadline = Instant::now() + LONG;
@@ -162,7 +162,7 @@ pub(crate) fn wait_for(
     }
 }
 
-/// The workspace root of an engine that has none.
+/// The workspace root of an engine without a workspace.
 pub(crate) fn nowhere() -> &'static Path {
     Path::new("no/such/workspace")
 }

@@ -1,4 +1,4 @@
-//! What tests of tools share: a workspace with one prompt, and tools of a store.
+//! Shared by the tests of tools: a workspace with one prompt, and tools of a store.
 
 use std::{fs, future::Future, net::SocketAddr, sync::Arc};
 
@@ -11,7 +11,7 @@ use hinagata_tools::{ToolSettings, Toolbox};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-/// Tools as a store has them.
+/// Tools as documents of a store.
 struct Documents(Arc<StoreSnapshot>);
 
 impl Store for Documents {
@@ -50,12 +50,12 @@ impl Place {
         Self { engine, directory }
     }
 
-    /// What a template gives.
+    /// Renders a template.
     pub(crate) fn render(&self, template: &str) -> Result<Rendered> {
         self.render_as("template.md", template)
     }
 
-    /// What a Go template gives.
+    /// Renders a Go template.
     pub(crate) fn render_go(&self, template: &str) -> Result<Rendered> {
         self.render_as("template.gotmpl", template)
     }
@@ -69,14 +69,14 @@ impl Place {
         self.engine.explain_blocking(&Request::new("p"))
     }
 
-    /// What a template gives that nothing goes wrong with.
+    /// Renders a template without warnings.
     pub(crate) fn text(&self, template: &str) -> String {
         let rendered = self.render(template).expect("renders");
         assert!(rendered.warnings.is_empty(), "{:?}", rendered.warnings);
         rendered.into_text()
     }
 
-    /// What a template gives although a call fails, and the reason of that.
+    /// Renders a template in which a call fails, and returns the reason.
     pub(crate) fn failed(&self, template: &str) -> (String, String) {
         let rendered = self.render(template).expect("renders");
         let [warning] = rendered.warnings.as_slice() else { panic!("{:?}", rendered.warnings) };
@@ -85,14 +85,14 @@ impl Place {
     }
 }
 
-/// Settings that let tools go to these hosts.
+/// Settings that allow these hosts.
 pub(crate) fn allowing(hosts: &[&str]) -> ToolSettings {
     let mut settings = ToolSettings::default();
     hosts.iter().for_each(|host| settings.hosts.add_entry(host).expect("is a host"));
     settings
 }
 
-/// Something that runs on threads of its own, at an address of this machine, until it is dropped.
+/// A server on its own threads, at a local address, until it is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     _runtime: tokio::runtime::Runtime,
