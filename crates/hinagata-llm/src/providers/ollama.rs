@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Chunks, Said, call, choice, completion, count, text, usage};
+use crate::completion::{Chunks, Said, call, choice, completion, count, text, usage};
 
-pub(super) fn whole(answer: &Value, model: &str) -> Option<Value> {
+pub(crate) fn whole(answer: &Value, model: &str) -> Option<Value> {
     let message = answer.get("message")?;
     let mut said = Said { text: text(message, "/content").map(str::to_owned), ..Said::default() };
     said.reasoning = text(message, "/thinking").filter(|text| !text.is_empty()).map(str::to_owned);
@@ -36,12 +36,12 @@ fn used(answer: &Value) -> Option<Value> {
 
 /// What is known of a stream.
 #[derive(Default)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     calls: usize,
 }
 
 impl Pieces {
-    pub(super) fn piece(&mut self, piece: &Value, chunks: &mut Chunks) {
+    pub(crate) fn piece(&mut self, piece: &Value, chunks: &mut Chunks) {
         if let Some(thought) = text(piece, "/message/thinking").filter(|text| !text.is_empty()) {
             chunks.reasoning(thought);
         }

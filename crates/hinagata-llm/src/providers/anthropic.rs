@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Chunks, Said, choice, completion, count, text, usage};
+use crate::completion::{Chunks, Said, choice, completion, count, text, usage};
 
-pub(super) fn whole(answer: &Value, model: &str) -> Option<Value> {
+pub(crate) fn whole(answer: &Value, model: &str) -> Option<Value> {
     let mut said = Said::default();
     for block in answer.get("content")?.as_array()? {
         match text(block, "/type") {
@@ -44,7 +44,7 @@ fn used_of(start: &Value, end: &Value) -> Value {
 
 /// What is known of a stream.
 #[derive(Default)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     /// What the start told of its use.
     used: Value,
     reason: Option<&'static str>,
@@ -54,7 +54,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    pub(super) fn piece(&mut self, piece: &Value, chunks: &mut Chunks) {
+    pub(crate) fn piece(&mut self, piece: &Value, chunks: &mut Chunks) {
         match text(piece, "/type") {
             Some("message_start") => {
                 self.used = piece.pointer("/message/usage").cloned().unwrap_or_default();

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Chunks, Said, call, choice, completion, count, text, usage};
+use crate::completion::{Chunks, Said, call, choice, completion, count, text, usage};
 
-pub(super) fn whole(answer: &Value, model: &str) -> Option<Value> {
+pub(crate) fn whole(answer: &Value, model: &str) -> Option<Value> {
     let blocked = answer.get("promptFeedback").is_some();
     let mut choices: Vec<Value> = Vec::new();
     match answer.get("candidates").and_then(Value::as_array) {
@@ -63,12 +63,12 @@ fn used(answer: &Value) -> Option<Value> {
 
 /// What is known of a stream.
 #[derive(Default)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     calls: usize,
 }
 
 impl Pieces {
-    pub(super) fn piece(&mut self, piece: &Value, chunks: &mut Chunks) {
+    pub(crate) fn piece(&mut self, piece: &Value, chunks: &mut Chunks) {
         if let Some(id) = text(piece, "/responseId") {
             id.clone_into(&mut chunks.id);
         }

@@ -1,5 +1,9 @@
 //! The languages that providers speak.
 
+pub(crate) mod anthropic;
+pub(crate) mod gemini;
+pub(crate) mod ollama;
+
 use hinagata::module::driver::Driver;
 use serde::{Deserialize, Serialize};
 

@@ -2,10 +2,6 @@
 //!
 //! Each provider has a file. What has no place in a completion is in the whole answer, which is handed over beside it.
 
-mod anthropic;
-mod gemini;
-mod ollama;
-
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -15,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     Provider,
     failure::{failed, message_in},
+    providers::{anthropic, gemini, ollama},
 };
 
 /// The end of a stream.
@@ -49,7 +46,7 @@ pub(crate) fn told(error: &Value) -> Error {
 }
 
 /// A completion.
-fn completion(id: &str, model: &str, choices: &[Value], usage: Option<Value>) -> Value {
+pub(crate) fn completion(id: &str, model: &str, choices: &[Value], usage: Option<Value>) -> Value {
     let mut all = json!({
         "id": id, "object": "chat.completion", "created": now(), "model": model, "choices": choices,
     });
@@ -60,7 +57,7 @@ fn completion(id: &str, model: &str, choices: &[Value], usage: Option<Value>) ->
 }
 
 /// One choice of a completion.
-fn choice(index: usize, said: Said, reason: &str) -> Value {
+pub(crate) fn choice(index: usize, said: Said, reason: &str) -> Value {
     let text = said.text.map_or(Value::Null, Value::String);
     let mut message = json!({"role": "assistant", "content": text});
     if let Some(reasoning) = said.reasoning {
@@ -74,33 +71,33 @@ fn choice(index: usize, said: Said, reason: &str) -> Value {
 
 /// What a model said.
 #[derive(Debug, Default)]
-struct Said {
-    text: Option<String>,
-    reasoning: Option<String>,
-    calls: Vec<Value>,
+pub(crate) struct Said {
+    pub(crate) text: Option<String>,
+    pub(crate) reasoning: Option<String>,
+    pub(crate) calls: Vec<Value>,
 }
 
 impl Said {
-    fn add_text(&mut self, text: &str) {
+    pub(crate) fn add_text(&mut self, text: &str) {
         self.text.get_or_insert_default().push_str(text);
     }
 
-    fn add_reasoning(&mut self, text: &str) {
+    pub(crate) fn add_reasoning(&mut self, text: &str) {
         self.reasoning.get_or_insert_default().push_str(text);
     }
 
     /// Adds a call; without an id it gets its number.
-    fn add_call(&mut self, id: Option<&str>, name: &str, arguments: &Value) {
+    pub(crate) fn add_call(&mut self, id: Option<&str>, name: &str, arguments: &Value) {
         self.calls.push(call(id, self.calls.len(), name, arguments));
     }
 }
 
-fn call(id: Option<&str>, number: usize, name: &str, arguments: &Value) -> Value {
+pub(crate) fn call(id: Option<&str>, number: usize, name: &str, arguments: &Value) -> Value {
     let id = id.map_or_else(|| format!("call_{number}"), str::to_owned);
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments.to_string()}})
 }
 
-fn usage(prompt: u64, answer: u64, cached: Option<u64>) -> Value {
+pub(crate) fn usage(prompt: u64, answer: u64, cached: Option<u64>) -> Value {
     let mut all = json!({
         "prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt.saturating_add(answer),
     });
@@ -114,11 +111,11 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+pub(crate) fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer).and_then(Value::as_str)
 }
 
-fn count(value: &Value, pointer: &str) -> Option<u64> {
+pub(crate) fn count(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
 }
 
@@ -185,9 +182,9 @@ impl Translator {
 }
 
 /// Chunks as OpenAI streams them.
-struct Chunks {
-    id: String,
-    model: String,
+pub(crate) struct Chunks {
+    pub(crate) id: String,
+    pub(crate) model: String,
     created: u64,
     bytes: BytesMut,
     started: bool,
@@ -207,16 +204,16 @@ impl Chunks {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.delta("content", text.into());
     }
 
-    fn reasoning(&mut self, text: &str) {
+    pub(crate) fn reasoning(&mut self, text: &str) {
         self.delta("reasoning_content", text.into());
     }
 
     /// A piece of the call with this number.
-    fn call(&mut self, number: usize, mut call: Value) {
+    pub(crate) fn call(&mut self, number: usize, mut call: Value) {
         call["index"] = number.into();
         self.delta("tool_calls", json!([call]));
     }
@@ -232,7 +229,7 @@ impl Chunks {
     }
 
     /// The last piece: why the model ended, and what was used.
-    fn finish(&mut self, reason: &str, usage: Option<Value>) {
+    pub(crate) fn finish(&mut self, reason: &str, usage: Option<Value>) {
         self.finished = true;
         self.put(&json!([{"index": 0, "delta": {}, "finish_reason": reason}]), usage);
     }
