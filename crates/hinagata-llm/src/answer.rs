@@ -5,7 +5,7 @@ use hinagata::Result;
 use serde_json::Value;
 
 use crate::{
-    Choice, Provider,
+    Choice,
     completion::{self, not_understood},
 };
 
@@ -42,9 +42,9 @@ impl Answer {
     /// # Errors
     /// Code `model`, reason `answer`, when it has to be translated and is no answer.
     pub fn openai(&self) -> Result<Bytes> {
-        match self.choice.language() {
-            Provider::OpenAi => Ok(self.raw.clone()),
-            _ => Ok(self.completion()?.to_string().into()),
+        match self.choice.language().spec().translation {
+            None => Ok(self.raw.clone()),
+            Some(_) => Ok(self.completion()?.to_string().into()),
         }
     }
 

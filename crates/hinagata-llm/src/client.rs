@@ -130,7 +130,7 @@ fn send_error(choice: &Choice, error: reqwest::Error) -> Error {
     };
     error.with("provider", endpoint.name.as_str()).with("model", choice.model()).with_hint(format!(
         "look whether it runs there; its address is `{}`, or `base_url` in `llm.providers.{}`",
-        endpoint.provider.address_variable(),
+        endpoint.provider.spec().base_url_env,
         endpoint.name
     ))
 }

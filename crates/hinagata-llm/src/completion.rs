@@ -9,9 +9,9 @@ use hinagata::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Provider,
+    ProviderKind,
     failure::{failed, message_in},
-    providers::{anthropic, gemini, ollama},
+    providers::StreamTranslator,
 };
 
 /// The end of a stream.
@@ -21,14 +21,10 @@ pub(crate) const DONE: &[u8] = b"data: [DONE]\n\n";
 ///
 /// # Errors
 /// Code `model`, reason `answer`, when it is no answer of that provider.
-pub(crate) fn whole(provider: Provider, answer: &Value, model: &str) -> Result<Value> {
-    let mut completion = match provider {
-        Provider::OpenAi => return Ok(answer.clone()),
-        Provider::Anthropic => anthropic::whole(answer, model),
-        Provider::Gemini => gemini::whole(answer, model),
-        Provider::Ollama => ollama::whole(answer, model),
-    }
-    .ok_or_else(|| not_understood(provider.name()))?;
+pub(crate) fn whole(provider: ProviderKind, answer: &Value, model: &str) -> Result<Value> {
+    let Some(translation) = &provider.spec().translation else { return Ok(answer.clone()) };
+    let completion = (translation.to_completion)(answer, model);
+    let mut completion = completion.ok_or_else(|| not_understood(provider.name()))?;
     completion["provider_answer"] = answer.clone();
     Ok(completion)
 }
@@ -121,28 +117,15 @@ pub(crate) fn count(value: &Value, pointer: &str) -> Option<u64> {
 
 /// Turns the pieces of an answer into chunks of OpenAI.
 pub(crate) struct Translator {
-    provider: Provider,
-    pieces: Pieces,
+    provider: ProviderKind,
+    pieces: Box<dyn StreamTranslator>,
     chunks: Chunks,
 }
 
-/// What is known of a stream.
-enum Pieces {
-    Anthropic(anthropic::Pieces),
-    Gemini(gemini::Pieces),
-    Ollama(ollama::Pieces),
-}
-
 impl Translator {
-    /// One for a provider; that of OpenAI needs none.
-    pub(crate) fn new(provider: Provider, model: &str) -> Option<Self> {
-        let pieces = match provider {
-            Provider::OpenAi => return None,
-            Provider::Anthropic => Pieces::Anthropic(anthropic::Pieces::default()),
-            Provider::Gemini => Pieces::Gemini(gemini::Pieces::default()),
-            Provider::Ollama => Pieces::Ollama(ollama::Pieces::default()),
-        };
-        Some(Self { provider, pieces, chunks: Chunks::new(model) })
+    /// One for the answers of a provider.
+    pub(crate) fn new(provider: ProviderKind, pieces: Box<dyn StreamTranslator>, model: &str) -> Self {
+        Self { provider, pieces, chunks: Chunks::new(model) }
     }
 
     /// Takes one piece.
@@ -154,11 +137,7 @@ impl Translator {
         if let Some(error) = piece.get("error").filter(|error| !error.is_null()) {
             return Err(told(error));
         }
-        match &mut self.pieces {
-            Pieces::Anthropic(pieces) => pieces.piece(&piece, &mut self.chunks),
-            Pieces::Gemini(pieces) => pieces.piece(&piece, &mut self.chunks),
-            Pieces::Ollama(pieces) => pieces.piece(&piece, &mut self.chunks),
-        }
+        self.pieces.translate_piece(&piece, &mut self.chunks);
         Ok(())
     }
 
@@ -269,8 +248,12 @@ pub(crate) fn as_stream(completion: &Value) -> Option<Bytes> {
 mod tests {
     use super::*;
 
-    fn message(provider: Provider, answer: &Value) -> (Value, Value) {
-        let completion = whole(provider, answer, "asked").expect("is an answer");
+    fn kind(name: &str) -> ProviderKind {
+        ProviderKind::from_name(name).expect("is a provider")
+    }
+
+    fn message(provider: &str, answer: &Value) -> (Value, Value) {
+        let completion = whole(kind(provider), answer, "asked").expect("is an answer");
         assert_eq!(&completion["provider_answer"], answer);
         (completion["choices"][0]["message"].clone(), completion["choices"][0]["finish_reason"].clone())
     }
@@ -289,18 +272,15 @@ mod tests {
         let use_block = json!({"type": "tool_use", "id": "t", "name": "f", "input": arguments});
         let anthropic =
             json!({"content": [{"type": "text", "text": "So:"}, use_block], "stop_reason": "tool_use"});
-        assert_eq!(
-            message(Provider::Anthropic, &anthropic),
-            (called(&json!("So:"), "t"), json!("tool_calls"))
-        );
+        assert_eq!(message("anthropic", &anthropic), (called(&json!("So:"), "t"), json!("tool_calls")));
 
         let part = json!({"functionCall": {"name": "f", "args": arguments}});
         let gemini = json!({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]});
-        assert_eq!(message(Provider::Gemini, &gemini), (called(&Value::Null, "call_0"), json!("tool_calls")));
+        assert_eq!(message("gemini", &gemini), (called(&Value::Null, "call_0"), json!("tool_calls")));
 
         let call = json!({"function": {"name": "f", "arguments": arguments}});
         let ollama = json!({"message": {"content": "", "tool_calls": [call]}, "done_reason": "stop"});
-        assert_eq!(message(Provider::Ollama, &ollama), (called(&json!(""), "call_0"), json!("tool_calls")));
+        assert_eq!(message("ollama", &ollama), (called(&json!(""), "call_0"), json!("tool_calls")));
     }
 
     #[test]
@@ -312,16 +292,16 @@ mod tests {
             ("new", "stop"),
         ] {
             let answer = json!({"content": [], "stop_reason": reason});
-            assert_eq!(message(Provider::Anthropic, &answer).1, wanted, "{reason}");
+            assert_eq!(message("anthropic", &answer).1, wanted, "{reason}");
         }
         for (reason, wanted) in [("MAX_TOKENS", "length"), ("SAFETY", "content_filter"), ("OTHER", "stop")] {
             let answer = json!({"candidates": [{"finishReason": reason}]});
-            assert_eq!(message(Provider::Gemini, &answer).1, wanted, "{reason}");
+            assert_eq!(message("gemini", &answer).1, wanted, "{reason}");
         }
         let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}});
-        assert_eq!(message(Provider::Gemini, &blocked).1, "content_filter");
+        assert_eq!(message("gemini", &blocked).1, "content_filter");
         let cut = json!({"message": {"content": "a"}, "done_reason": "length"});
-        assert_eq!(message(Provider::Ollama, &cut).1, "length");
+        assert_eq!(message("ollama", &cut).1, "length");
     }
 
     #[test]
@@ -329,9 +309,9 @@ mod tests {
         let thinking = json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}]);
         let parts = json!([{"text": "hm", "thought": true}, {"text": "yes"}]);
         for (provider, answer) in [
-            (Provider::Anthropic, json!({"content": thinking})),
-            (Provider::Gemini, json!({"candidates": [{"content": {"parts": parts}}]})),
-            (Provider::Ollama, json!({"message": {"content": "yes", "thinking": "hm"}})),
+            ("anthropic", json!({"content": thinking})),
+            ("gemini", json!({"candidates": [{"content": {"parts": parts}}]})),
+            ("ollama", json!({"message": {"content": "yes", "thinking": "hm"}})),
         ] {
             let (message, _) = message(provider, &answer);
             assert_eq!((&message["content"], &message["reasoning_content"]), (&json!("yes"), &json!("hm")));
@@ -344,7 +324,7 @@ mod tests {
             "input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100, "output_tokens": 5,
         });
         let completion =
-            whole(Provider::Anthropic, &json!({"content": [], "usage": used}), "m").expect("is one");
+            whole(kind("anthropic"), &json!({"content": [], "usage": used}), "m").expect("is one");
         assert_eq!(
             completion["usage"],
             json!({
@@ -356,11 +336,11 @@ mod tests {
 
     #[test]
     fn what_is_no_answer_is_refused() {
-        for provider in [Provider::Anthropic, Provider::Gemini, Provider::Ollama] {
+        for provider in ["anthropic", "gemini", "ollama"] {
             for answer in
                 [json!(null), json!([]), json!({"error": "x"}), json!({"content": 5, "candidates": 5})]
             {
-                assert!(whole(provider, &answer, "m").is_err(), "{provider:?} {answer}");
+                assert!(whole(kind(provider), &answer, "m").is_err(), "{provider:?} {answer}");
             }
         }
     }

@@ -9,10 +9,12 @@ use reqwest::{
 };
 use serde::Deserialize;
 
-use crate::{Provider, failure::failed, secret::Secret};
-
-/// The version of Anthropic's language that is spoken.
-const ANTHROPIC_VERSION: &str = "2023-06-01";
+use crate::{
+    ProviderKind,
+    failure::failed,
+    providers::{ChatPath, ProviderSpec},
+    secret::Secret,
+};
 
 /// How variables of the environment are read.
 pub(crate) type Env<'e> = &'e dyn Fn(&str) -> Option<OsString>;
@@ -22,7 +24,7 @@ pub(crate) type Env<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Reach {
     /// The language that it speaks.
-    pub(crate) kind: Option<Provider>,
+    pub(crate) kind: Option<ProviderKind>,
     /// Its address.
     pub(crate) base_url: Option<String>,
     /// The variable of the environment with the key.
@@ -73,7 +75,7 @@ impl std::fmt::Debug for Header {
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) name: String,
-    pub(crate) provider: Provider,
+    pub(crate) provider: ProviderKind,
     pub(crate) base: Url,
     pub(crate) key: Option<Secret>,
     /// The variables that its key is looked for in.
@@ -94,32 +96,35 @@ impl Endpoint {
     /// # Errors
     /// Code `definition`, reason `settings`.
     pub(crate) fn new(name: &str, reach: &Reach, setting: &str, env: Env<'_>) -> Result<Arc<Self>> {
-        let provider = reach.kind.or_else(|| named(name)).ok_or_else(|| {
-            wrong(setting, format!("`{setting}` does not say what language it speaks"))
-                .with_hint("add kind = \"openai\", or anthropic, gemini, ollama")
-        })?;
+        let provider =
+            reach.kind.or_else(|| ProviderKind::from_name(name)).ok_or_else(|| {
+                let kinds: Vec<&str> = ProviderKind::all().map(ProviderKind::name).collect();
+                wrong(setting, format!("`{setting}` does not say what language it speaks"))
+                    .with_hint(format!("add kind = \"{}\", or {}", kinds[0], kinds[1..].join(", ")))
+            })?;
+        let spec = provider.spec();
         // The address of the environment stands for the provider that the language is called after.
-        let from_env = || (name == provider.name()).then(|| address_in_env(provider, env)).flatten();
+        let from_env = || (name == spec.name).then(|| address_in_env(spec, env)).flatten();
         let (base, setting_of_base, usual) = match &reach.base_url {
             Some(url) => (url.clone(), format!("{setting}.base_url"), false),
             None => match from_env() {
-                Some(url) => (url, provider.address_variable().to_owned(), false),
-                None => (provider.address().to_owned(), setting.to_owned(), true),
+                Some(url) => (url, spec.base_url_env.to_owned(), false),
+                None => (spec.base_url.to_owned(), setting.to_owned(), true),
             },
         };
         let key_variables = match (&reach.key_env, &reach.base_url) {
             (Some(variable), _) => vec![variable.clone()],
             (None, Some(_)) => Vec::new(),
-            (None, None) => provider.key_variables().iter().map(|&name| name.to_owned()).collect(),
+            (None, None) => spec.key_env.iter().map(|&name| name.to_owned()).collect(),
         };
         let key = key_variables.iter().find_map(|variable| Secret::read(variable, env));
-        let needs_key = reach.key_env.is_some() || (usual && provider != Provider::Ollama);
+        let needs_key = reach.key_env.is_some() || (usual && spec.needs_key);
         let base = address(&base, &setting_of_base)?;
         let mut endpoint = Self {
             name: name.to_owned(),
             provider,
             is_here: is_here(&base),
-            chat: (provider != Provider::Gemini).then(|| chat_url(provider, &base, "", false)),
+            chat: fixed_chat_url(spec, &base),
             base,
             key,
             key_variables,
@@ -134,10 +139,11 @@ impl Endpoint {
         let mut all = HeaderMap::new();
         all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         all.insert(ACCEPT, HeaderValue::from_static("*/*"));
-        if self.provider == Provider::Anthropic {
-            all.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
+        let spec = self.provider.spec();
+        for (name, value) in spec.headers {
+            all.insert(*name, HeaderValue::from_static(value));
         }
-        let (name, before) = self.provider.key_header();
+        let (name, before) = spec.key_header;
         match &self.key {
             Some(key) => {
                 all.insert(name, key.header(before)?);
@@ -176,7 +182,7 @@ impl Endpoint {
     pub(crate) fn url(&self, model: &str, stream: bool) -> Url {
         match &self.chat {
             Some(url) => url.clone(),
-            None => chat_url(self.provider, &self.base, model, stream),
+            None => chat_url(self.provider.spec(), &self.base, model, stream),
         }
     }
 
@@ -186,19 +192,25 @@ impl Endpoint {
     }
 }
 
+/// The address of every chat with a provider that is reached at `base`, where no part of it depends on the call.
+fn fixed_chat_url(spec: &ProviderSpec, base: &Url) -> Option<Url> {
+    let is_fixed = matches!(spec.chat_path, ChatPath::Fixed(_)) && spec.stream_query.is_empty();
+    is_fixed.then(|| chat_url(spec, base, "", false))
+}
+
 /// The address of a chat with a provider that is reached at `base`.
-fn chat_url(provider: Provider, base: &Url, model: &str, stream: bool) -> Url {
-    let path = provider.path(model, stream);
+fn chat_url(spec: &ProviderSpec, base: &Url, model: &str, stream: bool) -> Url {
+    let path = match spec.chat_path {
+        ChatPath::Fixed(path) => path.to_owned(),
+        ChatPath::PerModel(path) => path(model, stream),
+    };
     let before = base.path().trim_end_matches('/');
     // Some write the version as a part of the address, as others want it.
-    let path = match (provider, before.ends_with("/v1")) {
-        (Provider::Anthropic, true) => path.trim_start_matches("v1/"),
-        _ => &path,
-    };
+    let path = if before.ends_with("/v1") { path.trim_start_matches("v1/") } else { &path };
     let mut url = base.clone();
     url.set_path(&format!("{before}/{path}"));
-    if provider == Provider::Gemini && stream {
-        url.query_pairs_mut().append_pair("alt", "sse");
+    if stream && !spec.stream_query.is_empty() {
+        url.query_pairs_mut().extend_pairs(spec.stream_query);
     }
     url
 }
@@ -208,11 +220,6 @@ fn is_here(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
-/// The language called `name`.
-pub(crate) fn named(name: &str) -> Option<Provider> {
-    Provider::ALL.into_iter().find(|provider| provider.name() == name)
 }
 
 fn header(value: &Header, env: Env<'_>) -> Option<HeaderValue> {
@@ -225,19 +232,10 @@ fn header(value: &Header, env: Env<'_>) -> Option<HeaderValue> {
     Some(value)
 }
 
-fn address_in_env(provider: Provider, env: Env<'_>) -> Option<String> {
-    let text = env(provider.address_variable())?.into_string().ok()?;
+fn address_in_env(spec: &ProviderSpec, env: Env<'_>) -> Option<String> {
+    let text = env(spec.base_url_env)?.into_string().ok()?;
     let text = text.trim();
-    match provider {
-        _ if text.is_empty() => None,
-        // It is also where the server listens: without a scheme, often without a port, on all addresses.
-        Provider::Ollama if !text.contains("://") => {
-            let text = text.replacen("0.0.0.0", "127.0.0.1", 1);
-            let port = if text.contains(':') { "" } else { ":11434" };
-            Some(format!("http://{text}{port}"))
-        }
-        _ => Some(text.to_owned()),
-    }
+    (!text.is_empty()).then(|| (spec.parse_base_url)(text))
 }
 
 fn address(text: &str, setting: &str) -> Result<Url> {

@@ -45,7 +45,7 @@ pub use answer::Answer;
 pub use failure::ProviderFailure;
 pub use llm::Llm;
 pub use models::{Choice, ModelInfo, Models, ProviderInfo};
-pub use providers::Provider;
+pub use providers::ProviderKind;
 pub use request::ProviderRequest;
 pub use span::SPANS;
 pub use stream::{AnswerStream, Piece, PieceStream, TextStream};

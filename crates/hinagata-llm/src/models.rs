@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::{
-    Provider,
+    ProviderKind,
     endpoint::{Endpoint, Env, Header, Reach, wrong},
     failure::invalid,
 };
@@ -49,7 +49,7 @@ impl Choice {
 
     /// The language that the provider speaks.
     #[must_use]
-    pub fn language(&self) -> Provider {
+    pub fn language(&self) -> ProviderKind {
         self.endpoint.provider
     }
 
@@ -92,7 +92,7 @@ pub struct ProviderInfo {
     /// Its name.
     pub name: String,
     /// The language that it speaks.
-    pub kind: Provider,
+    pub kind: ProviderKind,
     /// Its address.
     pub base_url: String,
     /// The variable of the environment that its key came from.
@@ -157,7 +157,7 @@ pub(crate) struct Registry {
 impl Registry {
     pub(crate) fn read(settings: &Settings, env: Env<'_>) -> Result<Self> {
         let mut reaches: BTreeMap<String, Reach> = section(settings, "llm.providers")?;
-        for provider in Provider::ALL {
+        for provider in ProviderKind::all() {
             reaches.entry(provider.name().to_owned()).or_default();
         }
         let mut endpoints = BTreeMap::new();
@@ -231,7 +231,7 @@ impl Registry {
 
     /// The provider of a model that nobody configured.
     fn provider_of(&self, model: &str) -> String {
-        self.provider.clone().unwrap_or_else(|| Provider::guessed(model).name().to_owned())
+        self.provider.clone().unwrap_or_else(|| ProviderKind::from_model(model).name().to_owned())
     }
 
     /// The model that is asked for, else the prompt's, else that of the settings.

@@ -8,7 +8,7 @@ use hinagata::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{Provider, failure::invalid};
+use crate::{failure::invalid, providers::Translation};
 
 /// A request's options in the words of its provider.
 #[derive(Debug, Default)]
@@ -17,7 +17,37 @@ pub(crate) struct Translated {
     /// The schema of the answer.
     pub(crate) schema: Option<Value>,
     /// What goes into the body as it is.
-    pub(crate) fields: Map<String, Value>,
+    pub(crate) fields: RequestFields,
+}
+
+/// Fields of a request's body beside those that its driver writes.
+#[derive(Debug, Default)]
+pub(crate) struct RequestFields(Map<String, Value>);
+
+impl RequestFields {
+    /// Sets a field; an object is merged into an object that is already set.
+    pub(crate) fn set(&mut self, name: &str, value: Value) {
+        let mut field = Map::new();
+        field.insert(name.to_owned(), value);
+        merge_objects(&mut self.0, field);
+    }
+
+    /// Sets a member of a field that is an object, unless the object already has it.
+    pub(crate) fn set_default(&mut self, name: &str, member: &str, value: &str) {
+        if let Some(object) = self.0.get_mut(name).and_then(Value::as_object_mut) {
+            object.entry(member).or_insert_with(|| value.into());
+        }
+    }
+
+    /// Whether nothing was set.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Merges the fields into `body`; the fields win.
+    pub(crate) fn merge_into(self, body: &mut Map<String, Value>) {
+        merge_objects(body, self.0);
+    }
 }
 
 /// The options for OpenAI, which takes all of the caller's as they are.
@@ -41,19 +71,23 @@ pub(crate) fn for_openai(
 /// # Errors
 /// Code `validation`, when an option has a wrong type, or no counterpart.
 pub(crate) fn translate(
-    provider: Provider,
+    provider: &str,
+    translation: &Translation,
     base: RequestOptions,
     options: Map<String, Value>,
 ) -> Result<Translated> {
     let mut all = Translated { options: base, ..Translated::default() };
     for (name, value) in options {
-        all.take(provider, &name, value)?;
+        match name.as_str() {
+            "response_format" => all.response_format(provider, translation, &value)?,
+            _ => all.take(translation, &name, value)?,
+        }
     }
     Ok(all)
 }
 
 impl Translated {
-    fn take(&mut self, provider: Provider, name: &str, value: Value) -> Result<()> {
+    fn take(&mut self, translation: &Translation, name: &str, value: Value) -> Result<()> {
         let options = &mut self.options;
         match name {
             "max_tokens" | "max_completion_tokens" => options.max_tokens = Some(whole(name, &value)?),
@@ -64,69 +98,17 @@ impl Translated {
             "stop" => options.stop = texts(name, &value)?,
             "tools" => match functions(&value) {
                 Some(tools) => options.tools = tools,
-                None => self.set(name, value),
+                None => self.fields.set(name, value),
             },
-            "tool_choice" => self.tool_choice(provider, value),
-            "response_format" => self.response_format(provider, &value)?,
             // It is about the form of OpenAI's own stream; ours always tells what was used.
             "stream_options" => {}
-            _ => self.other(provider, name, value),
+            _ => (translation.translate_option)(&mut self.fields, name, value),
         }
         Ok(())
     }
 
-    fn set(&mut self, name: &str, value: Value) {
-        let mut field = Map::new();
-        field.insert(name.to_owned(), value);
-        merge(&mut self.fields, field);
-    }
-
-    fn other(&mut self, provider: Provider, name: &str, value: Value) {
-        match (provider, name) {
-            (Provider::Gemini, "presence_penalty") => {
-                self.set("generationConfig", json!({"presencePenalty": value}));
-            }
-            (Provider::Gemini, "frequency_penalty") => {
-                self.set("generationConfig", json!({"frequencyPenalty": value}));
-            }
-            (Provider::Gemini, "n") => self.set("generationConfig", json!({"candidateCount": value})),
-            (Provider::Ollama, "presence_penalty" | "frequency_penalty") => {
-                self.set("options", json!({name: value}));
-            }
-            (Provider::Anthropic, "user") => self.set("metadata", json!({"user_id": value})),
-            (Provider::Anthropic, "parallel_tool_calls") => {
-                let single = value == Value::Bool(false);
-                self.set("tool_choice", json!({"disable_parallel_tool_use": single}));
-                self.fields["tool_choice"]
-                    .as_object_mut()
-                    .map(|choice| choice.entry("type").or_insert_with(|| "auto".into()));
-            }
-            _ => self.set(name, value),
-        }
-    }
-
-    fn tool_choice(&mut self, provider: Provider, value: Value) {
-        let name = value.pointer("/function/name").and_then(Value::as_str);
-        match (provider, value.as_str(), name) {
-            (Provider::Anthropic, _, Some(name)) => {
-                self.set("tool_choice", json!({"type": "tool", "name": name}));
-            }
-            (Provider::Anthropic, Some("required"), _) => self.set("tool_choice", json!({"type": "any"})),
-            (Provider::Anthropic, Some(word), _) => self.set("tool_choice", json!({"type": word})),
-            (Provider::Gemini, _, Some(name)) => {
-                let config = json!({"mode": "ANY", "allowedFunctionNames": [name]});
-                self.set("toolConfig", json!({"functionCallingConfig": config}));
-            }
-            (Provider::Gemini, Some(word), _) => {
-                let mode = if word == "required" { "ANY".to_owned() } else { word.to_uppercase() };
-                self.set("toolConfig", json!({"functionCallingConfig": {"mode": mode}}));
-            }
-            _ => self.set("tool_choice", value),
-        }
-    }
-
-    fn response_format(&mut self, provider: Provider, value: &Value) -> Result<()> {
-        match (value.get("type").and_then(Value::as_str), provider) {
+    fn response_format(&mut self, provider: &str, translation: &Translation, value: &Value) -> Result<()> {
+        match (value.get("type").and_then(Value::as_str), translation.json_mode) {
             (Some("text"), _) => {}
             (Some("json_schema"), _) => {
                 let schema = value.pointer("/json_schema/schema").cloned();
@@ -135,15 +117,11 @@ impl Translated {
                         .with("option", "response_format")
                 })?);
             }
-            (Some("json_object"), Provider::Gemini) => {
-                self.set("generationConfig", json!({"responseMimeType": "application/json"}));
-            }
-            (Some("json_object"), Provider::Ollama) => self.set("format", "json".into()),
+            (Some("json_object"), Some(set_json_mode)) => set_json_mode(&mut self.fields),
             (kind, _) => {
                 let kind = kind.unwrap_or("none");
                 return Err(invalid(format!(
-                    "{} has no counterpart of the `response_format` of type {kind}",
-                    provider.name()
+                    "{provider} has no counterpart of the `response_format` of type {kind}"
                 ))
                 .with("option", "response_format")
                 .with_hint("use type json_schema with the schema of the answer"));
@@ -154,10 +132,10 @@ impl Translated {
 }
 
 /// Puts `more` into `all`; objects on both sides become one, anything else of `more` wins.
-pub(crate) fn merge(all: &mut Map<String, Value>, more: Map<String, Value>) {
+fn merge_objects(all: &mut Map<String, Value>, more: Map<String, Value>) {
     for (key, value) in more {
         match (all.get_mut(&key), value) {
-            (Some(Value::Object(inner)), Value::Object(value)) => merge(inner, value),
+            (Some(Value::Object(inner)), Value::Object(value)) => merge_objects(inner, value),
             (_, value) => {
                 all.insert(key, value);
             }
@@ -204,19 +182,20 @@ fn texts(name: &str, value: &Value) -> Result<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn translated(provider: Provider, options: Value) -> Result<Translated> {
+    fn translated(provider: &str, options: Value) -> Result<Translated> {
         let Value::Object(options) = options else { panic!("is an object") };
-        translate(provider, RequestOptions::default(), options)
+        let spec = crate::ProviderKind::from_name(provider).expect("is a provider").spec();
+        let translation = spec.translation.as_ref().expect("is translated");
+        translate(provider, translation, RequestOptions::default(), options)
     }
 
-    fn fields(provider: Provider, options: Value) -> Value {
-        Value::Object(translated(provider, options).expect("is fine").fields)
+    fn fields(provider: &str, options: Value) -> Value {
+        Value::Object(translated(provider, options).expect("is fine").fields.0)
     }
 
     #[test]
     fn zero_is_not_absent() {
-        let all =
-            translated(Provider::Anthropic, json!({"temperature": 0, "top_p": 0.0, "seed": 0, "stop": "x"}));
+        let all = translated("anthropic", json!({"temperature": 0, "top_p": 0.0, "seed": 0, "stop": "x"}));
         let options = all.expect("is fine").options;
         assert_eq!((options.temperature, options.top_p, options.seed), (Some(0.0), Some(0.0), Some(0)));
         assert_eq!(options.stop, ["x"]);
@@ -225,32 +204,28 @@ mod tests {
     #[test]
     fn tools_and_their_choice_are_translated() {
         let tool = json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]);
-        let all = translated(Provider::Gemini, json!({"tools": tool})).expect("is fine");
+        let all = translated("gemini", json!({"tools": tool})).expect("is fine");
         assert_eq!(all.options.tools.len(), 1);
         let own = json!([{"googleSearch": {}}]);
-        assert_eq!(fields(Provider::Gemini, json!({"tools": own})), json!({"tools": own}));
+        assert_eq!(fields("gemini", json!({"tools": own})), json!({"tools": own}));
 
         let one = json!({"type": "function", "function": {"name": "f"}});
         for (provider, choice, wanted) in [
-            (Provider::Anthropic, json!("auto"), json!({"tool_choice": {"type": "auto"}})),
-            (Provider::Anthropic, json!("required"), json!({"tool_choice": {"type": "any"}})),
-            (Provider::Anthropic, one.clone(), json!({"tool_choice": {"type": "tool", "name": "f"}})),
+            ("anthropic", json!("auto"), json!({"tool_choice": {"type": "auto"}})),
+            ("anthropic", json!("required"), json!({"tool_choice": {"type": "any"}})),
+            ("anthropic", one.clone(), json!({"tool_choice": {"type": "tool", "name": "f"}})),
+            ("gemini", json!("none"), json!({"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}})),
             (
-                Provider::Gemini,
-                json!("none"),
-                json!({"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}}),
-            ),
-            (
-                Provider::Gemini,
+                "gemini",
                 one,
                 json!({"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}}),
             ),
-            (Provider::Anthropic, json!({"type": "any"}), json!({"tool_choice": {"type": "any"}})),
+            ("anthropic", json!({"type": "any"}), json!({"tool_choice": {"type": "any"}})),
         ] {
             assert_eq!(fields(provider, json!({"tool_choice": choice})), wanted);
         }
         assert_eq!(
-            fields(Provider::Anthropic, json!({"tool_choice": "required", "parallel_tool_calls": false})),
+            fields("anthropic", json!({"tool_choice": "required", "parallel_tool_calls": false})),
             json!({"tool_choice": {"type": "any", "disable_parallel_tool_use": true}})
         );
     }
@@ -259,30 +234,30 @@ mod tests {
     fn schemas_and_json_are_asked_for_as_each_provider_wants_it() {
         let schema =
             json!({"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}});
-        let all = translated(Provider::Anthropic, json!({"response_format": schema})).expect("is fine");
+        let all = translated("anthropic", json!({"response_format": schema})).expect("is fine");
         assert_eq!(all.schema, Some(json!({"type": "object"})));
         let object = json!({"response_format": {"type": "json_object"}});
-        assert_eq!(fields(Provider::Ollama, object.clone()), json!({"format": "json"}));
+        assert_eq!(fields("ollama", object.clone()), json!({"format": "json"}));
         assert_eq!(
-            fields(Provider::Gemini, object.clone()),
+            fields("gemini", object.clone()),
             json!({"generationConfig": {"responseMimeType": "application/json"}})
         );
-        let error = translated(Provider::Anthropic, object).expect_err("has none");
+        let error = translated("anthropic", object).expect_err("has none");
         assert_eq!(error.code(), hinagata::Code::Validation);
     }
 
     #[test]
     fn other_fields_are_passed_on_as_they_are() {
         let thinking = json!({"thinking": {"type": "enabled", "budget_tokens": 2000}, "x": [0]});
-        assert_eq!(fields(Provider::Anthropic, thinking.clone()), thinking);
-        assert_eq!(fields(Provider::Ollama, json!({"stream_options": {"include_usage": true}})), json!({}));
+        assert_eq!(fields("anthropic", thinking.clone()), thinking);
+        assert_eq!(fields("ollama", json!({"stream_options": {"include_usage": true}})), json!({}));
     }
 
     #[test]
     fn an_option_of_a_wrong_type_is_named() {
         for (name, value) in [("temperature", json!("hot")), ("max_tokens", json!(-1)), ("stop", json!([1]))]
         {
-            let error = translated(Provider::Gemini, json!({name: value})).expect_err("is wrong");
+            let error = translated("gemini", json!({name: value})).expect_err("is wrong");
             assert_eq!(error.details()["option"], json!(name));
         }
     }

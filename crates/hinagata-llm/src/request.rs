@@ -12,10 +12,11 @@ use reqwest::Url;
 use serde_json::{Map, Value};
 
 use crate::{
-    Choice, Provider,
+    Choice,
     failure::invalid,
     messages,
-    options::{self, Translated},
+    options::{self, RequestFields, Translated},
+    providers::StreamField,
 };
 
 /// A request, ready to be sent: whether its answer is streamed is decided by who sends it.
@@ -49,12 +50,10 @@ impl ProviderRequest {
     /// The exact body.
     #[must_use]
     pub fn body(&self, stream: bool) -> Bytes {
-        let end: &[u8] = match (self.choice.language(), stream) {
-            (Provider::Gemini, _) | (Provider::OpenAi | Provider::Anthropic, false) => {
-                return self.body.clone();
-            }
-            (Provider::Ollama, false) => br#","stream":false}"#,
-            (_, true) => br#","stream":true}"#,
+        let end: &[u8] = match (&self.choice.language().spec().stream_field, stream) {
+            (StreamField::Absent, _) | (StreamField::OnlyIfTrue, false) => return self.body.clone(),
+            (StreamField::Always, false) => br#","stream":false}"#,
+            (StreamField::OnlyIfTrue | StreamField::Always, true) => br#","stream":true}"#,
         };
         // Every body has messages, so there is something before the comma.
         let open = self.body.len().saturating_sub(1);
@@ -76,15 +75,17 @@ pub(crate) fn make(
     let base = RequestOptions { model: Some(choice.model().to_owned()), stream: None, ..base };
     let (options, messages) = merged(choice, &base, options);
     let prompt = with_system(prompt, system);
-    let made = match choice.language() {
-        Provider::OpenAi => {
+    let spec = choice.language().spec();
+    let made = match &spec.translation {
+        None => {
             let options = options::for_openai(base, options, choice.endpoint.is_openai());
             let made = choice.driver().format(&prompt, &options).map_err(module_error)?;
             let notes = made.notes().to_vec();
             (continued(made.into_bytes(), messages)?, notes)
         }
-        other => {
-            let Translated { options, schema, fields } = options::translate(other, base, options)?;
+        Some(translation) => {
+            let Translated { options, schema, fields } =
+                options::translate(spec.name, translation, base, options)?;
             let prompt = with_answer(prompt, schema, messages.as_ref())?;
             let made = choice.driver().format(&prompt, &options).map_err(module_error)?;
             (patched(made.body(), fields), made.notes().to_vec())
@@ -165,11 +166,11 @@ fn continued(body: Vec<u8>, messages: Option<Value>) -> Result<Vec<u8>> {
 }
 
 /// A body with more fields.
-fn patched(body: &str, fields: Map<String, Value>) -> Vec<u8> {
+fn patched(body: &str, fields: RequestFields) -> Vec<u8> {
     if fields.is_empty() {
         return body.as_bytes().to_vec();
     }
     let mut all: Map<String, Value> = serde_json::from_str(body).unwrap_or_default();
-    options::merge(&mut all, fields);
+    fields.merge_into(&mut all);
     Value::Object(all).to_string().into_bytes()
 }

@@ -7,7 +7,7 @@ use tracing::{
     field::{Empty, display},
 };
 
-use crate::{Answer, Choice, Provider};
+use crate::{Answer, Choice};
 
 /// The target of all spans that are made for traces. They are of the finest level, so that a log does not see them.
 pub const SPANS: &str = "hinagata_span";
@@ -36,10 +36,8 @@ pub(crate) fn of_call(choice: &Choice) -> Span {
 
 /// A provider by the name that OpenTelemetry has for it, else by ours.
 fn provider(choice: &Choice) -> &str {
-    match (choice.language(), choice.provider()) {
-        (Provider::Gemini, "gemini") => "gcp.gemini",
-        (_, name) => name,
-    }
+    let spec = choice.language().spec();
+    if choice.provider() == spec.name { spec.telemetry_name } else { choice.provider() }
 }
 
 /// Writes down how a call failed.

@@ -14,10 +14,11 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::{
-    Choice, Provider,
+    Choice,
     client::{broken, too_slow, whole},
     completion::{DONE, Translator, as_stream, not_understood, told},
     lines::{Events, Lines},
+    providers::{Framing, Translation},
 };
 
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
@@ -36,12 +37,11 @@ impl AnswerStream {
     /// The stream of an answer that has begun.
     pub(crate) fn new(choice: Choice, response: Response, time: Duration, longest: usize) -> Self {
         let source = Source { choice: choice.clone(), response, time };
-        let translator = Translator::new(choice.language(), choice.model());
-        let pieces: Boxed<Bytes> = match translator {
+        let pieces: Boxed<Bytes> = match &choice.language().spec().translation {
             None if source.is_stream() => Box::pin(try_unfold(Relay::new(source), Relay::next)),
             None => Box::pin(futures_util::stream::once(source.at_once(longest))),
-            Some(translator) => {
-                let translated = Translated::new(source, translator, longest);
+            Some(translation) => {
+                let translated = Translated::new(source, translation, longest);
                 Box::pin(try_unfold(translated, Translated::next))
             }
         };
@@ -213,8 +213,10 @@ struct Translated {
 }
 
 impl Translated {
-    fn new(source: Source, translator: Translator, longest: usize) -> Self {
-        let events = (source.choice.language() != Provider::Ollama).then(Events::default);
+    fn new(source: Source, translation: &Translation, longest: usize) -> Self {
+        let events = (translation.framing == Framing::ServerSentEvents).then(Events::default);
+        let pieces = (translation.new_translator)();
+        let translator = Translator::new(source.choice.language(), pieces, source.choice.model());
         Self { source, translator, lines: Lines::new(longest), events, ended: false }
     }
 

@@ -1,10 +1,62 @@
-//! Messages of Anthropic.
+//! Anthropic's messages.
 
+use hinagata::module::driver::Driver;
 use serde_json::{Value, json};
 
-use crate::completion::{Chunks, Said, choice, completion, count, text, usage};
+use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
+use crate::{
+    completion::{Chunks, Said, choice, completion, count, text, usage},
+    options::RequestFields,
+};
 
-pub(crate) fn whole(answer: &Value, model: &str) -> Option<Value> {
+pub(super) static SPEC: ProviderSpec = ProviderSpec {
+    name: "anthropic",
+    telemetry_name: "anthropic",
+    driver: Driver::Anthropic,
+    base_url: "https://api.anthropic.com",
+    base_url_env: "ANTHROPIC_BASE_URL",
+    parse_base_url: str::to_owned,
+    key_env: &["ANTHROPIC_API_KEY"],
+    needs_key: true,
+    key_header: ("x-api-key", ""),
+    headers: &[("anthropic-version", "2023-06-01")],
+    model_prefixes: &["claude-"],
+    chat_path: ChatPath::Fixed("v1/messages"),
+    stream_query: &[],
+    stream_field: StreamField::OnlyIfTrue,
+    translation: Some(Translation {
+        translate_option,
+        json_mode: None,
+        to_completion,
+        new_translator: || Box::new(Pieces::default()),
+        framing: Framing::ServerSentEvents,
+    }),
+};
+
+fn translate_option(fields: &mut RequestFields, name: &str, value: Value) {
+    match name {
+        "tool_choice" => translate_tool_choice(fields, value),
+        "user" => fields.set("metadata", json!({"user_id": value})),
+        "parallel_tool_calls" => {
+            let single = value == Value::Bool(false);
+            fields.set("tool_choice", json!({"disable_parallel_tool_use": single}));
+            fields.set_default("tool_choice", "type", "auto");
+        }
+        _ => fields.set(name, value),
+    }
+}
+
+fn translate_tool_choice(fields: &mut RequestFields, value: Value) {
+    let choice = match (text(&value, "/function/name"), value.as_str()) {
+        (Some(name), _) => json!({"type": "tool", "name": name}),
+        (None, Some("required")) => json!({"type": "any"}),
+        (None, Some(word)) => json!({"type": word}),
+        (None, None) => value,
+    };
+    fields.set("tool_choice", choice);
+}
+
+fn to_completion(answer: &Value, model: &str) -> Option<Value> {
     let mut said = Said::default();
     for block in answer.get("content")?.as_array()? {
         match text(block, "/type") {
@@ -44,7 +96,7 @@ fn used_of(start: &Value, end: &Value) -> Value {
 
 /// What is known of a stream.
 #[derive(Default)]
-pub(crate) struct Pieces {
+struct Pieces {
     /// What the start told of its use.
     used: Value,
     reason: Option<&'static str>,
@@ -53,8 +105,8 @@ pub(crate) struct Pieces {
     calls: Vec<u64>,
 }
 
-impl Pieces {
-    pub(crate) fn piece(&mut self, piece: &Value, chunks: &mut Chunks) {
+impl StreamTranslator for Pieces {
+    fn translate_piece(&mut self, piece: &Value, chunks: &mut Chunks) {
         match text(piece, "/type") {
             Some("message_start") => {
                 self.used = piece.pointer("/message/usage").cloned().unwrap_or_default();
@@ -79,7 +131,9 @@ impl Pieces {
             _ => {}
         }
     }
+}
 
+impl Pieces {
     fn call(&mut self, piece: &Value, chunks: &mut Chunks) {
         let field = |pointer: &str| text(piece, pointer).unwrap_or_default();
         let function = json!({"name": field("/content_block/name"), "arguments": ""});

@@ -1,10 +1,85 @@
-//! `generateContent` of Gemini; a stream is made of the same answers, each with what is new.
+//! Gemini's `generateContent`; a streamed answer is made of the same answers, each with what is new.
 
+use std::fmt::Write as _;
+
+use hinagata::module::driver::Driver;
 use serde_json::{Value, json};
 
-use crate::completion::{Chunks, Said, call, choice, completion, count, text, usage};
+use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
+use crate::{
+    completion::{Chunks, Said, call, choice, completion, count, text, usage},
+    options::RequestFields,
+};
 
-pub(crate) fn whole(answer: &Value, model: &str) -> Option<Value> {
+pub(super) static SPEC: ProviderSpec = ProviderSpec {
+    name: "gemini",
+    telemetry_name: "gcp.gemini",
+    driver: Driver::Gemini,
+    base_url: "https://generativelanguage.googleapis.com/v1beta",
+    base_url_env: "GEMINI_BASE_URL",
+    parse_base_url: str::to_owned,
+    key_env: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    needs_key: true,
+    key_header: ("x-goog-api-key", ""),
+    headers: &[],
+    model_prefixes: &["gemini-", "gemma-"],
+    chat_path: ChatPath::PerModel(chat_path),
+    stream_query: &[("alt", "sse")],
+    stream_field: StreamField::Absent,
+    translation: Some(Translation {
+        translate_option,
+        json_mode: Some(|fields| {
+            fields.set("generationConfig", json!({"responseMimeType": "application/json"}));
+        }),
+        to_completion,
+        new_translator: || Box::new(Pieces::default()),
+        framing: Framing::ServerSentEvents,
+    }),
+};
+
+fn chat_path(model: &str, stream: bool) -> String {
+    let model = model.strip_prefix("models/").unwrap_or(model);
+    let method = if stream { "streamGenerateContent" } else { "generateContent" };
+    format!("models/{}:{method}", path_segment(model))
+}
+
+/// `text` as one segment of a path: a caller chooses the name of a model, but not another path.
+fn path_segment(text: &str) -> String {
+    let mut all = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => all.push(char::from(byte)),
+            // Two dots alone would lead one directory up.
+            b'.' if text.bytes().any(|other| other != b'.') => all.push('.'),
+            _ => {
+                let _ = write!(all, "%{byte:02X}");
+            }
+        }
+    }
+    all
+}
+
+fn translate_option(fields: &mut RequestFields, name: &str, value: Value) {
+    match name {
+        "tool_choice" => translate_tool_choice(fields, value),
+        "presence_penalty" => fields.set("generationConfig", json!({"presencePenalty": value})),
+        "frequency_penalty" => fields.set("generationConfig", json!({"frequencyPenalty": value})),
+        "n" => fields.set("generationConfig", json!({"candidateCount": value})),
+        _ => fields.set(name, value),
+    }
+}
+
+fn translate_tool_choice(fields: &mut RequestFields, value: Value) {
+    let config = match (text(&value, "/function/name"), value.as_str()) {
+        (Some(name), _) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+        (None, Some("required")) => json!({"mode": "ANY"}),
+        (None, Some(word)) => json!({"mode": word.to_uppercase()}),
+        (None, None) => return fields.set("tool_choice", value),
+    };
+    fields.set("toolConfig", json!({"functionCallingConfig": config}));
+}
+
+fn to_completion(answer: &Value, model: &str) -> Option<Value> {
     let blocked = answer.get("promptFeedback").is_some();
     let mut choices: Vec<Value> = Vec::new();
     match answer.get("candidates").and_then(Value::as_array) {
@@ -63,12 +138,12 @@ fn used(answer: &Value) -> Option<Value> {
 
 /// What is known of a stream.
 #[derive(Default)]
-pub(crate) struct Pieces {
+struct Pieces {
     calls: usize,
 }
 
-impl Pieces {
-    pub(crate) fn piece(&mut self, piece: &Value, chunks: &mut Chunks) {
+impl StreamTranslator for Pieces {
+    fn translate_piece(&mut self, piece: &Value, chunks: &mut Chunks) {
         if let Some(id) = text(piece, "/responseId") {
             id.clone_into(&mut chunks.id);
         }
@@ -88,7 +163,9 @@ impl Pieces {
             chunks.finish(reason(Some(ended), self.calls > 0), used(piece));
         }
     }
+}
 
+impl Pieces {
     fn part(&mut self, part: &Value, chunks: &mut Chunks) {
         match (part.get("functionCall"), text(part, "/text")) {
             (Some(made), _) => {
@@ -101,5 +178,17 @@ impl Pieces {
             (None, Some(text)) => chunks.text(text),
             (None, None) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_models_cannot_lead_elsewhere() {
+        assert_eq!(chat_path("models/gemini-2.5-pro", true), "models/gemini-2.5-pro:streamGenerateContent");
+        assert_eq!(chat_path("../x?y#z", false), "models/..%2Fx%3Fy%23z:generateContent");
+        assert_eq!(path_segment(".."), "%2E%2E");
     }
 }

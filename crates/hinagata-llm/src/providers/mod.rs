@@ -1,130 +1,175 @@
-//! The languages that providers speak.
+//! The built-in model providers: one table, and one file for each provider.
+//!
+//! To add a provider, write a file with its [`ProviderSpec`] and add it to [`PROVIDERS`]; no other file of this crate
+//! knows providers by name. A provider with a request format of its own also needs a driver in
+//! [`hinagata::module::driver`].
 
-pub(crate) mod anthropic;
-pub(crate) mod gemini;
-pub(crate) mod ollama;
+mod anthropic;
+mod gemini;
+mod ollama;
+mod openai;
+
+use std::{fmt, sync::LazyLock};
 
 use hinagata::module::driver::Driver;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::Value;
 
-/// A language that providers speak; many speak that of OpenAI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Provider {
-    /// Chat completions of OpenAI.
-    OpenAi,
-    /// Messages of Anthropic.
-    Anthropic,
-    /// `generateContent` of Gemini.
-    Gemini,
-    /// `/api/chat` of Ollama.
-    Ollama,
-}
+use crate::{completion::Chunks, options::RequestFields};
 
-impl Provider {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Ollama];
+/// All providers. The first one gets the models that no other provider claims by their names.
+static PROVIDERS: &[&ProviderSpec] = &[&openai::SPEC, &anthropic::SPEC, &gemini::SPEC, &ollama::SPEC];
+
+/// The API of a model provider; many providers have that of OpenAI.
+///
+/// Serialized as its name.
+#[derive(Clone, Copy)]
+pub struct ProviderKind(&'static ProviderSpec);
+
+impl ProviderKind {
+    /// All kinds of providers.
+    pub fn all() -> impl Iterator<Item = Self> {
+        PROVIDERS.iter().map(|spec| Self(spec))
+    }
+
+    /// The provider with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::all().find(|kind| kind.name() == name)
+    }
+
+    /// The provider of a model, judged by how the model's name starts.
+    pub(crate) fn from_model(model: &str) -> Self {
+        let owns = |kind: &Self| kind.0.model_prefixes.iter().any(|prefix| model.starts_with(prefix));
+        Self::all().find(owns).unwrap_or(Self(PROVIDERS[0]))
+    }
 
     /// The name in settings.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Ollama => "ollama",
-        }
+    pub fn name(self) -> &'static str {
+        self.0.name
     }
 
-    /// What makes requests of prompts.
+    /// The driver that writes its requests.
     #[must_use]
-    pub const fn driver(self) -> Driver {
-        match self {
-            Self::OpenAi => Driver::OpenAi,
-            Self::Anthropic => Driver::Anthropic,
-            Self::Gemini => Driver::Gemini,
-            Self::Ollama => Driver::Ollama,
-        }
+    pub fn driver(self) -> Driver {
+        self.0.driver
     }
 
-    /// The address of the provider that the language is called after.
-    pub(crate) const fn address(self) -> &'static str {
-        match self {
-            Self::OpenAi => "https://api.openai.com/v1",
-            Self::Anthropic => "https://api.anthropic.com",
-            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta",
-            Self::Ollama => "http://127.0.0.1:11434",
-        }
-    }
-
-    /// The variable of the environment with another address.
-    pub(crate) const fn address_variable(self) -> &'static str {
-        match self {
-            Self::OpenAi => "OPENAI_BASE_URL",
-            Self::Anthropic => "ANTHROPIC_BASE_URL",
-            Self::Gemini => "GEMINI_BASE_URL",
-            Self::Ollama => "OLLAMA_HOST",
-        }
-    }
-
-    /// The variables of the environment with its key, the first that is there counts.
-    pub(crate) const fn key_variables(self) -> &'static [&'static str] {
-        match self {
-            Self::OpenAi => &["OPENAI_API_KEY"],
-            Self::Anthropic => &["ANTHROPIC_API_KEY"],
-            Self::Gemini => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-            Self::Ollama => &["OLLAMA_API_KEY"],
-        }
-    }
-
-    /// Header of the key, and what stands before the key in it.
-    pub(crate) const fn key_header(self) -> (&'static str, &'static str) {
-        match self {
-            Self::OpenAi | Self::Ollama => ("authorization", "Bearer "),
-            Self::Anthropic => ("x-api-key", ""),
-            Self::Gemini => ("x-goog-api-key", ""),
-        }
-    }
-
-    /// The provider that has a model of this name, going by how such names begin.
-    pub(crate) fn guessed(model: &str) -> Self {
-        match model {
-            _ if model.starts_with("claude-") => Self::Anthropic,
-            _ if model.starts_with("gemini-") || model.starts_with("gemma-") => Self::Gemini,
-            _ => Self::OpenAi,
-        }
-    }
-
-    /// The path behind the address that a chat is sent to.
-    pub(crate) fn path(self, model: &str, stream: bool) -> String {
-        match (self, stream) {
-            (Self::OpenAi, _) => "chat/completions".to_owned(),
-            (Self::Anthropic, _) => "v1/messages".to_owned(),
-            (Self::Ollama, _) => "api/chat".to_owned(),
-            (Self::Gemini, stream) => {
-                let model = model.strip_prefix("models/").unwrap_or(model);
-                let method = if stream { "streamGenerateContent" } else { "generateContent" };
-                format!("models/{}:{method}", segment(model))
-            }
-        }
+    /// Everything known about the provider.
+    pub(crate) fn spec(self) -> &'static ProviderSpec {
+        self.0
     }
 }
 
-/// `text` as one segment of a path: names of models come from callers and lead nowhere else.
-fn segment(text: &str) -> String {
-    use std::fmt::Write as _;
-    let mut all = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => all.push(char::from(byte)),
-            // Two of them alone would lead one directory up.
-            b'.' if text.bytes().any(|other| other != b'.') => all.push('.'),
-            _ => {
-                let _ = write!(all, "%{byte:02X}");
-            }
-        }
+impl PartialEq for ProviderKind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
     }
-    all
+}
+
+impl Eq for ProviderKind {}
+
+impl fmt::Debug for ProviderKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for ProviderKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for ProviderKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        static NAMES: LazyLock<Vec<&str>> =
+            LazyLock::new(|| PROVIDERS.iter().map(|spec| spec.name).collect());
+        let name = String::deserialize(deserializer)?;
+        Self::from_name(&name).ok_or_else(|| D::Error::unknown_variant(&name, &NAMES))
+    }
+}
+
+/// Everything that differs from one provider to another.
+pub(crate) struct ProviderSpec {
+    /// The name in settings.
+    pub(crate) name: &'static str,
+    /// The name in traces, as OpenTelemetry spells it.
+    pub(crate) telemetry_name: &'static str,
+    /// The driver that writes its requests.
+    pub(crate) driver: Driver,
+    /// The address of the provider's own service.
+    pub(crate) base_url: &'static str,
+    /// The environment variable that replaces [`Self::base_url`].
+    pub(crate) base_url_env: &'static str,
+    /// Turns the value of [`Self::base_url_env`] into an address.
+    pub(crate) parse_base_url: fn(&str) -> String,
+    /// The environment variables that may hold the key; the first one that is set counts.
+    pub(crate) key_env: &'static [&'static str],
+    /// Whether the provider's own service requires a key.
+    pub(crate) needs_key: bool,
+    /// The header with the key, and the text before the key in its value.
+    pub(crate) key_header: (&'static str, &'static str),
+    /// Headers of every request.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    /// How names of its models start.
+    pub(crate) model_prefixes: &'static [&'static str],
+    /// The path of a chat, relative to the address.
+    pub(crate) chat_path: ChatPath,
+    /// The query of a request whose answer is streamed.
+    pub(crate) stream_query: &'static [(&'static str, &'static str)],
+    /// How the body of a request says whether its answer is streamed.
+    pub(crate) stream_field: StreamField,
+    /// How options and answers are translated; `None` for a provider with the API of OpenAI.
+    pub(crate) translation: Option<Translation>,
+}
+
+/// The path of a chat, relative to the address of the provider.
+pub(crate) enum ChatPath {
+    /// The same path for every model.
+    Fixed(&'static str),
+    /// The path for a model, and for whether the answer is streamed.
+    PerModel(fn(&str, bool) -> String),
+}
+
+/// How the body of a request says whether its answer is streamed.
+pub(crate) enum StreamField {
+    /// Not at all: the address says it.
+    Absent,
+    /// `stream` is true, or missing.
+    OnlyIfTrue,
+    /// `stream` is true or false.
+    Always,
+}
+
+/// How a provider with an API of its own is translated from and to the API of OpenAI.
+pub(crate) struct Translation {
+    /// Adds a caller's option, which no [`hinagata::module::driver::RequestOptions`] covers, to the fields of the request.
+    pub(crate) translate_option: fn(&mut RequestFields, &str, Value),
+    /// Requests an answer in JSON without a schema, if the provider can be asked for that.
+    pub(crate) json_mode: Option<fn(&mut RequestFields)>,
+    /// The chat completion of an answer to the model with this name; `None` if it is not an answer.
+    pub(crate) to_completion: fn(&Value, &str) -> Option<Value>,
+    /// A translator for one streamed answer.
+    pub(crate) new_translator: fn() -> Box<dyn StreamTranslator>,
+    /// How a streamed answer is split into pieces.
+    pub(crate) framing: Framing,
+}
+
+/// How a streamed answer is split into pieces of JSON.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Server-sent events.
+    ServerSentEvents,
+    /// One piece on each line.
+    JsonLines,
+}
+
+/// Translates one streamed answer, piece by piece.
+pub(crate) trait StreamTranslator: Send {
+    /// Writes what `piece` adds to the answer.
+    fn translate_piece(&mut self, piece: &Value, chunks: &mut Chunks);
 }
 
 #[cfg(test)]
@@ -132,12 +177,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_models_cannot_lead_elsewhere() {
-        assert_eq!(
-            Provider::Gemini.path("models/gemini-2.5-pro", true),
-            "models/gemini-2.5-pro:streamGenerateContent"
-        );
-        assert_eq!(Provider::Gemini.path("../x?y#z", false), "models/..%2Fx%3Fy%23z:generateContent");
-        assert_eq!(segment(".."), "%2E%2E");
+    fn every_provider_has_a_name_of_its_own_and_the_models_that_start_like_its_prefixes() {
+        for kind in ProviderKind::all() {
+            assert_eq!(ProviderKind::all().filter(|other| *other == kind).count(), 1, "{kind:?}");
+            for prefix in kind.spec().model_prefixes {
+                assert_eq!(ProviderKind::from_model(&format!("{prefix}x")), kind, "{prefix}");
+            }
+        }
+        assert_eq!(ProviderKind::from_model("any-model").name(), "openai");
+    }
+
+    #[test]
+    fn a_provider_is_its_name_in_settings() {
+        for kind in ProviderKind::all() {
+            let text = serde_json::to_string(&kind).expect("is a string");
+            assert_eq!(serde_json::from_str::<ProviderKind>(&text).expect("is a provider"), kind);
+        }
+        let error = serde_json::from_str::<ProviderKind>("\"opnai\"").expect_err("is unknown");
+        assert!(error.to_string().contains("`openai`, `anthropic`"), "{error}");
     }
 }

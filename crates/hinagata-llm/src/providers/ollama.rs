@@ -1,10 +1,57 @@
-//! `/api/chat` of Ollama; a stream is made of the same answers, each on a line of its own.
+//! Ollama's `/api/chat`; a streamed answer is made of the same answers, each on a line of its own.
 
+use hinagata::module::driver::Driver;
 use serde_json::{Value, json};
 
-use crate::completion::{Chunks, Said, call, choice, completion, count, text, usage};
+use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
+use crate::{
+    completion::{Chunks, Said, call, choice, completion, count, text, usage},
+    options::RequestFields,
+};
 
-pub(crate) fn whole(answer: &Value, model: &str) -> Option<Value> {
+pub(super) static SPEC: ProviderSpec = ProviderSpec {
+    name: "ollama",
+    telemetry_name: "ollama",
+    driver: Driver::Ollama,
+    base_url: "http://127.0.0.1:11434",
+    base_url_env: "OLLAMA_HOST",
+    parse_base_url,
+    key_env: &["OLLAMA_API_KEY"],
+    needs_key: false,
+    key_header: ("authorization", "Bearer "),
+    headers: &[],
+    model_prefixes: &[],
+    chat_path: ChatPath::Fixed("api/chat"),
+    stream_query: &[],
+    stream_field: StreamField::Always,
+    translation: Some(Translation {
+        translate_option,
+        json_mode: Some(|fields| fields.set("format", "json".into())),
+        to_completion,
+        new_translator: || Box::new(Pieces::default()),
+        framing: Framing::JsonLines,
+    }),
+};
+
+/// The address in `OLLAMA_HOST`, which is also where the server listens: without a scheme, often without a TCP port, and
+/// sometimes on all addresses.
+fn parse_base_url(text: &str) -> String {
+    if text.contains("://") {
+        return text.to_owned();
+    }
+    let text = text.replacen("0.0.0.0", "127.0.0.1", 1);
+    let port = if text.contains(':') { "" } else { ":11434" };
+    format!("http://{text}{port}")
+}
+
+fn translate_option(fields: &mut RequestFields, name: &str, value: Value) {
+    match name {
+        "presence_penalty" | "frequency_penalty" => fields.set("options", json!({name: value})),
+        _ => fields.set(name, value),
+    }
+}
+
+fn to_completion(answer: &Value, model: &str) -> Option<Value> {
     let message = answer.get("message")?;
     let mut said = Said { text: text(message, "/content").map(str::to_owned), ..Said::default() };
     said.reasoning = text(message, "/thinking").filter(|text| !text.is_empty()).map(str::to_owned);
@@ -36,12 +83,12 @@ fn used(answer: &Value) -> Option<Value> {
 
 /// What is known of a stream.
 #[derive(Default)]
-pub(crate) struct Pieces {
+struct Pieces {
     calls: usize,
 }
 
-impl Pieces {
-    pub(crate) fn piece(&mut self, piece: &Value, chunks: &mut Chunks) {
+impl StreamTranslator for Pieces {
+    fn translate_piece(&mut self, piece: &Value, chunks: &mut Chunks) {
         if let Some(thought) = text(piece, "/message/thinking").filter(|text| !text.is_empty()) {
             chunks.reasoning(thought);
         }
