@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, ensure};
 use hinagata_module::driver::{self, Driver, RequestOptions};
 use hinagata_module::{
     Chunk, CompiledPrompt, ContentWithUsage, Element, Entry, Material, Message, PromptModule, Role, Section,
-    Text, merge,
+    Text, TextOptions, merge,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -33,10 +33,10 @@ const RECORDED: Goal = Goal { must: 0.1, stretch: None };
 /// What is measured: a driver, the file with what it has to give, and the recorded row that it is held against. The
 /// recording has three rows with bytes, none of them Anthropic's: formatting for Anthropic took it as long as for OpenAI, but
 /// the row that is left, the plain messages, asks for more.
-const ROWS: [(Driver, &str, &str); 3] = [
-    (Driver::Text, "text.md", "merge+compile+text, as UTF-8 bytes"),
-    (Driver::OpenAi, "openai.json", "merge+compile+openai, as JSON bytes"),
-    (Driver::Anthropic, "anthropic.json", "merge+compile+messages, as JSON bytes"),
+const ROWS: [(Option<Driver>, &str, &str); 3] = [
+    (None, "text.md", "merge+compile+text, as UTF-8 bytes"),
+    (Some(Driver::OpenAi), "openai.json", "merge+compile+openai, as JSON bytes"),
+    (Some(Driver::Anthropic), "anthropic.json", "merge+compile+messages, as JSON bytes"),
 ];
 
 /// The modules and the context of `workloads/module`.
@@ -114,7 +114,7 @@ pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
             let entrant = Entrant::Ready(Box::new(theirs));
             Ok(Contest {
                 kind: KIND,
-                name: format!("merge, compile, {}", driver.name()),
+                name: format!("merge, compile, {}", driver.map_or("text", Driver::name)),
                 expected: Some(expected),
                 ours,
                 peers: vec![Peer { name: "TypeScript, recorded", goal: Some(RECORDED), entrant }],
@@ -134,13 +134,25 @@ impl Work {
         Ok(merge(self.modules.iter().cloned())?.compile(&self.given)?)
     }
 
-    fn run(&self, driver: Driver) -> Result<Vec<u8>> {
-        Ok(driver.format(&self.compiled()?, &self.options)?.into_bytes())
+    fn run(&self, driver: Option<Driver>) -> Result<Vec<u8>> {
+        let mut body = String::new();
+        self.fill(driver, &mut body)?;
+        Ok(body.into_bytes())
+    }
+
+    /// Makes `body` the request of `driver`, or the text of the prompt.
+    fn fill(&self, driver: Option<Driver>, body: &mut String) -> Result<()> {
+        let prompt = self.compiled()?;
+        match driver {
+            Some(driver) => drop(driver.format_into(&prompt, &self.options, body)?),
+            None => driver::text_into(&prompt, &TextOptions::default(), body),
+        }
+        Ok(())
     }
 
     /// The work of a program that makes one request after the other, in the same memory.
-    fn repeat(&self, driver: Driver, body: &mut String) {
-        let made = self.compiled().and_then(|prompt| Ok(driver.format_into(&prompt, &self.options, body)?));
+    fn repeat(&self, driver: Option<Driver>, body: &mut String) {
+        let made = self.fill(driver, body);
         // It was found to work before it is timed.
         drop(black_box(made));
         black_box(&*body);
@@ -150,7 +162,7 @@ impl Work {
     fn check(&self, context: &Value, recorded: &RecordedOutput) -> Result<()> {
         let prompt = self.compiled()?;
         ensure!(prompt.elements().count() == recorded.elements, "another number of elements");
-        let text = driver::text(&prompt, &hinagata_module::TextOptions::default());
+        let text = driver::text(&prompt, &TextOptions::default());
         ensure!(text.body().len() == recorded.text_utf8_bytes, "a text of another length");
         for (list, kind) in [("materials", "material"), ("chunks", "chunk"), ("messages", "message")] {
             let rows = context[list].as_array().context("a list")?;

@@ -1,10 +1,10 @@
-//! The shape of a result: a text, messages, or the body of a provider's request.
+//! The format of a result: a text, messages, or the body of a provider's request.
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hinagata::{
-    module::driver::{Driver, Files, Formatted, RequestOptions},
+    module::driver::{Files, Formatted, OutputFormat, RequestOptions},
     source::Directory,
 };
 
@@ -18,39 +18,11 @@ use crate::{
 /// Largest file that is attached to a request, in bytes.
 const LARGEST_FILE: u64 = 32 << 20;
 
-/// The shape of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Shape {
-    /// One text: of several messages, their texts one below the other
-    Text,
-    /// A list of messages: a text alone is one of the user
-    Messages,
-    /// The body of a chat completion of OpenAI
-    #[value(name = "openai")]
-    OpenAi,
-    /// The body of a response of OpenAI
-    #[value(name = "openai-responses")]
-    OpenAiResponses,
-    /// The body of a message of Anthropic
-    Anthropic,
-    /// The body of generateContent of Gemini and Vertex AI
-    Gemini,
-    /// The body of /api/chat of Ollama
-    Ollama,
-}
-
-impl Shape {
-    /// The driver that makes it, where it is a request.
-    pub(crate) fn driver(self) -> Option<Driver> {
-        match self {
-            Self::Text | Self::Messages => None,
-            Self::OpenAi => Some(Driver::OpenAi),
-            Self::OpenAiResponses => Some(Driver::OpenAiResponses),
-            Self::Anthropic => Some(Driver::Anthropic),
-            Self::Gemini => Some(Driver::Gemini),
-            Self::Ollama => Some(Driver::Ollama),
-        }
-    }
+/// Reads the name of an output format from the command line.
+pub(crate) fn format_parser() -> impl TypedValueParser<Value = OutputFormat> {
+    let value = |format: OutputFormat| PossibleValue::new(format.name()).help(format.description());
+    let known = |name: String| OutputFormat::from_name(&name).ok_or("unknown format");
+    PossibleValuesParser::new(OutputFormat::ALL.map(value)).try_map(known)
 }
 
 /// Options of every command that makes requests.
@@ -69,12 +41,12 @@ impl RequestArguments {
     /// `options`, with what the call says; only a request has a place for it.
     pub(crate) fn applied(
         &self,
-        shape: Option<Shape>,
+        output_format: Option<OutputFormat>,
         mut options: RequestOptions,
     ) -> Result<RequestOptions, Failure> {
         let given = [("--model", self.model.is_some()), ("--files", self.files.is_some())];
         if let Some((name, _)) = given.into_iter().find(|(_, given)| *given)
-            && shape.and_then(Shape::driver).is_none()
+            && output_format.and_then(OutputFormat::driver).is_none()
         {
             return Err(Failure::usage(format!("`{name}` belongs to a request, and this is none"))
                 .advise("choose a provider with `--format`, such as `--format openai`"));

@@ -6,7 +6,11 @@ use hinagata::{
     RenderedBody,
     definition::{LooseModules, PRESETS, module_error, preset},
     from_text,
-    module::{CompiledPrompt, Order, TextOptions, driver::RequestOptions, prompt_text},
+    module::{
+        CompiledPrompt, Order, TextOptions,
+        driver::{OutputFormat, RequestOptions},
+        prompt_text,
+    },
 };
 use serde_json::{Map, Value, json};
 
@@ -14,7 +18,7 @@ use crate::{
     failure::Failure,
     input::Inputs,
     output::{self, Format},
-    request::{self, RequestArguments, Shape},
+    request::{self, RequestArguments, format_parser},
     stack,
     variables::{self, Variables},
     workspace::Globals,
@@ -61,8 +65,8 @@ enum Stage {
         call: ModuleCall,
 
         /// The shape of the result
-        #[arg(long, default_value = "text")]
-        format: Shape,
+        #[arg(long, default_value = "text", value_parser = format_parser())]
+        format: OutputFormat,
 
         #[command(flatten)]
         request: RequestArguments,
@@ -155,17 +159,17 @@ fn tell_warnings(prompt: &CompiledPrompt, globals: &Globals) {
 
 fn print(
     prompt: &CompiledPrompt,
-    shape: Shape,
+    output_format: OutputFormat,
     options: &RequestOptions,
     globals: &Globals,
 ) -> Result<(), Failure> {
     let format = Format::of(globals);
-    match (shape.driver(), shape) {
+    match (output_format.driver(), output_format) {
         (Some(driver), _) => {
             let made = driver.format(prompt, options).map_err(module_error)?;
             request::print(&made, format)
         }
-        (None, Shape::Messages) => output::print_json(&RenderedBody::from(prompt).to_json()),
+        (None, OutputFormat::Messages) => output::print_json(&RenderedBody::from(prompt).to_json()),
         (None, _) if format == Format::Json => {
             output::print_json(&json!({"text": prompt_text(prompt, &TextOptions::default())}))
         }

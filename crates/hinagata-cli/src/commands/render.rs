@@ -4,13 +4,16 @@ mod watch;
 
 use std::path::PathBuf;
 
-use hinagata::{Content, Message, Rendered, RenderedBody, Warning, module::driver::Formatted};
+use hinagata::{
+    Content, Message, Rendered, RenderedBody, Warning,
+    module::driver::{Formatted, OutputFormat},
+};
 
 use crate::{
     call::CallArguments,
     failure::Failure,
     output::{self, Format, clean},
-    request::{self, RequestArguments, Shape},
+    request::{self, RequestArguments, format_parser},
     workspace::{Globals, Workspace},
 };
 
@@ -26,8 +29,8 @@ pub(crate) struct Arguments {
     call: CallArguments,
 
     /// Print the result as one text, as messages, or as the body of a provider's request, whatever the prompt makes
-    #[arg(long)]
-    format: Option<Shape>,
+    #[arg(long, value_parser = format_parser())]
+    format: Option<OutputFormat>,
 
     #[command(flatten)]
     request: RequestArguments,
@@ -66,7 +69,7 @@ impl Arguments {
     /// The request, where one is asked for.
     fn made(&self, rendered: &Rendered) -> Result<Option<Formatted>, Failure> {
         let options = self.request.applied(self.format, rendered.request_options())?;
-        let driver = self.format.and_then(Shape::driver);
+        let driver = self.format.and_then(OutputFormat::driver);
         Ok(driver.map(|driver| rendered.request(driver, &options)).transpose()?)
     }
 }
@@ -74,34 +77,38 @@ impl Arguments {
 fn print(
     workspace: &Workspace,
     rendered: &Rendered,
-    (shape, made): (Option<Shape>, Option<&Formatted>),
+    (output_format, made): (Option<OutputFormat>, Option<&Formatted>),
     globals: &Globals,
 ) -> Result<(), Failure> {
     if Format::of(globals) == Format::Json {
-        return output::print_json(&shaped_json(rendered, shape, made));
+        return output::print_json(&formatted_json(rendered, output_format, made));
     }
     warn(workspace, &rendered.warnings);
     if let Some(made) = made {
         return request::print(made, Format::Text);
     }
-    match (&rendered.body, shape) {
+    match (&rendered.body, output_format) {
         (RenderedBody::Text(text), None) => output::print_exactly(text),
-        (_, Some(Shape::Text)) => output::print_exactly(&rendered.text()),
+        (_, Some(OutputFormat::Text)) => output::print_exactly(&rendered.text()),
         _ if output::is_terminal() => output::print(&conversation(&rendered.messages())),
         _ => output::print_json(&RenderedBody::Messages(rendered.messages()).to_json()),
     }
 }
 
-/// The result for scripts, its body in the shape that was asked for.
-fn shaped_json(rendered: &Rendered, shape: Option<Shape>, made: Option<&Formatted>) -> serde_json::Value {
+/// The result for scripts, its body in the requested format.
+fn formatted_json(
+    rendered: &Rendered,
+    output_format: Option<OutputFormat>,
+    made: Option<&Formatted>,
+) -> serde_json::Value {
     let mut all = rendered.to_json();
     if let Some(made) = made {
         all["body"] = made.to_value();
         all["left_out"] = made.notes().into();
     }
-    match shape {
-        Some(Shape::Text) => all["body"] = rendered.text().into(),
-        Some(Shape::Messages) => all["body"] = RenderedBody::Messages(rendered.messages()).to_json(),
+    match output_format {
+        Some(OutputFormat::Text) => all["body"] = rendered.text().into(),
+        Some(OutputFormat::Messages) => all["body"] = RenderedBody::Messages(rendered.messages()).to_json(),
         _ => {}
     }
     all

@@ -13,17 +13,21 @@ mod media;
 mod messages;
 mod ollama;
 mod openai;
+mod output_format;
 mod request;
 mod responses;
 mod schema;
+
+use request::Notes;
 
 use crate::{CompiledPrompt, Error, Problem, TextOptions, format, json::Writer};
 
 pub use media::{Files, base64};
 pub use messages::{ChatMessage, ChatPart, messages};
+pub use output_format::OutputFormat;
 pub use request::{DataRole, Formatted, RequestOptions, Tool};
 
-/// A provider, or text alone.
+/// Writes the requests of a model provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Driver {
     /// Chat completions of OpenAI, and of the many who speak the same.
@@ -36,26 +40,62 @@ pub enum Driver {
     Gemini,
     /// `/api/chat` of Ollama.
     Ollama,
-    /// One text.
-    Text,
+}
+
+type WriteRequest = fn(&CompiledPrompt, &RequestOptions, &mut Writer) -> Result<Notes, Error>;
+
+/// Everything that differs from one driver to another.
+struct DriverSpec {
+    name: &'static str,
+    description: &'static str,
+    write: WriteRequest,
 }
 
 impl Driver {
     /// All drivers.
-    pub const ALL: [Self; 6] =
-        [Self::OpenAi, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Ollama, Self::Text];
+    pub const ALL: [Self; 5] =
+        [Self::OpenAi, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Ollama];
+
+    const fn spec(self) -> DriverSpec {
+        match self {
+            Self::OpenAi => DriverSpec {
+                name: "openai",
+                description: "The body of a chat completion of OpenAI",
+                write: openai::write,
+            },
+            Self::OpenAiResponses => DriverSpec {
+                name: "openai-responses",
+                description: "The body of a response of OpenAI",
+                write: responses::write,
+            },
+            Self::Anthropic => DriverSpec {
+                name: "anthropic",
+                description: "The body of a message of Anthropic",
+                write: anthropic::write,
+            },
+            Self::Gemini => DriverSpec {
+                name: "gemini",
+                description: "The body of generateContent of Gemini and Vertex AI",
+                write: gemini::write,
+            },
+            Self::Ollama => DriverSpec {
+                name: "ollama",
+                description: "The body of /api/chat of Ollama",
+                write: ollama::write,
+            },
+        }
+    }
 
     /// The name in settings.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::OpenAiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Ollama => "ollama",
-            Self::Text => "text",
-        }
+        self.spec().name
+    }
+
+    /// One sentence about the request, without a full stop.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        self.spec().description
     }
 
     /// The driver called `name`; `vertex` and `vertexai` are other names of `gemini`.
@@ -78,7 +118,7 @@ impl Driver {
         }
     }
 
-    /// The body of a request; of [`Driver::Text`] the text itself.
+    /// The body of a request.
     ///
     /// # Errors
     /// When the prompt holds something that the provider cannot be given.
@@ -101,20 +141,9 @@ impl Driver {
         body: &mut String,
     ) -> Result<Vec<String>, Error> {
         body.clear();
-        let write = match self {
-            Self::OpenAi => openai::write,
-            Self::OpenAiResponses => responses::write,
-            Self::Anthropic => anthropic::write,
-            Self::Gemini => gemini::write,
-            Self::Ollama => ollama::write,
-            Self::Text => {
-                format::write_prompt(prompt, &TextOptions::default(), body);
-                return Ok(Vec::new());
-            }
-        };
         body.reserve(conversation::estimate(prompt));
         let mut writer = Writer::over(std::mem::take(body));
-        let written = write(prompt, options, &mut writer);
+        let written = (self.spec().write)(prompt, options, &mut writer);
         *body = writer.into_string();
         Ok(written?.done())
     }
@@ -124,6 +153,12 @@ impl Driver {
 #[must_use]
 pub fn text(prompt: &CompiledPrompt, options: &TextOptions) -> Formatted {
     Formatted { body: format::prompt_text(prompt, options), notes: Vec::new() }
+}
+
+/// Makes `body` the text of the prompt; as [`Driver::format_into`], it uses the memory of `body` again.
+pub fn text_into(prompt: &CompiledPrompt, options: &TextOptions, body: &mut String) {
+    body.clear();
+    format::write_prompt(prompt, options, body);
 }
 
 macro_rules! drivers {

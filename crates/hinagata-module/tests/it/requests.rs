@@ -13,8 +13,8 @@ use std::{
 
 use crate::common::{Schemas, folder};
 use hinagata_module::{
-    CompiledPrompt, Element,
-    driver::{DataRole, Driver, Files, RequestOptions, Tool},
+    CompiledPrompt, Element, TextOptions,
+    driver::{self, DataRole, Driver, Files, RequestOptions, Tool},
     json,
 };
 use serde_json::Value;
@@ -80,7 +80,6 @@ fn made(driver: Driver, prompt: &CompiledPrompt, options: &RequestOptions) -> (S
             let hint = error.problems().iter().find_map(|problem| problem.hint.as_deref()).unwrap_or("none");
             (format!("{}.txt", driver.name()), format!("{error}\nhint: {hint}\n"))
         }
-        Ok(made) if driver == Driver::Text => ("text.md".to_owned(), format!("{}\n", made.body())),
         Ok(made) => {
             let notes: String = made.notes().iter().map(|note| format!("// {note}\n")).collect();
             (format!("{}.json", driver.name()), format!("{notes}{}\n", json::pretty(&made.to_value())))
@@ -88,23 +87,37 @@ fn made(driver: Driver, prompt: &CompiledPrompt, options: &RequestOptions) -> (S
     }
 }
 
+/// Everything that a case makes, by the names of its files.
+fn results(case: &Path) -> Vec<(String, String)> {
+    let (prompt, options) = (prompt(case), options(case));
+    let text = driver::text(&prompt, &TextOptions::default());
+    let mut all = vec![("text.md".to_owned(), format!("{}\n", text.body()))];
+    all.extend(Driver::ALL.map(|driver| made(driver, &prompt, &options)));
+    all
+}
+
+/// Writes what a case makes, in the place of what it made before.
+fn bless(case: &Path) {
+    for driver in Driver::ALL {
+        for end in ["json", "txt"] {
+            // One of the two does not exist.
+            let _ = fs::remove_file(case.join(format!("{}.{end}", driver.name())));
+        }
+    }
+    for (name, given) in results(case) {
+        fs::write(case.join(name), given).expect("can be written");
+    }
+}
+
 #[test]
 fn every_driver_makes_the_request_that_is_written_down() {
-    let bless = env::var_os("HINAGATA_BLESS").is_some();
+    if env::var_os("HINAGATA_BLESS").is_some() {
+        cases().iter().for_each(|case| bless(case));
+    }
     let mut failures = Vec::new();
     for case in cases() {
-        let (prompt, options) = (prompt(&case), options(&case));
-        for driver in Driver::ALL {
-            let (name, given) = made(driver, &prompt, &options);
+        for (name, given) in results(&case) {
             let path = case.join(name);
-            if bless {
-                for end in ["json", "txt"] {
-                    // One of the two is not there.
-                    let _ = fs::remove_file(case.join(format!("{}.{end}", driver.name())));
-                }
-                fs::write(&path, given).expect("can be written");
-                continue;
-            }
             let wanted = fs::read_to_string(&path).unwrap_or_else(|error| error.to_string());
             if given != wanted {
                 failures.push(format!("{}:\nwanted: {wanted}\ngiven:  {given}", path.display()));

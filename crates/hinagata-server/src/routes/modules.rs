@@ -5,7 +5,7 @@ use hinagata::{
     definition::{LooseModules, module_error},
     module::{
         Order, TextOptions,
-        driver::{Driver, Files, RequestOptions},
+        driver::{Files, OutputFormat, RequestOptions},
         prompt_text,
     },
 };
@@ -18,8 +18,6 @@ use crate::{
     fields::Fields,
     problem::Problem,
 };
-
-const SHAPES: [&str; 7] = ["text", "messages", "openai", "openai-responses", "anthropic", "gemini", "ollama"];
 
 /// What a request asks for.
 struct Asked {
@@ -72,28 +70,32 @@ pub(super) async fn compile(mut call: Call) -> Answer {
 /// `POST /api/modules/format`
 pub(super) async fn format(mut call: Call) -> Answer {
     let asked = Asked::read(&mut call, true).await?;
-    let format = asked.format.as_deref().unwrap_or("text");
+    let format = asked.format.as_deref().unwrap_or(OutputFormat::Text.name());
     let prompt = asked.compile()?;
-    let driver = match format {
-        "text" => {
+    let driver = match OutputFormat::from_name(format) {
+        Some(OutputFormat::Text) => {
             return answer::json(
                 &json!({"format": format, "text": prompt_text(&prompt, &TextOptions::default())}),
             );
         }
-        "messages" => {
+        Some(OutputFormat::Messages) => {
             return answer::json(
                 &json!({"format": format, "messages": RenderedBody::from(&prompt).to_json()}),
             );
         }
-        other => Driver::named(other).map_err(|_| {
-            Problem::bad_request(format!("there is no format `{other}`"))
-                .with("near", near_names(other, SHAPES))
-                .hint(format!("one of {}", SHAPES.join(", ")))
-        })?,
+        Some(OutputFormat::Request(driver)) => driver,
+        None => return Err(unknown_format(format)),
     };
     let options = RequestOptions { model: asked.model.clone(), ..RequestOptions::default() }.files(NoFiles);
     let made = driver.format(&prompt, &options).map_err(|error| Problem::of_sent(&module_error(error)))?;
     answer::json(&json!({"format": format, "request": made.to_value(), "notes": made.notes()}))
+}
+
+fn unknown_format(name: &str) -> Problem {
+    let names = OutputFormat::ALL.map(OutputFormat::name);
+    Problem::bad_request(format!("there is no format `{name}`"))
+        .with("near", near_names(name, names))
+        .hint(format!("one of {}", names.join(", ")))
 }
 
 /// No files: whoever sends a module does not choose files of this machine.

@@ -198,7 +198,7 @@ impl Rendered {
         self.about.request_options()
     }
 
-    /// The exact body of a provider's request; of [`Driver::Text`] the text.
+    /// The exact body of a provider's request.
     ///
     /// # Errors
     /// When the result holds something that the provider cannot be given.

@@ -13,7 +13,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
-/// The schemas of `tests/schemas`, by driver; a text has none.
+/// The schemas of `tests/schemas`, by driver.
 pub(crate) struct Schemas(Vec<(Driver, Validator)>);
 
 impl Schemas {
@@ -24,7 +24,7 @@ impl Schemas {
                 serde_json::from_str(&fs::read_to_string(path).expect("a schema")).expect("JSON");
             (driver, jsonschema::validator_for(&schema).expect("a schema"))
         };
-        Self(Driver::ALL.into_iter().filter(|driver| *driver != Driver::Text).map(read).collect())
+        Self(Driver::ALL.into_iter().map(read).collect())
     }
 
     /// Why a provider would refuse a request.
