@@ -17,38 +17,21 @@
 //! Everything that is read comes from strangers: files are opened beneath their directory only, sizes and
 //! depths are bounded, nothing is run, and one broken prompt never stops another.
 
-mod agent;
-mod agents;
-mod candidates;
-mod catalog;
-mod defaults;
-pub mod definition;
 mod engine;
-mod id;
-mod listing;
-mod lookup;
-pub mod media;
-mod pack;
 pub mod packs;
 pub mod ports;
-mod reach;
-mod resolution;
-pub mod source;
-pub mod store;
-mod tool_document;
-mod unread;
-mod vocab;
 
-pub use agent::Agent;
-pub use candidates::{Candidate, Choice};
-pub use catalog::{Catalog, CatalogOptions};
-pub use defaults::Defaults;
-pub use definition::RenderLimits;
 pub use engine::{
     Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, HIDDEN, Layer, Message, OverriddenValue,
     ReadAt, RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size, Strictness, Times, Trace,
     TracedCall, TracedTemplate, TracedUse, TracedVariable, TypeProblem, UnknownVariable, Validation, Warning,
     WeakEngine, from_text,
+};
+pub use hinagata_catalog::{
+    Agent, Approval, Approvals, Candidate, Catalog, CatalogOptions, Choice, Defaults, FoundTemplate, Listing,
+    Manifest, PackId, PackKind, PackLimits, PromptFilter, PromptId, Provider, Reach, Refused, RenderLimits,
+    Replaces, Resolution, Resolutions, Vocabulary, definition, media, normal_form, record_resolution, source,
+    store,
 };
 pub use hinagata_document::{
     Code, Diagnostic, Digest, Error, NoDigest, Place, Result, Severity, long_number,
@@ -62,10 +45,3 @@ pub use hinagata_workspace::{
     layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS},
     settings, utc, write,
 };
-pub use id::{PackId, PromptId, normal_form};
-pub use listing::{Listing, PromptFilter};
-pub use lookup::FoundTemplate;
-pub use pack::{Approval, Approvals, Manifest, PackKind, PackLimits, Provider, Refused, Replaces};
-pub use reach::Reach;
-pub use resolution::{Resolution, Resolutions, record as record_resolution};
-pub use vocab::Vocabulary;

@@ -22,7 +22,7 @@ use crate::{
 };
 
 pub use crate::engine::Secrets;
-pub use crate::tool_document::{OnError, ToolDocument, ToolDocuments};
+pub use hinagata_catalog::{OnError, ToolDocument, ToolDocuments};
 
 /// What an asynchronous port returns.
 pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

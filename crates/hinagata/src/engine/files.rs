@@ -5,11 +5,12 @@ use std::{
     sync::PoisonError,
 };
 
+use hinagata_catalog::not_approved;
 use hinagata_workspace::secret;
 use serde_json::Value;
 
 use super::{layers::Layers, pipeline::Call};
-use crate::{Approval, Code, Error, PACKS, PackId, Result, candidates::not_approved, source::Directory};
+use crate::{Approval, Code, Error, PACKS, PackId, Result, source::Directory};
 
 /// Largest file that a parameter or a hook can name, in bytes.
 const LARGEST: u64 = 1 << 20;

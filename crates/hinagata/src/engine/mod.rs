@@ -46,6 +46,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use hinagata_catalog::NarrowedStore;
 use hinagata_template::Cache;
 use serde_json::{Map, Value};
 
@@ -74,7 +75,6 @@ use crate::{
     Approvals, Catalog, Code, Diagnostic, Error, Reach, Result, StateDir,
     definition::Inherited,
     ports::Ports,
-    reach::NarrowedStore,
     store::{StoreChange, StoreSnapshot, check_change},
 };
 

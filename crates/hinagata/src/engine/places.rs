@@ -1,9 +1,10 @@
 //! Errors of templates, told in the files that their authors know.
 
+use hinagata_catalog::BOUND;
 use hinagata_value::{Error as TemplateError, LimitKind};
 
 use super::sources::PromptSources;
-use crate::{Code, Error, Place, reach::BOUND};
+use crate::{Code, Error, Place};
 
 /// An error of a template as one of the engine.
 ///

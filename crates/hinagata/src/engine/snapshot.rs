@@ -9,9 +9,10 @@ use std::{
 };
 
 use hashbrown::HashMap;
+use hinagata_catalog::Narrowed;
 
 use super::plan::Plan;
-use crate::{Agent, Catalog, Reach, Result, reach::Narrowed, store::StoreSnapshot};
+use crate::{Agent, Catalog, Reach, Result, store::StoreSnapshot};
 
 /// A catalog, with the plans of the prompts that were used last.
 pub(super) struct Snapshot {

@@ -15,6 +15,10 @@ mod view;
 
 use std::{sync::Arc, time::SystemTime};
 
+use hinagata_catalog::{
+    Approvals, Catalog, PackId,
+    pack::{Pack, PackState},
+};
 use hinagata_document::{Code, Digest, Error, Result};
 use hinagata_workspace::StateDir;
 
@@ -29,10 +33,6 @@ pub use summary::PackSummary;
 pub use verify::{FileChange, FileDiff, Verification};
 
 use self::view::View;
-use crate::{
-    Approvals, Catalog, PackId,
-    pack::{Pack, PackState},
-};
 
 /// The packs of a workspace.
 ///

@@ -2,6 +2,7 @@
 
 use std::{fs, io, path::Path, time::SystemTime};
 
+use hinagata_catalog::{PackId, PromptId};
 use hinagata_document::Result;
 use hinagata_workspace::{
     layout::PACKS,
@@ -10,7 +11,6 @@ use hinagata_workspace::{
 use serde::Serialize;
 
 use super::Packs;
-use crate::{PackId, PromptId};
 
 /// The lock of the directory with the packs.
 pub(super) const LOCK: &str = ".packs.lock";

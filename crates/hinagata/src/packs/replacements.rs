@@ -2,16 +2,15 @@
 
 use std::{sync::Arc, time::SystemTime};
 
+use hinagata_catalog::{
+    Catalog, PackId, PromptId, not_approved,
+    pack::{Decisions, Pack},
+};
 use hinagata_document::{Code, Error, Result};
 use hinagata_workspace::layout::{PACKS, PROMPTS};
 use serde::Serialize;
 
 use super::{Packs, view::View};
-use crate::{
-    Catalog, PackId, PromptId,
-    candidates::not_approved,
-    pack::{Decisions, Pack},
-};
 
 /// A proposal of a pack: one of its own in the place of another one's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

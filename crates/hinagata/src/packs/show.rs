@@ -1,5 +1,11 @@
 //! Everything that a pack brings.
 
+use hinagata_catalog::{
+    PackId, PromptId, Provider,
+    definition::{Definition, Hooks},
+    pack::{Walked, content_of},
+    source::{Entry, Index, RootKind},
+};
 use hinagata_document::{Diagnostic, Digest};
 use hinagata_workspace::{
     layout::{PARTIALS, PROMPTS},
@@ -8,12 +14,6 @@ use hinagata_workspace::{
 use serde::Serialize;
 
 use super::{Packs, Problem, Replacement, summary::PackSummary, view::View};
-use crate::{
-    PackId, PromptId, Provider,
-    definition::{Definition, Hooks},
-    pack::{Walked, content_of},
-    source::{Entry, Index, RootKind},
-};
 
 /// Everything that a pack brings, as its files say now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -165,7 +165,8 @@ impl Packs {
         let path = view.pack.path();
         let mut all: Vec<Problem> = Vec::new();
         all.extend(view.manifest.as_ref().err().map(|error| Problem::error(path.as_str(), error)));
-        let refused = walked.refused.iter().map(|refused| crate::pack::refusal(view.id(), refused));
+        let refused =
+            walked.refused.iter().map(|refused| hinagata_catalog::pack::refusal(view.id(), refused));
         all.extend(refused.map(|error| Problem::error(path.as_str(), &error)));
         if let Ok(manifest) = &view.manifest {
             all.extend(view.pack.label_differs(manifest).as_ref().map(|found: &Diagnostic| found.into()));

@@ -1,9 +1,9 @@
 //! A line of the list of packs.
 
+use hinagata_catalog::{Approval, Catalog, PackId, PackKind};
 use serde::Serialize;
 
 use super::view::View;
-use crate::{Approval, Catalog, PackId, PackKind};
 
 /// A pack in a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,15 +1,15 @@
 //! What changed since a pack was approved, with the difference.
 
+use hinagata_catalog::{
+    Approval, PackId,
+    pack::{Changes, Pack, PackState, Record, Refused},
+};
 use hinagata_document::{Digest, Result};
 use hinagata_workspace::Directory;
 use serde::Serialize;
 use similar::TextDiff;
 
 use super::view::View;
-use crate::{
-    Approval, PackId,
-    pack::{Changes, Pack, PackState, Record, Refused},
-};
 
 /// Largest file whose difference is shown, in bytes and in lines.
 const LARGEST: u64 = 256 << 10;

@@ -5,16 +5,15 @@
 
 use std::sync::Arc;
 
+use hinagata_catalog::{
+    Manifest, PackId, PackKind,
+    pack::{self, Pack, PackLimits, Walked, walk},
+    source::{Index, Root, RootKind},
+};
 use hinagata_document::{Error, Result};
 use hinagata_workspace::{
     Directory,
     layout::{AGENTS, PROMPTS},
-};
-
-use crate::{
-    Manifest, PackId, PackKind,
-    pack::{self, Pack, PackLimits, Walked, walk},
-    source::{Index, Root, RootKind},
 };
 
 pub(super) struct View<'a> {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use flate2::read::MultiGzDecoder;
+use hinagata_catalog::pack::PackLimits;
 use hinagata_document::{Error, Result};
 use hinagata_workspace::write::failed;
 use tar::EntryType;
@@ -18,7 +19,6 @@ use zip::{
 };
 
 use super::unpack::{Unpacker, broken, refused};
-use crate::pack::PackLimits;
 
 /// Bytes that a member of a `.tar` takes besides its content: its header, a long name before it, padding.
 const AROUND_MEMBER: u64 = 4 << 10;

@@ -13,6 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hinagata_catalog::{
+    Manifest, PackId,
+    pack::{self, PackLimits},
+};
 use hinagata_document::{Code, Error, Result};
 use hinagata_workspace::{
     Directory,
@@ -26,10 +30,6 @@ use self::unpack::Unpacker;
 use super::{
     PackDetails, Packs,
     remove::{LEAVING, LOCK, clear},
-};
-use crate::{
-    Manifest, PackId,
-    pack::{self, PackLimits},
 };
 
 /// Where a pack is on its way in.

@@ -10,11 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hinagata_catalog::pack::{LEFT_OUT, PackLimits};
 use hinagata_document::{Error, Result};
 use hinagata_workspace::write::{Readers, failed, no_link};
 use unicode_normalization::UnicodeNormalization as _;
-
-use crate::pack::{LEFT_OUT, PackLimits};
 
 /// Directories that are not part of a pack, wherever they are: of version control, and what is never used.
 const NOT_UNPACKED: [&str; 4] = [LEFT_OUT, ".git", ".hg", ".svn"];

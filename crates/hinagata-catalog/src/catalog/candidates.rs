@@ -1,0 +1,356 @@
+//! From a name to one prompt: spelling, vocabulary, search order, conflicts, recorded choices.
+
+use std::{sync::Arc, time::SystemTime};
+
+use hinagata_document::{Code, Error, Result};
+use hinagata_workspace::{layout::SHARED_PROMPTS, write};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    Catalog, PackId, PromptId, Resolution,
+    catalog::reach::BOUND,
+    definition::{Definition, Inherited, inherit},
+    resolution,
+    source::{Entry, Index, RootKind},
+};
+
+/// One of the directories that share an id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Candidate {
+    /// The directory, as a path from the workspace root.
+    pub source: String,
+    /// The pack that brings it.
+    pub pack_id: Option<PackId>,
+    /// Its version, else that of its pack, else `1.0.0`.
+    pub version: String,
+    /// Whether it has a `prompt.py`.
+    pub has_prompt_py: bool,
+    /// Whether it has a template file.
+    pub has_template: bool,
+    /// Whether it may be used: always, unless its pack is not approved.
+    pub approved: bool,
+}
+
+/// The prompt that a name stands for.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The id that was asked for, in normal form.
+    pub id: PromptId,
+    /// The directory that answers for it, which has another id when a pack replaces the prompt.
+    pub entry: Arc<Entry>,
+}
+
+impl Catalog {
+    /// The id that `name` stands for: by its normal form, else by the vocabulary.
+    ///
+    /// # Errors
+    /// Codes `id` and `not_found`.
+    pub fn resolve_id(&self, name: &str) -> Result<PromptId> {
+        self.resolve_with(name, |id| self.entries(id).any(|entry| self.is_usable(entry)))
+    }
+
+    fn resolve_with(&self, name: &str, exists: impl Fn(&PromptId) -> bool) -> Result<PromptId> {
+        let id = PromptId::new(name)?;
+        if exists(&id) {
+            return Ok(id);
+        }
+        let known = |word: &str| PromptId::new(word).is_ok_and(|id| exists(&id));
+        match self.vocabulary().follow("prompt", name.trim(), known) {
+            Some(word) => PromptId::new(word),
+            None => Err(self.not_found(&id)),
+        }
+    }
+
+    /// The error for an id that nothing has, with everything that may be why.
+    fn not_found(&self, id: &PromptId) -> Error {
+        let unusable = |entry: &Arc<Entry>| {
+            let pack = self.pack(entry.pack()?)?;
+            pack.broken_copy().or_else(|| pack.undecided().filter(|_| self.reach().is_none()))
+        };
+        if let Some(error) = self.entries(id).find_map(unusable) {
+            return error.with("prompt_id", id.as_str());
+        }
+        let exists = |id: &PromptId| self.entries(id).any(|entry| self.is_usable(entry));
+        let ids = self.roots().iter().flat_map(Index::iter).filter(|entry| self.is_usable(entry));
+        let leads = |word: &&str| {
+            let known = |word: &str| PromptId::new(word).is_ok_and(|id| exists(&id));
+            self.vocabulary().follow("prompt", word, known).is_some()
+        };
+        let ids = ids.map(|entry| entry.id()).filter(|id| self.reaches_prompt(id)).map(PromptId::as_str);
+        // An alias tells of its prompt, which need not be there for whoever asks.
+        let is_told = |word: &&str| {
+            self.reach().is_none() || PromptId::new(word).is_ok_and(|word| self.reaches_prompt(&word))
+        };
+        let words = self.vocabulary().words("prompt").into_iter().filter(leads).filter(is_told);
+        let near = hinagata_value::near_names(id.as_str(), ids.chain(words));
+        let hint = match self.entries(id).find_map(|entry| entry.pack()) {
+            Some(pack) => format!("the pack `{pack}` has one, but is not approved: `hina pack show {pack}`"),
+            None if self.reach().is_some() => BOUND.to_owned(),
+            None => "`hina list` shows the prompts there are".to_owned(),
+        };
+        let error = Error::new(Code::NotFound, format!("there is no prompt `{id}`"))
+            .with("prompt_id", id.as_str())
+            .with_near(near)
+            .with_hint(hint);
+        // What cannot be read is told to whoever reaches everything: a bound caller would learn names of others from it.
+        match self.reach() {
+            Some(_) => error,
+            None => self.with_unread(error, id),
+        }
+    }
+
+    /// All directories with this id in search order, whether they may be used or not. A built-in directory stands
+    /// for the compiled-in prompt of that id.
+    fn entries<'a>(&'a self, id: &PromptId) -> impl Iterator<Item = &'a Arc<Entry>> {
+        let mut builtin = false;
+        let roots = if self.reaches_prompt(id) { self.roots() } else { &[] };
+        roots.iter().flat_map(move |index| index.find(id).collect::<Vec<_>>()).filter(move |entry| {
+            let shadowed = entry.is_compiled() && builtin;
+            builtin |= *entry.root() == RootKind::Builtin;
+            !shadowed
+        })
+    }
+
+    /// The prompt whose directory or document is `source`.
+    pub fn entry_at(&self, source: &str) -> Option<Arc<Entry>> {
+        self.roots().iter().find_map(|index| index.at(source)).cloned()
+    }
+
+    /// Whether the prompt may be used: it is in no pack, or in one that is active.
+    pub fn is_usable(&self, entry: &Entry) -> bool {
+        entry.pack().is_none_or(|pack| self.is_active(pack))
+    }
+
+    /// Every directory that `name` could mean, in search order, also of packs that are not approved. Nothing is run.
+    ///
+    /// # Errors
+    /// Codes `id` and `not_found`.
+    pub fn candidates(&self, name: &str) -> Result<Vec<Candidate>> {
+        let id = self.resolve_with(name, |id| self.entries(id).next().is_some())?;
+        Ok(self.entries(&id).map(|entry| self.candidate(entry)).collect())
+    }
+
+    /// The directories behind [`Catalog::candidates`], in the same order.
+    ///
+    /// # Errors
+    /// Codes `id` and `not_found`.
+    pub fn candidate_entries(&self, name: &str) -> Result<Vec<Arc<Entry>>> {
+        let id = self.resolve_with(name, |id| self.entries(id).next().is_some())?;
+        Ok(self.entries(&id).map(Arc::clone).collect())
+    }
+
+    fn candidate(&self, entry: &Entry) -> Candidate {
+        Candidate {
+            source: entry.source().to_owned(),
+            pack_id: entry.pack().cloned(),
+            version: self.version_of(entry),
+            has_prompt_py: entry.has_prompt_py(),
+            has_template: entry.has_template(),
+            approved: self.is_usable(entry),
+        }
+    }
+
+    /// The version of a prompt: its own, else that of its pack.
+    #[must_use]
+    pub fn version_of(&self, entry: &Entry) -> String {
+        let own = entry.definition().ok().filter(|definition| definition.metadata.has_version);
+        let own = own.map(|definition| definition.metadata.version.clone());
+        let of_pack = || Some(self.manifest(entry.pack()?).ok()??.version.clone());
+        own.or_else(of_pack).unwrap_or_else(|| "1.0.0".to_owned())
+    }
+
+    /// The one prompt that `name` stands for.
+    ///
+    /// # Errors
+    /// Codes `id`, `not_found`, and `conflict` when several could be meant and no recorded choice decides.
+    pub fn choose(&self, name: &str) -> Result<Choice> {
+        self.choose_id(&self.resolve_id(name)?)
+    }
+
+    /// The one prompt with this id, without the vocabulary.
+    pub(crate) fn choose_id(&self, id: &PromptId) -> Result<Choice> {
+        let usable: Vec<&Arc<Entry>> = self.entries(id).filter(|entry| self.is_usable(entry)).collect();
+        let choice = |entry: &Arc<Entry>| Ok(Choice { id: id.clone(), entry: Arc::clone(entry) });
+        let recorded = self.resolutions().get(id);
+        if let Some(entry) = recorded.and_then(|recorded| self.chosen(id, recorded, &usable)) {
+            return choice(entry);
+        }
+        match usable.as_slice() {
+            [] => Err(self.not_found(id)),
+            [only] => choice(only),
+            several => Err(self.conflict(id, several, recorded)),
+        }
+    }
+
+    /// The entry that a recorded choice names, if it still can be chosen.
+    fn chosen<'a>(
+        &'a self,
+        id: &PromptId,
+        recorded: &Resolution,
+        usable: &[&'a Arc<Entry>],
+    ) -> Option<&'a Arc<Entry>> {
+        let named = |entry: &&&Arc<Entry>| entry.source() == recorded.source;
+        usable.iter().find(named).copied().or_else(|| self.replacement(id, &recorded.source))
+    }
+
+    /// The prompt of an active pack at `source`, when the pack proposes it in the place of `id`.
+    fn replacement(&self, id: &PromptId, source: &str) -> Option<&Arc<Entry>> {
+        let mut in_packs = self.roots().iter().filter(|index| matches!(index.root.kind, RootKind::Pack(_)));
+        let entry = in_packs.find_map(|index| index.at(source))?;
+        let manifest = self.manifest(entry.pack()?).ok()??;
+        let is = |name: &str, id: &PromptId| PromptId::new(name).is_ok_and(|found| found == *id);
+        let proposed = manifest.replaces.prompts.iter().any(|(old, new)| is(old, id) && is(new, entry.id()));
+        (proposed && self.is_usable(entry)).then_some(entry)
+    }
+
+    fn conflict(&self, id: &PromptId, several: &[&Arc<Entry>], recorded: Option<&Resolution>) -> Error {
+        let sources: Vec<&str> = several.iter().map(|entry| entry.source()).collect();
+        let candidates: Vec<_> = several.iter().map(|entry| self.candidate(entry)).collect();
+        let problem = self.resolutions().problem_of(id);
+        let (reason, message) = match (recorded, problem) {
+            (None, Some(problem)) => (
+                "unresolved",
+                format!(
+                    "`{id}` is in {} places, and {SHARED_PROMPTS}/{}, which may decide, cannot be used: {}",
+                    several.len(),
+                    resolution::FILE,
+                    problem.message()
+                ),
+            ),
+            (None, None) => (
+                "unresolved",
+                format!("`{id}` is in {} places, and nothing decides between them", several.len()),
+            ),
+            (Some(recorded), _) => (
+                "stale_resolution",
+                format!("the decision on `{id}` names `{}`, which is not there any more", recorded.source),
+            ),
+        };
+        let error = Error::new(Code::Conflict, message)
+            .with("prompt_id", id.as_str())
+            .with("reason", reason)
+            .with("candidates", sources.clone())
+            .with("candidate_details", serde_json::to_value(candidates).unwrap_or_default());
+        let choose = format!("choose one with `hina resolve {id} {}`", sources[0]);
+        match problem {
+            Some(problem) => {
+                let error = error.with_hint(format!("correct or remove the file, then {choose}"));
+                problem.place().cloned().into_iter().fold(error, Error::at)
+            }
+            None => error.with_hint(choose),
+        }
+    }
+
+    /// Records that `source` answers for `name` from now on, and returns the new snapshot.
+    ///
+    /// # Errors
+    /// Codes `id`, `not_found` (also for a source that is no candidate), `approval` and `store`.
+    pub fn set_resolution(&self, name: &str, source: &str, now: SystemTime) -> Result<Self> {
+        let id = self.resolve_with(name, |id| self.entries(id).next().is_some())?;
+        let source = source.trim_end_matches('/');
+        let entries: Vec<&Arc<Entry>> = self.entries(&id).collect();
+        let found = entries
+            .iter()
+            .find(|entry| entry.source() == source)
+            .copied()
+            .or_else(|| self.replacement(&id, source));
+        let Some(entry) = found else {
+            let known = entries.iter().map(|entry| entry.source());
+            return Err(Error::new(Code::NotFound, format!("`{source}` is no candidate for `{id}`"))
+                .with("prompt_id", id.as_str())
+                .with("source", source)
+                .with_near(known.map(str::to_owned).collect())
+                .with_hint(format!("`hina resolve {id}` shows the candidates")));
+        };
+        if let Some(pack) = entry.pack().filter(|_| !self.is_usable(entry)) {
+            return Err(not_approved(pack));
+        }
+        let mut unknown = serde_json::Map::new();
+        if let Some(pack) = entry.pack().filter(|_| *entry.id() != id) {
+            unknown
+                .insert("replaced_by".into(), serde_json::json!({"pack_id": pack, "prompt_id": entry.id()}));
+        }
+        let choice = Resolution {
+            source: entry.source().to_owned(),
+            resolved_at: Some(hinagata_workspace::utc(now)),
+            candidates: entries.iter().map(|entry| entry.source().to_owned()).collect(),
+            unknown,
+        };
+        let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
+        resolution::record(&directory, &id, Some(&choice), now)?;
+        Ok(self.reload())
+    }
+
+    /// Takes the recorded choice for `id` back, and returns the new snapshot.
+    ///
+    /// # Errors
+    /// Code `store` when it cannot be written.
+    pub fn unset_resolution(&self, id: &PromptId, now: SystemTime) -> Result<Self> {
+        let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
+        resolution::record(&directory, id, None, now)?;
+        Ok(self.reload())
+    }
+
+    /// Records that the tool of a pack in the file `source` takes the place of `tool`, or with `None` that none does.
+    pub fn set_tool_resolution(&self, tool: &str, source: Option<&str>, now: SystemTime) -> Result<Self> {
+        let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
+        let choice = source.map(|source| Resolution {
+            source: source.to_owned(),
+            resolved_at: Some(hinagata_workspace::utc(now)),
+            candidates: vec![source.to_owned()],
+            unknown: serde_json::Map::new(),
+        });
+        resolution::record_tool(&directory, tool, choice.as_ref(), now)?;
+        Ok(self.reload())
+    }
+
+    /// What the prompt that `name` stands for declares, with what it inherits.
+    ///
+    /// # Errors
+    /// Those of [`Catalog::choose`], and code `definition`.
+    pub fn definition(&self, name: &str) -> Result<Inherited> {
+        self.inherited(&self.choose(name)?)
+    }
+
+    /// What a chosen prompt declares, with what it inherits.
+    ///
+    /// # Errors
+    /// Code `definition`, and `conflict` for a parent.
+    pub fn inherited(&self, choice: &Choice) -> Result<Inherited> {
+        self.inherited_with(choice, |_, definition| Ok(definition))
+    }
+
+    /// The same, with each definition as `complete` makes it of what its files say.
+    pub fn inherited_with(
+        &self,
+        choice: &Choice,
+        mut complete: impl FnMut(&Entry, Arc<Definition>) -> Result<Arc<Definition>>,
+    ) -> Result<Inherited> {
+        let mut completed = |entry: &Entry| complete(entry, entry.definition()?);
+        let definition = completed(&choice.entry)?;
+        inherit(definition, &self.defaults()?.parameters, |parent| completed(&self.choose(parent)?.entry))
+    }
+
+    /// The candidates for machines, as every door prints them: each says whether it is the one that answers.
+    ///
+    /// # Errors
+    /// Those of [`Catalog::candidates`].
+    pub fn candidates_json(&self, name: &str) -> Result<Value> {
+        let chosen = self.choose(name).ok();
+        let described = |candidate: &Candidate| {
+            let mut all = serde_json::to_value(candidate).unwrap_or_default();
+            all["chosen"] =
+                chosen.as_ref().is_some_and(|choice| choice.entry.source() == candidate.source).into();
+            all
+        };
+        Ok(self.candidates(name)?.iter().map(described).collect())
+    }
+}
+
+/// The error for something that a pack could do if it were approved.
+pub fn not_approved(pack: &PackId) -> Error {
+    Error::new(Code::Approval, format!("the pack `{pack}` is not approved"))
+        .with("pack_id", pack.as_str())
+        .with_hint(format!("approve it first: `hina pack approve {pack}`"))
+}

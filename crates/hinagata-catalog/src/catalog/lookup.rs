@@ -1,0 +1,183 @@
+//! Templates by name, as `include` and `extends` write them.
+
+use hinagata_document::{Code, Error, Result, front_matter};
+
+use crate::{
+    Catalog, PromptId,
+    definition::{Body, Engine, LARGEST_TEMPLATE, TemplateText},
+    source::{Entry, Index, RootKind},
+};
+
+/// A template that a name led to.
+#[derive(Clone, Debug)]
+pub struct FoundTemplate {
+    /// Its source.
+    pub text: TemplateText,
+    /// The search place that it is in: where names in it are looked up.
+    pub root: RootKind,
+}
+
+impl Catalog {
+    /// The template called `name` in a file of the search place `from`; `None` when there is none.
+    ///
+    /// `ID/FILE` is a file of the prompt that is chosen for `ID`. Other names are looked up in the user's prompts,
+    /// the place of the including file, the directories of the settings, the built-ins, and the active packs.
+    ///
+    /// # Errors
+    /// Code `conflict` when `ID` is in conflict or two packs have the file; code `definition` when the file cannot be used.
+    pub fn template(&self, from: &RootKind, name: &str) -> Result<Option<FoundTemplate>> {
+        if !is_plain(name) {
+            return Ok(None);
+        }
+        if *from == RootKind::Store {
+            return self.template_of_store(name);
+        }
+        if let Some((id, file)) =
+            name.split_once('/').and_then(|(id, file)| Some((PromptId::of_directory(id)?, file)))
+        {
+            match self.choose_id(&id) {
+                Ok(choice) => return template_of(&choice.entry, file),
+                Err(error) if error.code() == Code::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let found = self.template_of_place(from, name)?;
+        Ok(found.filter(|found| !self.hides_file(&found.text.file)))
+    }
+
+    /// The names that an `include` could use, in order: files of prompts and shared parts.
+    #[must_use]
+    pub fn template_names(&self) -> Vec<String> {
+        let usable = || self.roots().iter().filter(|index| self.may_read(index));
+        let own = usable()
+            .flat_map(Index::iter)
+            .filter(|entry| entry.has_template() && self.reaches_prompt(entry.id()));
+        let mut names: Vec<String> = own.map(|entry| format!("{}/template.md", entry.id())).collect();
+        names.extend(usable().flat_map(|index| index.root.tree.list_partials()));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The search place that the prompt at `source` is in.
+    pub fn root_of(&self, source: &str) -> Option<RootKind> {
+        let found = self.roots().iter().find(|index| index.at(source).is_some());
+        found.map(|index| index.root.kind.clone())
+    }
+
+    fn template_of_place(&self, from: &RootKind, name: &str) -> Result<Option<FoundTemplate>> {
+        let is_path = |kind: &RootKind| matches!(kind, RootKind::Path(_));
+        let steps: [&dyn Fn(&RootKind) -> bool; 4] =
+            [&|kind| *kind == RootKind::Shared, &|kind| kind == from, &is_path, &|kind| {
+                *kind == RootKind::Builtin
+            }];
+        for step in steps {
+            for index in self.roots().iter().filter(|index| step(&index.root.kind) && self.may_read(index)) {
+                if let Some(found) = template_in(index, name)? {
+                    return Ok(Some(found));
+                }
+            }
+        }
+        self.template_of_packs(name)
+    }
+
+    /// The body of another prompt of the store, as templates of the store name it: they see nothing else.
+    fn template_of_store(&self, name: &str) -> Result<Option<FoundTemplate>> {
+        let Ok(id) = PromptId::new(name) else { return Ok(None) };
+        let of_store =
+            self.roots().iter().find(|index| index.root.kind == RootKind::Store && self.reaches_prompt(&id));
+        let mut found = of_store.into_iter().flat_map(|index| index.find(&id));
+        let Some(entry) = found.next() else { return Ok(None) };
+        if let Some(other) = found.next() {
+            return Err(Error::new(
+                Code::Conflict,
+                format!("`{id}` is in the store twice, and nothing decides between them"),
+            )
+            .with("candidates", vec![entry.source(), other.source()])
+            .with_hint("rename one of the extensions, or put a template of that id into the store"));
+        }
+        match &entry.definition()?.body {
+            Body::Text(text) => Ok(Some(FoundTemplate { text: text.clone(), root: RootKind::Store })),
+            _ => Err(Error::definition(
+                "not_a_text",
+                format!("`{id}` is a list of messages, and no text to include"),
+            )
+            .with_hint("name a prompt that has `userPrompt` or `prompt`")),
+        }
+    }
+
+    fn may_read(&self, index: &Index) -> bool {
+        match &index.root.kind {
+            RootKind::Pack(pack) => self.is_active(pack),
+            _ => true,
+        }
+    }
+
+    fn template_of_packs(&self, name: &str) -> Result<Option<FoundTemplate>> {
+        let has = |index: &&Index| {
+            matches!(index.root.kind, RootKind::Pack(_))
+                && index.root.tree.file_stamp(name).is_some()
+                && self.may_read(index)
+        };
+        let found: Vec<&Index> = self.roots().iter().filter(has).collect();
+        match found.as_slice() {
+            [] => Ok(None),
+            [only] => template_in(only, name),
+            several => {
+                let candidates: Vec<String> =
+                    several.iter().map(|index| format!("{}/{name}", index.root.prefix)).collect();
+                Err(Error::new(
+                    Code::Conflict,
+                    format!("{} packs have `{name}`, and nothing decides between them", several.len()),
+                )
+                .with("reason", "partial")
+                .with("template", name)
+                .with("candidates", candidates)
+                .with_hint(format!(
+                    "copy the one you mean to {}/{name}",
+                    hinagata_workspace::layout::SHARED_PROMPTS
+                )))
+            }
+        }
+    }
+}
+
+/// Whether a name has segments only: no `..`, not absolute, no backslash.
+fn is_plain(name: &str) -> bool {
+    !name.contains(['\\', '\0']) && name.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
+}
+
+/// A file of a prompt. The prompt's own template has the language that the prompt says.
+fn template_of(entry: &Entry, file: &str) -> Result<Option<FoundTemplate>> {
+    entry.refuse_secret(file)?;
+    let path = format!("{}/{file}", entry.source());
+    let Some(text) = entry.file(file, LARGEST_TEMPLATE).map_err(|error| error.in_file(&path))? else {
+        return Ok(None);
+    };
+    let own = entry.definition().ok().and_then(|definition| match &definition.body {
+        Body::Text(text) if text.file == path => Some(text.clone()),
+        _ => None,
+    });
+    let text = own.map_or_else(|| plain(path, file, &text), Ok)?;
+    Ok(Some(FoundTemplate { text, root: entry.root().clone() }))
+}
+
+fn template_in(index: &Index, name: &str) -> Result<Option<FoundTemplate>> {
+    index.root.tree.refuse_secret(name)?;
+    let path = format!("{}/{name}", index.root.prefix);
+    let read = index.root.tree.read_text(name, LARGEST_TEMPLATE).map_err(|error| error.in_file(&path));
+    let Some((text, _)) = read? else { return Ok(None) };
+    let text = plain(path, name, &text)?;
+    Ok(Some(FoundTemplate { text, root: index.root.kind.clone() }))
+}
+
+fn plain(path: String, name: &str, text: &str) -> Result<TemplateText> {
+    let split = front_matter::split(&path, text)?;
+    let declared = split.matter.as_ref().and_then(|matter| matter.get("engine")?.as_str().map(str::to_owned));
+    let engine = match declared.as_deref() {
+        Some("go") => Engine::Go,
+        Some(_) => Engine::Jinja,
+        None => Engine::of_file(name),
+    };
+    Ok(TemplateText { engine, text: split.template.into(), first_line: split.first_line, file: path })
+}

@@ -1,0 +1,485 @@
+//! The catalog: everything that all sources hold, as one snapshot that does not change.
+//!
+//! Opening it lists directories and nothing else. What a prompt, a pack or a settings file says is read when it is
+//! first asked for and kept. [`Catalog::reload`] makes a new snapshot and shares with it whatever did not
+//! change, by size, time of change and inode.
+
+mod agents;
+mod candidates;
+mod listing;
+mod lookup;
+mod packs;
+mod reach;
+mod tools;
+mod unread;
+mod withheld;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use hinagata_document::{Code, Diagnostic, Error, Result, sorted};
+use hinagata_workspace::{
+    Directory,
+    layout::{AGENTS, BUILTIN_PROMPTS, PROMPTS, SHARED, SHARED_PROMPTS},
+};
+
+pub use candidates::{Candidate, Choice, not_approved};
+pub use listing::{Listing, PromptFilter};
+pub use lookup::FoundTemplate;
+pub use reach::{BOUND, Narrowed, NarrowedStore, Reach};
+pub use tools::PackTools;
+pub use withheld::untrusted_error;
+
+use self::tools::pack_tools;
+use crate::{
+    Agent, Approvals, Defaults, PromptId, Resolutions, Vocabulary, agent, defaults,
+    pack::{Pack, open_packs},
+    resolution,
+    source::{Compiled, FileTree, Index, NoFiles, Root, RootKind, builtin, open_tree},
+    store::{StorePrompts, StoreSnapshot},
+    tool_document::ToolDocuments,
+    vocab,
+};
+
+/// What a catalog is opened with.
+#[derive(Clone, Debug, Default)]
+pub struct CatalogOptions {
+    /// The workspace root.
+    pub root: PathBuf,
+    /// More directories with prompts, searched after the user's and before the packs'; relative to the root.
+    pub paths: Vec<String>,
+    /// What the user said about packs; [`Approvals::load`] takes it from the user's state directory.
+    pub approvals: Approvals,
+    /// The state of the store whose prompts are in the catalog, if there is a store.
+    pub store: Option<Arc<StoreSnapshot>>,
+    /// Whether a prompt of the store that cannot be used any more is served as it was.
+    pub serve_stale: bool,
+}
+
+impl CatalogOptions {
+    /// The workspace at `root`, with nothing approved.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), ..Self::default() }
+    }
+}
+
+/// A snapshot of all prompts. Cheap to clone; what it answers does not change.
+#[derive(Clone, Debug)]
+pub struct Catalog(Arc<Inner>, Option<Arc<Reach>>);
+
+#[derive(Debug)]
+struct Inner {
+    options: CatalogOptions,
+    /// In search order; the packs by name.
+    roots: Vec<Index>,
+    packs: Vec<Arc<Pack>>,
+    shared: Result<Option<Arc<Directory>>>,
+    opening: Vec<Diagnostic>,
+    vocabulary: OnceLock<(Vocabulary, Vec<Diagnostic>)>,
+    resolutions: OnceLock<(Resolutions, Vec<Diagnostic>)>,
+    defaults: OnceLock<Result<Defaults>>,
+    tools: OnceLock<PackTools>,
+    /// What is wrong with documents of the store.
+    stored: Vec<Diagnostic>,
+}
+
+impl Catalog {
+    /// The catalog of a workspace.
+    ///
+    /// It never fails: a directory that cannot be read is one of the [`Catalog::diagnostics`].
+    #[must_use]
+    pub fn open(options: CatalogOptions) -> Self {
+        Self::build(options, None)
+    }
+
+    /// A new snapshot of the same workspace.
+    #[must_use]
+    pub fn reload(&self) -> Self {
+        Self::build(self.0.options.clone(), Some(self))
+    }
+
+    /// A new snapshot with other approvals.
+    #[must_use]
+    pub fn with_approvals(&self, approvals: Approvals) -> Self {
+        Self::build(CatalogOptions { approvals, ..self.0.options.clone() }, Some(self))
+    }
+
+    /// A new snapshot with another state of the store. Directories are not looked at again.
+    #[must_use]
+    pub fn with_store(&self, store: Arc<StoreSnapshot>) -> Self {
+        let before = &self.0;
+        let (index, stored) = index_of_store(&store, Some(self), before.options.serve_stale);
+        let mut roots: Vec<Index> =
+            before.roots.iter().filter(|index| index.root.kind != RootKind::Store).cloned().collect();
+        let place = roots.partition_point(|index| index.root.kind != RootKind::Builtin);
+        roots.insert(place, index);
+        let inner = Arc::new(Inner {
+            options: CatalogOptions { store: Some(store), ..before.options.clone() },
+            roots,
+            packs: before.packs.clone(),
+            shared: before.shared.clone(),
+            opening: before.opening.clone(),
+            vocabulary: before.vocabulary.clone(),
+            resolutions: before.resolutions.clone(),
+            defaults: before.defaults.clone(),
+            tools: before.tools.clone(),
+            stored,
+        });
+        Self(inner, self.1.clone())
+    }
+
+    /// The same state as somebody sees it who reaches some prompts alone: the others are not there.
+    #[must_use]
+    pub fn within(&self, reach: &Arc<Reach>) -> Self {
+        Self(Arc::clone(&self.0), Some(Arc::clone(reach)))
+    }
+
+    /// The same state with everything in it.
+    pub fn without_reach(&self) -> Self {
+        Self(Arc::clone(&self.0), None)
+    }
+
+    /// What whoever it is for reaches; `None` for everything.
+    pub fn reach(&self) -> Option<&Arc<Reach>> {
+        self.1.as_ref()
+    }
+
+    /// The state of the store whose prompts these are.
+    #[must_use]
+    pub fn store(&self) -> Option<&Arc<StoreSnapshot>> {
+        self.0.options.store.as_ref()
+    }
+
+    fn build(options: CatalogOptions, before: Option<&Self>) -> Self {
+        let mut opening = Vec::new();
+        let workspace = Directory::open(&options.root).unwrap_or_else(|error| {
+            opening.push(Diagnostic::error(".", error));
+            None
+        });
+        let packs = open_packs(workspace.as_ref(), &options.approvals, &mut opening);
+        let mut roots = Vec::new();
+        let mut add = |kind: RootKind, prefix: String, tree: Box<dyn FileTree>| {
+            let same = |index: &&Index| index.root.kind == kind && index.root.tree.is_same(&*tree);
+            let known = before.and_then(|before| before.0.roots.iter().find(same));
+            match Index::new(Root { kind, prefix: prefix.clone(), tree }, known) {
+                Ok(index) => roots.push(index),
+                Err(error) => opening.push(Diagnostic::error(prefix, error)),
+            }
+        };
+        let (mut problems, mut found, mut missing_paths) = (Vec::new(), Vec::new(), Vec::new());
+        let mut open = |prefix: &str| {
+            let opened = match (&workspace, Path::new(prefix).is_absolute()) {
+                (_, true) => Directory::open(Path::new(prefix)),
+                (Some(workspace), _) => workspace.directory(prefix),
+                (None, _) => Ok(None),
+            };
+            opened.unwrap_or_else(|error| {
+                problems.push(Diagnostic::error(prefix, error.in_file(prefix)));
+                None
+            })
+        };
+        add(RootKind::Shared, SHARED_PROMPTS.to_owned(), open_tree(open(SHARED_PROMPTS)));
+        for (place, path) in options.paths.iter().enumerate() {
+            let prefix = path.trim_end_matches('/').to_owned();
+            let directory = open(&prefix);
+            if let (None, Some(workspace)) = (&directory, &workspace) {
+                missing_paths.extend(missing_path(workspace, &prefix));
+            }
+            add(RootKind::Path(place), prefix, open_tree(directory));
+        }
+        for pack in &packs {
+            let prefix = format!("{}/{PROMPTS}", pack.path());
+            let tree = pack.prompts().unwrap_or_else(|error| {
+                found.push(Diagnostic::error(&prefix, error));
+                Box::new(NoFiles)
+            });
+            add(RootKind::Pack(pack.id.clone()), prefix, tree);
+        }
+        add(RootKind::Builtin, BUILTIN_PROMPTS.to_owned(), open_tree(open(BUILTIN_PROMPTS)));
+        add(RootKind::Builtin, BUILTIN_PROMPTS.to_owned(), Box::new(Compiled));
+        let mut stored = Vec::new();
+        if let Some(store) = &options.store {
+            let (index, found) = index_of_store(store, before, options.serve_stale);
+            let place = roots.partition_point(|index| index.root.kind != RootKind::Builtin);
+            roots.insert(place, index);
+            stored = found;
+        }
+        opening.extend(problems.into_iter().chain(missing_paths).chain(found));
+        let shared = workspace.as_ref().map_or(Ok(None), |workspace| workspace.directory(SHARED));
+        let shared = shared.map(|directory| directory.map(Arc::new)).map_err(|error| error.in_file(SHARED));
+        let inner = Arc::new(Inner {
+            options,
+            roots,
+            packs,
+            shared,
+            opening,
+            vocabulary: OnceLock::new(),
+            resolutions: OnceLock::new(),
+            defaults: OnceLock::new(),
+            tools: OnceLock::new(),
+            stored,
+        });
+        Self(inner, before.and_then(|before| before.1.clone()))
+    }
+
+    /// The workspace root.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.0.options.root
+    }
+
+    /// What the user said about packs.
+    pub fn approvals(&self) -> &Approvals {
+        &self.0.options.approvals
+    }
+
+    /// The packs in the order of their names, whatever their state.
+    pub fn opened_packs(&self) -> &[Arc<Pack>] {
+        &self.0.packs
+    }
+
+    /// What was found when directories were opened and listed.
+    pub(crate) fn opening(&self) -> &[Diagnostic] {
+        &self.0.opening
+    }
+
+    /// The directory with what is the user's own and no prompt.
+    pub(crate) fn shared(&self) -> Result<Option<&Arc<Directory>>> {
+        self.0.shared.as_ref().map(Option::as_ref).map_err(Clone::clone)
+    }
+
+    /// What is wrong with vocabulary files.
+    #[must_use]
+    pub fn vocabulary_problems(&self) -> &[Diagnostic] {
+        &self.0.vocabulary.get_or_init(|| self.read_vocabulary()).1
+    }
+
+    /// The search places in the order in which they are searched.
+    pub fn roots(&self) -> &[Index] {
+        &self.0.roots
+    }
+
+    /// All words: the user's, then those of active packs by name, then those that come with the product.
+    #[must_use]
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.0.vocabulary.get_or_init(|| self.read_vocabulary()).0
+    }
+
+    fn read_vocabulary(&self) -> (Vocabulary, Vec<Diagnostic>) {
+        let mut vocabulary = Vocabulary::default();
+        let mut found = Vec::new();
+        let mut add = |prefix: &str, read: &dyn Fn(&str) -> Result<Option<Arc<str>>>| {
+            for name in ["vocab.json", "vocab.txt"] {
+                let file = format!("{prefix}/{name}");
+                match read(name) {
+                    Ok(Some(text)) if name == "vocab.json" => found.extend(vocabulary.add_json(&file, &text)),
+                    Ok(Some(text)) => found.extend(vocabulary.add_text(&file, &text)),
+                    Ok(None) => {}
+                    Err(error) => found.push(Diagnostic::error(&*file, error.in_file(&file))),
+                }
+            }
+        };
+        add(SHARED, &|name| match &self.0.shared {
+            Ok(Some(directory)) => Ok(directory.read(name, vocab::LARGEST)?.map(|file| file.text)),
+            // That it cannot be read is told of the prompts beneath it.
+            Ok(None) | Err(_) => Ok(None),
+        });
+        for pack in self.active_packs() {
+            add(&pack.path(), &|name| pack.read(name, vocab::LARGEST));
+        }
+        found.extend(vocabulary.add_unknown(BUILTIN_PROMPTS, builtin::VOCABULARY));
+        (vocabulary, found)
+    }
+
+    /// The preferred word for `word` in `namespace`, such as `tool`. A word for a prompt means the prompt that a call of it
+    /// takes; where there is none, the last word that it leads to.
+    #[must_use]
+    pub fn vocab(&self, namespace: &str, word: &str) -> Option<String> {
+        let prompt = || self.resolve_id(word).ok().map(|id| id.as_str().to_owned());
+        let prompt = if namespace == "prompt" { prompt() } else { None };
+        prompt.or_else(|| self.vocabulary().preferred(namespace, word).map(str::to_owned))
+    }
+
+    /// The recorded choices; none where they cannot be read, which [`Resolutions::problem`] tells.
+    #[must_use]
+    pub fn resolutions(&self) -> &Resolutions {
+        let read = || match self.shared_file(resolution::FILE, resolution::LARGEST) {
+            Ok(Some((file, text))) => Resolutions::parse(&file, &text),
+            Ok(None) => (Resolutions::default(), Vec::new()),
+            Err(error) => {
+                let found =
+                    Diagnostic::error(format!("{SHARED_PROMPTS}/{}", resolution::FILE), error.clone());
+                (Resolutions::unreadable(error), vec![found])
+            }
+        };
+        &self.0.resolutions.get_or_init(read).0
+    }
+
+    /// What holds for every prompt of the workspace.
+    ///
+    /// # Errors
+    /// Code `definition` or `store` when `defaults.json` is there and cannot be used. It may hold caps, so nothing is rendered
+    /// without it.
+    pub fn defaults(&self) -> Result<&Defaults> {
+        let read = || match self.shared_file(defaults::FILE, defaults::LARGEST)? {
+            Some((file, text)) => Defaults::parse(&file, &text),
+            None => Ok(Defaults::default()),
+        };
+        self.0.defaults.get_or_init(read).as_ref().map_err(Clone::clone)
+    }
+
+    /// The definitions of the tools of active packs, by pack and name.
+    #[must_use]
+    pub fn tools(&self) -> ToolDocuments {
+        Arc::clone(&self.pack_tools().own)
+    }
+
+    /// The tools of active packs, and what is wrong with their files.
+    pub fn pack_tools(&self) -> &PackTools {
+        self.0.tools.get_or_init(|| pack_tools(self))
+    }
+
+    /// Why the user's prompts directory cannot be read.
+    pub(crate) fn unread_prompts(&self) -> Option<&Diagnostic> {
+        self.0.opening.iter().find(|found| matches!(&*found.source, "." | SHARED_PROMPTS))
+    }
+
+    /// A file of the user's prompts directory: its path from the workspace root, and its text; `None` when there is none.
+    ///
+    /// # Errors
+    /// Also when the directory itself is there and cannot be read.
+    fn shared_file(&self, name: &str, largest: u64) -> Result<Option<(String, Arc<str>)>> {
+        let file = format!("{SHARED_PROMPTS}/{name}");
+        if let Some(unread) = self.unread_prompts() {
+            return Err(unread.error.clone());
+        }
+        let index = self.0.roots.iter().find(|index| index.root.kind == RootKind::Shared);
+        let read = index.map_or(Ok(None), |index| index.root.tree.read_text(name, largest));
+        let found = read.map_err(|error| error.in_file(&file))?;
+        Ok(found.map(|(text, _)| (file, text)))
+    }
+
+    /// The agent called `id`: of the user, else of an active pack; `None` when there is none.
+    ///
+    /// # Errors
+    /// Code `definition` when its `agent.json` is broken, code `store` when it cannot be looked for.
+    pub fn agent(&self, id: &str) -> Result<Option<Agent>> {
+        // A name is no path.
+        if id.is_empty() || id.starts_with('.') || id.contains(['/', '\\', '\0']) {
+            return Ok(None);
+        }
+        let name = format!("{AGENTS}/{id}/agent.json");
+        if let Some(directory) = self.shared()? {
+            let path = format!("{SHARED}/{name}");
+            let file = directory.read(&name, agent::LARGEST).map_err(|error| error.in_file(&path))?;
+            if let Some(file) = file {
+                return Agent::parse(id, &path, &file.text).map(Some);
+            }
+        }
+        // A file that is there decides whether its pack has to be looked at.
+        for pack in self.0.packs.iter().filter(|pack| pack.has_file(&name)) {
+            if self.is_active(&pack.id)
+                && let Some(text) = pack.read(&name, agent::LARGEST)?
+            {
+                return Agent::parse(id, &format!("{}/{name}", pack.path()), &text).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is wrong with prompts of the store.
+    pub(crate) fn store_problems(&self) -> &[Diagnostic] {
+        &self.0.stored
+    }
+
+    /// What opening found, and what is wrong with the files of settings that were read.
+    #[must_use]
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut all = self.0.opening.clone();
+        all.extend(self.vocabulary_problems().iter().cloned());
+        let _ = self.resolutions();
+        let resolutions = self.0.resolutions.get().filter(|_| self.unread_prompts().is_none());
+        all.extend(resolutions.map(|(_, found)| found.clone()).unwrap_or_default());
+        let defaults = format!("{SHARED_PROMPTS}/{}", defaults::FILE);
+        match self.defaults() {
+            Err(_) if self.unread_prompts().is_some() => {}
+            Ok(found) => {
+                all.extend(found.warnings.iter().map(|one| Diagnostic::warning(&*defaults, one.clone())));
+            }
+            Err(error) => all.push(Diagnostic::error(defaults, error)),
+        }
+        all.extend(self.0.roots.iter().flat_map(|index| index.left_out.clone()));
+        all.extend(self.pack_tools().found.clone());
+        for pack in &self.0.packs {
+            all.extend(pack.diagnostics());
+        }
+        all.extend(self.namespace_conflicts());
+        all.extend(self.0.stored.iter().cloned());
+        all.extend(self.store().into_iter().flat_map(|store| store.diagnostics.iter().cloned()));
+        sorted(all)
+    }
+
+    /// Reads every prompt and tells all that is wrong in the workspace.
+    #[must_use]
+    pub fn check(&self) -> Vec<Diagnostic> {
+        let mut all = self.diagnostics();
+        all.extend(self.check_agents());
+        for index in &self.0.roots {
+            for name in &index.unnamed {
+                let error = PromptId::new(name).err().unwrap_or_else(|| {
+                    Error::new(
+                        Code::Id,
+                        format!("the directory `{name}` cannot be a prompt: its name has a `.` in it"),
+                    )
+                });
+                all.push(Diagnostic::warning(format!("{}/{name}", index.root.prefix), error));
+            }
+            for entry in index.iter() {
+                match entry.definition() {
+                    Err(error) if is_approval(&error) => {}
+                    Err(error) => all.push(Diagnostic::error(entry.source(), error)),
+                    Ok(found) => {
+                        all.extend(
+                            found.warnings.iter().map(|one| Diagnostic::warning(entry.source(), one.clone())),
+                        );
+                    }
+                }
+            }
+        }
+        sorted(all)
+    }
+}
+
+/// Tells that the settings name a directory that is not there; one that cannot be read is told already.
+fn missing_path(workspace: &Directory, prefix: &str) -> Option<Diagnostic> {
+    let nothing = match Path::new(prefix).is_absolute() {
+        true => matches!(Directory::open(Path::new(prefix)), Ok(None)),
+        false => matches!(workspace.directory(prefix), Ok(None)),
+    };
+    let error =
+        Error::new(Code::NotFound, format!("there is no directory `{prefix}`, which `catalog.paths` names"))
+            .with_hint("make it, or correct the setting");
+    nothing.then(|| Diagnostic::warning(prefix, error.in_file(prefix)))
+}
+
+/// The prompts of a store as a search place, and what is wrong with its documents.
+fn index_of_store(
+    store: &StoreSnapshot,
+    before: Option<&Catalog>,
+    serve_stale: bool,
+) -> (Index, Vec<Diagnostic>) {
+    let known =
+        before.and_then(|catalog| catalog.0.roots.iter().find(|index| index.root.kind == RootKind::Store));
+    let mut prompts = StorePrompts::of(store);
+    if let Some(known) = known.filter(|_| serve_stale) {
+        prompts.keep_usable(|id| known.find(id).filter_map(|entry| entry.stored().cloned()).collect());
+    }
+    (Index::of_store(&prompts, known), prompts.diagnostics)
+}
+
+/// Whether somebody told already that the pack has changed.
+fn is_approval(error: &Error) -> bool {
+    error.code() == Code::Approval
+}

@@ -1,0 +1,339 @@
+//! What a caller reaches: some prompts, and some shared variables.
+//!
+//! A caller who is bound to some prompts must not read others by a detour: a template that includes one, a parent, a
+//! list, a near name in an error, a file of it that a part embeds. So nothing is checked route by route. The caller
+//! gets an engine ([`crate::Engine::within`]) whose catalog and store have only what the caller reaches; what is not
+//! there for them cannot be included, inherited, listed or proposed, and fails as anything fails that is not there.
+//!
+//! Whoever wrote a template does not matter: a document of the store does not tell, and a caller who writes and a
+//! caller who renders may be two. So it is decided when something is rendered, by who asks for it.
+//!
+//! Shared parts (`partials/`) and presets are of no prompt and for everybody. So are tools: they are functions of all
+//! templates.
+
+use std::{
+    fmt,
+    path::{Component, Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hinagata_document::{Code, Diagnostic, Error, Result};
+use hinagata_workspace::layout::{USER_DATA, is_settings_file};
+use serde_json::Value;
+
+use crate::{
+    Catalog, PromptId,
+    source::{Entry, Index},
+    store::{StoreKind, StoreSnapshot, StoredMap, environ_tree},
+};
+
+type Takes = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Which prompts and shared variables are there for a caller.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use hinagata::{Engine, Reach, Request};
+///
+/// let engine = Engine::open("no/such/workspace");
+/// let reach = Arc::new(Reach::new(|prompt| prompt.starts_with("general"), |_| false));
+/// let narrow = engine.within(&reach);
+/// assert_eq!(narrow.catalog().list().len(), 1);
+/// assert!(narrow.reads("coding_system").is_err());
+/// ```
+pub struct Reach {
+    prompts: Takes,
+    environs: Takes,
+}
+
+impl Reach {
+    /// The prompts whose ids `prompts` takes, and the shared variables whose ids `environs` takes.
+    pub fn new(
+        prompts: impl Fn(&str) -> bool + Send + Sync + 'static,
+        environs: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self { prompts: Box::new(prompts), environs: Box::new(environs) }
+    }
+
+    /// Whether the prompt of this id is there; the id is in its normal form.
+    #[must_use]
+    pub fn has_prompt(&self, id: &str) -> bool {
+        (self.prompts)(id)
+    }
+
+    /// Whether the shared variable of this id is there.
+    #[must_use]
+    pub fn has_environ(&self, id: &str) -> bool {
+        (self.environs)(id)
+    }
+
+    /// Whether the document `value` of the store, of this kind and id, is about nothing else. Tools tell addresses and
+    /// headers, and are of no prompt.
+    #[must_use]
+    pub fn has_document(&self, kind: StoreKind, id: &str, value: &serde_json::Value) -> bool {
+        let has = |name: &str| PromptId::new(name).is_ok_and(|id| self.has_prompt(id.as_str()));
+        match kind {
+            StoreKind::Template => has(id),
+            StoreKind::Extension => {
+                let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+                let name = value.get("name").and_then(text).unwrap_or_else(|| id.to_owned());
+                let prompts = value.pointer("/contributes/prompts").and_then(serde_json::Value::as_array);
+                let named = |prompt: &serde_json::Value| {
+                    prompt.get("name").and_then(text).is_some_and(|prompt| has(&format!("{name}.{prompt}")))
+                };
+                prompts.is_some_and(|prompts| !prompts.is_empty() && prompts.iter().all(named))
+            }
+            StoreKind::Environ => self.has_environ(id),
+            StoreKind::Tool => false,
+        }
+    }
+
+    /// The store as far as it is there.
+    fn narrow(&self, store: &StoreSnapshot) -> StoreSnapshot {
+        let some = |kind: StoreKind| -> StoredMap {
+            let all = store.of(kind).iter().filter(|(id, stored)| self.has_document(kind, id, &stored.value));
+            all.map(|(id, stored)| (Arc::clone(id), stored.clone())).collect()
+        };
+        let environs = some(StoreKind::Environ);
+        let is_theirs = |found: &&Diagnostic| {
+            let environ = found.error.details().get("environ").and_then(Value::as_str);
+            environ.is_some_and(|id| self.has_environ(id))
+        };
+        StoreSnapshot {
+            extensions: Arc::new(some(StoreKind::Extension)),
+            templates: Arc::new(some(StoreKind::Template)),
+            tree: Arc::new(environ_tree(&environs)),
+            environs: Arc::new(environs),
+            tools: Arc::default(),
+            // Templates call them all the same.
+            tool_documents: Arc::clone(&store.tool_documents),
+            diagnostics: Arc::new(store.diagnostics.iter().filter(is_theirs).cloned().collect()),
+            health: store.health.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reach").finish_non_exhaustive()
+    }
+}
+
+/// What was made for each reach, the one used longest ago goes first; there are as many as callers that are bound.
+#[derive(Debug)]
+pub struct Narrowed<T>(Mutex<Vec<(Arc<Reach>, T)>>);
+
+/// More bound callers than this share the places.
+const MOST: usize = 256;
+
+impl<T> Default for Narrowed<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone> Narrowed<T> {
+    /// What is known for `reach` and still `fits`, else what `make` makes. The lock is held meanwhile, so that it is
+    /// made once.
+    pub fn get(&self, reach: &Arc<Reach>, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> T {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = known.iter().position(|(other, _)| Arc::ptr_eq(other, reach));
+        let found = place.map(|place| known.remove(place)).filter(|(_, made)| fits(made));
+        let made = found.map_or_else(make, |(_, made)| made);
+        if known.len() >= MOST {
+            known.remove(0);
+        }
+        known.push((Arc::clone(reach), made.clone()));
+        made
+    }
+}
+
+/// A state of the store, and what a caller has of it.
+pub type NarrowedStore = Narrowed<(Arc<StoreSnapshot>, Arc<StoreSnapshot>)>;
+
+impl NarrowedStore {
+    /// `store` as far as it is there for `reach`.
+    pub fn narrow_for(&self, store: &Arc<StoreSnapshot>, reach: &Arc<Reach>) -> Arc<StoreSnapshot> {
+        let is_of = |(full, _): &(Arc<StoreSnapshot>, _)| Arc::ptr_eq(full, store);
+        self.get(reach, is_of, || (Arc::clone(store), Arc::new(reach.narrow(store)))).1
+    }
+}
+
+/// What a caller is told who may miss something because of their key.
+pub const BOUND: &str =
+    "this caller reaches some prompts alone; whoever runs the daemon can add more to `prompts` of the key";
+
+/// Directories of the workspace that prompts, packs, agents and the store are in.
+const OWN: [&str; 2] = [USER_DATA, "ecosystem"];
+
+impl Catalog {
+    /// Whether the prompt of this id is there for whom the catalog is.
+    pub(crate) fn reaches_prompt(&self, id: &PromptId) -> bool {
+        self.reach().is_none_or(|reach| reach.has_prompt(id.as_str()))
+    }
+
+    /// Whether the file at `path`, from the workspace root, belongs to a prompt that is not there for whom the catalog
+    /// is: a name that leads to it by its path is no way around.
+    pub(crate) fn hides_file(&self, path: &str) -> bool {
+        if self.reach().is_none() {
+            return false;
+        }
+        let path = plain(&self.root().join(path));
+        let is_hidden = |index: &Index| {
+            let beneath = path.strip_prefix(plain(&self.root().join(&index.root.prefix))).ok();
+            let first = beneath.and_then(|beneath| beneath.iter().next()?.to_str());
+            let id = first.and_then(PromptId::of_directory);
+            id.is_some_and(|id| !self.reaches_prompt(&id) && index.find(&id).next().is_some())
+        };
+        self.roots().iter().any(is_hidden)
+    }
+
+    /// Whether a file of the workspace may be read for `prompt`. A bound caller reads none that the workspace itself is
+    /// made of, and none at all by a prompt of the store, which such a caller may have written.
+    ///
+    /// # Errors
+    /// Code `validation`, reason `file`.
+    pub fn check_file(&self, prompt: Option<&Entry>, path: &Path) -> Result<()> {
+        if self.reach().is_none() {
+            return Ok(());
+        }
+        let is_stored = prompt.is_none_or(|prompt| prompt.stored().is_some());
+        if is_stored || self.is_own_file(path) {
+            return Err(Error::new(Code::Validation, "this file is not for the caller")
+                .with("reason", "file")
+                .with_hint(BOUND));
+        }
+        Ok(())
+    }
+
+    /// Whether the file at `path` is one that the workspace is made of.
+    fn is_own_file(&self, path: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| plain(path));
+        let (root, path) = (real(self.root()), real(path));
+        let prefixes = self.roots().iter().map(|index| index.root.prefix.as_str());
+        let mut places = OWN.into_iter().chain(prefixes).map(|prefix| real(&root.join(prefix)));
+        // A search place may be the root itself; then everything in it is.
+        places.any(|place| path.starts_with(place))
+            || (path.parent() == Some(&root)
+                && path.file_name().and_then(|name| name.to_str()).is_some_and(is_settings_file))
+    }
+}
+
+/// The path without `.`.
+fn plain(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{CatalogOptions, store::Stored};
+    use hinagata_workspace::layout::SETTINGS_FILE;
+
+    fn team() -> Arc<Reach> {
+        Arc::new(Reach::new(|id| id.starts_with("team"), |id| id.starts_with("team.")))
+    }
+
+    #[test]
+    fn a_document_is_there_when_all_of_it_is() {
+        let reach = team();
+        let has = |kind, id: &str, value| reach.has_document(kind, id, &value);
+        assert!(
+            has(StoreKind::Template, "Team.A", json!({})) && !has(StoreKind::Template, "other", json!({}))
+        );
+        let extension = |prompts: &[&str]| {
+            let prompts: Vec<_> = prompts.iter().map(|name| json!({"name": name})).collect();
+            json!({"name": "team", "contributes": {"prompts": prompts}})
+        };
+        assert!(has(StoreKind::Extension, "x", extension(&["a", "b"])));
+        assert!(!has(StoreKind::Extension, "x", extension(&[])), "an extension without prompts is of nobody");
+        let other = json!({"name": "other", "contributes": {"prompts": [{"name": "a"}]}});
+        assert!(!has(StoreKind::Extension, "team", other));
+        assert!(has(StoreKind::Environ, "team.x", json!(1)) && !has(StoreKind::Environ, "team", json!(1)));
+        assert!(!has(StoreKind::Tool, "team.x", json!({})));
+    }
+
+    #[test]
+    fn the_store_of_a_caller_has_no_part_of_what_is_not_there() {
+        let stored = |id: &str, value| (Arc::from(id), Stored::new(id, value));
+        let environs =
+            [stored("a", json!("secret")), stored("team.x", json!(1)), stored("team", json!({"y": 2}))];
+        let full =
+            Arc::new(StoreSnapshot::default().with(StoreKind::Environ, environs.into_iter().collect()));
+        let (made, reach) = (NarrowedStore::default(), team());
+        let narrow = made.narrow_for(&full, &reach);
+        assert_eq!(*narrow.tree, json!({"team": {"x": 1}}));
+        assert!(Arc::ptr_eq(&narrow, &made.narrow_for(&full, &reach)), "it is made once");
+        assert!(
+            !Arc::ptr_eq(&narrow, &made.narrow_for(&Arc::new((*full).clone()), &reach)),
+            "and again for another state"
+        );
+    }
+
+    #[test]
+    fn a_path_is_no_way_around_an_id() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for file in [
+            "prompts/inner/Other-One/template.md",
+            "prompts/inner/team/template.md",
+            "prompts/inner/partials/p.md",
+        ] {
+            let path = place.path().join(file);
+            std::fs::create_dir_all(path.parent().expect("has one")).expect("made");
+            std::fs::write(path, "x").expect("written");
+        }
+        for paths in
+            [vec!["prompts/inner".to_owned()], vec!["prompts/inner".to_owned(), "prompts".to_owned()]]
+        {
+            let full = Catalog::open(CatalogOptions { paths, ..CatalogOptions::new(place.path()) });
+            let catalog = full.within(&team());
+            for name in ["Other-One/template.md", "other_one/template.md", "inner/Other-One/template.md"] {
+                for index in full.roots() {
+                    let found = catalog.template(&index.root.kind, name).expect("looks");
+                    assert!(found.is_none(), "{name} from {:?}", index.root.kind);
+                }
+            }
+            let from = &crate::source::RootKind::Path(0);
+            assert!(catalog.template(from, "team/template.md").expect("looks").is_some());
+            assert!(catalog.template(from, "partials/p.md").expect("looks").is_some());
+            assert!(full.template(from, "Other-One/template.md").expect("looks").is_some());
+            assert!(!catalog.template_names().iter().any(|name| name.contains("ther")));
+        }
+    }
+
+    #[test]
+    fn near_names_and_lists_know_nothing_else() {
+        let catalog = Catalog::open(CatalogOptions::new("no/such/workspace")).within(&team());
+        assert!(catalog.list().is_empty());
+        let error = catalog.choose("general_systen").expect_err("is not there");
+        assert!(error.near().is_empty() && error.hint() == Some(BOUND), "{error:?}");
+        assert!(catalog.candidates("general_system").is_err());
+    }
+
+    #[test]
+    fn files_of_the_workspace_itself_are_not_read() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let root = place.path();
+        for file in
+            [SETTINGS_FILE, "src/main.rs", "user_data/shared/prompts/team/template.md", "p/team/template.md"]
+        {
+            std::fs::create_dir_all(root.join(file).parent().expect("has one")).expect("made");
+            std::fs::write(root.join(file), "x").expect("written");
+        }
+        let options = CatalogOptions { paths: vec!["p".to_owned()], ..CatalogOptions::new(root) };
+        let catalog = Catalog::open(options).within(&team());
+        assert!(!catalog.is_own_file(&root.join("src/main.rs")));
+        for file in [
+            SETTINGS_FILE,
+            "./hinagata.toml",
+            "user_data/shared/prompts/team/template.md",
+            "p/team/template.md",
+        ] {
+            assert!(catalog.is_own_file(&root.join(file)), "{file}");
+        }
+        assert!(catalog.check_file(None, &root.join("src/main.rs")).is_err(), "not by the store");
+    }
+}

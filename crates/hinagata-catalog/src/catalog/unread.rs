@@ -1,0 +1,131 @@
+//! What could not be read and may have changed an answer: a file that cannot be read is never the same as one that is
+//! not there.
+
+use hinagata_document::{Code, Diagnostic, Error, Severity};
+use hinagata_workspace::layout::{PACKS, SHARED_PROMPTS};
+use serde_json::Value;
+
+use crate::{Catalog, Choice, PromptId, resolution, source::Index, store::StoreSnapshot};
+
+/// What findings about the store as a whole are about.
+const STORE: &str = "store";
+
+impl Catalog {
+    /// Search places that cannot be read, or that the settings name and nobody made, the store, and what was decided about
+    /// packs. Of everything else packs tell themselves.
+    fn unread_places(&self) -> impl Iterator<Item = Diagnostic> {
+        let of_pack = |source: &str| source.strip_prefix(PACKS).is_some_and(|rest| rest.starts_with('/'));
+        let places = self.opening().iter().filter(move |found| !of_pack(&found.source));
+        places.cloned().chain(self.unread_store()).chain(self.undecided_packs())
+    }
+
+    /// Packs of which nothing is used because it is not known what was decided about them. Which they are, and where that is
+    /// kept, is told to whoever reaches everything.
+    fn undecided_packs(&self) -> impl Iterator<Item = Diagnostic> {
+        self.opened_packs().iter().filter_map(|pack| {
+            let error = pack.undecided()?;
+            if self.reach().is_some() {
+                let message = "what was decided about a pack cannot be read, so nothing of it is used";
+                return Some(Diagnostic::warning(PACKS, Error::new(Code::Store, message)));
+            }
+            Some(Diagnostic::warning(pack.path(), error))
+        })
+    }
+
+    /// That the store does not answer: what it holds by now may be something else. Where it is, is told to whoever reaches
+    /// everything.
+    fn unread_store(&self) -> Option<Diagnostic> {
+        let (_, error) = self.store()?.health.outage.as_ref()?;
+        let error = match self.reach() {
+            None => error.clone(),
+            Some(_) => Error::new(Code::Store, "the store cannot be read"),
+        };
+        Some(Diagnostic::warning(STORE, error))
+    }
+
+    fn unread_vocabulary(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.vocabulary_problems().iter().filter(|found| found.severity == Severity::Error)
+    }
+
+    /// That recorded choices do not count; told already where the directory that they are in cannot be read.
+    fn resolution_problem(&self, problem: Option<&Error>) -> Option<Diagnostic> {
+        let file = format!("{SHARED_PROMPTS}/{}", resolution::FILE);
+        let error = problem.filter(|_| self.unread_prompts().is_none())?.clone().reworded(|message| {
+            format!("{file} cannot be used, so what it decides does not count: {message}")
+        });
+        Some(Diagnostic::warning(file, error))
+    }
+
+    /// What could not be read and may have changed a list of prompts: search places, links, recorded choices, packs.
+    #[must_use]
+    pub fn unread(&self) -> Vec<Diagnostic> {
+        let mut all: Vec<Diagnostic> = self.opening().to_vec();
+        all.extend(self.roots().iter().flat_map(|index| index.left_out.clone()));
+        all.extend(self.resolution_problem(self.resolutions().problem()));
+        all.extend(self.opened_packs().iter().flat_map(|pack| pack.problems()));
+        all
+    }
+
+    /// What could not be read and may have changed what a call gives that asked for `name` and was answered by `choice`.
+    #[must_use]
+    pub fn unread_for(&self, name: &str, choice: &Choice) -> Vec<Diagnostic> {
+        let mut all: Vec<Diagnostic> = self.unread_places().collect();
+        all.extend(self.roots().iter().flat_map(|index| index.left_out_of(&choice.id)).cloned());
+        all.extend(self.resolution_problem(self.resolutions().problem_of(&choice.id)));
+        // The vocabulary is asked only about names that are no prompt.
+        if PromptId::new(name).is_ok_and(|id| id != choice.id) {
+            all.extend(self.unread_vocabulary().cloned());
+        }
+        // A document of the store: as it was, or without what cannot be read of it.
+        let source = choice.entry.source();
+        let of_store = self.store().into_iter().flat_map(|store| store.diagnostics.iter());
+        all.extend(
+            self.store_problems().iter().chain(of_store).filter(|found| found.source == source).cloned(),
+        );
+        all
+    }
+
+    /// `error`, that there is no prompt `id`, with what could not be read and may have held it.
+    pub(crate) fn with_unread(&self, error: Error, id: &PromptId) -> Error {
+        let left_out: Vec<&Diagnostic> =
+            self.roots().iter().flat_map(|index: &Index| index.left_out_of(id)).collect();
+        let others = self.unread_places().chain(self.unread_vocabulary().cloned());
+        let unread: Vec<Diagnostic> = left_out.iter().map(|&found| found.clone()).chain(others).collect();
+        let Some(first) = unread.first() else { return error };
+        let listed: Vec<Value> = unread.iter().map(|found| told(found).into()).collect();
+        let error = error.with("unread", listed);
+        match left_out.first() {
+            Some(link) => {
+                let error = error.reworded(|message| format!("{message}: {}", link.error.message()));
+                link.error.hint().into_iter().fold(error, Error::with_hint)
+            }
+            None => {
+                let error = error.reworded(|message| {
+                    format!("{message}, but `{}` cannot be read and may hold it", place(first))
+                });
+                error.with_hint("`hina doctor` tells what is wrong with it")
+            }
+        }
+    }
+}
+
+impl StoreSnapshot {
+    /// Shared variables that cannot be read, or are not what was written.
+    pub fn unread_environs(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|found| found.error.details().contains_key("environ"))
+    }
+}
+
+/// A finding in one line, with its file.
+fn told(found: &Diagnostic) -> String {
+    match found.error.message() {
+        message if message.contains(&found.source) => message.to_owned(),
+        message => format!("{}: {message}", place(found)),
+    }
+}
+
+/// What a finding is about, with line and column where they are known.
+fn place(found: &Diagnostic) -> String {
+    let known = found.error.place().filter(|place| place.file == found.source);
+    known.map_or_else(|| found.source.clone(), ToString::to_string)
+}

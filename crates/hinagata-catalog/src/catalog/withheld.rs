@@ -1,0 +1,47 @@
+//! What Python does not get in a workspace that the user does not trust.
+
+use hinagata_document::{Code, Diagnostic, Error};
+use hinagata_workspace::needing_trust;
+
+use super::Catalog;
+use crate::{definition::Definition, source::Index};
+
+/// The error for `who`, such as "its hooks get", running without what `names` name.
+#[must_use]
+pub fn untrusted_error(who: &str, names: &[impl AsRef<str>]) -> Error {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    Error::new(Code::Approval, format!("the workspace is not trusted, so {who} no `{}`", names.join("`, `")))
+        .with("reason", "untrusted")
+        .with("withheld", names)
+        .with_hint("read its code and settings, then run `hina trust`")
+}
+
+impl Catalog {
+    /// What the Python of usable prompts and packs declares and does not get while the user does not trust the workspace.
+    #[must_use]
+    pub fn withheld_permissions(&self) -> Vec<Diagnostic> {
+        let mut found: Vec<Diagnostic> = Vec::new();
+        for entry in self.roots().iter().flat_map(Index::iter) {
+            let definition = entry.definition().ok().filter(|_| self.is_usable(entry));
+            let names = definition.as_deref().map(withheld_from_hooks).unwrap_or_default();
+            if !names.is_empty() {
+                found.push(Diagnostic::warning(entry.source(), untrusted_error("its hooks get", &names)));
+            }
+        }
+        for pack in self.active_packs() {
+            for provider in pack.manifest().iter().flat_map(|manifest| &manifest.providers) {
+                let names = needing_trust(provider.permissions());
+                if !names.is_empty() {
+                    let who = format!("the provider `{}` gets", provider.namespace);
+                    let file = format!("{}/{}", pack.path(), provider.file);
+                    found.push(Diagnostic::warning(file, untrusted_error(&who, &names)));
+                }
+            }
+        }
+        found
+    }
+}
+
+fn withheld_from_hooks(definition: &Definition) -> Vec<&str> {
+    needing_trust(definition.permissions.granted().filter(|_| definition.hooks.any()))
+}

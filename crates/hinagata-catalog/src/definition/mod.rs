@@ -1,0 +1,40 @@
+//! Definitions of prompts: one model, read from every form that a prompt can be written in.
+//!
+//! A prompt directory holds a template, with or without front matter, a `prompt.yaml` or `prompt.json`,
+//! a `prompt.py`, or several of them. Each file gives a draft; drafts are laid over each other, and the
+//! result is a [`Definition`]. Nothing is run.
+
+mod computed;
+mod declarations;
+mod draft;
+mod inherit;
+mod limits;
+mod messages;
+mod model;
+pub mod module;
+mod parameter;
+mod python;
+mod read;
+mod view;
+
+pub use hinagata_template::Engine;
+
+pub use computed::Computed;
+pub use hinagata_document::yaml_value;
+pub use inherit::Inherited;
+pub use limits::{OwnLimits, RenderLimits};
+pub use model::{
+    Body, Definition, FileRead, Hook, Hooks, Message, Metadata, Part, Permissions, Role, Settings,
+    TemplateText, UndefinedMode,
+};
+pub use module::{Given, LooseModules, ModuleBody, PRESETS, module_error, preset};
+pub use parameter::{Class, Origin, Parameter, Parameters, Proposals, Type};
+pub use read::{PromptFiles, document, read, read_again};
+
+pub(crate) use declarations::variables;
+pub(crate) use draft::limits;
+pub(crate) use inherit::inherit;
+pub(crate) use read::{LARGEST_TEMPLATE, TEMPLATE_NAMES};
+
+#[cfg(test)]
+mod tests;

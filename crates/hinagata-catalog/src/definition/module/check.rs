@@ -1,0 +1,103 @@
+//! Whether paths lead to something that a call can give.
+
+use hinagata_document::{Error, Place, Result};
+use hinagata_module::nearest;
+use hinagata_template::Position;
+use serde_json::{Value, json};
+
+use super::spec::PathUse;
+use crate::definition::{Parameter, Parameters, TemplateText, Type};
+
+/// Names that every render has.
+const ALWAYS: [&str; 4] = ["system", "environs", "variables", "args"];
+
+/// What a call can give.
+pub struct Reach<'r> {
+    /// Declared variables.
+    pub parameters: &'r Parameters,
+    /// Other names that have values, such as those of providers.
+    pub others: Vec<String>,
+}
+
+impl Reach<'_> {
+    /// Whether something is called `name`.
+    pub fn has(&self, name: &str) -> bool {
+        self.parameters.get(name).is_some()
+            || ALWAYS.contains(&name)
+            || self.others.iter().any(|known| known == name)
+    }
+
+    /// Names that may have been meant.
+    pub fn near(&self, name: &str) -> Vec<String> {
+        nearest(name, self.parameters.iter().map(|parameter| parameter.name.as_str()))
+    }
+}
+
+pub(super) fn paths(paths: &[PathUse], reach: &Reach<'_>) -> Result<()> {
+    let wrong: Vec<(&PathUse, String)> = paths
+        .iter()
+        .filter(|used| !used.local)
+        .filter_map(|used| Some((used, problem(used, reach)?)))
+        .collect();
+    let Some((first, message)) = wrong.first() else { return Ok(()) };
+    let message = match wrong.len() {
+        1 => message.clone(),
+        2 => format!("{message}, and 1 more problem"),
+        count => format!("{message}, and {} more problems", count - 1),
+    };
+    let list: Vec<Value> = wrong
+        .iter()
+        .map(|(used, message)| {
+            json!({"path": used.path.as_str(), "message": message, "file": used.place.file,
+                "line": used.place.line, "column": used.place.column})
+        })
+        .collect();
+    let root = first.path.root();
+    let error = Error::definition("unknown_path", message)
+        .with("path", first.path.as_str())
+        .with("problems", list)
+        .at(first.place.clone());
+    Err(match reach.has(root) {
+        true => error.with_hint("correct the path, or the declaration under `context`"),
+        false => error
+            .with_near(reach.near(root))
+            .with_hint(format!("declare `{root}` under `context`, or correct the path")),
+    })
+}
+
+/// The error of a template that reads what nobody declares.
+///
+/// Columns count in the text of the template, and so it is what is shown.
+pub fn unknown_variable(reach: &Reach<'_>, name: &str, text: &TemplateText, position: Position) -> Error {
+    let excerpt = text.text.lines().nth(position.line.saturating_sub(1) as usize).map(str::to_owned);
+    let line = position.line + text.first_line.max(1) - 1;
+    let place = Place { file: text.file.clone(), line, column: position.column, excerpt };
+    Error::definition("unknown_path", format!("`{name}` is not in the context"))
+        .with("path", name)
+        .with_near(reach.near(name))
+        .with_hint(format!("declare `{name}` under `context`, or correct the name"))
+        .at(place)
+}
+
+fn problem(used: &PathUse, reach: &Reach<'_>) -> Option<String> {
+    let root = used.path.root();
+    match reach.parameters.get(root) {
+        Some(parameter) => dead_end(used, parameter),
+        None if reach.has(root) => None,
+        None => Some(format!("the path `{}` starts at `{root}`, which is not in the context", used.path)),
+    }
+}
+
+/// Why the steps of a path cannot lead anywhere, as far as the declaration tells.
+fn dead_end(used: &PathUse, parameter: &Parameter) -> Option<String> {
+    let step = used.path.steps().next()?;
+    if matches!(parameter.kind, Type::String | Type::Integer | Type::Number | Type::Boolean | Type::File) {
+        let kind = parameter.kind.as_str();
+        return Some(format!("`{}` leads into `{}`, which is of type {kind}", used.path, parameter.name));
+    }
+    let schema = parameter.schema.as_ref()?;
+    let properties = schema.get("properties")?.as_object()?;
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    (closed && !properties.contains_key(step))
+        .then(|| format!("`{}`: the schema of `{}` has no `{step}`", used.path, parameter.name))
+}

@@ -1,0 +1,188 @@
+//! What depends on the variables of a call, worked out.
+
+use std::sync::Arc;
+
+use hinagata_document::{Code, Error, Result};
+use hinagata_module::{Elements, Text, Texts};
+use hinagata_value::{Key, Variables};
+use serde_json::Value;
+
+use super::{
+    Given, ModuleBody,
+    build::{Values, build, build_texts, is_true, no_list, no_number},
+    spec::{BodySpec, Bound, DynamicSpec, Each, PathUse},
+};
+
+/// The variable of the loop that runs.
+pub type Local<'p> = (Arc<str>, &'p Value);
+
+/// What the entries of a module are worked out from.
+pub trait World<'p> {
+    /// The variable called `name`.
+    fn variable(&self, name: &str) -> Option<&'p Value>;
+
+    /// The text of the template with this number.
+    fn template(&mut self, number: usize, local: Option<&Local<'p>>) -> Result<Text>;
+
+    /// Whether a value that is not there is an error.
+    fn is_strict(&self) -> bool;
+}
+
+/// Works out everything in `body` that depends on variables; together it may have `limit` bytes.
+pub fn evaluate<'p>(body: &ModuleBody, world: &mut dyn World<'p>, limit: usize) -> Result<Given> {
+    let mut worker = Worker { world, local: None, room: limit, limit };
+    let mut given = Given::default();
+    for spec in &body.entries {
+        let mut all = Elements::new();
+        worker.entry(spec, &mut |body, values| build(body, values, &mut all))?;
+        given.elements.push(all);
+    }
+    for spec in &body.texts {
+        let mut all = Texts::default();
+        worker.entry(spec, &mut |body, values| build_texts(body, values, &mut all))?;
+        given.texts.push(all);
+    }
+    Ok(given)
+}
+
+/// Works out the entries of one module.
+struct Worker<'w, 'p> {
+    world: &'w mut dyn World<'p>,
+    local: Option<Local<'p>>,
+    /// Bytes that may still be made, of all that may be.
+    room: usize,
+    limit: usize,
+}
+
+/// Adds what an entry says to what is collected.
+type Say<'s> = dyn FnMut(&BodySpec, &mut dyn Values) -> Result<()> + 's;
+
+impl<'p> Worker<'_, 'p> {
+    fn entry(&mut self, spec: &DynamicSpec, say: &mut Say<'_>) -> Result<()> {
+        let said = self.holds(spec) && self.say(spec, say)?;
+        match &spec.otherwise {
+            Some(other) if !said => self.entry(other, say),
+            _ => Ok(()),
+        }
+    }
+
+    fn holds(&self, spec: &DynamicSpec) -> bool {
+        spec.conditions.iter().all(|condition| is_true(self.at(&condition.path)) == condition.wanted)
+    }
+
+    /// Says what an entry says once, or for each item; whether there was something to say it for.
+    fn say(&mut self, spec: &DynamicSpec, say: &mut Say<'_>) -> Result<bool> {
+        let Some(each) = &spec.each else {
+            say(&spec.body, self)?;
+            return Ok(true);
+        };
+        let mut any = false;
+        for item in self.items(each)? {
+            self.local = Some((Arc::clone(&each.name), item));
+            if each.filter.as_ref().is_none_or(|filter| is_true(self.at(filter))) {
+                any = true;
+                say(&spec.body, self)?;
+            }
+        }
+        self.local = None;
+        Ok(any)
+    }
+
+    /// The items of a loop, as far as its slice goes.
+    fn items(&self, each: &Each) -> Result<&'p [Value]> {
+        let items = match self.found(&each.list)? {
+            None | Some(Value::Null) => return Ok(&[]),
+            Some(Value::Array(items)) => items,
+            Some(other) => return Err(no_list(&each.list, other)),
+        };
+        let start = self.bound(each.start.as_ref())?.unwrap_or(0).min(items.len());
+        let end = self.bound(each.end.as_ref())?.unwrap_or(items.len()).min(items.len());
+        Ok(items.get(start..end).unwrap_or_default())
+    }
+
+    fn bound(&self, bound: Option<&Bound>) -> Result<Option<usize>> {
+        let number = match bound {
+            None => return Ok(None),
+            Some(Bound::Number(number)) => *number,
+            Some(Bound::Path(path)) => match self.at(path) {
+                None | Some(Value::Null) => return Ok(None),
+                Some(value) => value.as_u64().ok_or_else(|| no_number(path, value))?,
+            },
+        };
+        Ok(Some(usize::try_from(number).unwrap_or(usize::MAX)))
+    }
+
+    /// The value at a path, if there is one.
+    fn at(&self, used: &PathUse) -> Option<&'p Value> {
+        let root = match &self.local {
+            Some((name, value)) if used.local && **name == *used.path.root() => Some(*value),
+            _ => self.world.variable(used.path.root()),
+        };
+        used.path.follow(root?)
+    }
+
+    /// The value at a path; where missing variables are errors, one that has to be there.
+    fn found(&self, used: &PathUse) -> Result<Option<&'p Value>> {
+        let found = self.at(used);
+        if found.is_none() && self.world.is_strict() {
+            let message = format!("`{}` is not there", used.path);
+            return Err(Error::new(Code::RenderUndefined, message)
+                .with("reason", "undefined")
+                .with("missing", vec![used.path.as_str()])
+                .with_hint("pass it, or give it a default under `context`")
+                .at(used.place.clone()));
+        }
+        Ok(found)
+    }
+}
+
+impl Values for Worker<'_, '_> {
+    fn template(&mut self, number: usize) -> Result<Text> {
+        self.world.template(number, self.local.as_ref())
+    }
+
+    fn value(&self, path: &PathUse) -> Result<Option<&Value>> {
+        // What an item of a list lacks is left out; what the context lacks may be an error.
+        if path.local { Ok(self.at(path)) } else { self.found(path) }
+    }
+
+    fn needed(&self, path: &PathUse) -> Result<Option<&Value>> {
+        self.found(path)
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        match self.room.checked_sub(bytes) {
+            Some(room) => {
+                self.room = room;
+                Ok(())
+            }
+            None => {
+                Err(Error::new(Code::OutputLimit, format!("the module says more than {} bytes", self.limit))
+                    .with_hint("render less, or raise `max_output_size`"))
+            }
+        }
+    }
+}
+
+/// The variables of a call, with that of a loop before them.
+pub struct WithLocal<'l> {
+    /// The variables of the call.
+    pub variables: &'l dyn Variables,
+    /// The variable of the loop.
+    pub local: Option<&'l Local<'l>>,
+}
+
+impl Variables for WithLocal<'_> {
+    fn find(&self, key: &Key) -> Option<&Value> {
+        match self.local {
+            Some((name, value)) if **name == *key.name() => Some(value),
+            _ => self.variables.find(key),
+        }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let mut names = self.variables.names();
+        names.extend(self.local.map(|(name, _)| &**name));
+        names
+    }
+}

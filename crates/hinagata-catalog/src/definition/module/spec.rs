@@ -1,0 +1,225 @@
+//! What a module file says that only a call can work out.
+
+use std::sync::Arc;
+
+use hinagata_document::Place;
+use hinagata_module::{Role, Text};
+use serde_json::Value;
+
+use super::path::Path;
+
+/// An entry that depends on variables.
+#[derive(Clone, Debug)]
+pub(crate) struct DynamicSpec {
+    /// What must hold, or must not, for it to say anything.
+    pub(crate) conditions: Vec<Condition>,
+    /// The list that it says something for each item of.
+    pub(crate) each: Option<Each>,
+    /// What it says.
+    pub(crate) body: BodySpec,
+    /// What is said when it says nothing.
+    pub(crate) otherwise: Option<Box<Self>>,
+}
+
+/// `if` and `unless`.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition {
+    pub(crate) path: PathUse,
+    pub(crate) wanted: bool,
+}
+
+/// `each`, with `as`, `where` and `slice`.
+#[derive(Clone, Debug)]
+pub(crate) struct Each {
+    pub(crate) list: PathUse,
+    pub(crate) name: Arc<str>,
+    pub(crate) filter: Option<PathUse>,
+    pub(crate) start: Option<Bound>,
+    pub(crate) end: Option<Bound>,
+}
+
+/// Where a slice starts or ends.
+#[derive(Clone, Debug)]
+pub(crate) enum Bound {
+    Number(u64),
+    Path(PathUse),
+}
+
+/// A path where it is written.
+#[derive(Clone, Debug)]
+pub struct PathUse {
+    /// The path.
+    pub path: Path,
+    /// Where it stands.
+    pub place: Place,
+    /// Whether it starts at the variable of the loop around it.
+    pub local: bool,
+    /// Whether all that is asked of it is whether it is there.
+    pub condition: bool,
+}
+
+/// What an entry says.
+#[derive(Clone, Debug)]
+pub(crate) enum BodySpec {
+    Text(TextSpec),
+    Message(Box<MessageSpec>),
+    Material(Box<MaterialSpec>),
+    Chunk(Box<ChunkSpec>),
+    Json(ValueSpec),
+}
+
+/// A text.
+#[derive(Clone, Debug)]
+pub(crate) enum TextSpec {
+    Fixed(Text),
+    /// `=path`
+    Path(PathUse),
+    /// A text with `{{ }}`, by its number.
+    Template(usize),
+}
+
+/// A whole number.
+#[derive(Clone, Debug)]
+pub(crate) enum NumberSpec {
+    Fixed(u64),
+    Path(PathUse),
+}
+
+/// Data, with paths and templates where texts stand in it.
+#[derive(Clone, Debug)]
+pub(crate) enum ValueSpec {
+    Fixed(Value),
+    Text(TextSpec),
+    List(Vec<Self>),
+    Map(Vec<(String, Self)>),
+}
+
+/// Who says a message.
+#[derive(Clone, Debug)]
+pub(crate) enum RoleSpec {
+    Fixed(Role),
+    /// From data, which may then say user, assistant or tool.
+    Bound(PathUse),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct MessageSpec {
+    pub(crate) role: RoleSpec,
+    pub(crate) content: TextSpec,
+    pub(crate) attachments: AttachmentsSpec,
+    pub(crate) name: Option<TextSpec>,
+    pub(crate) tool_calls: Option<PathUse>,
+    pub(crate) tool_call_id: Option<TextSpec>,
+    pub(crate) usage: Option<NumberSpec>,
+    pub(crate) place: Place,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct MaterialSpec {
+    pub(crate) id: TextSpec,
+    pub(crate) title: TextSpec,
+    pub(crate) content: TextSpec,
+    pub(crate) attachments: AttachmentsSpec,
+    pub(crate) usage: Option<NumberSpec>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ChunkSpec {
+    pub(crate) part_of: TextSpec,
+    pub(crate) content: TextSpec,
+    pub(crate) attachments: AttachmentsSpec,
+    pub(crate) index: Option<NumberSpec>,
+    pub(crate) total: Option<NumberSpec>,
+    pub(crate) usage: Option<NumberSpec>,
+}
+
+/// Pictures and files beside a text.
+#[derive(Clone, Debug)]
+pub(crate) enum AttachmentsSpec {
+    Listed(Vec<AttachmentSpec>),
+    /// A list of attachments from data.
+    Path(PathUse),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum AttachmentSpec {
+    Text(TextSpec),
+    Image(TextSpec),
+    File { path: TextSpec, mime_type: TextSpec },
+}
+
+impl TextSpec {
+    fn is_fixed(&self) -> bool {
+        matches!(self, Self::Fixed(_))
+    }
+}
+
+impl NumberSpec {
+    fn is_fixed(&self) -> bool {
+        matches!(self, Self::Fixed(_))
+    }
+}
+
+impl ValueSpec {
+    pub(crate) fn is_fixed(&self) -> bool {
+        match self {
+            Self::Fixed(_) => true,
+            Self::Text(text) => text.is_fixed(),
+            Self::List(items) => items.iter().all(Self::is_fixed),
+            Self::Map(entries) => entries.iter().all(|(_, value)| value.is_fixed()),
+        }
+    }
+}
+
+impl AttachmentsSpec {
+    fn is_fixed(&self) -> bool {
+        match self {
+            Self::Path(_) => false,
+            Self::Listed(all) => all.iter().all(|one| match one {
+                AttachmentSpec::Text(text) | AttachmentSpec::Image(text) => text.is_fixed(),
+                AttachmentSpec::File { path, mime_type } => path.is_fixed() && mime_type.is_fixed(),
+            }),
+        }
+    }
+}
+
+impl BodySpec {
+    /// Whether nothing in it depends on variables.
+    pub(crate) fn is_fixed(&self) -> bool {
+        let text = |text: &Option<TextSpec>| text.as_ref().is_none_or(TextSpec::is_fixed);
+        let number = |number: &Option<NumberSpec>| number.as_ref().is_none_or(NumberSpec::is_fixed);
+        match self {
+            Self::Text(text) => text.is_fixed(),
+            Self::Message(message) => {
+                matches!(message.role, RoleSpec::Fixed(_))
+                    && message.content.is_fixed()
+                    && message.attachments.is_fixed()
+                    && text(&message.name)
+                    && message.tool_calls.is_none()
+                    && text(&message.tool_call_id)
+                    && number(&message.usage)
+            }
+            Self::Material(material) => {
+                material.id.is_fixed()
+                    && material.title.is_fixed()
+                    && material.content.is_fixed()
+                    && material.attachments.is_fixed()
+                    && number(&material.usage)
+            }
+            Self::Chunk(chunk) => {
+                chunk.part_of.is_fixed()
+                    && chunk.content.is_fixed()
+                    && chunk.attachments.is_fixed()
+                    && [&chunk.index, &chunk.total, &chunk.usage].into_iter().all(number)
+            }
+            Self::Json(value) => value.is_fixed(),
+        }
+    }
+}
+
+impl DynamicSpec {
+    /// Whether it always says the same.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.conditions.is_empty() && self.each.is_none() && self.otherwise.is_none() && self.body.is_fixed()
+    }
+}

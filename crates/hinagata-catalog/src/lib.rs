@@ -1,0 +1,46 @@
+//! Answers which prompt a name refers to and what it declares. It runs nothing.
+//!
+//! A [`Catalog`] is a snapshot of a workspace. It finds the candidates of a name in directories, packs, the store and
+//! the built-in prompts, chooses between them, and reads what a prompt declares and inherits:
+//!
+//! ```
+//! use hinagata_catalog::{Catalog, CatalogOptions, definition::Class};
+//!
+//! // No directory is needed for the built-in prompts.
+//! let catalog = Catalog::open(CatalogOptions::new("no/such/workspace"));
+//! let found = catalog.definition("General-System")?;
+//! assert_eq!(found.definition.source, "ecosystem/default/prompts/general_system");
+//! assert_eq!(found.parameters.names(Class::Required), ["agent_name"]);
+//! # Ok::<(), hinagata_document::Error>(())
+//! ```
+//!
+//! Everything that is read comes from strangers: files are opened beneath their directory only, sizes and depths are
+//! bounded, and one broken prompt never stops another.
+//!
+//! The modules use each other in one direction: `id`, `definition`, `store`, `source`, `pack`, `catalog`.
+
+mod agent;
+mod catalog;
+mod defaults;
+pub mod definition;
+mod id;
+pub mod media;
+pub mod pack;
+mod resolution;
+pub mod source;
+pub mod store;
+mod tool_document;
+mod vocab;
+
+pub use agent::Agent;
+pub use catalog::{
+    BOUND, Candidate, Catalog, CatalogOptions, Choice, FoundTemplate, Listing, Narrowed, NarrowedStore,
+    PackTools, PromptFilter, Reach, not_approved, untrusted_error,
+};
+pub use defaults::Defaults;
+pub use definition::RenderLimits;
+pub use id::{PackId, PromptId, normal_form};
+pub use pack::{Approval, Approvals, Manifest, PackKind, PackLimits, Provider, Refused, Replaces};
+pub use resolution::{Resolution, Resolutions, record as record_resolution};
+pub use tool_document::{OnError, ToolDocument, ToolDocuments};
+pub use vocab::Vocabulary;

@@ -1,0 +1,163 @@
+//! Copies of packs as they were approved, and what all files of a pack are together.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::Path,
+};
+
+use hinagata_document::{Code, Digest, Digester, Error, Result};
+use hinagata_workspace::{
+    Directory,
+    layout::PACKS,
+    write::{self, Readers, failed},
+};
+
+use super::{
+    Manifest,
+    files::{PackLimits, Refused, Walked, walk},
+};
+use crate::PackId;
+
+/// A copy of a pack, and what was copied.
+pub(super) struct Copy {
+    pub(super) files: BTreeMap<String, Digest>,
+    pub(super) content: Digest,
+    pub(super) manifest: Manifest,
+}
+
+impl Copy {
+    /// Copies `directory` to `place`. What is hashed is what is copied.
+    pub(super) fn make(place: &Path, directory: &Directory, pack: &PackId) -> Result<Self> {
+        let wrong = |error: io::Error| failed("written", place, error);
+        // What a killed process left is not part of this copy.
+        match fs::remove_dir_all(place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
+            _ => {}
+        }
+        let mut files = BTreeMap::new();
+        let mut manifest = None;
+        for read in read_all(directory, pack)? {
+            let (path, bytes) = read?;
+            write_copy(&place.join(&path), &bytes).map_err(wrong)?;
+            if path == "pack.json" {
+                manifest = Some(read_manifest(pack, &bytes)?);
+            }
+            files.insert(path, Digest::of(&bytes));
+        }
+        let no_manifest = || Error::definition("no_manifest", format!("the pack `{pack}` has no pack.json"));
+        Ok(Self { content: content(&files), files, manifest: manifest.ok_or_else(no_manifest)? })
+    }
+}
+
+fn read_manifest(pack: &PackId, bytes: &[u8]) -> Result<Manifest> {
+    let file = format!("{PACKS}/{pack}/pack.json");
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        Error::definition("encoding", "`pack.json` is no UTF-8 text")
+            .with("file", file.as_str())
+            .with_source(error)
+    })?;
+    Manifest::parse(&file, text)
+}
+
+/// Every file of the pack with its bytes, one after the other.
+fn read_all(directory: &Directory, pack: &PackId) -> Result<impl Iterator<Item = Result<(String, Vec<u8>)>>> {
+    let walked = walk(directory.path(), &PackLimits::DEFAULT);
+    if let Some(refused) = walked.refused.first() {
+        return Err(refusal(pack, refused));
+    }
+    Ok(walked.files.into_keys().map(move |path| {
+        let read = directory.bytes(&path, PackLimits::DEFAULT.file)?;
+        let gone = || Error::new(Code::Store, format!("`{path}` is gone")).with("reason", "io");
+        let (bytes, _) = read.ok_or_else(gone)?;
+        Ok((path, bytes))
+    }))
+}
+
+/// The error for something that no pack can hold.
+pub fn refusal(pack: &PackId, refused: &Refused) -> Error {
+    let path = &refused.path;
+    let limits = PackLimits::DEFAULT;
+    let (message, hint) = match refused.reason {
+        "link" => (format!("`{path}` is a link"), "replace it by what it leads to".to_owned()),
+        "bytecode" => {
+            let message = format!("`{path}` is Python's bytecode, which nobody can read");
+            (message, "remove it: Python runs the source".to_owned())
+        }
+        "special" => (format!("`{path}` is no file and no directory"), "remove it".to_owned()),
+        "name" => (format!("a name in `{path}/` is no plain text"), "rename it".to_owned()),
+        "count" => ("it has too many files".to_owned(), format!("at most {} are allowed", limits.entries)),
+        "depth" => {
+            let message = format!("`{path}` has too many directories around it");
+            (message, format!("at most {} are allowed", limits.depth))
+        }
+        "size" => {
+            let hint =
+                format!("a file may have {} MiB, a pack {} MiB", limits.file >> 20, limits.total >> 20);
+            (format!("with `{path}` it is too large"), hint)
+        }
+        _ => (format!("`{path}` cannot be read"), "check its permissions".to_owned()),
+    };
+    Error::new(Code::Approval, format!("the pack `{pack}` cannot be approved: {message}"))
+        .with("reason", refused.reason)
+        .with("pack_id", pack.as_str())
+        .with("file", path.as_str())
+        .with_hint(hint)
+}
+
+/// The SHA-256 of all files that were found in `directory` together; `None` when they cannot be approved.
+pub fn content_of(directory: &Directory, walked: &Walked) -> Option<Digest> {
+    let digest = |path: &String| {
+        let (bytes, _) = directory.bytes(path, PackLimits::DEFAULT.file).ok()??;
+        Some((path.clone(), Digest::of(&bytes)))
+    };
+    let files: Option<BTreeMap<String, Digest>> = walked.files.keys().map(digest).collect();
+    files.filter(|_| walked.refused.is_empty()).map(|files| content(&files))
+}
+
+/// The SHA-256 of all files together: of the lines `SHA-256 path` in the order of paths.
+fn content(files: &BTreeMap<String, Digest>) -> Digest {
+    let mut digester = Digester::default();
+    for (path, digest) in files {
+        digester.add(format!("{digest} {path}\n").as_bytes());
+    }
+    digester.finish()
+}
+
+fn write_copy(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write::make_directory(path.parent().unwrap_or(path), Readers::Owner)?;
+    let mut file =
+        write::no_link(OpenOptions::new().write(true).create_new(true), Readers::Owner).open(path)?;
+    file.write_all(bytes)?;
+    protect(&file)?;
+    file.sync_data()
+}
+
+/// Keeps programs from writing into a copy by mistake.
+#[cfg(unix)]
+fn protect(file: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(fs::Permissions::from_mode(0o400))
+}
+
+#[cfg(not(unix))]
+fn protect(_: &fs::File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Puts the copy `new` at `place`, whose name tells its content. One that is there already stays if it `is_intact`.
+pub(super) fn put_copy(new: &Path, place: &Path, is_intact: impl FnOnce() -> bool) -> io::Result<()> {
+    if place.is_dir() && is_intact() {
+        return fs::remove_dir_all(new);
+    }
+    let above = place.parent().unwrap_or(place);
+    write::make_directory(above, Readers::Owner)?;
+    match fs::remove_dir_all(place) {
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => fs::remove_file(place)?,
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::rename(new, place)?;
+    write::sync_directory(above)
+}

@@ -1,0 +1,206 @@
+//! The files of a pack directory.
+
+use std::{collections::BTreeMap, fs, io, path::Path};
+
+use hinagata_workspace::Stamp;
+use serde::Serialize;
+
+/// How much a pack may hold. Everything of it is hashed, copied and looked at, so everything is bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackLimits {
+    /// Files and directories.
+    pub entries: usize,
+    /// Directories inside each other.
+    pub depth: usize,
+    /// Bytes of one file.
+    pub file: u64,
+    /// Bytes of all files.
+    pub total: u64,
+    /// Bytes of an archive.
+    pub archive: u64,
+}
+
+impl PackLimits {
+    /// The limits of every pack, unless somebody sets others.
+    pub const DEFAULT: Self =
+        Self { entries: 10_000, depth: 16, file: 16 << 20, total: 128 << 20, archive: 64 << 20 };
+}
+
+impl Default for PackLimits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// A directory whose files are not part of a pack: Python makes it by itself, and nothing in it is ever used.
+pub const LEFT_OUT: &str = "__pycache__";
+
+/// What names of Python's bytecode end with. Nobody can read it before approving it, so no pack can hold it.
+const BYTECODE: [&str; 2] = [".pyc", ".pyo"];
+
+/// Something in a pack that no pack can hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// Where it is, as a path from the pack.
+    pub path: String,
+    /// What it is: `link`, `special`, `name`, `bytecode`, `count`, `depth`, `size` or `unreadable`.
+    pub reason: &'static str,
+}
+
+/// Everything in a pack directory.
+#[derive(Debug, Default)]
+pub struct Walked {
+    /// Regular files by path from the pack.
+    pub files: BTreeMap<String, Stamp>,
+    /// What no pack can hold, in order.
+    pub refused: Vec<Refused>,
+    entries: usize,
+    bytes: u64,
+}
+
+/// Lists the files beneath `directory` that are part of a pack. Links are not followed.
+pub fn walk(directory: &Path, limits: &PackLimits) -> Walked {
+    walk_without(directory, limits, |name| name == LEFT_OUT)
+}
+
+/// Lists all files beneath `directory`, also those that are no part of a pack.
+pub(super) fn walk_everything(directory: &Path, limits: &PackLimits) -> Walked {
+    walk_without(directory, limits, |_| false)
+}
+
+fn walk_without(directory: &Path, limits: &PackLimits, is_left_out: impl Fn(&str) -> bool) -> Walked {
+    let mut walked = Walked::default();
+    // A list of what is left to do instead of recursion: depth comes from strangers.
+    let mut left = vec![(String::new(), 0)];
+    while let Some((path, depth)) = left.pop() {
+        let listed = list(&directory.join(&path)).unwrap_or_else(|_| {
+            walked.refuse(&path, "unreadable");
+            Vec::new()
+        });
+        for (name, kind) in listed {
+            let Some(name) = name else {
+                walked.refuse(&path, "name");
+                continue;
+            };
+            if kind == Kind::Directory && is_left_out(&name) {
+                continue;
+            }
+            let inner = if path.is_empty() { name } else { format!("{path}/{name}") };
+            walked.entries += 1;
+            if walked.entries > limits.entries {
+                walked.refuse(&inner, "count");
+                return walked;
+            }
+            match kind {
+                Kind::Directory if depth == limits.depth => walked.refuse(&inner, "depth"),
+                Kind::Directory => left.push((inner, depth + 1)),
+                Kind::File if is_bytecode(&inner) => walked.refuse(&inner, "bytecode"),
+                Kind::File => walked.file(directory, inner, limits),
+                Kind::Refused(reason) => walked.refuse(&inner, reason),
+            }
+        }
+    }
+    walked.refused.sort_by(|a, b| a.path.cmp(&b.path));
+    walked
+}
+
+impl Walked {
+    fn refuse(&mut self, path: &str, reason: &'static str) {
+        self.refused.push(Refused { path: path.to_owned(), reason });
+    }
+
+    fn file(&mut self, directory: &Path, path: String, limits: &PackLimits) {
+        // What became a link or a pipe since it was listed is none of the files.
+        let metadata = fs::symlink_metadata(directory.join(&path)).ok().filter(fs::Metadata::is_file);
+        let Some(metadata) = metadata else { return self.refuse(&path, "unreadable") };
+        self.bytes = self.bytes.saturating_add(metadata.len());
+        if metadata.len() > limits.file || self.bytes > limits.total {
+            self.refuse(&path, "size");
+        }
+        self.files.insert(path, Stamp::of(&metadata));
+    }
+}
+
+fn is_bytecode(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    BYTECODE.iter().any(|ending| path.ends_with(ending))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Directory,
+    File,
+    Refused(&'static str),
+}
+
+/// The names in a directory, `None` for one that is no text, and what they are.
+fn list(directory: &Path) -> io::Result<Vec<(Option<String>, Kind)>> {
+    let entry = |entry: io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        let kind = match entry.file_type()? {
+            kind if kind.is_symlink() => Kind::Refused("link"),
+            kind if kind.is_dir() => Kind::Directory,
+            kind if kind.is_file() => Kind::File,
+            _ => Kind::Refused("special"),
+        };
+        // A backslash is a separator elsewhere; a line break could make two lists of files look the same.
+        let is_plain = |name: &String| !name.contains(|c: char| c == '\\' || c.is_control());
+        let name = entry.file_name().into_string().ok().filter(is_plain);
+        Ok((name, kind))
+    };
+    fs::read_dir(directory)?.map(entry).collect()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{os::unix::fs::symlink, process::Command};
+
+    use super::*;
+
+    fn write(root: &Path, path: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("has one")).expect("made");
+        fs::write(path, "12345").expect("written");
+    }
+
+    #[test]
+    fn all_files_are_found_and_what_no_pack_can_hold_is_told() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let root = place.path();
+        for path in ["pack.json", "a/b/c.md", "a/.hidden", "__pycache__/x.pyc", "a/__pycache__/y.pyc"] {
+            write(root, path);
+        }
+        symlink("pack.json", root.join("a/link")).expect("linked");
+        symlink("/", root.join("out")).expect("linked");
+        assert!(Command::new("mkfifo").arg(root.join("pipe")).status().expect("is there").success());
+        write(root, "a/back\\slash");
+        fs::write(root.join(std::ffi::OsStr::from_bytes(b"no\xfftext")), "x").expect("written");
+        let walked = walk(root, &PackLimits::DEFAULT);
+        assert_eq!(walked.files.keys().collect::<Vec<_>>(), ["a/.hidden", "a/b/c.md", "pack.json"]);
+        let refused: Vec<_> =
+            walked.refused.iter().map(|refused| (refused.path.as_str(), refused.reason)).collect();
+        assert_eq!(
+            refused,
+            [("", "name"), ("a", "name"), ("a/link", "link"), ("out", "link"), ("pipe", "special")]
+        );
+    }
+
+    #[test]
+    fn count_depth_and_size_are_bounded() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for path in ["a/b/c/d", "e", "f"] {
+            write(place.path(), path);
+        }
+        let reasons = |limits: PackLimits| -> Vec<&'static str> {
+            walk(place.path(), &limits).refused.iter().map(|refused| refused.reason).collect()
+        };
+        let limits = PackLimits::DEFAULT;
+        assert_eq!(reasons(limits), [""; 0]);
+        assert_eq!(reasons(PackLimits { entries: 6, depth: 3, file: 5, total: 15, ..limits }), [""; 0]);
+        assert_eq!(reasons(PackLimits { entries: 5, ..limits }), ["count"]);
+        assert_eq!(reasons(PackLimits { depth: 2, ..limits }), ["depth"]);
+        assert_eq!(reasons(PackLimits { file: 4, ..limits }), ["size"; 3]);
+        assert_eq!(reasons(PackLimits { total: 14, ..limits }), ["size"]);
+    }
+}

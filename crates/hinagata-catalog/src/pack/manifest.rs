@@ -1,0 +1,282 @@
+//! `pack.json`: what a pack says about itself.
+
+use std::collections::BTreeMap;
+
+use hinagata_document::{Error, Fields, Node, Result, json, shortened};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Largest `pack.json`, in bytes.
+pub const LARGEST: u64 = 1 << 20;
+
+/// What a pack mainly brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PackKind {
+    /// Characters and rules of agents.
+    System,
+    /// Prompts for inner work: compression, memory, planning.
+    Utility,
+    /// Parts that other prompts include.
+    Partial,
+    /// Whole agents.
+    Agent,
+}
+
+impl PackKind {
+    /// The kind called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "system" => Self::System,
+            "utility" => Self::Utility,
+            "partial" => Self::Partial,
+            "agent" => Self::Agent,
+            _ => return None,
+        })
+    }
+}
+
+/// What `pack.json` says.
+#[derive(Clone, Debug, Default)]
+pub struct Manifest {
+    /// The id that it gives itself; the directory's name is the identity.
+    pub label: Option<String>,
+    /// A name for people.
+    pub name: Option<String>,
+    /// The version, `0.0.0` unless given.
+    pub version: String,
+    /// The kind, when it says so.
+    pub kind: Option<PackKind>,
+    /// What it is.
+    pub description: Option<String>,
+    /// The prompts that it lists.
+    pub prompts: Vec<String>,
+    /// Python that provides variables.
+    pub providers: Vec<Provider>,
+    /// What it proposes to replace.
+    pub replaces: Replaces,
+    /// Keys that nobody knows.
+    pub unknown: Map<String, Value>,
+    /// What is hardly meant as it is written.
+    pub warnings: Vec<Error>,
+}
+
+/// What a pack can say.
+const KEYS: [&str; 9] = [
+    "pack_id",
+    "name",
+    "version",
+    "description",
+    "kind",
+    "type",
+    "prompts",
+    "variable_providers",
+    "replaces",
+];
+
+/// What a pack can propose to replace.
+const REPLACEABLE: [&str; 3] = ["prompts", "tools", "flows"];
+
+/// Python of a pack that provides variables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Provider {
+    /// The file, beneath the pack.
+    pub file: String,
+    /// The name of its variables in templates.
+    pub namespace: String,
+    /// What it provides.
+    pub description: Option<String>,
+    /// What it declares to use or not to use; [`Provider::permissions`] tells what follows.
+    pub permissions: BTreeMap<String, bool>,
+    /// Keys that nobody knows.
+    pub unknown: Map<String, Value>,
+}
+
+impl Provider {
+    /// What providers may use unless `pack.json` says otherwise: the usual one asks a program about the workspace.
+    const USUAL: [&'static str; 2] = ["read_file", "subprocess"];
+
+    /// What it may use: the usual, without what it declares not to use, and with what else it declares. Everybody who shows
+    /// or grants permissions of a provider asks here.
+    #[must_use]
+    pub fn permissions(&self) -> Vec<&str> {
+        let usual = Self::USUAL.into_iter().filter(|name| self.permissions.get(*name) != Some(&false));
+        let declared = self.permissions.iter().filter(|(_, used)| **used).map(|(name, _)| name.as_str());
+        usual.chain(declared.filter(|name| !Self::USUAL.contains(name))).collect()
+    }
+}
+
+/// Proposals of a pack: what of others it would take the place of. Without a resolution they do nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replaces {
+    /// Prompts: the replaced one and the pack's own.
+    pub prompts: BTreeMap<String, String>,
+    /// Tools.
+    pub tools: BTreeMap<String, String>,
+    /// Flows, kept and shown.
+    pub flows: BTreeMap<String, String>,
+}
+
+impl Manifest {
+    /// Reads `text`, the content of `file`.
+    ///
+    /// # Errors
+    /// Code `definition`, with every wrong field at once.
+    pub fn parse(file: &str, text: &str) -> Result<Self> {
+        let node = json::parse(file, text)?;
+        let mut fields = Fields::new(file, text);
+        let Some(entries) = node.as_map() else {
+            return Err(Error::definition("type", format!("pack.json holds a map, not {}", node.kind()))
+                .at(fields.place(&node)));
+        };
+        let mut manifest = Self { version: "0.0.0".to_owned(), ..Self::default() };
+        for (key, value) in entries {
+            manifest.read_key(&mut fields, key, value);
+        }
+        manifest.warnings = fields.take_warnings();
+        fields.finish()?;
+        Ok(manifest)
+    }
+
+    fn read_key(&mut self, fields: &mut Fields<'_>, key: &str, node: &Node) {
+        match key {
+            "pack_id" => self.label = fields.optional_string(key, node),
+            "name" => self.name = fields.optional_string(key, node),
+            "version" => self.version = fields.string(key, node).unwrap_or_default(),
+            "description" => self.description = fields.optional_string(key, node),
+            "kind" => {
+                self.kind =
+                    fields.one_of(key, node, &["system", "utility", "partial", "agent"], PackKind::named);
+            }
+            // The type `prompt_pack` says nothing about the kind; some packs say the kind there.
+            "type" => {
+                self.kind = self.kind.or(node.as_str().and_then(PackKind::named));
+                self.unknown.insert(key.to_owned(), node.to_value());
+            }
+            "prompts" => self.prompts = fields.strings(key, node),
+            "variable_providers" => self.providers = providers(fields, node),
+            "replaces" => {
+                for (what, value) in fields.map(key, node) {
+                    let names = names(fields, &format!("replaces.{what}"), value);
+                    match what.as_str() {
+                        "prompts" => self.replaces.prompts = names,
+                        "tools" => self.replaces.tools = names,
+                        "flows" => self.replaces.flows = names,
+                        _ => {
+                            let message = format!("nobody can replace `{}`", shortened(what));
+                            fields.warn_of_unknown("replaces", value, (what, &message), &REPLACEABLE);
+                        }
+                    }
+                }
+            }
+            _ => {
+                self.unknown.insert(key.to_owned(), node.to_value());
+                fields.warn_of_slip(key, node, key, &KEYS);
+            }
+        }
+    }
+}
+
+fn names(fields: &mut Fields<'_>, field: &str, node: &Node) -> BTreeMap<String, String> {
+    let entries = fields.map(field, node);
+    entries
+        .iter()
+        .filter_map(|(old, new)| Some((old.clone(), fields.string(&format!("{field}.{old}"), new)?)))
+        .collect()
+}
+
+fn providers(fields: &mut Fields<'_>, node: &Node) -> Vec<Provider> {
+    let items = fields.list("variable_providers", node);
+    items.iter().enumerate().filter_map(|(index, item)| provider(fields, index, item)).collect()
+}
+
+fn provider(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<Provider> {
+    let path = format!("variable_providers[{index}]");
+    let mut text = |key: &str| match node.get(key) {
+        Some(value) => fields.string(&format!("{path}.{key}"), value),
+        None => {
+            fields.problem(&path, node, format!("`{path}` has no `{key}`"));
+            None
+        }
+    };
+    let (file, namespace) = (text("file"), text("namespace"));
+    let description = node.get("description").and_then(|value| fields.optional_string(&path, value));
+    let permissions = node.get("permissions").map(|value| declared_permissions(fields, &path, value));
+    let known = ["file", "namespace", "description", "permissions"];
+    let others = node.as_map().unwrap_or_default().iter().filter(|(key, _)| !known.contains(&key.as_str()));
+    let others = others.inspect(|(key, value)| {
+        let told = fields.warning_count();
+        fields.warn_of_slip(&path, value, key, &["file", "namespace", "description", "permissions"]);
+        // Permissions may deny what a provider has otherwise.
+        if !hinagata_value::close_names(key, ["permissions"]).is_empty() {
+            fields.refuse_warnings(told);
+        }
+    });
+    let unknown = others.map(|(key, value)| (key.clone(), value.to_value())).collect();
+    Some(Provider {
+        file: file?,
+        namespace: namespace?,
+        description,
+        permissions: permissions.unwrap_or_default(),
+        unknown,
+    })
+}
+
+fn declared_permissions(fields: &mut Fields<'_>, path: &str, node: &Node) -> BTreeMap<String, bool> {
+    let path = format!("{path}.permissions");
+    let entries = fields.map(&path, node);
+    let used = |(name, value): &(String, Node)| {
+        Some((name.clone(), fields.boolean(&format!("{path}.{name}"), value)?))
+    };
+    entries.iter().filter_map(used).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_is_read() {
+        let manifest = Manifest::parse(
+            "pack.json",
+            r#"{"pack_id": "p", "version": "2.0.0", "type": "prompt_pack", "prompts": ["a"], "license": "MIT",
+                "variable_providers": [{"file": "v/x.py", "namespace": "x", "permissions": {"subprocess": false, "http_request": true}, "since": 3}],
+                "replaces": {"prompts": {"old": "a"}, "tools": {"t": "u"}, "flows": {"f": "g"}}}"#,
+        )
+        .expect("reads");
+        assert_eq!((manifest.version.as_str(), manifest.kind), ("2.0.0", None));
+        assert_eq!(manifest.replaces.prompts["old"], "a");
+        assert_eq!(
+            (manifest.replaces.tools["t"].as_str(), manifest.replaces.flows["f"].as_str()),
+            ("u", "g")
+        );
+        assert_eq!(manifest.providers[0].namespace, "x");
+        assert_eq!(manifest.providers[0].permissions(), ["read_file", "http_request"]);
+        assert!(
+            manifest.providers[0].unknown.contains_key("since") && manifest.unknown.contains_key("license")
+        );
+    }
+
+    #[test]
+    fn slips_are_told_and_one_that_would_widen_what_a_provider_may_do_is_an_error() {
+        let text = r#"{"verison": "1", "license": "MIT", "replaces": {"prompt": {"a": "b"}},
+            "variable_providers": [{"file": "a.py", "namespace": "a", "descripton": "x"}]}"#;
+        let told = Manifest::parse("pack.json", text).expect("reads").warnings;
+        let near: Vec<&str> = told.iter().map(|warning| warning.near()[0].as_str()).collect();
+        assert_eq!(near, ["version", "prompts", "description"]);
+        let text = r#"{"variable_providers": [{"file": "a.py", "namespace": "a", "permisions": {"subprocess": false}}]}"#;
+        assert_eq!(Manifest::parse("pack.json", text).expect_err("is wrong").near(), ["permissions"]);
+    }
+
+    #[test]
+    fn every_wrong_field_is_told() {
+        let error = Manifest::parse(
+            "pack.json",
+            r#"{"version": 2, "variable_providers": [{"file": 1, "permissions": {"llm_call": 1}}], "replaces": []}"#,
+        )
+        .expect_err("is wrong");
+        assert_eq!(error.details()["problems"].as_array().map(Vec::len), Some(5));
+        assert!(Manifest::parse("pack.json", "[]").is_err() && Manifest::parse("pack.json", "{").is_err());
+    }
+}

@@ -1,0 +1,218 @@
+//! The packs of a snapshot.
+
+use std::sync::{Arc, OnceLock};
+
+use hinagata_document::{Code, Diagnostic, Error, Result};
+use hinagata_workspace::{
+    Directory,
+    layout::{PACKS, PROMPTS},
+    text_of,
+};
+
+use super::{Approval, Approvals, LARGEST, Manifest, PackKind, Seal, sealed_tree::SealedTree};
+use crate::{
+    PackId,
+    source::{Entry, FileTree, Index, NoFiles},
+};
+
+/// A pack directory.
+#[derive(Debug)]
+pub struct Pack {
+    /// Its name.
+    pub id: PackId,
+    directory: Directory,
+    seal: Arc<Seal>,
+    manifest: OnceLock<Result<Arc<Manifest>>>,
+}
+
+impl Pack {
+    /// Its directory, as it is now.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// What guards it.
+    pub fn seal(&self) -> &Arc<Seal> {
+        &self.seal
+    }
+
+    /// The directory with its prompts, if it has one.
+    pub(crate) fn prompts(&self) -> Result<Box<dyn FileTree>> {
+        let found = self.directory.directory(PROMPTS)?;
+        Ok(match found {
+            Some(directory) => Box::new(SealedTree::new(directory, Arc::clone(&self.seal))),
+            None => Box::new(NoFiles),
+        })
+    }
+
+    /// Its path from the workspace root.
+    pub fn path(&self) -> String {
+        format!("{PACKS}/{}", self.id)
+    }
+
+    /// What the user said about it, and whether it still holds.
+    pub fn approval(&self) -> Approval {
+        self.seal.approval(&self.directory)
+    }
+
+    /// The text of a file, a path from the pack, compared with what was approved; `None` when there is none.
+    pub(crate) fn read(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        let found = self.seal.read(&self.directory, "", name, largest)?;
+        found.map(|(bytes, _)| text_of(name, bytes)).transpose()
+    }
+
+    /// Whether there is a file, a path from the pack.
+    pub(crate) fn has_file(&self, name: &str) -> bool {
+        self.seal.stamp(&self.directory, "", name).is_some()
+    }
+
+    /// Whether it has anything in the directory called `name`.
+    pub(crate) fn has_directory(&self, name: &str) -> bool {
+        self.seal.has_directory(&self.directory, name)
+    }
+
+    /// The names of the files in the directory called `name`, in order.
+    pub(crate) fn names_in(&self, name: &str) -> Result<Vec<String>> {
+        if self.seal.is_sealed() {
+            return Ok(self.seal.approved_names(name));
+        }
+        let Some(directory) = self.directory.directory(name)? else { return Ok(Vec::new()) };
+        Ok(directory.list()?.into_iter().map(|listed| listed.name).collect())
+    }
+
+    /// What its `pack.json` says, read once.
+    pub(crate) fn manifest(&self) -> Result<Arc<Manifest>> {
+        let read = || {
+            let file = format!("{}/pack.json", self.path());
+            let Some(text) = self.read("pack.json", LARGEST)? else {
+                return Err(Error::definition(
+                    "no_manifest",
+                    format!("the pack `{}` has no pack.json", self.id),
+                ));
+            };
+            Manifest::parse(&file, &text).map(Arc::new)
+        };
+        self.manifest
+            .get_or_init(read)
+            .clone()
+            .map_err(|error| error.with_default("pack_id", self.id.as_str()))
+    }
+
+    /// Why nothing of it can be used although it is approved and unchanged: its approved copy cannot be read.
+    pub(crate) fn broken_copy(&self) -> Option<Error> {
+        let error = self.manifest().err().filter(|error| error.code() == Code::Approval)?;
+        (self.approval() == Approval::Approved).then_some(error)
+    }
+
+    /// Why nothing of it is used although it may be approved: what was decided about it cannot be read.
+    pub(crate) fn undecided(&self) -> Option<Error> {
+        let pack = &self.id;
+        let error = self.seal.undecided()?.with("pack_id", pack.as_str());
+        Some(error.reworded(|message| {
+            format!(
+                "nothing of the pack `{pack}` is used, as what was decided about it cannot be read: {message}"
+            )
+        }))
+    }
+
+    /// What the user has to do or to know about it.
+    pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut all: Vec<Diagnostic> = self.unused().into_iter().collect();
+        all.extend(self.problems());
+        if let Ok(manifest) = self.manifest() {
+            all.extend(self.label_differs(&manifest));
+            all.extend(manifest.warnings.iter().map(|one| Diagnostic::warning(self.path(), one.clone())));
+        }
+        all
+    }
+
+    /// What of it, or of what was decided about it, cannot be read.
+    pub(crate) fn problems(&self) -> Vec<Diagnostic> {
+        let manifest = self.manifest().err().filter(|error| error.code() != Code::Approval);
+        let errors = self.seal.problem().into_iter().chain(manifest);
+        errors.map(|error| Diagnostic::error(self.path(), error)).collect()
+    }
+
+    /// Why nothing of it is used.
+    fn unused(&self) -> Option<Diagnostic> {
+        let (pack, state) = (&self.id, self.approval());
+        let (message, hint) = match state {
+            Approval::Approved => return None,
+            Approval::Pending => (
+                format!("the pack `{pack}` is not approved: nothing of it is used"),
+                format!("look at it with `hina pack show {pack}`, then `hina pack approve {pack}`"),
+            ),
+            Approval::Modified => (
+                format!("the pack `{pack}` has changed since it was approved: nothing of it is used"),
+                format!("see what changed with `hina pack verify {pack}`, then `hina pack approve {pack}`"),
+            ),
+            Approval::Rejected => (
+                format!("the pack `{pack}` is rejected: nothing of it is used"),
+                format!(
+                    "take it away with `hina pack remove {pack}`, or use it after `hina pack approve {pack}`"
+                ),
+            ),
+        };
+        let error = Error::new(Code::Approval, message)
+            .with("reason", state.as_str())
+            .with("pack_id", pack.as_str())
+            .with_hint(hint);
+        Some(Diagnostic::warning(self.path(), error))
+    }
+
+    /// A finding when it gives itself another name than its directory has.
+    pub fn label_differs(&self, manifest: &Manifest) -> Option<Diagnostic> {
+        let label = manifest.label.as_deref().filter(|label| *label != self.id.as_str())?;
+        let error = Error::definition("pack_id", format!("the pack in `{}` calls itself `{label}`", self.id))
+            .with_hint("the name of the directory counts; make both the same");
+        Some(Diagnostic::warning(self.path(), error))
+    }
+}
+
+impl PackKind {
+    /// The kind of a pack that does not say it, by what it holds.
+    pub fn derived(has_agents: bool, prompts: Option<&Index>) -> Self {
+        let is_system =
+            |entry: &Arc<Entry>| entry.definition().is_ok_and(|found| found.metadata.kind == "system");
+        let mut entries = prompts.into_iter().flat_map(Index::iter).peekable();
+        match (has_agents, entries.peek().is_some()) {
+            (true, _) => Self::Agent,
+            (false, false) => Self::Partial,
+            (false, true) if entries.any(is_system) => Self::System,
+            (false, true) => Self::Utility,
+        }
+    }
+}
+
+/// Opens every pack directory of `workspace`; what cannot be opened is `found`.
+pub(crate) fn open_packs(
+    workspace: Option<&Directory>,
+    approvals: &Approvals,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Arc<Pack>> {
+    let directory = match workspace.map_or(Ok(None), |workspace| workspace.directory(PACKS)) {
+        Ok(Some(directory)) => directory,
+        Ok(None) => return Vec::new(),
+        Err(error) => {
+            found.push(Diagnostic::error(PACKS, error));
+            return Vec::new();
+        }
+    };
+    let listed = directory.list().unwrap_or_else(|error| {
+        found.push(Diagnostic::error(PACKS, error));
+        Vec::new()
+    });
+    let mut packs = Vec::new();
+    for listed in listed.into_iter().filter(|listed| listed.directory && !listed.name.starts_with('.')) {
+        match directory.directory(&listed.name) {
+            Ok(Some(directory)) => {
+                let id = PackId::new(&listed.name);
+                let seal = Arc::new(approvals.seal(&id));
+                packs.push(Arc::new(Pack { id, directory, seal, manifest: OnceLock::new() }));
+            }
+            Ok(None) => {}
+            Err(error) => found.push(Diagnostic::error(format!("{PACKS}/{}", listed.name), error)),
+        }
+    }
+    packs
+}

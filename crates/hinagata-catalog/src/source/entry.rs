@@ -1,0 +1,240 @@
+//! One prompt directory: known by its name at once, read when it is first used.
+
+use std::{
+    cell::RefCell,
+    sync::{Arc, OnceLock},
+};
+
+use hinagata_document::{Code, Digest, Result};
+use hinagata_workspace::Stamp;
+
+use super::{Root, RootKind};
+use crate::{
+    PackId, PromptId,
+    definition::{self, Definition, PromptFiles, TEMPLATE_NAMES, module::MODULE_NAMES},
+    store::StorePrompt,
+};
+
+/// The files of which one makes a directory a prompt.
+const MARKS: [&str; 11] = [
+    "prompt.py",
+    TEMPLATE_NAMES[0],
+    TEMPLATE_NAMES[1],
+    TEMPLATE_NAMES[2],
+    "prompt.yaml",
+    "prompt.yml",
+    "prompt.json",
+    MODULE_NAMES[0],
+    MODULE_NAMES[1],
+    MODULE_NAMES[2],
+    MODULE_NAMES[3],
+];
+
+/// Where a search place keeps modules that stand in the place of presets.
+const PRESETS: &str = "presets";
+
+/// A prompt of a source: a directory, or a document of the store.
+#[derive(Debug)]
+pub struct Entry {
+    id: PromptId,
+    /// The prefix of the root, `/`, and the name of the directory.
+    source: String,
+    root: Arc<Root>,
+    /// The document that it is, where it is no directory.
+    stored: Option<StorePrompt>,
+    presence: OnceLock<[bool; MARKS.len()]>,
+    loaded: OnceLock<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    definition: Result<Arc<Definition>>,
+    /// Every file that was asked for, by its path beneath the search place, with its state; `None` was not there.
+    stamps: Vec<(String, Option<Stamp>)>,
+}
+
+impl Entry {
+    pub(super) fn new(id: PromptId, name: &str, root: Arc<Root>) -> Self {
+        let source = [&root.prefix, "/", name].concat();
+        Self { id, source, root, stored: None, presence: OnceLock::new(), loaded: OnceLock::new() }
+    }
+
+    /// The entry of a prompt of the store.
+    pub(super) fn of_store(prompt: StorePrompt, root: Arc<Root>) -> Self {
+        Self {
+            id: prompt.id.clone(),
+            source: prompt.source.clone(),
+            root,
+            stored: Some(prompt),
+            presence: OnceLock::new(),
+            loaded: OnceLock::new(),
+        }
+    }
+
+    /// The document that it is, where it is no directory.
+    #[must_use]
+    pub fn stored(&self) -> Option<&StorePrompt> {
+        self.stored.as_ref()
+    }
+
+    /// The id.
+    #[must_use]
+    pub fn id(&self) -> &PromptId {
+        &self.id
+    }
+
+    /// The name of the directory or document, as it is spelled.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        if let Some(prompt) = &self.stored {
+            return &prompt.name;
+        }
+        &self.source[self.root.prefix.len() + 1..]
+    }
+
+    /// The directory, as a path from the workspace root, or `store:` and a key.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The search place it was found in.
+    #[must_use]
+    pub fn root(&self) -> &RootKind {
+        &self.root.kind
+    }
+
+    /// The pack it belongs to.
+    #[must_use]
+    pub fn pack(&self) -> Option<&PackId> {
+        match &self.root.kind {
+            RootKind::Pack(pack) => Some(pack),
+            _ => None,
+        }
+    }
+
+    /// The SHA-256 of all that was approved of its pack; `None` where nothing was, or it has none.
+    pub fn approved_content(&self) -> Option<Digest> {
+        self.root.tree.approved_content()
+    }
+
+    pub(crate) fn is_compiled(&self) -> bool {
+        self.root.tree.is_compiled()
+    }
+
+    /// Whether it holds a `prompt.py`.
+    #[must_use]
+    pub fn has_prompt_py(&self) -> bool {
+        self.presence()[0]
+    }
+
+    /// Whether it holds a template file.
+    #[must_use]
+    pub fn has_template(&self) -> bool {
+        self.stored.is_some() || self.presence()[1..=TEMPLATE_NAMES.len()].contains(&true)
+    }
+
+    /// Whether it holds any of the files that make a prompt.
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.stored.is_some() || self.presence().contains(&true)
+    }
+
+    fn presence(&self) -> &[bool; MARKS.len()] {
+        self.presence.get_or_init(|| self.present())
+    }
+
+    /// Which of the marks are there now.
+    fn present(&self) -> [bool; MARKS.len()] {
+        let mut present = [false; MARKS.len()];
+        self.root.tree.mark_present(self.name(), &MARKS, &mut present);
+        present
+    }
+
+    fn path(&self, file: &str) -> String {
+        format!("{}/{file}", self.name())
+    }
+
+    /// What its files declare, read once.
+    ///
+    /// # Errors
+    /// Code `definition`, each time the same.
+    pub fn definition(&self) -> Result<Arc<Definition>> {
+        self.loaded().definition.clone()
+    }
+
+    fn loaded(&self) -> &Loaded {
+        self.loaded.get_or_init(|| {
+            if let Some(prompt) = &self.stored {
+                return Loaded { definition: prompt.definition().map(Arc::new), stamps: Vec::new() };
+            }
+            let files = Files { entry: self, stamps: RefCell::default() };
+            let definition = definition::read(&self.id, self.name(), &self.source, &files).map(Arc::new);
+            Loaded { definition, stamps: files.stamps.into_inner() }
+        })
+    }
+
+    /// Whether what was read of it, if anything, is still what its files hold.
+    pub(super) fn is_unchanged(&self) -> bool {
+        let marks = self.presence.get().is_none_or(|known| self.present() == *known);
+        let same =
+            |(path, stamp): &(String, Option<Stamp>)| self.root.tree.file_stamp(path).flatten() == *stamp;
+        // What was not approved when it was read is read again: it may have been put right between the reading and
+        // the look at its state.
+        let refused =
+            |loaded: &Loaded| loaded.definition.as_ref().is_err_and(|error| error.code() == Code::Approval);
+        marks && self.loaded.get().is_none_or(|loaded| !refused(loaded) && loaded.stamps.iter().all(same))
+    }
+
+    /// The bytes of the file called `name` in this directory.
+    pub fn bytes(&self, name: &str, largest: u64) -> Result<Option<Vec<u8>>> {
+        self.root.tree.read_bytes(&self.path(name), largest)
+    }
+
+    /// Refuses a file of this directory whose name says that it holds secrets.
+    pub(crate) fn refuse_secret(&self, name: &str) -> Result<()> {
+        self.root.tree.refuse_secret(&self.path(name))
+    }
+
+    /// The text of the file called `name` in this directory.
+    pub fn file(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        Ok(self.root.tree.read_text(&self.path(name), largest)?.map(|(text, _)| text))
+    }
+}
+
+impl PromptFiles for Entry {
+    fn text(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        self.file(name, largest)
+    }
+}
+
+/// The files of an entry, with a note of what was asked for.
+struct Files<'a> {
+    entry: &'a Entry,
+    stamps: RefCell<Vec<(String, Option<Stamp>)>>,
+}
+
+impl PromptFiles for Files<'_> {
+    fn text(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        self.read(self.entry.path(name), largest)
+    }
+
+    fn preset(&self, name: &str, largest: u64) -> Result<Option<(String, Arc<str>)>> {
+        let path = format!("{PRESETS}/{name}.yaml");
+        let shown = format!("{}/{path}", self.entry.root.prefix);
+        Ok(self.read(path, largest)?.map(|text| (shown, text)))
+    }
+}
+
+impl Files<'_> {
+    /// The text of a file beneath the search place.
+    fn read(&self, path: String, largest: u64) -> Result<Option<Arc<str>>> {
+        let tree = &self.entry.root.tree;
+        let read = tree.read_text(&path, largest);
+        let stamp = match &read {
+            Ok(found) => found.as_ref().and_then(|(_, stamp)| *stamp),
+            Err(_) => tree.file_stamp(&path).flatten(),
+        };
+        self.stamps.borrow_mut().push((path, stamp));
+        Ok(read?.map(|(text, _)| text))
+    }
+}

@@ -1,0 +1,161 @@
+//! Places that prompts come from: directories of the workspace, packs, the store, the compiled-in ones.
+
+pub(crate) mod builtin;
+mod entry;
+mod tree;
+
+use std::sync::Arc;
+
+use hinagata_document::{Diagnostic, Error, Result};
+use hinagata_workspace::{LinkLeads, layout::PARTIALS};
+
+pub use entry::Entry;
+pub use hinagata_workspace::{Directory, ReadFile, Refused, Stamp};
+pub use tree::{Compiled, DirectoryNames, FileTree, NoFiles};
+pub(crate) use tree::{list_directories, list_partials, open_tree, tree_as};
+
+use crate::{
+    PackId, PromptId,
+    store::{StorePrompt, StorePrompts},
+};
+
+/// Which of the search places a root is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RootKind {
+    /// The user's own prompts.
+    Shared,
+    /// A directory that the settings name, by its place in the list.
+    Path(usize),
+    /// The prompts of a pack.
+    Pack(PackId),
+    /// The store.
+    Store,
+    /// The built-in prompts, compiled in or in a directory.
+    Builtin,
+}
+
+/// A search place without its entries.
+#[derive(Debug)]
+pub struct Root {
+    /// Which search place it is.
+    pub kind: RootKind,
+    /// The path from the workspace root.
+    pub prefix: String,
+    /// Its files.
+    pub tree: Box<dyn FileTree>,
+}
+
+/// A search place and the prompt directories that were found in it.
+#[derive(Clone, Debug)]
+pub struct Index {
+    /// The search place.
+    pub root: Arc<Root>,
+    /// By id, those of one id by name. A sorted list: a workspace of thousands is made at once and never changed.
+    entries: Vec<Arc<Entry>>,
+    /// Directories whose names are no ids.
+    pub(crate) unnamed: Vec<String>,
+    /// Links that cannot be followed, as paths from the workspace root, each with why.
+    pub(crate) left_out: Vec<Diagnostic>,
+}
+
+impl Index {
+    /// Lists `root`; what did not change since `before` is shared with it.
+    pub fn new(root: Root, before: Option<&Self>) -> Result<Self> {
+        let same = before
+            .filter(|before| before.root.tree.is_same(&*root.tree) && before.root.prefix == root.prefix);
+        let root = same.map_or_else(|| Arc::new(root), |before| Arc::clone(&before.root));
+        let (names, links) = root.tree.list_directories()?;
+        let links = links.into_iter().filter(|(name, _)| !name.starts_with('.'));
+        let left_out = links.map(|(name, leads)| left_out(&root.prefix, &name, leads)).collect();
+        let mut index = Self { root, entries: Vec::new(), unnamed: Vec::new(), left_out };
+        for name in names {
+            if name.starts_with('.') || name == PARTIALS || name == "__pycache__" {
+                continue;
+            }
+            let Some(id) = PromptId::of_directory(&name) else {
+                index.unnamed.push(name);
+                continue;
+            };
+            let known =
+                same.and_then(|before| before.entry_of(&id, &name)).filter(|entry| entry.is_unchanged());
+            let entry =
+                known.cloned().unwrap_or_else(|| Arc::new(Entry::new(id, &name, Arc::clone(&index.root))));
+            index.entries.push(entry);
+        }
+        // Names come in order, and those of one id stay in it.
+        index.entries.sort_by(|one, other| one.id().cmp(other.id()));
+        Ok(index)
+    }
+
+    /// The prompts of a store; those that did not change since `before` are shared with it.
+    pub(crate) fn of_store(prompts: &StorePrompts, before: Option<&Self>) -> Self {
+        let root = before.map_or_else(
+            || Arc::new(Root { kind: RootKind::Store, prefix: "store".to_owned(), tree: Box::new(NoFiles) }),
+            |before| Arc::clone(&before.root),
+        );
+        let entry = |prompt: &StorePrompt| {
+            let same = |entry: &&Arc<Entry>| entry.stored().is_some_and(|known| known.is_same(prompt));
+            let known = before.and_then(|before| before.of_id(&prompt.id).iter().find(same));
+            known.cloned().unwrap_or_else(|| Arc::new(Entry::of_store(prompt.clone(), Arc::clone(&root))))
+        };
+        let entries = prompts.prompts.values().flatten().map(entry).collect();
+        Self { root: Arc::clone(&root), entries, unnamed: Vec::new(), left_out: Vec::new() }
+    }
+
+    /// The directories with this id, in the order of their names.
+    fn of_id(&self, id: &PromptId) -> &[Arc<Entry>] {
+        let start = self.entries.partition_point(|entry| entry.id() < id);
+        let count = self.entries[start..].iter().take_while(|entry| entry.id() == id).count();
+        &self.entries[start..start + count]
+    }
+
+    fn entry_of(&self, id: &PromptId, name: &str) -> Option<&Arc<Entry>> {
+        self.of_id(id).iter().find(|entry| entry.name() == name)
+    }
+
+    /// The prompts with this id, in the order of their names.
+    pub fn find<'a>(&'a self, id: &PromptId) -> impl Iterator<Item = &'a Arc<Entry>> {
+        self.of_id(id).iter().filter(|entry| entry.is_prompt())
+    }
+
+    /// The prompts of this place by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.entries.iter().filter(|entry| entry.is_prompt())
+    }
+
+    /// The prompt whose directory is `source`.
+    pub(crate) fn at(&self, source: &str) -> Option<&Arc<Entry>> {
+        if self.root.kind == RootKind::Store {
+            return self.entries.iter().find(|entry| entry.source() == source);
+        }
+        let name = source.strip_prefix(self.root.prefix.as_str())?.strip_prefix('/')?;
+        self.entry_of(&PromptId::of_directory(name)?, name).filter(|entry| entry.is_prompt())
+    }
+
+    /// The links with this id that cannot be followed.
+    pub(crate) fn left_out_of<'a>(&'a self, id: &PromptId) -> impl Iterator<Item = &'a Diagnostic> {
+        self.left_out.iter().filter(move |found| {
+            let name = found.source.rsplit('/').next().unwrap_or_default();
+            PromptId::of_directory(name).is_some_and(|found| found == *id)
+        })
+    }
+}
+
+/// Tells that a directory is not looked at, because it is a link that cannot be followed.
+fn left_out(prefix: &str, name: &str, leads: LinkLeads) -> Diagnostic {
+    let source = format!("{prefix}/{name}");
+    let leads_to = match &leads {
+        LinkLeads::Out => format!("leads out of `{prefix}`"),
+        LinkLeads::Nowhere => "leads nowhere".to_owned(),
+        LinkLeads::Astray(_) => "cannot be followed".to_owned(),
+    };
+    let message = format!("`{source}` is left out, because it is a link that {leads_to}");
+    let error = Error::definition("link", message)
+        .with("file", source.as_str())
+        .with_hint("replace the link by what it leads to, or name the place of it in `catalog.paths`");
+    let error = match leads {
+        LinkLeads::Astray(cause) => error.with_source(cause),
+        _ => error,
+    };
+    Diagnostic::warning(source, error)
+}

@@ -1,0 +1,197 @@
+//! Files by path, wherever they are: in a directory, compiled in, or nowhere.
+//!
+//! A search place knows its files by this trait alone. Whoever brings files of another kind, such as a pack whose files
+//! are compared with what was approved, implements it.
+
+use std::{any::Any, fmt, sync::Arc};
+
+use hinagata_document::{Digest, Result};
+use hinagata_workspace::{Directory, LinkLeads, Listed, Stamp, layout::PARTIALS, secret};
+
+use super::builtin;
+
+/// Names of directories, and those of links that cannot be followed.
+pub type DirectoryNames = (Vec<String>, Vec<(String, LinkLeads)>);
+
+/// Files by path, wherever they are.
+pub trait FileTree: Any + fmt::Debug + Send + Sync {
+    /// The text of the file at `path`, and its state where it can change.
+    fn read_text(&self, path: &str, largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>>;
+
+    /// The bytes of the file at `path`.
+    fn read_bytes(&self, path: &str, largest: u64) -> Result<Option<Vec<u8>>>;
+
+    /// Whether there is a regular file at `path`, and its state where it can change.
+    fn file_stamp(&self, path: &str) -> Option<Option<Stamp>>;
+
+    /// Sets `present` for each of `files` that is a name in the directory called `name`.
+    fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]);
+
+    /// The names of the directories, and those of links that cannot be followed.
+    fn list_directories(&self) -> Result<DirectoryNames>;
+
+    /// The names of the files in the directory of shared parts, with its name.
+    fn list_partials(&self) -> Vec<String>;
+
+    /// Whether both read the same files in the same way.
+    fn is_same(&self, other: &dyn FileTree) -> bool;
+
+    /// Refuses a file of the workspace whose name says that it holds secrets; one that is not there is none.
+    fn refuse_secret(&self, _path: &str) -> Result<()> {
+        Ok(())
+    }
+
+    /// The SHA-256 of all that was approved of these files; `None` where nothing has to be.
+    fn approved_content(&self) -> Option<Digest> {
+        None
+    }
+
+    /// Whether the files are part of the program.
+    fn is_compiled(&self) -> bool {
+        false
+    }
+}
+
+/// The files of `directory`; none where it does not exist.
+pub(crate) fn open_tree(directory: Option<Directory>) -> Box<dyn FileTree> {
+    match directory {
+        Some(directory) => Box::new(directory),
+        None => Box::new(NoFiles),
+    }
+}
+
+/// `tree` as the type that it has to be to be the same as a `T`.
+pub(crate) fn tree_as<T: FileTree>(tree: &dyn FileTree) -> Option<&T> {
+    (tree as &dyn Any).downcast_ref()
+}
+
+/// The names of the directories in `directory`, and those of links that cannot be followed.
+pub(crate) fn list_directories(directory: &Directory) -> Result<DirectoryNames> {
+    let (mut names, mut left_out) = (Vec::new(), Vec::new());
+    for Listed { name, link, .. } in directory.list()?.into_iter().filter(|listed| listed.directory) {
+        match if link { directory.look_behind(&name) } else { Ok(true) } {
+            Ok(true) => names.push(name),
+            Ok(false) => {}
+            Err(leads) => left_out.push((name, leads)),
+        }
+    }
+    Ok((names, left_out))
+}
+
+/// The names of the files in the directory of shared parts of `directory`, with its name.
+pub(crate) fn list_partials(directory: &Directory) -> Vec<String> {
+    let listed = directory.directory(PARTIALS).ok().flatten().and_then(|found| found.list().ok());
+    let files = listed.unwrap_or_default().into_iter().filter(|listed| !listed.directory);
+    files.map(|listed| format!("{PARTIALS}/{}", listed.name)).collect()
+}
+
+impl FileTree for Directory {
+    fn read_text(&self, path: &str, largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>> {
+        Ok(self.read(path, largest)?.map(|file| (file.text, Some(file.stamp))))
+    }
+
+    fn read_bytes(&self, path: &str, largest: u64) -> Result<Option<Vec<u8>>> {
+        Self::read_bytes(self, path, largest)
+    }
+
+    fn file_stamp(&self, path: &str) -> Option<Option<Stamp>> {
+        self.stamp(path).map(Some)
+    }
+
+    fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]) {
+        Self::mark_present(self, name, files, present);
+    }
+
+    fn list_directories(&self) -> Result<DirectoryNames> {
+        list_directories(self)
+    }
+
+    fn list_partials(&self) -> Vec<String> {
+        list_partials(self)
+    }
+
+    fn is_same(&self, other: &dyn FileTree) -> bool {
+        tree_as(other).is_some_and(|other| Self::is_same(self, other))
+    }
+
+    fn refuse_secret(&self, path: &str) -> Result<()> {
+        match self.stamp(path) {
+            Some(_) => secret::refuse_name(self.path(), path),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The files of the built-in prompts, which are part of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Compiled;
+
+impl FileTree for Compiled {
+    fn read_text(&self, path: &str, _largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>> {
+        Ok(builtin::file(path).map(|text| (Arc::from(text), None)))
+    }
+
+    fn read_bytes(&self, path: &str, _largest: u64) -> Result<Option<Vec<u8>>> {
+        Ok(builtin::file(path).map(|text| text.as_bytes().to_vec()))
+    }
+
+    fn file_stamp(&self, path: &str) -> Option<Option<Stamp>> {
+        builtin::file(path).map(|_| None)
+    }
+
+    fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]) {
+        for (file, present) in files.iter().zip(present) {
+            *present = builtin::file(&format!("{name}/{file}")).is_some();
+        }
+    }
+
+    fn list_directories(&self) -> Result<DirectoryNames> {
+        Ok((builtin::directories().into_iter().map(str::to_owned).collect(), Vec::new()))
+    }
+
+    fn list_partials(&self) -> Vec<String> {
+        builtin::partials().into_iter().map(|name| format!("{PARTIALS}/{name}")).collect()
+    }
+
+    fn is_same(&self, other: &dyn FileTree) -> bool {
+        tree_as::<Self>(other).is_some()
+    }
+
+    fn is_compiled(&self) -> bool {
+        true
+    }
+}
+
+/// No files: a directory that does not exist, or the store.
+#[derive(Clone, Copy, Debug)]
+pub struct NoFiles;
+
+impl FileTree for NoFiles {
+    fn read_text(&self, _path: &str, _largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>> {
+        Ok(None)
+    }
+
+    fn read_bytes(&self, _path: &str, _largest: u64) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn file_stamp(&self, _path: &str) -> Option<Option<Stamp>> {
+        None
+    }
+
+    fn mark_present(&self, _name: &str, _files: &[&str], present: &mut [bool]) {
+        present.fill(false);
+    }
+
+    fn list_directories(&self) -> Result<DirectoryNames> {
+        Ok((Vec::new(), Vec::new()))
+    }
+
+    fn list_partials(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn is_same(&self, _other: &dyn FileTree) -> bool {
+        false
+    }
+}
