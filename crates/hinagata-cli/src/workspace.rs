@@ -4,11 +4,10 @@ use std::{
     env,
     path::PathBuf,
     sync::{Arc, Once},
-    time::Duration,
 };
 
-use hinagata::{Catalog, Engine, ROOT_VARIABLE, WorkspaceRoot, settings::Origin};
-use hinagata_host::{OpenOptions, OpenWorkspace, ProcessKind};
+use hinagata::{Catalog, Engine, ROOT_VARIABLE, WorkspaceRoot};
+use hinagata_host::{Environment, OpenOptions, OpenWorkspace, ProcessKind};
 use serde_json::json;
 
 use crate::{
@@ -16,9 +15,6 @@ use crate::{
     failure::Failure,
     output, paths, python,
 };
-
-/// Time of a render in a process that stays, unless the settings say otherwise.
-const DEADLINE: Duration = Duration::from_millis(500);
 
 /// Options that every command takes.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -89,7 +85,7 @@ pub(crate) fn current_directory() -> PathBuf {
 
 /// The workspace of a call.
 pub(crate) struct Workspace {
-    pub(crate) host: OpenWorkspace,
+    pub(crate) host: Arc<OpenWorkspace>,
     json: bool,
     /// Whether people were told that the store does not answer.
     told: Once,
@@ -104,7 +100,7 @@ impl Workspace {
     /// Opens the workspace for a process that stays, if its settings are such that it may serve.
     pub(crate) fn open_daemon(
         globals: &Globals,
-        environment: Vec<(&'static str, String)>,
+        environment: Environment,
         may_serve: fn(&OpenWorkspace) -> hinagata::Result<()>,
     ) -> Result<Self, Failure> {
         let options = OpenOptions { process: ProcessKind::Daemon, environment, ..globals.open_options() };
@@ -159,7 +155,7 @@ impl Workspace {
     }
 
     fn open_quietly_as(globals: &Globals, options: &OpenOptions) -> Result<Self, Failure> {
-        let host = OpenWorkspace::open(options, &current_directory())?;
+        let host = Arc::new(OpenWorkspace::open(options, &current_directory())?);
         Ok(Self { host, json: globals.json, told: Once::new() })
     }
 
@@ -172,25 +168,19 @@ impl Workspace {
     /// The engine of the workspace.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         self.tell_of_store();
-        Ok(self.host.open_engine(python::pool(&self.host.settings, self.json))?)
+        let hooks = Arc::new(python::pool(&self.host.settings, self.json));
+        Ok(self.host.open_engine_with(Some(hooks), |_| {})?)
     }
 
-    /// The engine of a process that stays: its renders have a deadline unless the settings say otherwise.
+    /// The engine of a process that stays.
     pub(crate) fn daemon_engine(&self) -> Result<Engine, Failure> {
         self.tell_of_store();
-        let unset =
-            self.host.settings.get("limits.deadline").is_none_or(|found| found.origin == Origin::Default);
         let hooks = self.host.new_hook_pool(|options| {
             options.listener = Some(Arc::new(|printed| {
                 tracing::info!(file = printed.file, stage = printed.stage, "{}", output::clean(printed.text));
             }));
         });
-        let engine = self.host.open_engine_with(hooks, |options| {
-            if unset {
-                options.limits.deadline = Some(DEADLINE);
-            }
-        });
-        Ok(engine?)
+        Ok(self.host.open_engine_with(Some(Arc::new(hooks)), |_| {})?)
     }
 
     /// Tells once that the store does not answer.

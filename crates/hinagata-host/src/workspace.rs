@@ -1,8 +1,6 @@
 //! The workspace of a process: its root, its settings, whether the user trusts it, its prompts.
 
 use std::{
-    env,
-    ffi::OsString,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::Duration,
@@ -11,14 +9,20 @@ use std::{
 use hinagata::{
     Approvals, Catalog, CatalogOptions, Code, Diagnostic, Distrust, Engine, EngineOptions, Error,
     ROOT_VARIABLE, Result, Settings, StateDir, Trust, TrustState, WorkspaceRoot,
-    ports::Store,
-    settings::{SettingsSources, UserConfig},
+    ports::{Hooks, Store},
+    settings::{Origin, SettingsSources, UserConfig},
 };
 use hinagata_llm::Llm;
 use hinagata_python::{HookOptions, HookPool};
 use hinagata_tools::{ToolSettings, Toolbox};
 
-use crate::store::{self, OpenStore};
+use crate::{
+    environment::Environment,
+    store::{self, OpenStore},
+};
+
+/// How long a daemon renders unless the settings say otherwise: a caller is waiting, and others behind it.
+const DAEMON_DEADLINE: Duration = Duration::from_millis(500);
 
 /// How a workspace is opened.
 #[derive(Clone, Debug, Default)]
@@ -29,11 +33,11 @@ pub struct OpenOptions {
     pub settings: Vec<String>,
     /// How long the process lives.
     pub process: ProcessKind,
-    /// Variables that stand before those of the environment, where models look for theirs.
-    pub environment: Vec<(&'static str, String)>,
+    /// The environment variables that it sees.
+    pub environment: Environment,
 }
 
-/// How a process waits for its store.
+/// How long a process lives: what it waits for, and how long it renders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessKind {
     /// Once, for one command: a person is waiting.
@@ -57,7 +61,8 @@ impl OpenOptions {
     /// The workspace root; it may be no directory.
     #[must_use]
     pub fn root(&self, current_directory: &Path) -> WorkspaceRoot {
-        WorkspaceRoot::find(self.root.as_deref(), env::var_os(ROOT_VARIABLE).as_deref(), current_directory)
+        let variable = self.environment.get(ROOT_VARIABLE);
+        WorkspaceRoot::find(self.root.as_deref(), variable.as_deref(), current_directory)
     }
 }
 
@@ -81,7 +86,7 @@ pub struct OpenWorkspace {
     process: ProcessKind,
     store: OnceLock<OpenStore>,
     llm: OnceLock<Llm>,
-    environment: Vec<(&'static str, String)>,
+    environment: Environment,
 }
 
 impl OpenWorkspace {
@@ -91,16 +96,16 @@ impl OpenWorkspace {
     /// Those of a root that is no directory and of settings that cannot be read.
     pub fn open(options: &OpenOptions, current_directory: &Path) -> Result<Self> {
         let root = options.root(current_directory).existing()?;
-        let user_config = UserConfig::find(|name| env::var_os(name));
+        let environment = options.environment.clone();
+        let user_config = UserConfig::find(|name| environment.get(name));
         let mut sources = SettingsSources::read(&root.path, &user_config)?;
-        sources.environment = env::vars_os().collect::<Vec<(OsString, OsString)>>();
+        sources.environment = environment.to_pairs();
         sources.flags.clone_from(&options.settings);
         let privileged_settings = sources.privileged_text();
-        let state = StateDir::of_user().ok();
+        let state = StateDir::find(|name| environment.get(name), environment.home_directory()).ok();
         let (trust, trust_problem) = read_trust(state.as_ref(), &root, privileged_settings.as_deref());
         let settings = Settings::resolve(&sources, trust.is_trusted())?;
         let (process, store, llm) = (options.process, OnceLock::new(), OnceLock::new());
-        let environment = options.environment.clone();
         Ok(Self {
             root,
             settings,
@@ -115,6 +120,13 @@ impl OpenWorkspace {
             llm,
             environment,
         })
+    }
+
+    /// The same with a store of the host's own, in the place of the one that the settings name.
+    #[must_use]
+    pub fn with_store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = OnceLock::from(OpenStore { store, problem: None });
+        self
     }
 
     /// Its settings as they would count if the user trusted it, from the files as they were read.
@@ -219,39 +231,45 @@ impl OpenWorkspace {
         if let Some(llm) = self.llm.get() {
             return Ok(llm.clone());
         }
-        let given = |name: &str| self.environment.iter().find(|(known, _)| *known == name);
-        let llm = Llm::new(&self.settings, |name| {
-            given(name).map(|(_, value)| value.into()).or_else(|| env::var_os(name))
-        })?;
+        let llm = Llm::new(&self.settings, |name| self.environment.get(name))?;
         Ok(self.llm.get_or_init(|| llm).clone())
     }
 
-    /// The engine of the workspace; `hooks` runs its Python.
+    /// The engine of the workspace.
     ///
     /// # Errors
     /// Those of settings of tools and models.
-    pub fn open_engine(&self, hooks: HookPool) -> Result<Engine> {
-        self.open_engine_with(hooks, |_| {})
+    pub fn open_engine(&self) -> Result<Engine> {
+        self.open_engine_with(Some(Arc::new(self.new_hook_pool(|_| {}))), |_| {})
     }
 
-    /// As [`OpenWorkspace::open_engine`], with its options as `change` leaves them.
+    /// As [`OpenWorkspace::open_engine`], with `hooks` for its Python, which fails without them, and with its options as
+    /// `change` leaves them.
     ///
     /// # Errors
     /// As [`OpenWorkspace::open_engine`].
     pub fn open_engine_with(
         &self,
-        hooks: HookPool,
+        hooks: Option<Arc<dyn Hooks>>,
         change: impl FnOnce(&mut EngineOptions),
     ) -> Result<Engine> {
         let mut options = EngineOptions::from(&self.settings);
+        let deadline = self.settings.get("limits.deadline");
+        if self.process == ProcessKind::Daemon && deadline.is_none_or(|found| found.origin == Origin::Default)
+        {
+            options.limits.deadline = Some(DAEMON_DEADLINE);
+        }
         change(&mut options);
         let tools = Toolbox::new(ToolSettings::from_settings(&self.settings)?);
         let mut builder = Engine::builder(&self.root.path).options(options);
         if let Some(state) = &self.state {
             builder = builder.state(state.clone());
         }
+        if let Some(hooks) = hooks {
+            builder = builder.hooks(hooks);
+        }
         let builder = builder.trusted(self.trust.is_trusted()).store(self.store());
-        Ok(builder.hooks(Arc::new(hooks)).tools(Arc::new(tools)).model(Arc::new(self.llm()?)).open())
+        Ok(builder.tools(Arc::new(tools)).model(Arc::new(self.llm()?)).open())
     }
 }
 

@@ -24,9 +24,13 @@ use crate::{
 /// Opens the door for clients, and gives what is to be told of changes.
 pub(crate) fn open(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + Send + Sync + use<>> {
     let options = McpOptions {
-        tools: app.hinagata.is_on("mcp.tools"),
+        tools: app.workspace.settings.is_on("mcp.tools"),
         viewer: None,
-        resources: Resources::from_settings(&app.hinagata, &app.engine.root(), app.trusted)?,
+        resources: Resources::from_settings(
+            &app.workspace.settings,
+            &app.engine.root(),
+            app.workspace.trust.is_trusted(),
+        )?,
     };
     let mcp = Mcp::new(app.engine.clone(), options, Arc::new(AppDoor(Arc::downgrade(app))));
     let _ = app.mcp.set(mcp.http_service(app.settings.max_body));

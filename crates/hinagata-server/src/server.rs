@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use hinagata::{Code, Engine, Error, Result, Settings, StateDir, ports::Store, watch::Watcher};
-use hinagata_llm::Llm;
+use hinagata::{Code, Engine, Error, Result, StateDir, ports::Store, watch::Watcher};
+use hinagata_host::OpenWorkspace;
 use tokio::net::TcpListener;
 
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
     routes::{self, Router},
     settings::{AuditPlace, ServerSettings},
     spans::TieSpan,
-    state::{App, TellSandbox},
+    state::{App, Observers, Served, TellSandbox},
 };
 
 /// How often counters are tidied.
@@ -30,22 +30,25 @@ const TIDY: Duration = Duration::from_secs(5);
 
 /// What a daemon is made of.
 pub struct ServerOptions {
-    /// The engine.
+    /// The workspace: its settings, trust, store and models.
+    pub workspace: Arc<OpenWorkspace>,
+    /// Its engine.
     pub engine: Engine,
-    /// The models that prompts are sent to.
-    pub llm: Llm,
-    /// Whether the user trusts the workspace.
-    pub trusted: bool,
-    /// Its store, whose changes are told.
-    pub store: Arc<dyn Store>,
-    /// The settings of the workspace.
-    pub settings: Settings,
-    /// Where the user's decisions are remembered.
-    pub state: Option<StateDir>,
     /// Ties spans to the traces that callers name, where spans are collected.
     pub tie_span: Option<TieSpan>,
     /// Tells what confines Python on this machine; asked once, when somebody wants to know.
     pub sandbox: Option<TellSandbox>,
+}
+
+impl ServerOptions {
+    /// Serves `workspace`, with an engine that runs its Python.
+    ///
+    /// # Errors
+    /// As [`OpenWorkspace::open_engine`].
+    pub fn new(workspace: Arc<OpenWorkspace>) -> Result<Self> {
+        let engine = workspace.open_engine()?;
+        Ok(Self { workspace, engine, tie_span: None, sandbox: None })
+    }
 }
 
 /// A daemon that listens.
@@ -67,9 +70,9 @@ impl Server {
     /// Code `definition` for settings that cannot be used, code `store` when the address or the audit log cannot be
     /// had.
     pub async fn open(options: ServerOptions) -> Result<Self> {
-        let ServerOptions { engine, llm, trusted, store, settings: hinagata, state, tie_span, sandbox } =
-            options;
-        let settings = ServerSettings::read(&hinagata)?;
+        let ServerOptions { workspace, engine, tie_span, sandbox } = options;
+        let (store, llm, state) = (workspace.store(), workspace.llm()?, workspace.state.clone());
+        let settings = ServerSettings::read(&workspace.settings)?;
         let listener = bind(settings.listen).await?;
         let address = listener.local_addr().map_err(|error| unbound(settings.listen, &error))?;
         let lanes = Lanes::start(settings.threads).map_err(|error| {
@@ -97,21 +100,10 @@ impl Server {
             );
         }
         let access = Access::new(settings.keys.clone(), &token);
-        let app = Arc::new(App::new(
-            engine,
-            llm,
-            trusted,
-            settings,
-            hinagata,
-            state,
-            access,
-            audit,
-            events,
-            Metrics::new(routes::specs()),
-            tie_span,
-            sandbox,
-            address,
-        ));
+        let metrics = Metrics::new(routes::specs());
+        let served = Served { workspace, engine, llm };
+        let observers = Observers { audit, events, metrics, tie_span, sandbox };
+        let app = Arc::new(App::new(address, settings, access, served, observers));
         let told: Told = Arc::new(mcp::open(&app)?);
         follow_store(&app, &*store, &told);
         let watcher = match follow_files(&app, &told) {

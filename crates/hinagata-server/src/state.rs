@@ -10,7 +10,8 @@ use std::{
     time::Instant,
 };
 
-use hinagata::{Catalog, Code, Context, Engine, Error, RenderJob, Rendered, Result, StateDir};
+use hinagata::{Catalog, Code, Context, Engine, Error, RenderJob, Rendered, Result};
+use hinagata_host::OpenWorkspace;
 use hinagata_llm::Llm;
 use hinagata_mcp::HttpService;
 use hinagata_value::Cancel;
@@ -35,13 +36,10 @@ pub type TellSandbox = Arc<dyn Fn() -> Value + Send + Sync>;
 
 /// What all requests share.
 pub(crate) struct App {
+    pub(crate) workspace: Arc<OpenWorkspace>,
     pub(crate) engine: Engine,
     pub(crate) llm: Llm,
-    /// Whether the user trusts the workspace.
-    pub(crate) trusted: bool,
     pub(crate) settings: ServerSettings,
-    pub(crate) hinagata: hinagata::Settings,
-    pub(crate) state: Option<StateDir>,
     pub(crate) access: Access,
     pub(crate) known: Known,
     pub(crate) events: Events,
@@ -64,45 +62,52 @@ pub(crate) struct App {
     paces: Paces,
 }
 
+/// What the daemon serves.
+pub(crate) struct Served {
+    pub(crate) workspace: Arc<OpenWorkspace>,
+    pub(crate) engine: Engine,
+    pub(crate) llm: Llm,
+}
+
+/// Where the daemon reports what it does, and what it knows of its machine.
+pub(crate) struct Observers {
+    pub(crate) audit: Audit,
+    pub(crate) events: Events,
+    pub(crate) metrics: Metrics,
+    pub(crate) tie_span: Option<TieSpan>,
+    pub(crate) sandbox: Option<TellSandbox>,
+}
+
 impl App {
-    #[expect(clippy::too_many_arguments, reason = "it is put together once, field by field")]
     pub(crate) fn new(
-        engine: Engine,
-        llm: Llm,
-        trusted: bool,
-        settings: ServerSettings,
-        hinagata: hinagata::Settings,
-        state: Option<StateDir>,
-        access: Access,
-        audit: Audit,
-        events: Events,
-        metrics: Metrics,
-        tie_span: Option<TieSpan>,
-        sandbox: Option<TellSandbox>,
         address: SocketAddr,
+        settings: ServerSettings,
+        access: Access,
+        served: Served,
+        observers: Observers,
     ) -> Self {
+        let Served { workspace, engine, llm } = served;
+        let Observers { audit, events, metrics, tie_span, sandbox } = observers;
         Self {
             known: Known::new(address, &settings.hosts, &settings.origins),
             busy: Semaphore::new(settings.max_requests),
             rates: Rates::new(settings.rate),
-            metrics,
             started: Instant::now(),
             changing: Mutex::new(()),
             stopping: AtomicBool::new(false),
             paces: Paces::default(),
             mcp: OnceLock::new(),
+            known_sandbox: OnceLock::new(),
+            workspace,
             engine,
             llm,
-            trusted,
             settings,
-            hinagata,
-            state,
             access,
-            events,
             audit,
+            events,
+            metrics,
             tie_span,
             sandbox,
-            known_sandbox: OnceLock::new(),
             address,
         }
     }

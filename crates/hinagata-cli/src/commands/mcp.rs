@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use hinagata::{Engine, ports::Store, watch::Watcher};
+use hinagata_host::{Environment, OpenWorkspace};
 use hinagata_mcp::{DirectBackend, Mcp, McpOptions, Resources, Viewer};
 
 use super::serve::start_log;
@@ -32,7 +33,7 @@ docs/reference/mcp.md has the entries for other clients.";
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace =
-        Workspace::open_daemon(globals, Vec::new(), hinagata_host::OpenWorkspace::check_store_settings)?;
+        Workspace::open_daemon(globals, Environment::default(), OpenWorkspace::check_store_settings)?;
     start_log(&workspace, None)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

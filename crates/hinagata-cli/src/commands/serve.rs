@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use hinagata_host::{Environment, OpenWorkspace};
 use hinagata_server::{Server, ServerOptions, TieSpan, example, old_config};
 use serde_json::json;
 use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
@@ -49,11 +50,13 @@ const OLD_CONFIGS: [&str; 2] = ["config.yaml", "configs/config.yaml"];
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let old = read_old(arguments, globals)?;
+    let environment = old.environment.into_iter();
+    let environment =
+        environment.fold(Environment::default(), |all, (name, value)| all.with_variable(name, value));
     let mut settings = old.settings;
     settings.extend(arguments.listen.as_ref().map(|address| format!("server.listen={address}")));
     let globals = &globals.below_settings(settings);
-    let workspace =
-        Workspace::open_daemon(globals, old.environment, hinagata_host::OpenWorkspace::check_serving)?;
+    let workspace = Workspace::open_daemon(globals, environment, OpenWorkspace::check_serving)?;
     let telemetry = Telemetry::start()?;
     start_log(&workspace, telemetry.as_ref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
@@ -67,12 +70,8 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 
 async fn serve(workspace: &Workspace, globals: &Globals, tie_span: Option<TieSpan>) -> Result<(), Failure> {
     let server = Server::open(ServerOptions {
+        workspace: Arc::clone(&workspace.host),
         engine: workspace.daemon_engine()?,
-        llm: workspace.host.llm()?,
-        trusted: workspace.host.trust.is_trusted(),
-        store: workspace.host.store(),
-        settings: workspace.host.settings.clone(),
-        state: workspace.host.state.clone(),
         tie_span,
         sandbox: Some(Arc::new({
             let settings = workspace.host.settings.clone();

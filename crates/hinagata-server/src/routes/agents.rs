@@ -138,7 +138,7 @@ impl Asked {
 }
 
 fn project(app: &App) -> Result<Project> {
-    Project::from_settings(&app.hinagata, &app.engine.root(), app.trusted)
+    Project::from_settings(&app.workspace.settings, &app.engine.root(), app.workspace.trust.is_trusted())
 }
 
 /// Reads files on a thread that may wait for them.

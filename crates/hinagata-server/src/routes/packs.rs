@@ -18,7 +18,7 @@ use crate::{
 };
 
 fn packs(app: &App) -> Result<Packs> {
-    let state = app.state.as_ref().ok_or_else(|| {
+    let state = app.workspace.state.as_ref().ok_or_else(|| {
         Error::new(Code::Store, "there is no place to remember what is approved")
             .with_hint("HINAGATA_STATE names a directory for it")
     })?;

@@ -90,7 +90,7 @@ pub(super) async fn one(call: Call) -> Answer {
 
 fn definition_json(call: &Call, catalog: &Catalog, name: &str) -> Result<Value, Problem> {
     let found = call.engine().definition(name)?;
-    Ok(found.to_json(&catalog.defaults()?.limits_of(&found, &call.app.hinagata)))
+    Ok(found.to_json(&catalog.defaults()?.limits_of(&found, &call.app.workspace.settings)))
 }
 
 /// `GET /api/prompts/{id}/definition`

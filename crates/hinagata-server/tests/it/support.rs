@@ -3,14 +3,11 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
-use hinagata::{
-    Engine, EngineOptions, Settings, StateDir, ports::Store, settings::SettingsSources, store::StoreChange,
-    store::StoreKind,
-};
-use hinagata_llm::Llm;
+use hinagata::{Engine, StateDir, Trust, ports::Store, store::StoreChange, store::StoreKind};
+use hinagata_host::{Environment, OpenOptions, OpenWorkspace};
 use hinagata_server::{Server, ServerOptions};
 use hinagata_store::MemoryStore;
 use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap};
@@ -66,7 +63,7 @@ pub(crate) type KeyOf<'k> = (&'k str, &'k [&'k str], Option<&'k [&'k str]>);
 pub(crate) struct Setup {
     directory: Arc<tempfile::TempDir>,
     settings: Vec<String>,
-    environment: Vec<(String, String)>,
+    environment: Environment,
     store: Arc<dyn Store>,
     deadline: Option<Duration>,
 }
@@ -76,7 +73,7 @@ impl Setup {
         Self {
             directory: Arc::new(tempfile::tempdir().expect("a directory")),
             settings: ["server.listen=127.0.0.1:0", "server.linger=10ms"].map(str::to_owned).to_vec(),
-            environment: Vec::new(),
+            environment: Environment::isolated(),
             store: Arc::new(MemoryStore::new("shenma:")),
             deadline: None,
         }
@@ -88,7 +85,7 @@ impl Setup {
     }
 
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
-        self.environment.push((name.to_owned(), value.to_owned()));
+        self.environment = self.environment.with_variable(name, value);
         self
     }
 
@@ -126,33 +123,17 @@ impl Setup {
     pub(crate) async fn start(self) -> Daemon {
         let root = self.directory.path().join("root");
         std::fs::create_dir_all(&root).expect("a directory");
-        let state = StateDir::at(self.directory.path().join("state"));
-        let user = hinagata::settings::UserConfig::find(|_| None);
-        let mut sources = SettingsSources::read(&root, &user).expect("settings can be read");
-        sources.user = None;
-        sources.flags = self.settings;
-        let settings = Settings::resolve(&sources, true).expect("settings are fine");
-        let environment = self.environment;
-        let llm = Llm::new(&settings, |name| {
-            environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into())
-        });
-        let llm = llm.expect("models are fine");
-        let mut options = EngineOptions::from(&settings);
-        options.limits.deadline = self.deadline;
-        let engine = Engine::builder(&root)
-            .options(options)
-            .state(state.clone())
-            .trusted(true)
-            .store(Arc::clone(&self.store))
-            .model(Arc::new(llm.clone()))
-            .open();
+        let environment =
+            self.environment.with_variable(StateDir::VARIABLE, self.directory.path().join("state"));
+        let options =
+            OpenOptions { root: Some(root), settings: self.settings, environment, ..OpenOptions::default() };
+        let workspace = Arc::new(open_trusted(&options).with_store(self.store));
+        let deadline = self.deadline;
+        let engine = workspace.open_engine_with(None, |options| options.limits.deadline = deadline);
+        let engine = engine.expect("the engine opens");
         let options = ServerOptions {
+            workspace,
             engine: engine.clone(),
-            llm,
-            trusted: true,
-            store: self.store,
-            settings,
-            state: Some(state),
             tie_span: None,
             sandbox: Some(Arc::new(|| json!({"tier": "A"}))),
         };
@@ -175,6 +156,16 @@ impl Setup {
             running: Some(running),
         }
     }
+}
+
+/// Opens a workspace whose settings the user trusts.
+fn open_trusted(options: &OpenOptions) -> OpenWorkspace {
+    let open = || OpenWorkspace::open(options, Path::new(".")).expect("the workspace opens");
+    let workspace = open();
+    let state = workspace.state.as_ref().expect("has a state directory");
+    let privileged = workspace.privileged_settings.as_deref();
+    Trust::new(state).record(&workspace.root.path, privileged, SystemTime::now()).expect("is recorded");
+    open()
 }
 
 impl Daemon {
