@@ -18,7 +18,6 @@
 //! depths are bounded, nothing is run, and one broken prompt never stops another.
 
 mod engine;
-pub mod packs;
 pub mod ports;
 
 pub use engine::{

@@ -2,10 +2,8 @@
 
 use std::{io::Write as _, time::SystemTime};
 
-use hinagata::{
-    Code, Digest, Error, Result,
-    packs::{InstallOptions, Packs},
-};
+use hinagata::{Code, Digest, Error, Result};
+use hinagata_packs::{InstallOptions, Packs};
 use hyper::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use hinagata::packs::{PackDetails, PackSummary, Packs, Replacement, ReplacementKind, ReplacementState};
+use hinagata_packs::{PackDetails, PackSummary, Packs, Replacement, ReplacementKind, ReplacementState};
 use serde_json::json;
 
 use super::{packs, page};

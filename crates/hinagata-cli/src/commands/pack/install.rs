@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use hinagata::{Approval, packs::InstallOptions};
+use hinagata::Approval;
+use hinagata_packs::InstallOptions;
 
 use super::{packs, page};
 use crate::{

@@ -1,6 +1,6 @@
 //! `hina pack list`.
 
-use hinagata::packs::PackSummary;
+use hinagata_packs::PackSummary;
 
 use super::packs;
 use crate::{

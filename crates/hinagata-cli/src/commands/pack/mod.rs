@@ -10,7 +10,8 @@ mod show;
 mod verify;
 
 use clap::Subcommand;
-use hinagata::{StateDir, packs::Packs};
+use hinagata::StateDir;
+use hinagata_packs::Packs;
 
 use crate::{
     failure::Failure,

@@ -1,6 +1,6 @@
 //! A pack for somebody who has to decide about it.
 
-use hinagata::packs::{PackDetails, Problem, PythonFile, Replacement};
+use hinagata_packs::{PackDetails, Problem, PythonFile, Replacement};
 
 use crate::{
     output::{self, clean, word},

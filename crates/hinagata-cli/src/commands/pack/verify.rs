@@ -1,9 +1,7 @@
 //! `hina pack verify`.
 
-use hinagata::{
-    Approval,
-    packs::{FileDiff, Verification},
-};
+use hinagata::Approval;
+use hinagata_packs::{FileDiff, Verification};
 
 use super::packs;
 use crate::{

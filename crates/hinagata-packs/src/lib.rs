@@ -1,8 +1,19 @@
-//! Managing packs: what every door does with them, and the answers that every door prints.
+//! Installs, shows, approves, verifies and removes packs: what every door does with them, and the answers that every
+//! door prints.
 //!
 //! [`Packs`] works on the packs of one workspace and on what the user's state directory remembers about them. What it
 //! shows is what the files say now, whether the pack is approved or not; what a render uses is decided by the
 //! [`Catalog`] alone.
+//!
+//! ```
+//! use hinagata_catalog::{Catalog, CatalogOptions};
+//! use hinagata_packs::Packs;
+//! use hinagata_workspace::StateDir;
+//!
+//! let catalog = Catalog::open(CatalogOptions::new("no/such/workspace"));
+//! let packs = Packs::new(&catalog, &StateDir::at("no/such/state"));
+//! assert!(packs.list().is_empty());
+//! ```
 
 mod install;
 mod problem;

@@ -14,11 +14,8 @@ use crate::support::{
     child::{self, Player, tell},
     now,
 };
-use hinagata::{
-    Approval, Code, PromptId, Resolution, Resolutions,
-    packs::{InstallOptions, Packs},
-    record_resolution,
-};
+use hinagata::{Approval, Code, PromptId, Resolution, Resolutions, record_resolution};
+use hinagata_packs::{InstallOptions, Packs};
 
 /// Times that a process is killed.
 const ROUNDS: usize = 24;

@@ -10,7 +10,8 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use hinagata::{Approvals, Catalog, CatalogOptions, StateDir, packs::Packs};
+use hinagata::{Approvals, Catalog, CatalogOptions, StateDir};
+use hinagata_packs::Packs;
 
 /// A workspace and a state directory. Those of a test are gone at its end.
 pub(crate) struct Workspace {

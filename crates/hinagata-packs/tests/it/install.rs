@@ -12,10 +12,8 @@ use crate::support::{
     archive::{Entry, Member, gzip, tar, tar_gz, zip},
     now,
 };
-use hinagata::{
-    Approval, Code, Error, PackLimits,
-    packs::{InstallOptions, Installed, Replaced},
-};
+use hinagata::{Approval, Code, Error, PackLimits};
+use hinagata_packs::{InstallOptions, Installed, Replaced};
 
 const MANIFEST: &str = r#"{"pack_id": "new", "version": "1.0.0"}"#;
 

@@ -7,7 +7,8 @@ use crate::support::{
     child::{self, Player},
     now,
 };
-use hinagata::{Approval, PromptId, Resolution, Resolutions, packs::ReplacementState, record_resolution};
+use hinagata::{Approval, PromptId, Resolution, Resolutions, record_resolution};
+use hinagata_packs::ReplacementState;
 
 const DECISIONS: usize = 40;
 const APPROVALS: usize = 8;

@@ -2,7 +2,8 @@
 
 use std::{fs, path::Path};
 
-use hinagata::{Approval, Catalog, Code, PackId, Severity, packs::FileChange, source::RootKind};
+use hinagata::{Approval, Catalog, Code, PackId, Severity, source::RootKind};
+use hinagata_packs::FileChange;
 
 use crate::support::{PACK, Workspace, now};
 

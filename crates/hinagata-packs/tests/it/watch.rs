@@ -1,7 +1,5 @@
 //! Changes are told as they happen.
 
-#![cfg(feature = "watch")]
-
 use std::{
     fs,
     path::PathBuf,

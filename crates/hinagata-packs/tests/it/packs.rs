@@ -3,10 +3,8 @@
 use std::{fs, path::Path};
 
 use crate::support::{PACK, Workspace, now};
-use hinagata::{
-    Approval, Code,
-    packs::{PackConflictKind, PythonRole, ReplacementState},
-};
+use hinagata::{Approval, Code};
+use hinagata_packs::{PackConflictKind, PythonRole, ReplacementState};
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("is there");
@@ -110,7 +108,7 @@ fn everything_that_a_pack_brings_is_shown() {
 fn proposals_are_accepted_and_declined() {
     let workspace = Workspace::new(&PACK);
     let mut packs = workspace.packs();
-    let state = |packs: &hinagata::packs::Packs| packs.show("p").expect("is there").replaces[0].state;
+    let state = |packs: &hinagata_packs::Packs| packs.show("p").expect("is there").replaces[0].state;
     let chosen = || workspace.catalog().choose("memory_update").expect("is there").entry.source().to_owned();
     let error = packs.accept_replacement("p", "memory_update", now()).expect_err("is not approved");
     assert_eq!(error.code(), Code::Approval);
@@ -161,7 +159,7 @@ fn proposals_are_accepted_and_declined() {
 fn proposals_about_tools_are_accepted_and_declined() {
     let workspace = Workspace::new(&PACK);
     let mut packs = workspace.packs();
-    let state = |packs: &hinagata::packs::Packs| packs.show("p").expect("is there").replaces[1].state;
+    let state = |packs: &hinagata_packs::Packs| packs.show("p").expect("is there").replaces[1].state;
     let recorded = || {
         let catalog = workspace.catalog();
         let all = catalog.resolutions().tools().map(|(id, found)| format!("{id} {}", found.source));
