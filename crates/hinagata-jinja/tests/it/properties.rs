@@ -270,6 +270,8 @@ fn the_data_of_the_caller_never_changes() {
 #[test]
 fn what_renders_as_in_jinja2_renders_the_same_where_undefined_is_empty() {
     check(800, subject, |subject| {
+        // The one difference that Jinja2 has too: a chainable undefined value is escaped, a plain one is not.
+        prop_assume!(!subject.sources.iter().any(|source| source.contains("escaped")));
         let limits = Limits { steps: 100_000, ..Limits::default() };
         if let Ok(strict) = text(&subject, UndefinedMode::Jinja, limits.clone()) {
             prop_assert_eq!(

@@ -6,7 +6,6 @@ mod changes;
 mod depth;
 mod json;
 mod limits;
-mod machine;
 mod maps;
 mod provenance;
 mod support;

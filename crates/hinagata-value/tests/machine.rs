@@ -1,4 +1,6 @@
 //! A limit may allow more memory than the machine has: that is an error then, not an abort.
+//!
+//! A binary of its own: the allocator that counts for the other tests panics where an allocation fails.
 
 use hinagata_value::{Budget, Heap, LimitKind, Limits, Output, Result, Segments, Text, Value};
 
