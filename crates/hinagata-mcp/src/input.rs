@@ -16,17 +16,20 @@ use crate::{
     arguments::convert_argument,
     failure::{invalid_params, invalid_params_with},
     prompt::{PublicPrompt, enum_values},
+    state::PublicState,
 };
 
 /// The id of the form in a response.
 const FORM_ID: &str = "user_context";
 
-/// The required parameters that are missing.
+/// The required parameters that are missing, as the engine validates the call.
 pub(crate) fn missing_parameters<'p>(
+    state: &PublicState,
     prompt: &'p PublicPrompt,
     variables: &Map<String, Value>,
 ) -> Vec<&'p Parameter> {
-    prompt.required_parameters().filter(|parameter| !variables.contains_key(&parameter.name)).collect()
+    let missing = state.validate_call(prompt, variables).missing;
+    missing.iter().filter_map(|name| prompt.inherited.parameters.get(name)).collect()
 }
 
 /// The error that names every missing argument.

@@ -106,7 +106,7 @@ impl Session {
         if let Some(responses) = &request.input_responses {
             variables.extend(input::variables_from_responses(&prompt, responses)?);
         }
-        let missing = input::missing_parameters(&prompt, &variables);
+        let missing = input::missing_parameters(&state, &prompt, &variables);
         if !missing.is_empty() {
             let asked_before = request.input_responses.is_some() || !input::supports_forms(context);
             if asked_before {
@@ -122,7 +122,7 @@ impl Session {
             // A client that fails to show the form is treated as one without forms.
             let answer = answer.map_err(|_| input::missing_error(&prompt, &missing))?;
             variables.extend(input::variables_from_form(&prompt, &answer)?);
-            let missing = input::missing_parameters(&prompt, &variables);
+            let missing = input::missing_parameters(&state, &prompt, &variables);
             if !missing.is_empty() {
                 return Err(input::missing_error(&prompt, &missing));
             }

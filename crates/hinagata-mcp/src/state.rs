@@ -11,8 +11,9 @@ use std::{
     },
 };
 
-use hinagata::{Code, Engine, Error, Reach};
+use hinagata::{Code, Engine, Error, Reach, Request, Validation};
 use rmcp::ErrorData;
+use serde_json::{Map, Value};
 
 use crate::{
     backend::Viewer,
@@ -152,6 +153,14 @@ impl PublicState {
     /// The engine that may still render prompts that are broken now.
     pub(crate) fn previous_engine(&self) -> Option<&Engine> {
         self.previous_engine.as_ref()
+    }
+
+    /// Validates a call of `prompt`. A prompt that cannot be planned counts as valid: its render reports why.
+    pub(crate) fn validate_call(&self, prompt: &PublicPrompt, variables: &Map<String, Value>) -> Validation {
+        let request = Request::new(&prompt.id).variable_map(variables);
+        let current = prompt.engine.as_ref().unwrap_or(&self.engine);
+        let mut engines = std::iter::once(current).chain(self.previous_engine());
+        engines.find_map(|engine| engine.validate(&request).ok()).unwrap_or_default()
     }
 
     /// Records that the previous engine served a prompt, so that it is kept.
