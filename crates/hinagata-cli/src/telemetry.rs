@@ -27,8 +27,7 @@ impl Telemetry {
         if !is_wanted(|name| std::env::var(name).ok()) {
             return Ok(None);
         }
-        // Whoever else uses TLS in this process has to agree on one provider; the first decides.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        hinagata_http::install_tls();
         let exporter = SpanExporter::builder().with_http().build().map_err(|error| {
             Failure::usage(format!("spans cannot be sent as the environment says: {error}"))
                 .advise("look at the variables whose names begin with OTEL_EXPORTER_OTLP_")

@@ -21,7 +21,7 @@ use tokio::{
     task::AbortHandle,
 };
 
-use crate::{AllowedHosts, HttpError};
+use crate::{AllowedHosts, HttpError, install_tls};
 
 /// Maximum redirects to follow.
 const MAX_REDIRECTS: usize = 5;
@@ -190,8 +190,7 @@ impl Inner {
     fn start_client(&self) -> Result<Started, HttpError> {
         let failed =
             |error: &dyn StdError| HttpError::Connection(format!("cannot start the HTTP client: {error}"));
-        // Whoever else uses TLS in this process has to agree on one provider; the first decides.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_tls();
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .max_blocking_threads(8)

@@ -24,6 +24,7 @@ mod client;
 mod error;
 mod foreign_text;
 mod runtime;
+mod tls;
 
 pub use address::is_public;
 pub use allowed::AllowedHosts;
@@ -31,3 +32,4 @@ pub use client::{HttpClient, HttpRequest, HttpResponse, NameResolver};
 pub use error::HttpError;
 pub use foreign_text::{truncate_for_display, with_causes};
 pub use runtime::{LazyRuntime, RunningTask, TaskError};
+pub use tls::install_tls;

@@ -103,8 +103,7 @@ impl Sender {
 }
 
 fn client(connect_timeout: Duration, here: bool) -> Result<Client> {
-    // Whoever else uses TLS in this process has to agree on one provider; the first decides.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    hinagata_http::install_tls();
     let builder = Client::builder()
         // A redirect could lead the key elsewhere.
         .redirect(Policy::none())

@@ -55,13 +55,8 @@ impl HttpClients {
     }
 }
 
-/// Lets everything in this process encrypt with one provider; whoever set another one keeps it.
-pub(crate) fn use_ring() {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-}
-
 fn build_client(guard: &HostGuard, port: u16) -> Result<Client> {
-    use_ring();
+    hinagata_http::install_tls();
     Client::builder()
         .dns_resolver(Arc::new(PortResolver { guard: guard.clone(), port }))
         .redirect(redirect::Policy::custom(same_host))

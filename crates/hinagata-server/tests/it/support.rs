@@ -144,7 +144,7 @@ impl Setup {
         let running = tokio::spawn(server.run(async move {
             let _ = stopped.await;
         }));
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        hinagata_http::install_tls();
         let client = Client::builder().timeout(LONG).build().expect("a client");
         Daemon {
             url,

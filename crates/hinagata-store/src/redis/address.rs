@@ -96,8 +96,7 @@ impl ServerAddress {
     pub(super) fn open_client(&self, info: ConnectionInfo) -> redis::RedisResult<Client> {
         match (info.addr(), &self.certificates) {
             (ConnectionAddr::TcpTls { .. }, certificates) => {
-                // The one that every part of the product uses; a second call changes nothing.
-                let _ = rustls::crypto::ring::default_provider().install_default();
+                hinagata_http::install_tls();
                 let root_cert = certificates.clone();
                 Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })
             }

@@ -15,7 +15,6 @@ use tower_service::Service;
 use crate::{
     failure::{tool_error, with_causes},
     host_guard::{HostGuard, OwnError},
-    http::use_ring,
 };
 
 /// A connection to `server` (`host:port`), opened on first use.
@@ -28,7 +27,7 @@ pub(super) fn open_channel(guard: &HostGuard, server: &str, encrypted: bool) -> 
         host_and_port(endpoint.uri()).ok_or_else(|| wrong("the port is missing".to_owned()))?;
     guard.check_host(&host, port)?;
     if encrypted {
-        use_ring();
+        hinagata_http::install_tls();
         let tls = ClientTlsConfig::new().with_native_roots();
         endpoint = endpoint
             .tls_config(tls)
