@@ -8,6 +8,7 @@
 mod arguments;
 mod backend;
 mod complete;
+mod declared_resource;
 mod failure;
 mod input;
 mod malformed;

@@ -33,6 +33,14 @@ pub(crate) fn warnings_meta(warnings: &[Warning]) -> Option<Map<String, Value>> 
     (!told.is_empty()).then(|| Map::from_iter([(WARNINGS_KEY.to_owned(), told.into())]))
 }
 
+/// Adds the warnings to the `_meta` of the contents.
+pub(crate) fn with_warnings(contents: ResourceContents, warnings: &[Warning]) -> ResourceContents {
+    match warnings_meta(warnings) {
+        Some(meta) => contents.with_meta(MetaObject(meta)),
+        None => contents,
+    }
+}
+
 /// The result of `prompts/get`.
 pub(crate) fn prompt_result(
     prompt: &PublicPrompt,

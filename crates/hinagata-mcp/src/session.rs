@@ -22,13 +22,14 @@ use crate::{
     arguments,
     backend::Viewer,
     complete,
+    declared_resource::{DeclaredResource, ResourceSource},
     failure::{invalid_params, truncate_for_display},
     input,
     malformed::params_error,
     messages,
     notices::{ChangeNotice, SubscribedUris, notify_peer, notify_subscription},
     page::{LIST_TTL_MS, cache_scope, take_page},
-    resources::{ResourceSource, embedded_entry, prompt_entry},
+    resources::{embedded_entry, prompt_entry},
     shared::{Mcp, Shared},
 };
 
@@ -275,7 +276,7 @@ impl ServerHandler for Session {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let viewer = self.identify_viewer(&context.extensions)?;
         let declared = self.shared.options.resources.resource_templates().filter(|_| viewer.can_see_all());
-        let mut all: Vec<_> = declared.map(crate::resources::DeclaredResource::template_entry).collect();
+        let mut all: Vec<_> = declared.map(DeclaredResource::template_entry).collect();
         all.sort_by(|one, other| one.uri_template.cmp(&other.uri_template));
         let (templates, next) =
             take_page(all.into_iter(), |template| &template.uri_template, request.as_ref())?;

@@ -24,11 +24,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     backend::{RenderBackend, RenderReport, Viewer},
+    declared_resource::ResourceSource,
     failure::{from_engine_error, truncate_for_display},
     names::split_version,
     notices::{ChangeNotice, NOTICE_CAPACITY},
     prompt::PublicPrompt,
-    resources::{ResourceSource, Resources, embedded_content, prompt_source, prompt_uri},
+    resources::{Resources, embedded_content, prompt_source, prompt_uri},
     state::{ChangedPaths, PublicState},
 };
 
