@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, path::Path};
 
 use hinagata::{Error, Rendered, Result, media};
 use hinagata_agent::{Profile, Project};
+use hinagata_document::{Fields, Node};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{messages::with_warnings, uri_template::UriTemplate};
 
@@ -51,50 +52,47 @@ pub(crate) enum ResourceSource {
     Context(Box<Project>),
 }
 
-pub(crate) fn resource_error(place: usize, problem: &str) -> Error {
-    Error::definition("settings", format!("invalid resource {place} in the settings: {problem}"))
+pub(crate) fn resource_error(number: usize, problem: &str) -> Error {
+    Error::definition("settings", format!("invalid resource {number} in the settings: {problem}"))
         .with("setting", "resources")
         .with_hint("write `[[resources]]` with `uri`, `name`, and one of text, file, blob, prompt or context")
 }
 
 impl DeclaredResource {
-    pub(crate) fn from_value(place: usize, written: &Value, root: &Path, profile: Profile) -> Result<Self> {
-        let Some(fields) = written.as_object() else { return Err(resource_error(place, "expected a table")) };
-        if let Some(unknown) = fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
-            let near = hinagata_value::near_names(unknown, FIELDS);
-            return Err(resource_error(place, &format!("unknown field `{unknown}`")).with_near(near));
-        }
-        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
-        let uri = text("uri").unwrap_or_default();
+    /// Reads the declaration `number` of the settings, counted from 1.
+    pub(crate) fn from_value(number: usize, written: &Value, root: &Path, profile: Profile) -> Result<Self> {
+        let declared = Declaration::read(number, written)?;
+        let uri = declared.uri.unwrap_or_default();
         let template =
-            UriTemplate::parse(&uri).ok_or_else(|| resource_error(place, "invalid placeholder in `uri`"))?;
+            UriTemplate::parse(&uri).ok_or_else(|| resource_error(number, "invalid placeholder in `uri`"))?;
         if !media::is_uri(&uri.replace(['{', '}'], "")) {
-            return Err(resource_error(place, "invalid `uri`"));
+            return Err(resource_error(number, "invalid `uri`"));
         }
-        let mime_type = text("mime_type");
-        if mime_type.as_deref().is_some_and(|kind| !media::is_type(kind)) {
+        if declared.mime_type.as_deref().is_some_and(|kind| !media::is_type(kind)) {
             return Err(resource_error(
-                place,
+                number,
                 "invalid `mime_type`; expected a media type such as text/plain",
             ));
         }
-        let content = ResourceSource::from_fields(place, fields, root, profile)?;
+        let content = ResourceSource::from_content(number, declared.content, root, profile)?;
         if matches!(content, ResourceSource::Blob(_) | ResourceSource::Context(_))
             && template.has_placeholders()
         {
-            return Err(resource_error(place, "this content does not support placeholders in `uri`"));
+            return Err(resource_error(number, "this content does not support placeholders in `uri`"));
         }
-        let name = text("name").filter(|name| !name.is_empty()).unwrap_or_else(|| uri.clone());
-        let complete = read_completions(place, fields, &template)?;
+        let names = template.placeholder_names();
+        if let Some(name) = declared.complete.keys().find(|name| !names.contains(&name.as_str())) {
+            return Err(resource_error(number, &format!("`uri` has no placeholder `{{{name}}}`")));
+        }
         Ok(Self {
+            name: declared.name.filter(|name| !name.is_empty()).unwrap_or_else(|| uri.clone()),
             uri,
             template,
-            name,
-            title: text("title"),
-            description: text("description"),
-            mime_type,
+            title: declared.title,
+            description: declared.description,
+            mime_type: declared.mime_type,
             content,
-            complete,
+            complete: declared.complete,
         })
     }
 
@@ -136,69 +134,128 @@ impl DeclaredResource {
     }
 }
 
+/// The fields of a declaration, each of the right type.
+#[derive(Default)]
+struct Declaration {
+    uri: Option<String>,
+    name: Option<String>,
+    title: Option<String>,
+    description: Option<String>,
+    mime_type: Option<String>,
+    /// Each field of [`CONTENT_FIELDS`] that is present.
+    content: Vec<(&'static str, Value)>,
+    complete: BTreeMap<String, Vec<String>>,
+}
+
+impl Declaration {
+    fn read(number: usize, written: &Value) -> Result<Self> {
+        let node = Node::from_value(written);
+        let mut fields = Fields::new("settings", "");
+        for (key, value) in fields.map("resources", &node) {
+            if !FIELDS.contains(&key.as_str()) {
+                fields.unknown_key("resources", value, key, &FIELDS);
+            }
+        }
+        let mut string = |name: &str| node.get(name).and_then(|value| fields.optional_string(name, value));
+        let mut declared = Self {
+            uri: string("uri"),
+            name: string("name"),
+            title: string("title"),
+            description: string("description"),
+            mime_type: string("mime_type"),
+            ..Self::default()
+        };
+        for (name, value) in CONTENT_FIELDS.into_iter().filter_map(|name| Some((name, node.get(name)?))) {
+            if name != "context" {
+                fields.string(name, value);
+            }
+            declared.content.push((name, value.to_value()));
+        }
+        for (name, list) in node.get("complete").map_or(&[][..], |value| fields.map("complete", value)) {
+            let field = format!("complete.{name}");
+            let values = fields.list(&field, list).iter().filter_map(|item| fields.string(&field, item));
+            declared.complete.insert(name.clone(), values.collect());
+        }
+        fields
+            .finish()
+            .map_err(|error| resource_error(number, error.message()).with_near(error.near().to_vec()))?;
+        Ok(declared)
+    }
+}
+
 impl ResourceSource {
-    fn from_fields(place: usize, fields: &Map<String, Value>, root: &Path, profile: Profile) -> Result<Self> {
-        let given: Vec<&str> = CONTENT_FIELDS.into_iter().filter(|name| fields.contains_key(*name)).collect();
-        let [name] = given.as_slice() else {
+    fn from_content(
+        number: usize,
+        content: Vec<(&'static str, Value)>,
+        root: &Path,
+        profile: Profile,
+    ) -> Result<Self> {
+        let content = <[(&str, Value); 1]>::try_from(content);
+        let Ok([(name, value)]) = content else {
             return Err(resource_error(
-                place,
+                number,
                 "expected exactly one of text, file, blob, prompt and context",
             ));
         };
-        if *name == "context" {
-            return read_context(place, &fields["context"], root, profile);
-        }
-        let Some(text) = fields[*name].as_str().map(str::to_owned) else {
-            return Err(resource_error(place, &format!("`{name}` must be a string")));
-        };
-        Ok(match *name {
-            "text" => Self::Text(text),
-            "file" => Self::File(text),
-            "prompt" => Self::Prompt(text),
-            _ if media::is_base64(&text) => Self::Blob(text),
-            _ => return Err(resource_error(place, "`blob` must be base64")),
+        Ok(match (name, value) {
+            ("text", Value::String(text)) => Self::Text(text),
+            ("file", Value::String(file)) => Self::File(file),
+            ("prompt", Value::String(prompt)) => Self::Prompt(prompt),
+            ("blob", Value::String(blob)) if media::is_base64(&blob) => Self::Blob(blob),
+            ("blob", _) => return Err(resource_error(number, "`blob` must be base64")),
+            (_, context) => return read_context(number, &context, root, profile),
         })
     }
 }
 
 /// Reads the files to pack, in the form of the section `context` of the settings. They must be inside the workspace.
-fn read_context(place: usize, written: &Value, root: &Path, profile: Profile) -> Result<ResourceSource> {
+fn read_context(number: usize, written: &Value, root: &Path, profile: Profile) -> Result<ResourceSource> {
     let project = Project::read(&json!({"context": written}), root, profile)?;
     if let Some(odd) = project.diagnostics.first() {
-        return Err(resource_error(place, odd.error.message()).with_near(odd.error.near().to_vec()));
+        return Err(resource_error(number, odd.error.message()).with_near(odd.error.near().to_vec()));
     }
     let rules = project.context.rules;
     if profile == Profile::Untrusted && !(rules.secrets && rules.ignore_files) {
-        return Err(resource_error(place, "an untrusted workspace cannot include secrets or ignored files")
+        return Err(resource_error(number, "an untrusted workspace cannot include secrets or ignored files")
             .with_hint("review its settings, then run `hina trust`"));
     }
     if let Some(path) = project.outside(root) {
-        return Err(resource_error(place, &format!("`{path}` is outside the workspace")));
+        return Err(resource_error(number, &format!("`{path}` is outside the workspace")));
     }
     Ok(ResourceSource::Context(Box::new(project)))
 }
 
-fn read_completions(
-    place: usize,
-    fields: &Map<String, Value>,
-    template: &UriTemplate,
-) -> Result<BTreeMap<String, Vec<String>>> {
-    let Some(written) = fields.get("complete") else { return Ok(BTreeMap::new()) };
-    let lists = written
-        .as_object()
-        .ok_or_else(|| resource_error(place, "`complete` must be a table of string lists"))?;
-    let mut all = BTreeMap::new();
-    for (name, list) in lists {
-        if !template.placeholder_names().contains(&name.as_str()) {
-            return Err(resource_error(place, &format!("`uri` has no placeholder `{{{name}}}`")));
-        }
-        let texts: Option<Vec<String>> = list
-            .as_array()
-            .and_then(|list| list.iter().map(|item| item.as_str().map(str::to_owned)).collect());
-        all.insert(
-            name.clone(),
-            texts.ok_or_else(|| resource_error(place, "`complete` must be a table of string lists"))?,
-        );
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(written: &Value) -> Result<DeclaredResource> {
+        DeclaredResource::from_value(1, written, Path::new("/no/such/root"), Profile::Own)
     }
-    Ok(all)
+
+    #[test]
+    fn every_invalid_field_of_a_declaration_is_reported() {
+        let error = read(&json!({"titel": "x", "uri": 5, "text": "a"})).expect_err("is invalid");
+        assert_eq!((error.reason(), &error.details()["setting"]), (Some("settings"), &json!("resources")));
+        assert!(error.message().contains("`titel`") && error.message().contains("1 more"), "{error}");
+        assert_eq!(error.near(), ["title"]);
+    }
+
+    #[test]
+    fn a_declaration_has_exactly_one_content_and_completions_of_its_placeholders() {
+        let uri = "a://{id}";
+        let declared = read(&json!({"uri": uri, "text": "{id}", "complete": {"id": ["1", "2"]}}));
+        assert_eq!(declared.expect("is valid").complete["id"], ["1", "2"]);
+        for invalid in [
+            json!({"uri": uri}),
+            json!({"uri": uri, "text": "a", "file": "b"}),
+            json!({"uri": uri, "text": 5}),
+            json!({"uri": uri, "blob": "QUJD"}),
+            json!({"uri": uri, "text": "a", "complete": {"other": []}}),
+            json!({"uri": uri, "text": "a", "complete": {"id": [5]}}),
+            json!("text"),
+        ] {
+            assert_eq!(read(&invalid).expect_err("is invalid").reason(), Some("settings"), "{invalid}");
+        }
+    }
 }

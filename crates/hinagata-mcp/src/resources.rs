@@ -43,13 +43,13 @@ impl Resources {
             Some(Value::Array(all)) => all
                 .iter()
                 .enumerate()
-                .map(|(place, one)| DeclaredResource::from_value(place + 1, one, root, profile))
+                .map(|(index, one)| DeclaredResource::from_value(index + 1, one, root, profile))
                 .collect::<Result<_>>()?,
             Some(_) => return Err(resource_error(1, "expected a list, written as `[[resources]]`")),
         };
-        for (place, resource) in declared.iter().enumerate() {
-            if declared[..place].iter().any(|other| other.uri == resource.uri) {
-                return Err(resource_error(place + 1, &format!("duplicate `uri` `{}`", resource.uri)));
+        for (index, resource) in declared.iter().enumerate() {
+            if declared[..index].iter().any(|other| other.uri == resource.uri) {
+                return Err(resource_error(index + 1, &format!("duplicate `uri` `{}`", resource.uri)));
             }
         }
         Ok(Self { root: root.to_owned(), guard: Guard::new(profile.rules(), root), trusted, declared })
