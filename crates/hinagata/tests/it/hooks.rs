@@ -9,7 +9,7 @@ use std::{
 };
 
 use hinagata::{
-    Approval, Approvals, Code, Context, Engine, Error, HIDDEN, Layer, Request, Result,
+    Approval, Approvals, Code, Context, Engine, EngineOptions, Error, HIDDEN, Layer, Request, Result,
     ports::{HookJob, Hooks, PortFuture, Stage},
 };
 use hinagata_value::Cancel;
@@ -59,7 +59,7 @@ fn changed(job: &HookJob<'_>, change: impl FnOnce(&mut Map<String, Value>)) -> R
 
 const PRE: &str = "def pre_render(variables, context):\n    pass\n";
 
-fn packs() -> Vec<(&'static str, &'static str)> {
+fn packs<'t>() -> Vec<(&'t str, &'t str)> {
     vec![
         (
             "user_data/packs/kit/pack.json",
@@ -112,6 +112,34 @@ fn a_dynamic_include_runs_the_providers_that_its_template_reaches_and_no_others(
             .map(|call| call.name.as_str())
             .collect();
         assert_eq!(traced.len(), providers.len(), "{traced:?}");
+    }
+}
+
+#[test]
+fn a_provider_runs_with_the_permissions_that_its_pack_declares() {
+    let manifest = |permissions: &str| {
+        format!(r#"{{"variable_providers": [{{"file": "g.py", "namespace": "git"{permissions}}}]}}"#)
+    };
+    for (declared, expected) in [
+        ("", &["read_file", "subprocess"][..]),
+        (r#", "permissions": {"subprocess": false, "http_request": true}"#, &["read_file", "http_request"]),
+    ] {
+        let (manifest, uses) = (manifest(declared), prompt("uses", "template.md"));
+        let mut files = packs();
+        files[0].1 = &manifest;
+        files.push((uses.as_str(), "{{ git.branch }}"));
+        let place = workspace(&files);
+        let (sender, permissions) = mpsc::channel();
+        let hooks = FakeHooks(Box::new(move |job| {
+            sender.send(job.permissions.join(" ")).expect("is received");
+            Ok(json!({"branch": "main"}))
+        }));
+        let approvals: Approvals = [("kit", Approval::Approved)].into_iter().collect();
+        let options = EngineOptions { trusted: true, ..EngineOptions::default() };
+        let engine = Engine::builder(place.path()).approvals(approvals).options(options);
+        let engine = engine.hooks(Arc::new(hooks)).open();
+        assert_eq!(engine.render_blocking(&Request::new("uses")).expect("renders").text(), "main");
+        assert_eq!(permissions.recv().expect("the provider ran"), expected.join(" "));
     }
 }
 
