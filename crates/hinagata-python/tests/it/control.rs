@@ -206,9 +206,12 @@ fn a_timeout_is_reported_with_the_line_where_the_hook_hangs() {
             ("pass\nwhile True: pass", 4),
             ("pass\npass\nsum(range(10 ** 15))", 5),
         ] {
-            let error = failed(&pool, body, Duration::from_millis(500));
+            // A busy machine may need longer to get to the line.
+            let times = [500, 2_000, 8_000, 30_000].map(Duration::from_millis);
+            let mut errors = times.into_iter().map(|time| failed(&pool, body, time));
+            let found = errors.find(|error| line(error) == Some(expected));
+            let error = found.unwrap_or_else(|| panic!("{isolation:?} {body}: no error at line {expected}"));
             assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some("timeout")), "{body}");
-            assert_eq!(line(&error), Some(expected), "{isolation:?} {body}: {error:?}");
             assert_eq!(error.details().get("printed"), None, "{error:?}");
         }
     }

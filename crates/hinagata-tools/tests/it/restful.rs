@@ -240,17 +240,17 @@ fn a_failed_call_returns_the_default_and_reports_why() {
     assert_eq!((error.code(), error.place().map(|place| place.line)), (Code::Tool, Some(2)));
     assert!(error.message().contains("418: no tea") && error.details()["tool"] == "must", "{error:?}");
     assert_eq!(place.failed("---\non_error: default\n---\n<{{ must() }}>").0, "<>");
-    assert_eq!(place.engine.tool_diagnostics().len(), 1, "the relative one is told without a call");
+    assert_eq!(place.engine.tool_diagnostics().len(), 1, "the relative one is reported without a call");
 }
 
 #[test]
 fn waiting_for_a_tool_does_not_count_as_render_time() {
     let rest = Rest::start();
-    let slow = ModuleSettings { timeout: Some(0.3), ..ModuleSettings::default() };
+    let slow = ModuleSettings { timeout: Some(1.5), ..ModuleSettings::default() };
     let mut settings = rest.settings();
     settings.modules.insert("slow".to_owned(), slow);
     let mut options = hinagata::EngineOptions::default();
-    options.limits.deadline = Some(Duration::from_millis(250));
+    options.limits.deadline = Some(Duration::from_millis(1_200));
     let place = Place::with_options(
         Toolbox::new(settings),
         &[("slow.hang", json!({"url": rest.server.url("/hang")}))],
