@@ -1,21 +1,35 @@
-//! The prompt engine: finds prompts, chooses between them and reads what they declare.
+//! Renders prompts, and explains where every part of the result came from.
 //!
-//! A [`Catalog`] is a snapshot of a workspace. It answers which prompt a name stands for, which directories
-//! could be meant, what a prompt declares and inherits, and where an included template is found:
+//! An [`Engine`] opens a workspace of prompts. It resolves a name, checks the variables of a [`Request`] against the
+//! declared parameters, and renders:
 //!
 //! ```
-//! use hinagata::{Catalog, CatalogOptions, definition::Class};
+//! use hinagata::{Engine, Layer, Request};
+//! use serde_json::json;
 //!
-//! // No directory is needed for the built-in prompts.
-//! let catalog = Catalog::open(CatalogOptions::new("no/such/workspace"));
-//! let found = catalog.definition("General-System")?;
-//! assert_eq!(found.definition.source, "ecosystem/default/prompts/general_system");
-//! assert_eq!(found.parameters.names(Class::Required), ["agent_name"]);
+//! // The built-in prompts need no workspace.
+//! let engine = Engine::open("no/such/workspace");
+//! let variables = json!({"task": "Paint the tower", "max_steps": 3});
+//! let request = Request::new("planning-task-decomposition").variables(&variables);
+//!
+//! let rendered = engine.render_blocking(&request)?;
+//! assert!(rendered.text().contains("Paint the tower"));
+//!
+//! // The same render with a trace: which layer supplied each variable, and what it overrode.
+//! let trace = engine.explain_blocking(&request)?.trace.expect("explain records a trace");
+//! let steps = trace.variables.iter().find(|variable| variable.name == "max_steps").expect("is read");
+//! assert_eq!(steps.layer, Some(Layer::Call));
+//! assert_eq!(steps.lost[0].layer, Layer::Custom);
 //! # Ok::<(), hinagata::Error>(())
 //! ```
 //!
-//! Everything that is read comes from strangers: files are opened beneath their directory only, sizes and
-//! depths are bounded, nothing is run, and one broken prompt never stops another.
+//! The engine needs no async runtime, HTTP client, Redis or Python. It calls [`ports`] for them, and
+//! [`Engine::builder`] takes the implementations. The crate `hinagata-host` opens a workspace with the ports that its
+//! settings ask for.
+//!
+//! A [`Catalog`] answers which prompt a name refers to and what it declares, without rendering. Everything that the
+//! engine reads is untrusted: files are opened beneath their directory, sizes and depths are bounded, and a broken
+//! prompt never affects another one.
 
 mod engine;
 pub mod ports;
