@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, ensure};
 use hinagata_module::driver::{self, Driver, RequestOptions};
 use hinagata_module::{
     Chunk, CompiledPrompt, ContentWithUsage, Element, Entry, Material, Message, PromptModule, Role, Section,
-    Text, TextOptions, merge,
+    Text, TextOptions, merge_modules,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -131,7 +131,7 @@ impl Work {
     }
 
     fn compiled(&self) -> Result<CompiledPrompt> {
-        Ok(merge(self.modules.iter().cloned())?.compile(&self.given)?)
+        Ok(merge_modules(self.modules.iter().cloned())?.compile(&self.given)?)
     }
 
     fn run(&self, driver: Option<Driver>) -> Result<Vec<u8>> {
@@ -145,7 +145,7 @@ impl Work {
         let prompt = self.compiled()?;
         match driver {
             Some(driver) => drop(driver.format_into(&prompt, &self.options, body)?),
-            None => driver::text_into(&prompt, &TextOptions::default(), body),
+            None => driver::format_text_into(&prompt, &TextOptions::default(), body),
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ impl Work {
     fn check(&self, context: &Value, recorded: &RecordedOutput) -> Result<()> {
         let prompt = self.compiled()?;
         ensure!(prompt.elements().count() == recorded.elements, "another number of elements");
-        let text = driver::text(&prompt, &TextOptions::default());
+        let text = driver::format_text(&prompt, &TextOptions::default());
         ensure!(text.body().len() == recorded.text_utf8_bytes, "a text of another length");
         for (list, kind) in [("materials", "material"), ("chunks", "chunk"), ("messages", "message")] {
             let rows = context[list].as_array().context("a list")?;
@@ -189,25 +189,25 @@ fn content_bytes(element: &Element) -> usize {
 fn module(sections: &Map<String, Value>) -> Result<PromptModule<Given>> {
     let mut built = PromptModule::new();
     for (name, entries) in sections.iter().filter(|(name, _)| *name != "createContext") {
-        let section = Section::named(name).with_context(|| format!("no section {name}"))?;
+        let section = Section::from_name(name).with_context(|| format!("no section {name}"))?;
         for entry in entries.as_array().into_iter().flatten() {
             built = match (entry.get("dynamicMap"), entry.get("dynamicText")) {
-                (None, None) => built.say(section, fixed(name, entry)?),
-                (None, _) if section == Section::State => built.say(section, |given: &Given| {
+                (None, None) => built.add_entry(section, fixed(name, entry)?),
+                (None, _) if section == Section::State => built.add_entry(section, |given: &Given| {
                     format!("Progress so far ({} tokens):\n{}", given.state.usage, given.state.content)
                 }),
-                (None, _) => built.say(section, |given: &Given| {
+                (None, _) => built.add_entry(section, |given: &Given| {
                     format!("Case {}, language {}", given.case, given.language)
                 }),
                 (Some(_), _) => match section {
-                    Section::Materials => built.say(section, |given: &Given| {
+                    Section::Materials => built.add_entry(section, |given: &Given| {
                         given.materials.iter().map(material).collect::<Vec<_>>()
                     }),
                     Section::Chunks => {
-                        built.say(section, |given: &Given| given.chunks.iter().map(chunk).collect::<Vec<_>>())
+                        built.add_entry(section, |given: &Given| given.chunks.iter().map(chunk).collect::<Vec<_>>())
                     }
                     _ => built
-                        .say(section, |given: &Given| given.messages.iter().map(message).collect::<Vec<_>>()),
+                        .add_entry(section, |given: &Given| given.messages.iter().map(message).collect::<Vec<_>>()),
                 },
             };
         }
@@ -219,7 +219,7 @@ fn module(sections: &Map<String, Value>) -> Result<PromptModule<Given>> {
 fn fixed(section: &str, entry: &Value) -> Result<Vec<Entry<Given>>> {
     let alone = PromptModule::<Value>::from_json(&json!({ section: [entry] }))?;
     // It reads nothing of its own context, so any will do.
-    let alone = alone.over(|_: &Given| &Value::Null);
+    let alone = alone.map_context(|_: &Given| &Value::Null);
     Ok(alone.get(section).unwrap_or_default().to_vec())
 }
 
@@ -280,7 +280,7 @@ impl Row {
             id: text("id").or_else(|| text("partOf")).unwrap_or_default(),
             title: text("title").unwrap_or_default(),
             content: text("content")?,
-            role: row["role"].as_str().and_then(Role::named),
+            role: row["role"].as_str().and_then(Role::from_name),
             name: text("name"),
             index: row["index"].as_u64(),
             total: row["total"].as_u64(),

@@ -1,6 +1,6 @@
 //! What pictures, sounds and other files are, by their bytes and their names; what is a URI.
 
-pub use hinagata_module::driver::base64;
+pub use hinagata_module::driver::encode_base64;
 
 /// How files of a type start: an offset, the bytes there, and the type.
 const STARTS: [(usize, &[u8], &str); 14] = [

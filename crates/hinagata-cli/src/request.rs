@@ -65,10 +65,10 @@ impl RequestArguments {
     /// `options`, with files read where the call says.
     pub(crate) fn with_files(&self, options: RequestOptions) -> Result<RequestOptions, Failure> {
         match &self.files {
-            None => Ok(options.files(Nowhere)),
+            None => Ok(options.with_files(Nowhere)),
             Some(path) => {
                 let none = || Failure::usage(format!("there is no directory `{}`", path.display()));
-                Ok(options.files(Attached(Directory::open(path)?.ok_or_else(none)?)))
+                Ok(options.with_files(Attached(Directory::open(path)?.ok_or_else(none)?)))
             }
         }
     }

@@ -192,8 +192,8 @@ impl Reader<'_> {
 /// The tokens of `text`.
 pub(crate) fn count(tokens: &Tokens, text: &str) -> hinagata_module::tokens::TokenCount {
     match &tokens.model {
-        Some(model) => hinagata_module::tokens::count(text, model),
-        None => hinagata_module::tokens::estimate(text),
+        Some(model) => hinagata_module::tokens::count_tokens(text, model),
+        None => hinagata_module::tokens::estimate_tokens(text),
     }
 }
 

@@ -32,7 +32,7 @@ fn message(value: &Value) -> Result<Message> {
     let message = match text(value, "role") {
         Some("system" | "developer") => Message::system(content()?),
         Some("user") => Message::user(content()?),
-        Some("assistant") => Message::calling(content()?, calls(value)?),
+        Some("assistant") => Message::assistant_with_calls(content()?, calls(value)?),
         Some("tool") => {
             let id =
                 text(value, "tool_call_id").ok_or_else(|| wrong("one of a tool has no `tool_call_id`"))?;
@@ -43,7 +43,7 @@ fn message(value: &Value) -> Result<Message> {
         _ => return Err(wrong("each has the `role` system, developer, user, assistant or tool")),
     };
     Ok(match text(value, "name") {
-        Some(name) => message.named(name),
+        Some(name) => message.with_name(name),
         None => message,
     })
 }

@@ -135,7 +135,7 @@ fn contents_from_bytes(name: &str, bytes: Vec<u8>, uri: &str) -> ResourceContent
     let kind = media::of_file(name, &bytes);
     match String::from_utf8(bytes) {
         Ok(text) => ResourceContents::text(text, uri),
-        Err(error) => ResourceContents::blob(media::base64(error.as_bytes()), uri),
+        Err(error) => ResourceContents::blob(media::encode_base64(error.as_bytes()), uri),
     }
     .with_mime_type(kind)
 }

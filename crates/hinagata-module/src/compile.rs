@@ -34,7 +34,7 @@ impl<C> PromptModule<C> {
         sections.sort_by_key(|(name, _)| name.rank(order));
         let mut compiling = Compiling::new(order, context);
         for (name, entries) in sections {
-            compiling.titled(name, entries).map_err(|error| error.beneath(name.name()))?;
+            compiling.compile_titled(name, entries).map_err(|error| error.prefix_path(name.name()))?;
         }
         Ok(compiling.prompt)
     }
@@ -46,7 +46,7 @@ impl<C> PromptModule<C> {
     pub fn compile_flat(&self, context: &C) -> Result<CompiledPrompt, Error> {
         let mut compiling = Compiling::new(Order::Standard, context);
         for (name, entries) in &self.sections {
-            compiling.flat(name, entries).map_err(|error| error.beneath(name.name()))?;
+            compiling.compile_flat_section(name, entries).map_err(|error| error.prefix_path(name.name()))?;
         }
         Ok(compiling.prompt)
     }
@@ -72,7 +72,7 @@ impl<C> Compiling<'_, C> {
         Compiling { context, prompt: CompiledPrompt { order, ..CompiledPrompt::default() } }
     }
 
-    fn part(&mut self, part: Part) -> &mut Vec<Element> {
+    fn part_mut(&mut self, part: Part) -> &mut Vec<Element> {
         match part {
             Part::Instructions => &mut self.prompt.instructions,
             Part::Data => &mut self.prompt.data,
@@ -80,8 +80,8 @@ impl<C> Compiling<'_, C> {
         }
     }
 
-    fn titled(&mut self, name: &SectionName, entries: &[Entry<C>]) -> Result<(), Error> {
-        let mut all = self.gather(name, entries)?;
+    fn compile_titled(&mut self, name: &SectionName, entries: &[Entry<C>]) -> Result<(), Error> {
+        let mut all = self.gather_entries(name, entries)?;
         if *name == SectionName::Standard(Section::Schema) {
             self.take_schema(&mut all.others)?;
         }
@@ -97,30 +97,33 @@ impl<C> Compiling<'_, C> {
             items,
             meta: Meta { cache: Some(hint), ..Meta::default() },
         });
-        let part = self.part(name.part());
+        let part = self.part_mut(name.part());
         part.reserve(all.others.len() + 1);
         part.push(heading);
         part.extend(all.others);
         Ok(())
     }
 
-    fn gather(&mut self, name: &SectionName, entries: &[Entry<C>]) -> Result<Gathered, Error> {
+    fn gather_entries(&mut self, name: &SectionName, entries: &[Entry<C>]) -> Result<Gathered, Error> {
         let mut all = Gathered::default();
         for (index, entry) in entries.iter().enumerate() {
             match entry {
                 Entry::Text(text) => all.texts.push(text.clone()),
-                Entry::Element(element) => all.others.push(element.clone().hinted(CacheHint::Static)),
+                Entry::Element(element) => {
+                    all.others.push(element.clone().with_default_hint(CacheHint::Static));
+                }
                 Entry::Section(section) => {
-                    let element = self.section(name, index, section)?;
+                    let element = self.compile_section(name, index, section)?;
                     all.others.push(element);
                 }
                 Entry::Subsection(subsection) => {
-                    let (element, dynamic) = self.subsection(name, index, subsection)?;
+                    let (element, dynamic) = self.compile_subsection(name, index, subsection)?;
                     all.contextual |= dynamic;
                     all.subsections.push(element);
                 }
                 Entry::Dynamic(dynamic) => {
-                    let given = dynamic.call(self.context).map_err(|error| error.beneath(&at(index)))?;
+                    let given =
+                        dynamic.call(self.context).map_err(|error| error.prefix_path(&index_step(index)))?;
                     all.others.reserve(given.len());
                     for yielded in given {
                         match yielded {
@@ -129,7 +132,8 @@ impl<C> Compiling<'_, C> {
                                 all.texts.push(text);
                             }
                             Yielded::Element(element) => {
-                                all.others.push(Element::from(element).hinted(CacheHint::Contextual));
+                                all.others
+                                    .push(Element::from(element).with_default_hint(CacheHint::Contextual));
                             }
                         }
                     }
@@ -139,27 +143,28 @@ impl<C> Compiling<'_, C> {
         Ok(all)
     }
 
-    fn flat(&mut self, name: &SectionName, entries: &[Entry<C>]) -> Result<(), Error> {
+    fn compile_flat_section(&mut self, name: &SectionName, entries: &[Entry<C>]) -> Result<(), Error> {
         let mut all = Vec::with_capacity(entries.len());
         for (index, entry) in entries.iter().enumerate() {
             match entry {
                 Entry::Text(text) => all.push(text_element(text, CacheHint::Static)),
-                Entry::Element(element) => all.push(element.clone().hinted(CacheHint::Static)),
-                Entry::Section(section) => all.push(self.section(name, index, section)?),
+                Entry::Element(element) => all.push(element.clone().with_default_hint(CacheHint::Static)),
+                Entry::Section(section) => all.push(self.compile_section(name, index, section)?),
                 Entry::Subsection(subsection) => {
-                    let (element, dynamic) = self.subsection(name, index, subsection)?;
+                    let (element, dynamic) = self.compile_subsection(name, index, subsection)?;
                     let hint = if dynamic { CacheHint::Contextual } else { CacheHint::Static };
-                    all.push(Element::Subsection(element).hinted(hint));
+                    all.push(Element::Subsection(element).with_default_hint(hint));
                 }
                 Entry::Dynamic(dynamic) => {
-                    let given = dynamic.call(self.context).map_err(|error| error.beneath(&at(index)))?;
+                    let given =
+                        dynamic.call(self.context).map_err(|error| error.prefix_path(&index_step(index)))?;
                     for yielded in given {
                         match yielded {
                             // Content that is empty counts as none.
                             Yielded::Text(text) if text.is_empty() => {}
                             Yielded::Text(text) => all.push(text_element(&text, CacheHint::Contextual)),
                             Yielded::Element(element) => {
-                                all.push(Element::from(element).hinted(CacheHint::Contextual));
+                                all.push(Element::from(element).with_default_hint(CacheHint::Contextual));
                             }
                         }
                     }
@@ -169,7 +174,7 @@ impl<C> Compiling<'_, C> {
         if *name == SectionName::Standard(Section::Schema) {
             self.take_schema(&mut all)?;
         }
-        self.part(name.part()).extend(all);
+        self.part_mut(name.part()).extend(all);
         Ok(())
     }
 
@@ -194,7 +199,7 @@ impl<C> Compiling<'_, C> {
         Ok(())
     }
 
-    fn section(
+    fn compile_section(
         &mut self,
         name: &SectionName,
         index: usize,
@@ -206,11 +211,11 @@ impl<C> Compiling<'_, C> {
             match item {
                 Item::Text(text) => {
                     let mut texts = Vec::new();
-                    contextual |= self.texts(name, index, &section.title, text, &mut texts)?;
+                    contextual |= self.compile_texts(name, index, &section.title, text, &mut texts)?;
                     items.extend(texts.into_iter().map(SectionItem::Text));
                 }
                 Item::Subsection(subsection) => {
-                    let (element, dynamic) = self.subsection(name, index, subsection)?;
+                    let (element, dynamic) = self.compile_subsection(name, index, subsection)?;
                     contextual |= dynamic;
                     items.push(SectionItem::Subsection(element));
                 }
@@ -224,11 +229,11 @@ impl<C> Compiling<'_, C> {
             items,
             meta: section.meta.clone(),
         };
-        Ok(Element::Section(element).hinted(hint))
+        Ok(Element::Section(element).with_default_hint(hint))
     }
 
     /// The subsection, and whether something in it depends on the context.
-    fn subsection(
+    fn compile_subsection(
         &mut self,
         name: &SectionName,
         index: usize,
@@ -237,13 +242,13 @@ impl<C> Compiling<'_, C> {
         let mut dynamic = false;
         let mut items = Vec::with_capacity(subsection.items.len());
         for item in &subsection.items {
-            dynamic |= self.texts(name, index, &subsection.title, item, &mut items)?;
+            dynamic |= self.compile_texts(name, index, &subsection.title, item, &mut items)?;
         }
         let title = subsection.title.clone();
         Ok((SubsectionElement { title, items, meta: subsection.meta.clone() }, dynamic))
     }
 
-    fn texts(
+    fn compile_texts(
         &mut self,
         name: &SectionName,
         index: usize,
@@ -257,11 +262,12 @@ impl<C> Compiling<'_, C> {
                 Ok(false)
             }
             TextItem::Dynamic(dynamic) => {
-                let given = dynamic.call(self.context).map_err(|error| error.beneath(&at(index)))?;
+                let given =
+                    dynamic.call(self.context).map_err(|error| error.prefix_path(&index_step(index)))?;
                 all.extend(given.texts);
                 for what in given.left_out {
                     let message = format!("{what} was left out: only texts can stand under `{title}`");
-                    let path = format!("{}{}", name.name(), at(index));
+                    let path = format!("{}{}", name.name(), index_step(index));
                     self.prompt.warnings.push(Warning { path, message });
                 }
                 Ok(true)
@@ -270,12 +276,12 @@ impl<C> Compiling<'_, C> {
     }
 }
 
-fn at(index: usize) -> String {
+fn index_step(index: usize) -> String {
     format!("[{index}]")
 }
 
 fn text_element(text: &Text, hint: CacheHint) -> Element {
-    Element::Text(TextElement::new(text.clone())).hinted(hint)
+    Element::Text(TextElement::new(text.clone())).with_default_hint(hint)
 }
 
 impl JsonContent {
@@ -286,7 +292,7 @@ impl JsonContent {
             Self::Text(text) => match serde_json::from_str(&text) {
                 Ok(value) => Ok(Arc::new(value)),
                 Err(error) => Err(Problem::new("", format!("the schema is not valid JSON: {error}"))
-                    .hint("write the schema as data instead of text, or mend the JSON")
+                    .with_hint("write the schema as data instead of text, or mend the JSON")
                     .into()),
             },
         }

@@ -23,7 +23,7 @@ impl Content {
 
     /// The same content with one more part at its end.
     #[must_use]
-    pub fn with(self, attachment: Attachment) -> Self {
+    pub fn with_attachment(self, attachment: Attachment) -> Self {
         let mut parts = match self {
             Self::Text(text) if text.is_empty() => Vec::new(),
             Self::Text(text) => vec![Attachment::Text(text)],

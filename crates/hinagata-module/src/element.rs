@@ -33,7 +33,7 @@ impl CacheHint {
 
     /// The hint called `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|hint| hint.name() == name)
     }
 }
@@ -118,8 +118,8 @@ impl Material {
 
     /// The same material with a picture or a file.
     #[must_use]
-    pub fn attach(mut self, attachment: Attachment) -> Self {
-        self.content = self.content.with(attachment);
+    pub fn with_attachment(mut self, attachment: Attachment) -> Self {
+        self.content = self.content.with_attachment(attachment);
         self
     }
 }
@@ -148,22 +148,22 @@ impl Chunk {
 
     /// The same piece with its place.
     #[must_use]
-    pub fn index(mut self, index: u64) -> Self {
+    pub fn with_index(mut self, index: u64) -> Self {
         self.index = Some(index);
         self
     }
 
     /// The same piece with the number of all pieces.
     #[must_use]
-    pub fn total(mut self, total: u64) -> Self {
+    pub fn with_total(mut self, total: u64) -> Self {
         self.total = Some(total);
         self
     }
 
     /// The same piece with a picture or a file.
     #[must_use]
-    pub fn attach(mut self, attachment: Attachment) -> Self {
-        self.content = self.content.with(attachment);
+    pub fn with_attachment(mut self, attachment: Attachment) -> Self {
+        self.content = self.content.with_attachment(attachment);
         self
     }
 }
@@ -311,7 +311,7 @@ impl Element {
 
     /// The same element, with `hint` unless its author gave another one.
     #[must_use]
-    pub(crate) fn hinted(mut self, hint: CacheHint) -> Self {
+    pub(crate) fn with_default_hint(mut self, hint: CacheHint) -> Self {
         self.meta_mut().cache.get_or_insert(hint);
         self
     }
@@ -364,14 +364,14 @@ macro_rules! with_meta {
         impl $type {
             /// The same element with the tokens that it takes.
             #[must_use]
-            pub fn usage(mut self, tokens: u64) -> Self {
+            pub fn with_usage(mut self, tokens: u64) -> Self {
                 self.meta.usage = Some(tokens);
                 self
             }
 
             /// The same element with a hint for caches of its own.
             #[must_use]
-            pub fn cached(mut self, hint: CacheHint) -> Self {
+            pub fn with_cache_hint(mut self, hint: CacheHint) -> Self {
                 self.meta.cache = Some(hint);
                 self
             }

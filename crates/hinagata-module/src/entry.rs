@@ -54,7 +54,7 @@ impl<C> Dynamic<C> {
 
     /// The same content, which was written as `value`: that is what a module in JSON shows.
     #[must_use]
-    pub fn written_as(mut self, value: Value) -> Self {
+    pub fn with_json_form(mut self, value: Value) -> Self {
         self.written = Some(Arc::new(value));
         self
     }
@@ -63,7 +63,7 @@ impl<C> Dynamic<C> {
         (self.function)(context)
     }
 
-    pub(crate) fn over<B: 'static>(&self, inner: &Inner<B, C>) -> Dynamic<B>
+    pub(crate) fn map_context<B: 'static>(&self, inner: &Inner<B, C>) -> Dynamic<B>
     where
         C: 'static,
     {
@@ -85,7 +85,7 @@ impl<C> DynamicText<C> {
 
     /// The same texts, which were written as `value`: that is what a module in JSON shows.
     #[must_use]
-    pub fn written_as(mut self, value: Value) -> Self {
+    pub fn with_json_form(mut self, value: Value) -> Self {
         self.written = Some(Arc::new(value));
         self
     }
@@ -94,7 +94,7 @@ impl<C> DynamicText<C> {
         (self.function)(context)
     }
 
-    fn over<B: 'static>(&self, inner: &Inner<B, C>) -> DynamicText<B>
+    fn map_context<B: 'static>(&self, inner: &Inner<B, C>) -> DynamicText<B>
     where
         C: 'static,
     {
@@ -107,7 +107,7 @@ impl<C> DynamicText<C> {
 pub(crate) type Inner<B, C> = Arc<dyn Fn(&B) -> &C + Send + Sync>;
 
 /// How a function looks in JSON when nothing says how it was written.
-pub(crate) fn written(written: Option<&Arc<Value>>) -> Value {
+pub(crate) fn json_form(written: Option<&Arc<Value>>) -> Value {
     written.map_or_else(
         || Value::Object(Map::from_iter([("dynamic".to_owned(), Value::from("function"))])),
         |value| Value::clone(value),
@@ -116,13 +116,13 @@ pub(crate) fn written(written: Option<&Arc<Value>>) -> Value {
 
 impl<C> Dynamic<C> {
     pub(crate) fn to_json(&self) -> Value {
-        written(self.written.as_ref())
+        json_form(self.written.as_ref())
     }
 }
 
 impl<C> DynamicText<C> {
     pub(crate) fn to_json(&self) -> Value {
-        written(self.written.as_ref())
+        json_form(self.written.as_ref())
     }
 }
 
@@ -337,22 +337,22 @@ impl<C> From<Dynamic<C>> for Entry<C> {
 
 impl<C: 'static> Entry<C> {
     /// The same entry for a larger context.
-    pub(crate) fn over<B: 'static>(&self, inner: &Inner<B, C>) -> Entry<B> {
+    pub(crate) fn map_context<B: 'static>(&self, inner: &Inner<B, C>) -> Entry<B> {
         match self {
             Self::Text(text) => Entry::Text(text.clone()),
             Self::Element(element) => Entry::Element(element.clone()),
-            Self::Section(section) => Entry::Section(section.over(inner)),
-            Self::Subsection(subsection) => Entry::Subsection(subsection.over(inner)),
-            Self::Dynamic(dynamic) => Entry::Dynamic(dynamic.over(inner)),
+            Self::Section(section) => Entry::Section(section.map_context(inner)),
+            Self::Subsection(subsection) => Entry::Subsection(subsection.map_context(inner)),
+            Self::Dynamic(dynamic) => Entry::Dynamic(dynamic.map_context(inner)),
         }
     }
 }
 
 impl<C: 'static> SectionEntry<C> {
-    fn over<B: 'static>(&self, inner: &Inner<B, C>) -> SectionEntry<B> {
+    fn map_context<B: 'static>(&self, inner: &Inner<B, C>) -> SectionEntry<B> {
         let item = |item: &Item<C>| match item {
-            Item::Text(text) => Item::Text(text.over(inner)),
-            Item::Subsection(subsection) => Item::Subsection(subsection.over(inner)),
+            Item::Text(text) => Item::Text(text.map_context(inner)),
+            Item::Subsection(subsection) => Item::Subsection(subsection.map_context(inner)),
             Item::Other(value) => Item::Other(Arc::clone(value)),
         };
         SectionEntry {
@@ -365,20 +365,20 @@ impl<C: 'static> SectionEntry<C> {
 }
 
 impl<C: 'static> SubsectionEntry<C> {
-    fn over<B: 'static>(&self, inner: &Inner<B, C>) -> SubsectionEntry<B> {
+    fn map_context<B: 'static>(&self, inner: &Inner<B, C>) -> SubsectionEntry<B> {
         SubsectionEntry {
             title: self.title.clone(),
-            items: self.items.iter().map(|item| item.over(inner)).collect(),
+            items: self.items.iter().map(|item| item.map_context(inner)).collect(),
             meta: self.meta.clone(),
         }
     }
 }
 
 impl<C: 'static> TextItem<C> {
-    fn over<B: 'static>(&self, inner: &Inner<B, C>) -> TextItem<B> {
+    fn map_context<B: 'static>(&self, inner: &Inner<B, C>) -> TextItem<B> {
         match self {
             Self::Fixed(text) => TextItem::Fixed(text.clone()),
-            Self::Dynamic(dynamic) => TextItem::Dynamic(dynamic.over(inner)),
+            Self::Dynamic(dynamic) => TextItem::Dynamic(dynamic.map_context(inner)),
         }
     }
 }

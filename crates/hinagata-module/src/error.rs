@@ -24,15 +24,15 @@ impl Problem {
 
     /// The same problem with advice.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// The same problem with those of `names` that are close to `word`.
     #[must_use]
-    pub fn near<'n>(mut self, word: &str, names: impl IntoIterator<Item = &'n str>) -> Self {
-        self.near = nearest(word, names);
+    pub fn with_near<'n>(mut self, word: &str, names: impl IntoIterator<Item = &'n str>) -> Self {
+        self.near = nearest_names(word, names);
         self
     }
 }
@@ -62,15 +62,15 @@ impl Error {
     }
 
     /// The error of `problems`, when there are some.
-    pub(crate) fn of(problems: Vec<Problem>) -> Result<(), Self> {
+    pub(crate) fn from_problems(problems: Vec<Problem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self(problems.into())) }
     }
 
     /// The same error, with every path beneath `path`.
     #[must_use]
-    pub fn beneath(mut self, path: &str) -> Self {
+    pub fn prefix_path(mut self, path: &str) -> Self {
         for problem in &mut self.0 {
-            problem.path = joined(path, &problem.path);
+            problem.path = join_paths(path, &problem.path);
         }
         self
     }
@@ -97,7 +97,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// The path of `inner` seen from outside of `outer`.
-fn joined(outer: &str, inner: &str) -> String {
+fn join_paths(outer: &str, inner: &str) -> String {
     match inner.chars().next() {
         None => outer.to_owned(),
         Some('[') => format!("{outer}{inner}"),
@@ -108,12 +108,12 @@ fn joined(outer: &str, inner: &str) -> String {
 
 /// Those of `names` that differ from `word` by few letters, the nearest first.
 #[must_use]
-pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+pub fn nearest_names<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
     let most = (word.chars().count() / 3).max(1);
     let lower = word.to_lowercase();
     let mut found: Vec<(usize, &str)> = names
         .into_iter()
-        .map(|name| (distance(&lower, &name.to_lowercase()), name))
+        .map(|name| (edit_distance(&lower, &name.to_lowercase()), name))
         .filter(|(distance, _)| *distance <= most)
         .collect();
     found.sort_by_key(|(distance, _)| *distance);
@@ -121,7 +121,7 @@ pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<
 }
 
 /// Letters to add, remove, replace or swap with their neighbour to make one word of the other.
-fn distance(left: &str, right: &str) -> usize {
+fn edit_distance(left: &str, right: &str) -> usize {
     /// Longer words are no names that somebody mistyped.
     const LONGEST: usize = 64;
     let (left, right): (Vec<char>, Vec<char>) =
@@ -150,16 +150,16 @@ mod tests {
 
     #[test]
     fn names_that_were_meant_are_found() {
-        assert_eq!(nearest("materails", ["materials", "messages"]), ["materials"]);
-        assert_eq!(nearest("Objectve", ["objective", "output"]), ["objective"]);
-        assert!(nearest("footer", ["objective", "cue"]).is_empty());
+        assert_eq!(nearest_names("materails", ["materials", "messages"]), ["materials"]);
+        assert_eq!(nearest_names("Objectve", ["objective", "output"]), ["objective"]);
+        assert!(nearest_names("footer", ["objective", "cue"]).is_empty());
     }
 
     #[test]
     fn paths_are_put_together() {
         let inner = Error::from(Problem::new("[2].title", "no"));
-        assert_eq!(inner.beneath("materials").problems()[0].path, "materials[2].title");
-        assert_eq!(Error::from(Problem::new("title", "no")).beneath("a").problems()[0].path, "a.title");
-        assert_eq!(Error::from(Problem::new("", "no")).beneath("a").to_string(), "a: no");
+        assert_eq!(inner.prefix_path("materials").problems()[0].path, "materials[2].title");
+        assert_eq!(Error::from(Problem::new("title", "no")).prefix_path("a").problems()[0].path, "a.title");
+        assert_eq!(Error::from(Problem::new("", "no")).prefix_path("a").to_string(), "a: no");
     }
 }

@@ -4,7 +4,7 @@
 //! formatted as text or as the exact request of a provider:
 //!
 //! ```
-//! use hinagata_module::{Material, Message, Order, PromptModule, driver, merge};
+//! use hinagata_module::{Material, Message, Order, PromptModule, driver, merge_modules};
 //!
 //! struct Question { text: String, docs: Vec<Material> }
 //!
@@ -15,7 +15,7 @@
 //! let short = PromptModule::new().guidelines("One sentence.");
 //!
 //! let question = Question { text: "How warm?".into(), docs: vec![Material::new("m1", "Report", "21 degrees.")] };
-//! let prompt = merge([answer, short])?.compile_in(Order::Cache, &question)?;
+//! let prompt = merge_modules([answer, short])?.compile_in(Order::Cache, &question)?;
 //! let request = driver::anthropic(&prompt, &driver::RequestOptions::new("claude-opus-4-5"))?;
 //! assert_eq!(request.to_value()["messages"][0]["role"], "user");
 //! # Ok::<(), hinagata_module::Error>(())
@@ -54,12 +54,12 @@ pub use entry::{
     Dynamic, DynamicText, Entry, IntoEntries, IntoTextItems, Item, SectionEntry, SubsectionEntry, TextItem,
     kinds, section, subsection,
 };
-pub use error::{Error, Problem, nearest};
+pub use error::{Error, Problem, nearest_names};
 pub use format::{
     Descriptions, Markers, SpecialToken, SpecialTokens, TextOptions, element_text, elements_text, prompt_text,
 };
 pub use json::Functions;
-pub use merge::merge;
+pub use merge::merge_modules;
 pub use message::{Message, Role, Said, ToolCall, ToolResult, ToolValue};
 pub use module::PromptModule;
 pub use section::{CustomSection, Order, Part, Section, SectionName};

@@ -14,7 +14,9 @@ use crate::{
 ///
 /// # Errors
 /// When two modules declare different sections under one name.
-pub fn merge<C>(modules: impl IntoIterator<Item = PromptModule<C>>) -> Result<PromptModule<C>, Error> {
+pub fn merge_modules<C>(
+    modules: impl IntoIterator<Item = PromptModule<C>>,
+) -> Result<PromptModule<C>, Error> {
     let mut modules = modules.into_iter();
     let Some(first) = modules.next() else { return Ok(PromptModule::new()) };
     let Some(second) = modules.next() else { return Ok(first) };
@@ -23,7 +25,7 @@ pub fn merge<C>(modules: impl IntoIterator<Item = PromptModule<C>>) -> Result<Pr
     for module in [first, second].into_iter().chain(modules) {
         merged.context.extend(module.context);
         for (name, entries) in module.sections {
-            match sections.iter_mut().find(|(known, _)| known.same(&name)) {
+            match sections.iter_mut().find(|(known, _)| known.is_same_section(&name)) {
                 Some((known, all)) => {
                     agree(known, &name)?;
                     all.push(entries);
@@ -47,7 +49,7 @@ fn agree(left: &SectionName, right: &SectionName) -> Result<(), Error> {
                 one.title, one.part, other.title, other.part
             ),
         )
-        .hint("give both modules the same declaration, or one of them another name")
+        .with_hint("give both modules the same declaration, or one of them another name")
         .into()),
         _ => Ok(()),
     }

@@ -36,7 +36,7 @@ impl Role {
 
     /// The role called `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.name() == name)
     }
 }
@@ -134,7 +134,10 @@ impl Message {
 
     /// A message of the model that calls tools.
     #[must_use]
-    pub fn calling(content: impl Into<Content>, calls: impl IntoIterator<Item = ToolCall>) -> Self {
+    pub fn assistant_with_calls(
+        content: impl Into<Content>,
+        calls: impl IntoIterator<Item = ToolCall>,
+    ) -> Self {
         Self::new(Said::Assistant(content.into(), calls.into_iter().collect()))
     }
 
@@ -147,7 +150,7 @@ impl Message {
 
     /// The same message, said by somebody with a name.
     #[must_use]
-    pub fn named(mut self, name: impl Into<Text>) -> Self {
+    pub fn with_name(mut self, name: impl Into<Text>) -> Self {
         self.name = Some(name.into());
         self
     }

@@ -8,11 +8,11 @@ use crate::{Entry, IntoEntries, Section, SectionName, entry::Inner, section::Cus
 
 /// A prompt that is put together from named sections.
 ///
-/// `C` is the context that its dynamic content is made from. Modules are merged with [`merge`](crate::merge()),
+/// `C` is the context that its dynamic content is made from. Modules are merged with [`merge_modules`](crate::merge_modules),
 /// and a module with a context is compiled to a prompt:
 ///
 /// ```
-/// use hinagata_module::{Material, Message, PromptModule, driver, merge, subsection};
+/// use hinagata_module::{Material, Message, PromptModule, driver, merge_modules, subsection};
 ///
 /// #[derive(Default)]
 /// struct Ticket { body: String, docs: Vec<Material> }
@@ -26,7 +26,7 @@ use crate::{Entry, IntoEntries, Section, SectionName, entry::Inner, section::Cus
 ///     .guidelines(subsection("Never").item("Blame the customer."));
 ///
 /// let ticket = Ticket { body: "It is on fire.".into(), docs: vec![Material::new("m1", "Manual", "Keep dry.")] };
-/// let prompt = merge([support, tone])?.compile(&ticket)?;
+/// let prompt = merge_modules([support, tone])?.compile(&ticket)?;
 /// let request = driver::openai(&prompt, &driver::RequestOptions::new("gpt-4o"))?;
 /// assert_eq!(request.to_value()["messages"][0]["role"], "system");
 /// # Ok::<(), hinagata_module::Error>(())
@@ -50,17 +50,18 @@ impl<C> PromptModule<C> {
     ///
     /// An entry is a text, an element, a heading, a list of them, or a function from the context to elements.
     #[must_use]
-    pub fn say<M>(mut self, section: impl Into<SectionName>, entry: impl IntoEntries<C, M>) -> Self {
+    pub fn add_entry<M>(mut self, section: impl Into<SectionName>, entry: impl IntoEntries<C, M>) -> Self {
         self.section_mut(section.into()).extend(entry.into_entries());
         self
     }
 
     /// The entries of a section, made when it is not there.
     pub(crate) fn section_mut(&mut self, name: SectionName) -> &mut Vec<Entry<C>> {
-        let place = self.sections.iter().position(|(known, _)| known.same(&name)).unwrap_or_else(|| {
-            self.sections.push((name, Vec::new()));
-            self.sections.len() - 1
-        });
+        let place =
+            self.sections.iter().position(|(known, _)| known.is_same_section(&name)).unwrap_or_else(|| {
+                self.sections.push((name, Vec::new()));
+                self.sections.len() - 1
+            });
         &mut self.sections[place].1
     }
 
@@ -85,12 +86,12 @@ impl<C> PromptModule<C> {
 
     /// The same module for a larger context, in which `inner` finds the one that it knows.
     #[must_use]
-    pub fn over<B: 'static>(&self, inner: impl Fn(&B) -> &C + Send + Sync + 'static) -> PromptModule<B>
+    pub fn map_context<B: 'static>(&self, inner: impl Fn(&B) -> &C + Send + Sync + 'static) -> PromptModule<B>
     where
         C: 'static,
     {
         let inner: Inner<B, C> = Arc::new(inner);
-        let entries = |entries: &[Entry<C>]| entries.iter().map(|entry| entry.over(&inner)).collect();
+        let entries = |entries: &[Entry<C>]| entries.iter().map(|entry| entry.map_context(&inner)).collect();
         PromptModule {
             // What it sets belongs into its own context, which the larger one makes.
             context: Vec::new(),
@@ -102,7 +103,7 @@ impl<C> PromptModule<C> {
 impl<C: Default> PromptModule<C> {
     /// The same module, which sets something in the context that is made when the caller gives none.
     #[must_use]
-    pub fn context(mut self, set: impl Fn(&mut C) + Send + Sync + 'static) -> Self {
+    pub fn with_context(mut self, set: impl Fn(&mut C) + Send + Sync + 'static) -> Self {
         self.context.push(Arc::new(set));
         self
     }
@@ -121,8 +122,8 @@ impl<C: Default> PromptModule<C> {
 impl PromptModule<Value> {
     /// The same module with values for the context that is made when the caller gives none.
     #[must_use]
-    pub fn context_values(self, values: Map<String, Value>) -> Self {
-        self.context(move |context| {
+    pub fn with_context_values(self, values: Map<String, Value>) -> Self {
+        self.with_context(move |context| {
             if !context.is_object() {
                 *context = Value::Object(Map::new());
             }
@@ -140,7 +141,7 @@ macro_rules! sections {
                 #[doc = $doc]
                 #[must_use]
                 pub fn $method<M>(self, entry: impl IntoEntries<C, M>) -> Self {
-                    self.say(Section::$section, entry)
+                    self.add_entry(Section::$section, entry)
                 }
             )*
         }

@@ -34,7 +34,7 @@ impl Part {
 
     /// The part called `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|part| part.name() == name)
     }
 }
@@ -163,7 +163,7 @@ impl Section {
 
     /// The section called `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|section| section.name() == name)
     }
 
@@ -195,7 +195,7 @@ pub enum Order {
 impl Order {
     /// The order called `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "standard" => Some(Self::Standard),
             "cache" => Some(Self::Cache),
@@ -238,7 +238,7 @@ impl SectionName {
     #[must_use]
     pub fn title(&self) -> Text {
         match self {
-            Self::Standard(section) => titles::of(*section),
+            Self::Standard(section) => titles::shared_title(*section),
             Self::Custom(section) => section.title.clone(),
         }
     }
@@ -253,7 +253,7 @@ impl SectionName {
     }
 
     /// Whether both name the same section.
-    pub(crate) fn same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_section(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Standard(left), Self::Standard(right)) => {
                 left.rank(Order::Standard) == right.rank(Order::Standard)
@@ -285,12 +285,12 @@ impl From<CustomSection> for SectionName {
 }
 
 /// The problem of a section that nobody knows.
-pub(crate) fn unknown(name: &str, custom: &[&str]) -> Problem {
+pub(crate) fn unknown_section(name: &str, custom: &[&str]) -> Problem {
     let names = Section::ALL.map(Section::name).into_iter().chain(custom.iter().copied());
-    let problem = Problem::new(name, format!("there is no section `{name}`")).near(name, names);
+    let problem = Problem::new(name, format!("there is no section `{name}`")).with_near(name, names);
     if problem.near.is_empty() {
         let all = Section::ALL.map(Section::name).join(", ");
-        problem.hint(format!("use one of {all}, or declare it under `custom_sections`"))
+        problem.with_hint(format!("use one of {all}, or declare it under `custom_sections`"))
     } else {
         problem
     }
@@ -306,7 +306,7 @@ mod titles {
     static TITLES: LazyLock<[Text; 15]> =
         LazyLock::new(|| Section::ALL.map(|section| Text::from(section.title())));
 
-    pub(super) fn of(section: Section) -> Text {
+    pub(super) fn shared_title(section: Section) -> Text {
         TITLES[section as usize].clone()
     }
 }

@@ -39,7 +39,7 @@ impl Model {
         format!("{}:{}", self.provider, self.model)
     }
 
-    fn can(&self, capability: &str) -> bool {
+    fn has_capability(&self, capability: &str) -> bool {
         self.capabilities.iter().any(|known| known == capability)
     }
 }
@@ -61,22 +61,26 @@ pub struct Preferences {
 
 /// The models that have all of `capabilities`, the preferred ones first.
 #[must_use]
-pub fn select<'m>(models: &'m [Model], capabilities: &[&str], preferences: &Preferences) -> Vec<&'m Model> {
+pub fn select_models<'m>(
+    models: &'m [Model],
+    capabilities: &[&str],
+    preferences: &Preferences,
+) -> Vec<&'m Model> {
     let mut wanted = capabilities;
     loop {
         let mut found: Vec<&Model> = models
             .iter()
             .filter(|model| !preferences.exclude_providers.contains(&model.provider))
-            .filter(|model| wanted.iter().all(|capability| model.can(capability)))
+            .filter(|model| wanted.iter().all(|capability| model.has_capability(capability)))
             .collect();
         match wanted.split_last() {
             Some((_, fewer)) if found.is_empty() && preferences.lenient => wanted = fewer,
             _ => {
                 found.sort_by_key(|model| {
                     Reverse((
-                        preferences.local && model.can("local"),
+                        preferences.local && model.has_capability("local"),
                         preferences.provider.as_ref() == Some(&model.provider),
-                        preferences.fast && model.can("fast"),
+                        preferences.fast && model.has_capability("fast"),
                         model.priority,
                     ))
                 });
@@ -126,10 +130,10 @@ pub struct Choice<'m> {
 
 /// The model that fits best; the first of several that fit equally.
 #[must_use]
-pub fn best<'m>(models: &'m [Model], criteria: &Criteria) -> Option<Choice<'m>> {
+pub fn select_best<'m>(models: &'m [Model], criteria: &Criteria) -> Option<Choice<'m>> {
     let mut best: Option<Choice<'m>> = None;
-    for model in models.iter().filter(|model| criteria.allows(model)) {
-        let choice = criteria.judge(model);
+    for model in models.iter().filter(|model| criteria.allows_model(model)) {
+        let choice = criteria.score_model(model);
         if best.as_ref().is_none_or(|known| choice.score > known.score) {
             best = Some(choice);
         }
@@ -138,7 +142,7 @@ pub fn best<'m>(models: &'m [Model], criteria: &Criteria) -> Option<Choice<'m>> 
 }
 
 impl Criteria {
-    fn allows(&self, model: &Model) -> bool {
+    fn allows_model(&self, model: &Model) -> bool {
         let at_least = |limit: Option<u64>, wanted: Option<u64>| match (limit, wanted) {
             (Some(limit), Some(wanted)) => limit >= wanted,
             _ => true,
@@ -149,8 +153,8 @@ impl Criteria {
         };
         let cost = model.cost.unwrap_or_default();
         !model.disabled
-            && self.required.iter().all(|capability| model.can(capability))
-            && !self.excluded.iter().any(|capability| model.can(capability))
+            && self.required.iter().all(|capability| model.has_capability(capability))
+            && !self.excluded.iter().any(|capability| model.has_capability(capability))
             && (self.providers.is_empty() || self.providers.contains(&model.provider))
             && !self.exclude_providers.contains(&model.provider)
             && at_least(model.max_input_tokens, self.min_input_tokens)
@@ -159,7 +163,7 @@ impl Criteria {
             && at_most(cost.output, self.max_cost.output)
     }
 
-    fn judge<'m>(&self, model: &'m Model) -> Choice<'m> {
+    fn score_model<'m>(&self, model: &'m Model) -> Choice<'m> {
         /// What a capability that is required, preferred, local or fast counts.
         const REQUIRED: i64 = 10;
         const PREFERRED: i64 = 5;
@@ -167,14 +171,14 @@ impl Criteria {
         const FAST: i64 = 15;
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let (missing, present): (Vec<&String>, Vec<&String>) =
-            self.preferred.iter().partition(|capability| !model.can(capability));
+            self.preferred.iter().partition(|capability| !model.has_capability(capability));
         let mut score = count(self.required.len()) * REQUIRED + count(present.len()) * PREFERRED;
         let mut reasons = Vec::new();
-        if self.local && model.can("local") {
+        if self.local && model.has_capability("local") {
             score += LOCAL;
             reasons.push("Local execution preferred".to_owned());
         }
-        if self.fast && model.can("fast") {
+        if self.fast && model.has_capability("fast") {
             score += FAST;
             reasons.push("Fast response preferred".to_owned());
         }

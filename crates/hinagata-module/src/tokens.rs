@@ -14,25 +14,26 @@ pub struct TokenCount {
 /// With the feature `tokens` it is exact for the models of OpenAI, whose tokenizers are public; for others, and
 /// without the feature, it is a fourth of the length.
 #[must_use]
-pub fn count(text: &str, model: &str) -> TokenCount {
-    exact(text, model).map_or_else(|| estimate(text), |tokens| TokenCount { tokens, estimated: false })
+pub fn count_tokens(text: &str, model: &str) -> TokenCount {
+    count_exactly(text, model)
+        .map_or_else(|| estimate_tokens(text), |tokens| TokenCount { tokens, estimated: false })
 }
 
 /// A fourth of the length, as programs around these models reckon it.
 #[must_use]
-pub fn estimate(text: &str) -> TokenCount {
+pub fn estimate_tokens(text: &str) -> TokenCount {
     TokenCount { tokens: text.encode_utf16().count().div_ceil(4), estimated: true }
 }
 
 #[cfg(feature = "tokens")]
-fn exact(text: &str, model: &str) -> Option<usize> {
+fn count_exactly(text: &str, model: &str) -> Option<usize> {
     let name = model.rsplit(['/', ':']).next().unwrap_or(model);
     let tokenizer = tiktoken_rs::bpe_for_model(name).ok()?;
     Some(tokenizer.encode_ordinary(text).len())
 }
 
 #[cfg(not(feature = "tokens"))]
-fn exact(_text: &str, _model: &str) -> Option<usize> {
+fn count_exactly(_text: &str, _model: &str) -> Option<usize> {
     None
 }
 
@@ -42,16 +43,16 @@ mod tests {
 
     #[test]
     fn unknown_models_are_estimated_by_length() {
-        assert_eq!(count("12345", "claude-x"), TokenCount { tokens: 2, estimated: true });
-        assert_eq!(count("😀😀", "claude-x").tokens, 1);
-        assert_eq!(count("", "claude-x").tokens, 0);
+        assert_eq!(count_tokens("12345", "claude-x"), TokenCount { tokens: 2, estimated: true });
+        assert_eq!(count_tokens("😀😀", "claude-x").tokens, 1);
+        assert_eq!(count_tokens("", "claude-x").tokens, 0);
     }
 
     #[cfg(feature = "tokens")]
     #[test]
     fn models_with_a_public_tokenizer_are_counted() {
-        let found = count("hello world", "gpt-4o");
+        let found = count_tokens("hello world", "gpt-4o");
         assert_eq!(found, TokenCount { tokens: 2, estimated: false });
-        assert_eq!(count("hello world", "openai/gpt-4o"), found);
+        assert_eq!(count_tokens("hello world", "openai/gpt-4o"), found);
     }
 }

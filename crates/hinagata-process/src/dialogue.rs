@@ -3,7 +3,7 @@
 use hinagata::{
     Result,
     definition::module_error,
-    module::{PromptModule, merge},
+    module::{PromptModule, merge_modules},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -94,7 +94,7 @@ impl Dialogue {
         let step = Step { phase, number, total, chunks: None };
         let state = self.options.maintain_state.then(modules::state);
         let materials = self.options.include_materials.then(modules::materials);
-        let says = merge(state.into_iter().chain(materials).chain([says])).map_err(module_error)?;
+        let says = merge_modules(state.into_iter().chain(materials).chain([says])).map_err(module_error)?;
         let answer = running.ask(step, &says, context).await?;
         running.finished(step);
         Ok(answer)

@@ -8,7 +8,7 @@ use hinagata::{
     module::{
         CompiledPrompt,
         driver::RequestOptions,
-        tokens::{TokenCount, count},
+        tokens::{TokenCount, count_tokens},
     },
     ports::PortFuture,
 };
@@ -48,7 +48,7 @@ impl Ask for LlmModel {
     }
 
     fn count(&self, text: &str) -> TokenCount {
-        count(text, self.choice.model())
+        count_tokens(text, self.choice.model())
     }
 }
 

@@ -3,7 +3,7 @@
 use hinagata::{
     Code, Error, Result,
     definition::{LooseModules, module_error},
-    module::{CompiledPrompt, PromptModule, merge, tokens::TokenCount},
+    module::{CompiledPrompt, PromptModule, merge_modules, tokens::TokenCount},
     ports::PortFuture,
 };
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub trait Ask: Send + Sync {
 
     /// The tokens that a text takes for the model.
     fn count(&self, text: &str) -> TokenCount {
-        hinagata_module::tokens::estimate(text)
+        hinagata_module::tokens::estimate_tokens(text)
     }
 }
 
@@ -78,7 +78,8 @@ pub trait Prompts: Send + Sync {
 
 impl Prompts for PromptModule<Value> {
     fn prompt(&self, process: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt> {
-        let merged = merge([process.clone(), self.clone()]).and_then(|module| module.compile(context));
+        let merged =
+            merge_modules([process.clone(), self.clone()]).and_then(|module| module.compile(context));
         merged.map_err(module_error)
     }
 }

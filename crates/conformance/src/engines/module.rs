@@ -5,8 +5,8 @@ use hinagata_module::{
     PromptModule, SpecialToken, SpecialTokens, TextOptions, Texts, Yielded,
     answer::{ExtractOptions, extract_json},
     driver::{self, DataRole, RequestOptions},
-    elements_text, merge, prompt_text,
-    select::{Cost, Criteria, Model, Preferences, best, select},
+    elements_text, merge_modules, prompt_text,
+    select::{Cost, Criteria, Model, Preferences, select_best, select_models},
 };
 use serde_json::{Map, Value, json};
 
@@ -54,7 +54,7 @@ fn merged(modules: &Value) -> Result<PromptModule<Value>, Error> {
         one => PromptModule::from_json_with(one, &StandIns),
     };
     let modules: Result<Vec<_>, _> = modules.as_array().into_iter().flatten().map(each).collect();
-    merge(modules?)
+    merge_modules(modules?)
 }
 
 fn compiled(modules: &Value, context: Option<&Value>, compiling: Compiling) -> Result<CompiledPrompt, Error> {
@@ -85,13 +85,13 @@ impl Functions for StandIns {
     fn content(&self, value: &Value) -> Option<Dynamic<Value>> {
         let stand_in = StandIn::from_value(value)?;
         let function = move |context: &Value| Yielded::from_json(&stand_in.call(context));
-        Some(Dynamic::new(function).written_as(value.clone()))
+        Some(Dynamic::new(function).with_json_form(value.clone()))
     }
 
     fn texts(&self, value: &Value) -> Option<DynamicText<Value>> {
         let stand_in = StandIn::from_value(value)?;
         let function = move |context: &Value| Texts::from_json(&stand_in.call(context));
-        Some(DynamicText::new(function).written_as(value.clone()))
+        Some(DynamicText::new(function).with_json_form(value.clone()))
     }
 }
 
@@ -283,10 +283,10 @@ fn selected(input: &Map<String, Value>) -> Value {
     if field("api") == "service" {
         let capabilities = texts(&field("capabilities"));
         let capabilities: Vec<&str> = capabilities.iter().map(String::as_str).collect();
-        let found = select(&models, &capabilities, &preferences(&field("options")));
+        let found = select_models(&models, &capabilities, &preferences(&field("options")));
         return found.into_iter().map(|model| Value::String(model.id())).collect();
     }
-    let Some(choice) = best(&models, &criteria(&field("criteria"))) else { return Value::Null };
+    let Some(choice) = select_best(&models, &criteria(&field("criteria"))) else { return Value::Null };
     let mut answer =
         json!({"model": choice.model.id(), "score": choice.score, "reason": choice.reasons.join("; ")});
     if !choice.warnings.is_empty() {

@@ -126,7 +126,7 @@ impl ModuleCall {
         let assignments: Vec<String> = assignments.into_iter().cloned().collect();
         let given = variables::read(&self.vars, &assignments, &Inputs::default())?;
         let variables = typed(&modules, &given)?;
-        let order = self.order.as_deref().and_then(Order::named);
+        let order = self.order.as_deref().and_then(Order::from_name);
         stack::with(&hinagata_value::Limits::default(), || {
             let compiled =
                 if flat { modules.compile_flat(&variables) } else { modules.compile(&variables, order) };

@@ -24,12 +24,12 @@ pub(super) fn code_blocks(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Objects and lists among other text: from an opening bracket to the one that closes it.
-pub(super) fn balanced(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn balanced_texts(text: &str) -> impl Iterator<Item = &str> {
     let mut start = 0;
     std::iter::from_fn(move || {
         loop {
             let open = start + text.get(start..)?.find(['{', '['])?;
-            match closing(&text[open..]) {
+            match closing_length(&text[open..]) {
                 Some(length) => {
                     start = open + length;
                     return Some(&text[open..start]);
@@ -49,7 +49,7 @@ pub(super) fn balanced(text: &str) -> impl Iterator<Item = &str> {
 const LONGEST_UNCLOSED: usize = 64 << 10;
 
 /// The length up to the bracket that closes the first one; brackets in strings do not count.
-fn closing(text: &str) -> Option<usize> {
+fn closing_length(text: &str) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (place, byte) in text.bytes().enumerate() {
         if in_string {

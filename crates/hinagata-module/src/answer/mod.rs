@@ -70,28 +70,28 @@ pub fn extract_json(text: &str, options: ExtractOptions) -> Extracted {
     if let Ok(value) = serde_json::from_str(text) {
         return Extracted { values: vec![value], source: Source::Full, repaired: false };
     }
-    let blocks = read(find::code_blocks(text), options);
+    let blocks = parse_all(find::code_blocks(text), options);
     if !blocks.is_empty() {
         return Extracted { values: blocks, source: Source::CodeBlock, repaired: options.repair };
     }
     let whole = text.trim();
     if options.repair
         && whole.starts_with(['{', '['])
-        && let Some(value) = repair::value(whole)
+        && let Some(value) = repair::repair_json(whole)
     {
         return Extracted { values: vec![value], source: Source::Full, repaired: true };
     }
-    let direct = read(find::balanced(text), options);
+    let direct = parse_all(find::balanced_texts(text), options);
     if !direct.is_empty() {
         return Extracted { values: direct, source: Source::Direct, repaired: options.repair };
     }
     Extracted { values: Vec::new(), source: Source::None, repaired: false }
 }
 
-fn read<'t>(texts: impl Iterator<Item = &'t str>, options: ExtractOptions) -> Vec<Value> {
+fn parse_all<'t>(texts: impl Iterator<Item = &'t str>, options: ExtractOptions) -> Vec<Value> {
     let parse = |text: &str| match serde_json::from_str(text) {
         Ok(value) => Some(value),
-        Err(_) if options.repair => repair::value(text),
+        Err(_) if options.repair => repair::repair_json(text),
         Err(_) => None,
     };
     texts.filter_map(parse).take(if options.multiple { usize::MAX } else { 1 }).collect()

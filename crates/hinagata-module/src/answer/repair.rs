@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 const DEEPEST: u32 = 128;
 
 /// The value that `text` stands for; `None` when it is no JSON at all.
-pub(super) fn value(text: &str) -> Option<Value> {
+pub(super) fn repair_json(text: &str) -> Option<Value> {
     let mut reader = Reader { text, place: 0 };
     let value = reader.value(0)?;
     reader.blank();
@@ -257,15 +257,15 @@ mod tests {
             ("{\"a\": [1, 2}", json!({"a": [1, 2]})),
         ];
         for (text, expected) in cases {
-            assert_eq!(value(text), Some(expected), "{text}");
+            assert_eq!(repair_json(text), Some(expected), "{text}");
         }
     }
 
     #[test]
     fn what_is_no_json_stays_none() {
         for text in ["", "{a, b}", "{: 1}", "]", "{\"a\": 1} and more"] {
-            assert_eq!(value(text), None, "{text}");
+            assert_eq!(repair_json(text), None, "{text}");
         }
-        assert_eq!(value(&"[".repeat(100_000)), None);
+        assert_eq!(repair_json(&"[".repeat(100_000)), None);
     }
 }

@@ -6,8 +6,8 @@ use super::{
     RequestOptions,
     body::Body,
     conversation::{Alternating, Conversation, OPENING, Side, is_blank},
-    dialect::{Dialect, Piece, Speller, has_parts},
-    media::{Kind, Media, not_the_persons, unsupported},
+    dialect::{Dialect, ElementWriter, Piece, has_parts},
+    media::{Kind, Media, media_only_from_user, unsupported_error},
     request::Notes,
     schema,
 };
@@ -21,32 +21,32 @@ use crate::{
 /// Most tokens of an answer where the caller does not say: the API wants a number.
 const MAX_TOKENS: u64 = 4096;
 
-pub(super) fn write(
+pub(super) fn write_request(
     prompt: &CompiledPrompt,
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<Notes, Error> {
     let mut notes = Notes::default();
-    let conversation = Conversation::of(prompt);
-    let speller = Speller::new(Dialect::Tags, &conversation);
-    let conversation = Alternating::of(conversation);
+    let conversation = Conversation::from_prompt(prompt);
+    let element_writer = ElementWriter::new(Dialect::Tags, &conversation);
+    let conversation = Alternating::from_conversation(conversation);
     let schema = prompt.schema();
-    let native = schema.filter(|_| has_schemas(options)).and_then(schema::anthropic);
+    let native = schema.filter(|_| supports_schemas(options)).and_then(schema::to_anthropic);
     let request = Request {
-        speller: &speller,
+        element_writer: &element_writer,
         options,
-        marks: Marks::of(&conversation, options),
-        in_words: schema.filter(|_| native.is_none()).map(in_words),
+        marks: Marks::for_conversation(&conversation, options),
+        in_words: schema.filter(|_| native.is_none()).map(schema_in_words),
     };
     Body::write(writer, options, |body| {
-        body.model();
+        body.set_model();
         body.set_some("max_tokens", Some(options.max_tokens.unwrap_or(MAX_TOKENS)));
         if !conversation.rules.is_empty() || request.in_words.is_some() {
-            body.try_set("system", |writer| request.system(&conversation.rules, writer))?;
+            body.try_set("system", |writer| request.write_system(&conversation.rules, writer))?;
         }
-        body.try_set("messages", |writer| request.messages(&conversation, writer))?;
+        body.try_set("messages", |writer| request.write_messages(&conversation, writer))?;
         if let Some(schema) = &native {
-            body.set("output_config", |writer| output_format(schema, writer));
+            body.set("output_config", |writer| write_output_format(schema, writer));
         }
         body.set_some("temperature", options.temperature);
         body.set_some("top_p", options.top_p);
@@ -54,7 +54,7 @@ pub(super) fn write(
         body.set_stop("stop_sequences");
         body.set_some("stream", options.stream);
         if !options.tools.is_empty() {
-            body.set("tools", |writer| tools(options, writer));
+            body.set("tools", |writer| write_tools(options, writer));
         }
         Ok(())
     })?;
@@ -76,7 +76,7 @@ pub(super) fn write(
 }
 
 /// Whether the model can be held to a schema; those before could not.
-fn has_schemas(options: &RequestOptions) -> bool {
+fn supports_schemas(options: &RequestOptions) -> bool {
     const WITHOUT: [&str; 7] = [
         "claude-instant",
         "claude-2",
@@ -91,31 +91,31 @@ fn has_schemas(options: &RequestOptions) -> bool {
 }
 
 /// The schema told in words, for models that cannot be held to it.
-fn in_words(schema: &Value) -> String {
-    let schema = json::pretty(schema);
+fn schema_in_words(schema: &Value) -> String {
+    let schema = json::to_pretty_string(schema);
     let fence = fence(&schema);
     format!(
         "Answer with JSON alone, without any other text, that follows this JSON Schema:\n\n{fence}json\n{schema}\n{fence}"
     )
 }
 
-fn output_format(schema: &Value, writer: &mut Writer) {
-    writer.object(|writer| {
-        writer.key("format");
-        writer.object(|writer| {
-            writer.field("type", "json_schema");
-            writer.value_field("schema", schema);
+fn write_output_format(schema: &Value, writer: &mut Writer) {
+    writer.write_object(|writer| {
+        writer.write_key("format");
+        writer.write_object(|writer| {
+            writer.write_field("type", "json_schema");
+            writer.write_value_field("schema", schema);
         });
     });
 }
 
-fn tools(options: &RequestOptions, writer: &mut Writer) {
-    writer.list(|writer| {
+fn write_tools(options: &RequestOptions, writer: &mut Writer) {
+    writer.write_list(|writer| {
         for tool in &options.tools {
-            writer.object(|writer| {
-                writer.field("name", &tool.name);
-                writer.field("description", &tool.description);
-                writer.value_field("input_schema", &tool.parameters);
+            writer.write_object(|writer| {
+                writer.write_field("name", &tool.name);
+                writer.write_field("description", &tool.description);
+                writer.write_value_field("input_schema", &tool.parameters);
             });
         }
     });
@@ -129,7 +129,7 @@ struct Marks {
 }
 
 impl Marks {
-    fn of(conversation: &Alternating<'_>, options: &RequestOptions) -> Self {
+    fn for_conversation(conversation: &Alternating<'_>, options: &RequestOptions) -> Self {
         if options.without_cache_marks {
             return Self::default();
         }
@@ -146,7 +146,7 @@ impl Marks {
 }
 
 struct Request<'r> {
-    speller: &'r Speller,
+    element_writer: &'r ElementWriter,
     options: &'r RequestOptions,
     marks: Marks,
     in_words: Option<String>,
@@ -162,11 +162,11 @@ enum Speaker {
 
 impl Speaker {
     /// Only the person can show pictures and files.
-    fn may_show(self) -> Result<(), Error> {
+    fn check_media(self) -> Result<(), Error> {
         match self {
             Self::User => Ok(()),
-            Self::Rules => Err(not_the_persons("anthropic", "in the instructions")),
-            Self::Model => Err(not_the_persons("anthropic", "of the assistant")),
+            Self::Rules => Err(media_only_from_user("anthropic", "in the instructions")),
+            Self::Model => Err(media_only_from_user("anthropic", "of the assistant")),
         }
     }
 }
@@ -181,46 +181,46 @@ struct End {
 }
 
 impl Request<'_> {
-    fn system(&self, rules: &[&Element], writer: &mut Writer) -> Result<(), Error> {
+    fn write_system(&self, rules: &[&Element], writer: &mut Writer) -> Result<(), Error> {
         let count = rules.len() + usize::from(self.in_words.is_some());
-        writer.list(|writer| {
+        writer.write_list(|writer| {
             for (index, element) in rules.iter().enumerate() {
                 let end = End { more: index + 1 < count, marked: index + 1 == self.marks.rules };
-                self.element(element, Speaker::Rules, end, writer)?;
+                self.write_element(element, Speaker::Rules, end, writer)?;
             }
             if let Some(text) = &self.in_words {
-                writer.object(|writer| {
-                    text_block(writer, End { more: false, marked: false }, |sink| sink.put(text));
+                writer.write_object(|writer| {
+                    write_text_block(writer, End { more: false, marked: false }, |sink| sink.put(text));
                 });
             }
             Ok(())
         })
     }
 
-    fn messages(&self, conversation: &Alternating<'_>, writer: &mut Writer) -> Result<(), Error> {
+    fn write_messages(&self, conversation: &Alternating<'_>, writer: &mut Writer) -> Result<(), Error> {
         let mut told = 0;
-        writer.list(|writer| {
+        writer.write_list(|writer| {
             if conversation.needs_opening() {
-                writer.object(|writer| {
-                    writer.field("role", "user");
-                    writer.field("content", OPENING);
+                writer.write_object(|writer| {
+                    writer.write_field("role", "user");
+                    writer.write_field("content", OPENING);
                 });
             }
             conversation.turns().try_for_each(|(side, elements)| {
-                writer.object(|writer| {
-                    writer.fields(match side {
+                writer.write_object(|writer| {
+                    writer.write_raw_fields(match side {
                         Side::User => r#""role":"user","content":"#,
                         Side::Model => r#""role":"assistant","content":"#,
                     });
                     let first = told;
                     told += elements.len();
-                    self.turn(elements, side, first, writer)
+                    self.write_turn(elements, side, first, writer)
                 })
             })
         })
     }
 
-    fn turn(
+    fn write_turn(
         &self,
         elements: &[&Element],
         side: Side,
@@ -231,17 +231,17 @@ impl Request<'_> {
             Side::User => Speaker::User,
             Side::Model => Speaker::Model,
         };
-        writer.list(|writer| {
+        writer.write_list(|writer| {
             elements.iter().enumerate().try_for_each(|(index, element)| {
                 let end =
                     End { more: index + 1 < elements.len(), marked: first + index + 1 == self.marks.turns };
-                self.element(element, speaker, end, writer)
+                self.write_element(element, speaker, end, writer)
             })
         })
     }
 
     /// The blocks of one element.
-    fn element(
+    fn write_element(
         &self,
         element: &Element,
         speaker: Speaker,
@@ -251,20 +251,20 @@ impl Request<'_> {
         if let Element::Message(message) = element {
             match &message.said {
                 Said::Tool(result) => {
-                    writer.object(|writer| tool_result(result, end, writer));
+                    writer.write_object(|writer| write_tool_result(result, end, writer));
                     return Ok(());
                 }
                 Said::Assistant(content, calls) if !calls.is_empty() => {
                     if !is_blank(content) {
-                        self.blocks(element, speaker, End { more: true, marked: false }, writer)?;
+                        self.write_blocks(element, speaker, End { more: true, marked: false }, writer)?;
                     }
                     for (index, call) in calls.iter().enumerate() {
-                        writer.object(|writer| {
-                            writer.field("type", "tool_use");
-                            writer.field("id", &call.id);
-                            writer.field("name", &call.name);
-                            writer.value_field("input", &call.arguments);
-                            mark(writer, end.marked && index + 1 == calls.len());
+                        writer.write_object(|writer| {
+                            writer.write_field("type", "tool_use");
+                            writer.write_field("id", &call.id);
+                            writer.write_field("name", &call.name);
+                            writer.write_value_field("input", &call.arguments);
+                            write_cache_mark(writer, end.marked && index + 1 == calls.len());
                         });
                     }
                     return Ok(());
@@ -272,10 +272,10 @@ impl Request<'_> {
                 _ => {}
             }
         }
-        self.blocks(element, speaker, end, writer)
+        self.write_blocks(element, speaker, end, writer)
     }
 
-    fn blocks(
+    fn write_blocks(
         &self,
         element: &Element,
         speaker: Speaker,
@@ -283,97 +283,99 @@ impl Request<'_> {
         writer: &mut Writer,
     ) -> Result<(), Error> {
         if !has_parts(element) {
-            writer.object(|writer| text_block(writer, end, |sink| self.speller.write(sink, element)));
+            writer.write_object(|writer| {
+                write_text_block(writer, end, |sink| self.element_writer.write_element(sink, element));
+            });
             return Ok(());
         }
         let mut pieces = Vec::new();
-        self.speller.pieces(element, self.options, &mut |piece| pieces.push(piece))?;
+        self.element_writer.split_pieces(element, self.options, &mut |piece| pieces.push(piece))?;
         if pieces.iter().any(Piece::is_media) {
-            speaker.may_show()?;
+            speaker.check_media()?;
         }
         let count = pieces.len();
         for (index, piece) in pieces.iter().enumerate() {
             let last = index + 1 == count;
             let end = End { more: end.more && last, marked: end.marked && last };
-            writer.object(|writer| match piece {
+            writer.write_object(|writer| match piece {
                 Piece::Element(element) => {
-                    text_block(writer, end, |sink| self.speller.write(sink, element));
+                    write_text_block(writer, end, |sink| self.element_writer.write_element(sink, element));
                     Ok(())
                 }
                 Piece::Text(text) => {
-                    text_block(writer, end, |sink| sink.put(text));
+                    write_text_block(writer, end, |sink| sink.put(text));
                     Ok(())
                 }
-                Piece::Media(media) => media_block(media, end, writer),
+                Piece::Media(media) => write_media_block(media, end, writer),
             })?;
         }
         Ok(())
     }
 }
 
-fn text_block<S>(writer: &mut Writer, end: End, text: S)
+fn write_text_block<S>(writer: &mut Writer, end: End, text: S)
 where
     S: FnOnce(&mut json::Escaped<'_>),
 {
-    writer.fields(r#""type":"text","text":"#);
-    writer.text(|sink| {
+    writer.write_raw_fields(r#""type":"text","text":"#);
+    writer.write_text(|sink| {
         text(sink);
         if end.more {
             sink.put_known("\n\n", "\\n\\n");
         }
     });
-    mark(writer, end.marked);
+    write_cache_mark(writer, end.marked);
 }
 
-fn mark(writer: &mut Writer, marked: bool) {
+fn write_cache_mark(writer: &mut Writer, marked: bool) {
     if marked {
-        writer.key("cache_control");
-        writer.object(|writer| writer.field("type", "ephemeral"));
+        writer.write_key("cache_control");
+        writer.write_object(|writer| writer.write_field("type", "ephemeral"));
     }
 }
 
-fn tool_result(result: &ToolResult, end: End, writer: &mut Writer) {
-    writer.field("type", "tool_result");
-    writer.field("tool_use_id", &result.call_id);
-    writer.key("content");
-    writer.text(|sink| write_result(sink, result));
+fn write_tool_result(result: &ToolResult, end: End, writer: &mut Writer) {
+    writer.write_field("type", "tool_result");
+    writer.write_field("tool_use_id", &result.call_id);
+    writer.write_key("content");
+    writer.write_text(|sink| write_result(sink, result));
     if matches!(result.value, ToolValue::Error(_)) {
-        writer.value_field("is_error", &Value::Bool(true));
+        writer.write_value_field("is_error", &Value::Bool(true));
     }
-    mark(writer, end.marked);
+    write_cache_mark(writer, end.marked);
 }
 
-fn media_block(media: &Media<'_>, end: End, writer: &mut Writer) -> Result<(), Error> {
+fn write_media_block(media: &Media<'_>, end: End, writer: &mut Writer) -> Result<(), Error> {
     let kind = |kind: &Kind| match kind {
         Kind::Image => "image",
         Kind::Document => "document",
     };
     match media {
         Media::Text(text) => {
-            text_block(writer, end, |sink| sink.put(text));
+            write_text_block(writer, end, |sink| sink.put(text));
             return Ok(());
         }
         Media::Url { kind: of, url, .. } => {
-            writer.field("type", kind(of));
-            writer.value_field("source", &json!({"type": "url", "url": url}));
+            writer.write_field("type", kind(of));
+            writer.write_value_field("source", &json!({"type": "url", "url": url}));
         }
         Media::Data { kind: Kind::Document, mime, .. } if mime != "application/pdf" => {
             let hint = "attach it as PDF or as text";
-            return Err(unsupported("anthropic", &format!("file of type {mime}"), hint));
+            return Err(unsupported_error("anthropic", &format!("file of type {mime}"), hint));
         }
         Media::Data { kind: of, mime, base64, name } => {
-            writer.field("type", kind(of));
-            writer.key("source");
-            writer.object(|writer| {
-                writer.field("type", "base64");
-                writer.field("media_type", mime);
-                writer.field("data", base64);
+            writer.write_field("type", kind(of));
+            writer.write_key("source");
+            writer.write_object(|writer| {
+                writer.write_field("type", "base64");
+                writer.write_field("media_type", mime);
+                writer.write_field("data", base64);
             });
             if *of == Kind::Document {
-                writer.field("title", name);
+                writer.write_field("title", name);
             }
         }
     }
-    mark(writer, end.marked);
+    write_cache_mark(writer, end.marked);
     Ok(())
 }

@@ -16,11 +16,11 @@ impl Body<'_> {
         options: &RequestOptions,
         fill: impl FnOnce(&mut Body<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        writer.object(|writer| {
+        writer.write_object(|writer| {
             fill(&mut Body { writer: &mut *writer, options })?;
             for (key, value) in &options.extra {
-                writer.data_key(key);
-                writer.value(value);
+                writer.write_data_key(key);
+                writer.write_value(value);
             }
             Ok(())
         })
@@ -31,7 +31,7 @@ impl Body<'_> {
         if self.options.extra.contains_key(key) {
             return T::default();
         }
-        self.writer.key(key);
+        self.writer.write_key(key);
         fill(self.writer)
     }
 
@@ -44,25 +44,27 @@ impl Body<'_> {
         if self.options.extra.contains_key(key) {
             return Ok(());
         }
-        self.writer.key(key);
+        self.writer.write_key(key);
         fill(self.writer)
     }
 
     pub(super) fn set_some(&mut self, key: &'static str, value: Option<impl Into<serde_json::Value>>) {
         if let Some(value) = value {
             let value = value.into();
-            self.set(key, |writer| writer.value(&value));
+            self.set(key, |writer| writer.write_value(&value));
         }
     }
 
     pub(super) fn set_stop(&mut self, key: &'static str) {
         if !self.options.stop.is_empty() {
             let stop = &self.options.stop;
-            self.set(key, |writer| writer.list(|writer| stop.iter().for_each(|text| writer.string(text))));
+            self.set(key, |writer| {
+                writer.write_list(|writer| stop.iter().for_each(|text| writer.write_string(text)));
+            });
         }
     }
 
-    pub(super) fn model(&mut self) {
+    pub(super) fn set_model(&mut self) {
         self.set_some("model", self.options.model.clone());
     }
 }

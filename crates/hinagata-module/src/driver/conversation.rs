@@ -28,11 +28,11 @@ impl<'p> Turn<'p> {
 }
 
 impl<'p> Conversation<'p> {
-    pub(super) fn of(prompt: &'p CompiledPrompt) -> Self {
+    pub(super) fn from_prompt(prompt: &'p CompiledPrompt) -> Self {
         let mut rules = Vec::with_capacity(prompt.instructions.len());
         let mut turns = Vec::with_capacity(prompt.data.len() + prompt.output.len());
         for part in Part::ALL {
-            let elements = arranged(prompt.part(part), prompt.order);
+            let elements = arrange_elements(prompt.part(part), prompt.order);
             for (index, &element) in elements.iter().enumerate() {
                 if is_only_title(element, elements.get(index + 1).copied()) {
                     continue;
@@ -73,12 +73,12 @@ pub(super) struct Alternating<'p> {
 pub(super) const OPENING: &str = "Begin.";
 
 impl<'p> Alternating<'p> {
-    pub(super) fn of(conversation: Conversation<'p>) -> Self {
+    pub(super) fn from_conversation(conversation: Conversation<'p>) -> Self {
         let Conversation { mut rules, turns: told } = conversation;
         let before = rules.len() + told.len();
-        rules.retain(|element| !says_nothing(element));
+        rules.retain(|element| !is_empty_element(element));
         let (mut all, mut turns) = (Vec::with_capacity(told.len()), Vec::new());
-        for turn in told.into_iter().filter(|turn| !says_nothing(turn.element)) {
+        for turn in told.into_iter().filter(|turn| !is_empty_element(turn.element)) {
             let side = match turn.message().map(Message::role) {
                 Some(Role::System) => {
                     rules.push(turn.element);
@@ -127,7 +127,7 @@ pub(super) fn is_blank_text(text: &str) -> bool {
 }
 
 /// Whether it is an element without a word; headings, tags and calls of tools are some.
-fn says_nothing(element: &Element) -> bool {
+fn is_empty_element(element: &Element) -> bool {
     match element {
         Element::Text(element) => is_blank(&element.content),
         Element::Message(message) => match &message.said {
@@ -151,7 +151,7 @@ fn is_only_title(element: &Element, next: Option<&Element>) -> bool {
 /// The elements in their order; for caches, sections that do not change come before those that do.
 ///
 /// Messages stay in place, and nothing passes them.
-fn arranged(elements: &[Element], order: Order) -> Vec<&Element> {
+fn arrange_elements(elements: &[Element], order: Order) -> Vec<&Element> {
     if order == Order::Standard {
         return elements.iter().collect();
     }
@@ -176,7 +176,7 @@ fn is_section(element: &Element) -> bool {
 }
 
 /// Bytes that a request takes, roughly: texts with some escapes, and keys around them.
-pub(super) fn estimate(prompt: &CompiledPrompt) -> usize {
+pub(super) fn estimate_bytes(prompt: &CompiledPrompt) -> usize {
     let content = |content: &Content| content.texts().map(|text| text.len() + text.len() / 16).sum::<usize>();
     let size = |element: &Element| match element {
         Element::Text(element) => content(&element.content),

@@ -25,7 +25,7 @@ pub(super) enum Dialect {
 }
 
 /// Writes elements so that no text can be taken for a tag.
-pub(super) struct Speller {
+pub(super) struct ElementWriter {
     dialect: Dialect,
     /// Marks in texts that stand outside of all tags.
     materials: Marks,
@@ -62,9 +62,9 @@ impl Piece<'_> {
     }
 }
 
-impl Speller {
+impl ElementWriter {
     pub(super) fn new(dialect: Dialect, conversation: &Conversation<'_>) -> Self {
-        let mut speller = Self {
+        let mut element_writer = Self {
             dialect,
             materials: Marks::default(),
             chunks: Marks::default(),
@@ -72,17 +72,22 @@ impl Speller {
         };
         if dialect == Dialect::Tags {
             let told = conversation.turns.iter().map(|turn| turn.element);
-            conversation.rules.iter().copied().chain(told).for_each(|element| speller.note(element));
+            conversation
+                .rules
+                .iter()
+                .copied()
+                .chain(told)
+                .for_each(|element| element_writer.collect_marks(element));
         }
-        speller
+        element_writer
     }
 
     /// Notes the marks of an element whose text stands outside of all tags.
-    fn note(&mut self, element: &Element) {
+    fn collect_marks(&mut self, element: &Element) {
         let mut note = |text: &str| {
             if memchr::memchr(b'<', text.as_bytes()).is_some() {
-                self.materials.note(Tag::MATERIAL, text);
-                self.chunks.note(Tag::CHUNK, text);
+                self.materials.record_marks(Tag::MATERIAL, text);
+                self.chunks.record_marks(Tag::CHUNK, text);
             }
         };
         match element {
@@ -98,48 +103,48 @@ impl Speller {
             },
             Element::Section(_) | Element::Subsection(_) | Element::Json(_) => {
                 let mut any = HasMark(false);
-                self.headings_only(&mut any, element);
+                self.write_headings(&mut any, element);
                 if any.0 {
                     let mut text = String::new();
-                    self.headings_only(&mut text, element);
-                    self.materials.note(Tag::MATERIAL, &text);
-                    self.chunks.note(Tag::CHUNK, &text);
+                    self.write_headings(&mut text, element);
+                    self.materials.record_marks(Tag::MATERIAL, &text);
+                    self.chunks.record_marks(Tag::CHUNK, &text);
                 }
             }
         }
     }
 
     /// The text of an element whose content is text.
-    pub(super) fn write(&self, sink: &mut impl Sink, element: &Element) {
+    pub(super) fn write_element(&self, sink: &mut impl Sink, element: &Element) {
         match element {
             Element::Material(material) => {
                 let number = self.material_number(material);
                 self.open_material(sink, material, number);
                 write_content(sink, &material.content);
-                self.close(sink, "</material", number);
+                self.close_tag(sink, "</material", number);
             }
             Element::Chunk(chunk) => {
                 let number = self.chunk_number(chunk);
                 self.open_chunk(sink, chunk, number);
                 write_content(sink, &chunk.content);
-                self.close(sink, "</chunk", number);
+                self.close_tag(sink, "</chunk", number);
             }
             Element::Text(element) => write_content(sink, &element.content),
             Element::Message(message) => match &message.said {
                 Said::Tool(result) => write_result(sink, result),
                 _ => message.content().into_iter().for_each(|content| write_content(sink, content)),
             },
-            other => self.headings_only(sink, other),
+            other => self.write_headings(sink, other),
         }
     }
 
-    fn headings_only(&self, sink: &mut impl Sink, element: &Element) {
+    fn write_headings(&self, sink: &mut impl Sink, element: &Element) {
         match element {
             Element::Section(section) => write_section(sink, section, &self.headings),
             Element::Subsection(subsection) => subsection.write(sink, &self.headings),
             Element::Json(element) => {
                 let text = match &element.content {
-                    JsonContent::Value(value) => Cow::Owned(json::pretty(value)),
+                    JsonContent::Value(value) => Cow::Owned(json::to_pretty_string(value)),
                     JsonContent::Text(text) => Cow::Borrowed(text.as_str()),
                 };
                 let fence = fence(&text);
@@ -156,7 +161,7 @@ impl Speller {
                 sink.put_all(&[&one_line(&material.title), "\nID: ", &one_line(&material.id), "\n\n"]);
             }
             Dialect::Tags => {
-                self.open(sink, "<material", number);
+                self.open_tag(sink, "<material", number);
                 sink.put_known(" id=\"", " id=\\\"");
                 put_attribute(sink, &material.id);
                 sink.put_known("\" title=\"", "\\\" title=\\\"");
@@ -170,7 +175,7 @@ impl Speller {
         match self.dialect {
             Dialect::Markdown => sink.put_all(&["[Part of ", &one_line(&chunk.part_of), "]\n"]),
             Dialect::Tags => {
-                self.open(sink, "<chunk", number);
+                self.open_tag(sink, "<chunk", number);
                 sink.put_known(" part_of=\"", " part_of=\\\"");
                 put_attribute(sink, &chunk.part_of);
                 if let Some(index) = chunk.index {
@@ -183,7 +188,7 @@ impl Speller {
     }
 
     /// The start of a tag with its number.
-    fn open(&self, sink: &mut impl Sink, start: &'static str, number: u32) {
+    fn open_tag(&self, sink: &mut impl Sink, start: &'static str, number: u32) {
         sink.put_plain(start);
         if number > 0 {
             sink.put_plain("-");
@@ -191,50 +196,50 @@ impl Speller {
         }
     }
 
-    fn close(&self, sink: &mut impl Sink, end: &'static str, number: u32) {
+    fn close_tag(&self, sink: &mut impl Sink, end: &'static str, number: u32) {
         if self.dialect == Dialect::Tags {
             sink.put_known("\n", "\\n");
-            self.open(sink, end, number);
+            self.open_tag(sink, end, number);
             sink.put_plain(">");
         }
     }
 
     fn material_number(&self, material: &Material) -> u32 {
-        self.number(&self.materials, Tag::MATERIAL_END, &material.content)
+        self.free_number(&self.materials, Tag::MATERIAL_END, &material.content)
     }
 
     fn chunk_number(&self, chunk: &Chunk) -> u32 {
-        self.number(&self.chunks, Tag::CHUNK_END, &chunk.content)
+        self.free_number(&self.chunks, Tag::CHUNK_END, &chunk.content)
     }
 
     /// The first number that neither the content nor a text outside of tags uses.
-    fn number(&self, outside: &Marks, tag: Tag, content: &Content) -> u32 {
+    fn free_number(&self, outside: &Marks, tag: Tag, content: &Content) -> u32 {
         if self.dialect == Dialect::Markdown {
             return 0;
         }
         let mut marks = Marks::default();
         for text in content.texts() {
-            marks.note(tag, text);
+            marks.record_marks(tag, text);
         }
         if !outside.is_empty() {
             marks.extend(outside);
         }
-        marks.free()
+        marks.first_free()
     }
 
     /// What stands before and after the content of an element.
-    pub(super) fn around(&self, element: &Element) -> (String, String) {
+    pub(super) fn surrounding_texts(&self, element: &Element) -> (String, String) {
         let (mut before, mut after) = (String::new(), String::new());
         match element {
             Element::Material(material) => {
                 let number = self.material_number(material);
                 self.open_material(&mut before, material, number);
-                self.close(&mut after, "</material", number);
+                self.close_tag(&mut after, "</material", number);
             }
             Element::Chunk(chunk) => {
                 let number = self.chunk_number(chunk);
                 self.open_chunk(&mut before, chunk, number);
-                self.close(&mut after, "</chunk", number);
+                self.close_tag(&mut after, "</chunk", number);
             }
             _ => {}
         }
@@ -242,7 +247,7 @@ impl Speller {
     }
 
     /// The pieces of an element; of a message, of what it says.
-    pub(super) fn pieces<'p>(
+    pub(super) fn split_pieces<'p>(
         &self,
         element: &'p Element,
         options: &RequestOptions,
@@ -259,24 +264,24 @@ impl Speller {
             take(Piece::Element(element));
             return Ok(());
         };
-        let (before, after) = self.around(element);
-        self.give(before.into(), take);
+        let (before, after) = self.surrounding_texts(element);
+        self.push_text(before.into(), take);
         for part in parts {
             match part {
-                Attachment::Text(text) => self.give(text.as_str().into(), take),
-                other => match Media::of(other, options)? {
-                    Media::Text(text) => self.give(text.into(), take),
+                Attachment::Text(text) => self.push_text(text.as_str().into(), take),
+                other => match Media::from_attachment(other, options)? {
+                    Media::Text(text) => self.push_text(text.into(), take),
                     media => take(Piece::Media(media)),
                 },
             }
         }
-        self.give(after.into(), take);
+        self.push_text(after.into(), take);
         Ok(())
     }
 
     /// Hands over a text, unless it is empty: providers refuse parts without content, and those who like tags also
     /// such of white space alone.
-    fn give<'p>(&self, text: Cow<'p, str>, take: &mut dyn FnMut(Piece<'p>)) {
+    fn push_text<'p>(&self, text: Cow<'p, str>, take: &mut dyn FnMut(Piece<'p>)) {
         let is_empty = match self.dialect {
             Dialect::Markdown => text.is_empty(),
             Dialect::Tags => is_blank_text(&text),

@@ -8,8 +8,8 @@ use super::{
     RequestOptions, Tool,
     body::Body,
     conversation::{Alternating, Conversation, OPENING, Side, is_blank},
-    dialect::{Dialect, Piece, Speller},
-    media::{Media, not_the_persons},
+    dialect::{Dialect, ElementWriter, Piece},
+    media::{Media, media_only_from_user},
     request::Notes,
     schema,
 };
@@ -20,31 +20,31 @@ use crate::{
     message::{Said, ToolResult, ToolValue},
 };
 
-pub(super) fn write(
+pub(super) fn write_request(
     prompt: &CompiledPrompt,
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<Notes, Error> {
     let mut notes = Notes::default();
-    let conversation = Conversation::of(prompt);
-    let speller = Speller::new(Dialect::Markdown, &conversation);
-    let conversation = Alternating::of(conversation);
-    let request = Request { speller: &speller, options, tools: tool_names(&conversation) };
+    let conversation = Conversation::from_prompt(prompt);
+    let element_writer = ElementWriter::new(Dialect::Markdown, &conversation);
+    let conversation = Alternating::from_conversation(conversation);
+    let request = Request { element_writer: &element_writer, options, tools: tool_names(&conversation) };
     Body::write(writer, options, |body| {
         if !conversation.rules.is_empty() {
             body.try_set("systemInstruction", |writer| {
                 request.refuse_media(&conversation.rules)?;
-                writer.object(|writer| request.parts(&conversation.rules, writer))
+                writer.write_object(|writer| request.write_parts(&conversation.rules, writer))
             })?;
         }
-        body.try_set("contents", |writer| request.contents(&conversation, writer))?;
-        let config = config(prompt, options);
+        body.try_set("contents", |writer| request.write_contents(&conversation, writer))?;
+        let config = generation_config(prompt, options);
         if !config.is_empty() {
-            body.set("generationConfig", |writer| writer.value(&Value::Object(config)));
+            body.set("generationConfig", |writer| writer.write_value(&Value::Object(config)));
         }
         if !options.tools.is_empty() {
-            let declared: Vec<Value> = options.tools.iter().map(declaration).collect();
-            body.set("tools", |writer| writer.value(&json!([{"functionDeclarations": declared}])));
+            let declared: Vec<Value> = options.tools.iter().map(tool_declaration).collect();
+            body.set("tools", |writer| writer.write_value(&json!([{"functionDeclarations": declared}])));
         }
         Ok(())
     })?;
@@ -61,15 +61,15 @@ pub(super) fn write(
     Ok(notes)
 }
 
-fn declaration(tool: &Tool) -> Value {
-    let (key, parameters) = match schema::gemini(&tool.parameters) {
+fn tool_declaration(tool: &Tool) -> Value {
+    let (key, parameters) = match schema::to_gemini(&tool.parameters) {
         Some(parameters) => ("parameters", parameters),
         None => ("parametersJsonSchema", tool.parameters.clone()),
     };
     json!({"name": tool.name, "description": tool.description, key: parameters})
 }
 
-fn config(prompt: &CompiledPrompt, options: &RequestOptions) -> Map<String, Value> {
+fn generation_config(prompt: &CompiledPrompt, options: &RequestOptions) -> Map<String, Value> {
     let mut all = Map::new();
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -84,7 +84,7 @@ fn config(prompt: &CompiledPrompt, options: &RequestOptions) -> Map<String, Valu
     set("seed", options.seed.map(Value::from));
     if let Some(schema) = prompt.schema() {
         set("responseMimeType", Some("application/json".into()));
-        match schema::gemini(schema) {
+        match schema::to_gemini(schema) {
             Some(schema) => set("responseSchema", Some(schema)),
             None => set("responseJsonSchema", Some(schema.clone())),
         }
@@ -104,27 +104,27 @@ fn tool_names<'p>(conversation: &Alternating<'p>) -> HashMap<&'p str, &'p str> {
 }
 
 struct Request<'r, 'p> {
-    speller: &'r Speller,
+    element_writer: &'r ElementWriter,
     options: &'r RequestOptions,
     tools: HashMap<&'p str, &'p str>,
 }
 
 impl Request<'_, '_> {
-    fn contents(&self, conversation: &Alternating<'_>, writer: &mut Writer) -> Result<(), Error> {
-        writer.list(|writer| {
+    fn write_contents(&self, conversation: &Alternating<'_>, writer: &mut Writer) -> Result<(), Error> {
+        writer.write_list(|writer| {
             if conversation.needs_opening() {
-                writer.value(&json!({"role": "user", "parts": [{"text": OPENING}]}));
+                writer.write_value(&json!({"role": "user", "parts": [{"text": OPENING}]}));
             }
             conversation.turns().try_for_each(|(side, elements)| {
-                writer.object(|writer| {
-                    writer.field(
+                writer.write_object(|writer| {
+                    writer.write_field(
                         "role",
                         match side {
                             Side::User => "user",
                             Side::Model => "model",
                         },
                     );
-                    self.parts(elements, writer)
+                    self.write_parts(elements, writer)
                 })
             })
         })
@@ -134,34 +134,33 @@ impl Request<'_, '_> {
     fn refuse_media(&self, rules: &[&Element]) -> Result<(), Error> {
         let mut any = false;
         for element in rules {
-            self.speller.pieces(element, self.options, &mut |piece| any |= piece.is_media())?;
+            self.element_writer.split_pieces(element, self.options, &mut |piece| any |= piece.is_media())?;
         }
-        if any { Err(not_the_persons("gemini", "in the instructions")) } else { Ok(()) }
+        if any { Err(media_only_from_user("gemini", "in the instructions")) } else { Ok(()) }
     }
 
-    fn parts(&self, elements: &[&Element], writer: &mut Writer) -> Result<(), Error> {
-        writer.key("parts");
-        writer.list(|writer| {
-            elements
-                .iter()
-                .enumerate()
-                .try_for_each(|(index, element)| self.element(element, index + 1 < elements.len(), writer))
+    fn write_parts(&self, elements: &[&Element], writer: &mut Writer) -> Result<(), Error> {
+        writer.write_key("parts");
+        writer.write_list(|writer| {
+            elements.iter().enumerate().try_for_each(|(index, element)| {
+                self.write_element(element, index + 1 < elements.len(), writer)
+            })
         })
     }
 
-    fn element(&self, element: &Element, more: bool, writer: &mut Writer) -> Result<(), Error> {
+    fn write_element(&self, element: &Element, more: bool, writer: &mut Writer) -> Result<(), Error> {
         if let Element::Message(message) = element {
             match &message.said {
                 Said::Tool(result) => {
-                    writer.value(&self.response(message, result));
+                    writer.write_value(&self.function_response(message, result));
                     return Ok(());
                 }
                 Said::Assistant(content, calls) if !calls.is_empty() => {
                     if !is_blank(content) {
-                        self.pieces(element, true, writer)?;
+                        self.write_pieces(element, true, writer)?;
                     }
                     for call in calls {
-                        writer.value(
+                        writer.write_value(
                             &json!({"functionCall": {"name": call.name.as_str(), "args": *call.arguments}}),
                         );
                     }
@@ -170,10 +169,10 @@ impl Request<'_, '_> {
                 _ => {}
             }
         }
-        self.pieces(element, more, writer)
+        self.write_pieces(element, more, writer)
     }
 
-    fn response(&self, message: &Message, result: &ToolResult) -> Value {
+    fn function_response(&self, message: &Message, result: &ToolResult) -> Value {
         let name = message
             .name
             .as_deref()
@@ -187,48 +186,48 @@ impl Request<'_, '_> {
         json!({"functionResponse": {"name": name, "response": response}})
     }
 
-    fn pieces(&self, element: &Element, more: bool, writer: &mut Writer) -> Result<(), Error> {
+    fn write_pieces(&self, element: &Element, more: bool, writer: &mut Writer) -> Result<(), Error> {
         let mut pieces = Vec::new();
-        self.speller.pieces(element, self.options, &mut |piece| pieces.push(piece))?;
+        self.element_writer.split_pieces(element, self.options, &mut |piece| pieces.push(piece))?;
         let count = pieces.len();
         for (index, piece) in pieces.iter().enumerate() {
             let blank = if more && index + 1 == count { "\n\n" } else { "" };
-            writer.object(|writer| match piece {
+            writer.write_object(|writer| match piece {
                 Piece::Element(element) => {
-                    writer.key("text");
-                    writer.text(|sink| {
-                        self.speller.write(sink, element);
+                    writer.write_key("text");
+                    writer.write_text(|sink| {
+                        self.element_writer.write_element(sink, element);
                         sink.put(blank);
                     });
                 }
                 Piece::Text(text) => {
-                    writer.key("text");
-                    writer.text(|sink| sink.put_all(&[text, blank]));
+                    writer.write_key("text");
+                    writer.write_text(|sink| sink.put_all(&[text, blank]));
                 }
-                Piece::Media(media) => media_part(media, writer),
+                Piece::Media(media) => write_media_part(media, writer),
             });
         }
         Ok(())
     }
 }
 
-fn media_part(media: &Media<'_>, writer: &mut Writer) {
+fn write_media_part(media: &Media<'_>, writer: &mut Writer) {
     match media {
-        Media::Text(text) => writer.field("text", text),
+        Media::Text(text) => writer.write_field("text", text),
         Media::Url { mime, url, .. } => {
-            writer.key("fileData");
-            writer.object(|writer| {
+            writer.write_key("fileData");
+            writer.write_object(|writer| {
                 if let Some(mime) = mime {
-                    writer.field("mimeType", mime);
+                    writer.write_field("mimeType", mime);
                 }
-                writer.field("fileUri", url);
+                writer.write_field("fileUri", url);
             });
         }
         Media::Data { mime, base64, .. } => {
-            writer.key("inlineData");
-            writer.object(|writer| {
-                writer.field("mimeType", mime);
-                writer.field("data", base64);
+            writer.write_key("inlineData");
+            writer.write_object(|writer| {
+                writer.write_field("mimeType", mime);
+                writer.write_field("data", base64);
             });
         }
     }

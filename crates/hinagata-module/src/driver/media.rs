@@ -33,7 +33,10 @@ pub(super) enum Kind {
 
 impl<'p> Media<'p> {
     /// What `attachment` is; a text is itself.
-    pub(super) fn of(attachment: &'p Attachment, options: &RequestOptions) -> Result<Self, Error> {
+    pub(super) fn from_attachment(
+        attachment: &'p Attachment,
+        options: &RequestOptions,
+    ) -> Result<Self, Error> {
         match attachment {
             Attachment::Text(text) => Ok(Self::Text(text.to_string())),
             Attachment::ImageUrl { url } => Ok(match data_url(url) {
@@ -43,13 +46,13 @@ impl<'p> Media<'p> {
                     base64: base64.into(),
                     name: "image".into(),
                 },
-                None => Self::Url { kind: Kind::Image, mime: mime_of(url).map(Cow::Borrowed), url },
+                None => Self::Url { kind: Kind::Image, mime: image_type(url).map(Cow::Borrowed), url },
             }),
-            Attachment::File { path, mime_type } => Self::file(path, mime_type, options),
+            Attachment::File { path, mime_type } => Self::from_file(path, mime_type, options),
         }
     }
 
-    fn file(path: &'p str, mime: &'p str, options: &RequestOptions) -> Result<Self, Error> {
+    fn from_file(path: &'p str, mime: &'p str, options: &RequestOptions) -> Result<Self, Error> {
         let kind = if mime.starts_with("image/") { Kind::Image } else { Kind::Document };
         if let Some((_, base64)) = data_url(path) {
             return Ok(Self::Data { kind, mime: mime.into(), base64: base64.into(), name: "file".into() });
@@ -60,7 +63,9 @@ impl<'p> Media<'p> {
         let shown = path.chars().take(200).collect::<String>();
         let Some(files) = &options.files else {
             return Err(Problem::new("", format!("the content of the file `{shown}` is not known"))
-                .hint("say where files are read with `RequestOptions::files`, or attach a `data:` address")
+                .with_hint(
+                    "say where files are read with `RequestOptions::files`, or attach a `data:` address",
+                )
                 .into());
         };
         let bytes = files
@@ -70,23 +75,27 @@ impl<'p> Media<'p> {
             return match String::from_utf8(bytes) {
                 Ok(text) => Ok(Self::Text(text)),
                 Err(_) => Err(Problem::new("", format!("the file `{shown}` is no UTF-8, but {mime}"))
-                    .hint("give it the type that it has")
+                    .with_hint("give it the type that it has")
                     .into()),
             };
         }
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-        Ok(Self::Data { kind, mime: mime.into(), base64: base64(&bytes).into(), name: name.into() })
+        Ok(Self::Data { kind, mime: mime.into(), base64: encode_base64(&bytes).into(), name: name.into() })
     }
 }
 
 /// The error of something that a provider has no place for.
-pub(super) fn unsupported(driver: &str, what: &str, hint: &str) -> Error {
-    Problem::new("", format!("{driver} takes no {what}")).hint(hint).into()
+pub(super) fn unsupported_error(driver: &str, what: &str, hint: &str) -> Error {
+    Problem::new("", format!("{driver} takes no {what}")).with_hint(hint).into()
 }
 
 /// The error of a picture or a file that not the person says.
-pub(super) fn not_the_persons(driver: &str, whose: &str) -> Error {
-    unsupported(driver, &format!("picture or file {whose}"), "attach it to a message of the user, or to data")
+pub(super) fn media_only_from_user(driver: &str, whose: &str) -> Error {
+    unsupported_error(
+        driver,
+        &format!("picture or file {whose}"),
+        "attach it to a message of the user, or to data",
+    )
 }
 
 fn is_text(mime: &str) -> bool {
@@ -102,7 +111,7 @@ fn data_url(url: &str) -> Option<(&str, &str)> {
 }
 
 /// The type of a picture, by the end of its address.
-fn mime_of(url: &str) -> Option<&'static str> {
+fn image_type(url: &str) -> Option<&'static str> {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     let (_, end) = path.rsplit_once('.')?;
     Some(match end.to_ascii_lowercase().as_str() {
@@ -116,7 +125,7 @@ fn mime_of(url: &str) -> Option<&'static str> {
 
 /// Bytes in base 64.
 #[must_use]
-pub fn base64(bytes: &[u8]) -> String {
+pub fn encode_base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
@@ -138,9 +147,9 @@ mod tests {
         for (bytes, expected) in
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
         {
-            assert_eq!(base64(bytes.as_bytes()), expected);
+            assert_eq!(encode_base64(bytes.as_bytes()), expected);
         }
-        assert_eq!(base64(&[0xff, 0xfe, 0x00]), "//4A");
+        assert_eq!(encode_base64(&[0xff, 0xfe, 0x00]), "//4A");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{
     conversation::Conversation,
-    dialect::{Dialect, Speller},
+    dialect::{Dialect, ElementWriter},
 };
 use crate::{
     Attachment, CacheHint, CompiledPrompt, Content, Element, Role, Text,
@@ -37,17 +37,18 @@ pub enum ChatPart {
 
 /// The messages of a prompt: one with the rules, then one for each element.
 #[must_use]
-pub fn messages(prompt: &CompiledPrompt) -> Vec<ChatMessage> {
-    let conversation = Conversation::of(prompt);
-    let speller = Speller::new(Dialect::Markdown, &conversation);
+pub fn chat_messages(prompt: &CompiledPrompt) -> Vec<ChatMessage> {
+    let conversation = Conversation::from_prompt(prompt);
+    let element_writer = ElementWriter::new(Dialect::Markdown, &conversation);
     let mut all = Vec::with_capacity(conversation.turns.len() + 1);
     if !conversation.rules.is_empty() {
-        let parts = conversation.rules.iter().flat_map(|element| parts(&speller, element)).collect();
+        let parts =
+            conversation.rules.iter().flat_map(|element| element_parts(&element_writer, element)).collect();
         let cache = conversation.rules.iter().map(|element| element.cache_hint()).max();
         all.push(ChatMessage {
             role: Role::System,
             name: None,
-            parts: joined(parts, &conversation.rules),
+            parts: join_texts(parts, &conversation.rules),
             calls: Vec::new(),
             result: None,
             cache: cache.unwrap_or(CacheHint::Static),
@@ -63,7 +64,7 @@ pub fn messages(prompt: &CompiledPrompt) -> Vec<ChatMessage> {
         ChatMessage {
             role: message.map_or(Role::User, crate::Message::role),
             name: message.and_then(|message| message.name.clone()),
-            parts: parts(&speller, turn.element),
+            parts: element_parts(&element_writer, turn.element),
             calls,
             result,
             cache: turn.element.cache_hint(),
@@ -73,7 +74,7 @@ pub fn messages(prompt: &CompiledPrompt) -> Vec<ChatMessage> {
 }
 
 /// Rules that are all headings and texts are one text.
-fn joined(parts: Vec<ChatPart>, rules: &[&Element]) -> Vec<ChatPart> {
+fn join_texts(parts: Vec<ChatPart>, rules: &[&Element]) -> Vec<ChatPart> {
     if rules
         .iter()
         .any(|element| matches!(element, Element::Material(_) | Element::Chunk(_) | Element::Message(_)))
@@ -90,7 +91,7 @@ fn joined(parts: Vec<ChatPart>, rules: &[&Element]) -> Vec<ChatPart> {
     vec![ChatPart::Text(texts.join("\n\n"))]
 }
 
-fn parts(speller: &Speller, element: &Element) -> Vec<ChatPart> {
+fn element_parts(element_writer: &ElementWriter, element: &Element) -> Vec<ChatPart> {
     let content = match element {
         Element::Text(element) => Some(&element.content),
         Element::Material(element) => Some(&element.content),
@@ -100,10 +101,10 @@ fn parts(speller: &Speller, element: &Element) -> Vec<ChatPart> {
     };
     let Some(Content::Parts(attached)) = content else {
         let mut text = String::new();
-        speller.write(&mut text, element);
+        element_writer.write_element(&mut text, element);
         return vec![ChatPart::Text(text)];
     };
-    let (before, after) = speller.around(element);
+    let (before, after) = element_writer.surrounding_texts(element);
     let text = |text: String| (!text.is_empty()).then_some(ChatPart::Text(text));
     let attached = attached.iter().map(|part| match part {
         Attachment::Text(text) => ChatPart::Text(text.to_string()),

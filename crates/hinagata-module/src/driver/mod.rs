@@ -22,8 +22,8 @@ use request::Notes;
 
 use crate::{CompiledPrompt, Error, Problem, TextOptions, format, json::Writer};
 
-pub use media::{Files, base64};
-pub use messages::{ChatMessage, ChatPart, messages};
+pub use media::{Files, encode_base64};
+pub use messages::{ChatMessage, ChatPart, chat_messages};
 pub use output_format::OutputFormat;
 pub use request::{DataRole, Formatted, RequestOptions, Tool};
 
@@ -61,27 +61,27 @@ impl Driver {
             Self::OpenAi => DriverSpec {
                 name: "openai",
                 description: "The body of a chat completion of OpenAI",
-                write: openai::write,
+                write: openai::write_request,
             },
             Self::OpenAiResponses => DriverSpec {
                 name: "openai-responses",
                 description: "The body of a response of OpenAI",
-                write: responses::write,
+                write: responses::write_request,
             },
             Self::Anthropic => DriverSpec {
                 name: "anthropic",
                 description: "The body of a message of Anthropic",
-                write: anthropic::write,
+                write: anthropic::write_request,
             },
             Self::Gemini => DriverSpec {
                 name: "gemini",
                 description: "The body of generateContent of Gemini and Vertex AI",
-                write: gemini::write,
+                write: gemini::write_request,
             },
             Self::Ollama => DriverSpec {
                 name: "ollama",
                 description: "The body of /api/chat of Ollama",
-                write: ollama::write,
+                write: ollama::write_request,
             },
         }
     }
@@ -102,7 +102,7 @@ impl Driver {
     ///
     /// # Errors
     /// When there is none, with near names.
-    pub fn named(name: &str) -> Result<Self, Error> {
+    pub fn from_name(name: &str) -> Result<Self, Error> {
         if let Some(driver) = Self::ALL.into_iter().find(|driver| driver.name() == name) {
             return Ok(driver);
         }
@@ -111,8 +111,8 @@ impl Driver {
             _ => {
                 let names = Self::ALL.map(Self::name);
                 Err(Problem::new("", format!("there is no driver `{name}`"))
-                    .near(name, names)
-                    .hint(format!("use one of {}", names.join(", ")))
+                    .with_near(name, names)
+                    .with_hint(format!("use one of {}", names.join(", ")))
                     .into())
             }
         }
@@ -141,22 +141,22 @@ impl Driver {
         body: &mut String,
     ) -> Result<Vec<String>, Error> {
         body.clear();
-        body.reserve(conversation::estimate(prompt));
-        let mut writer = Writer::over(std::mem::take(body));
+        body.reserve(conversation::estimate_bytes(prompt));
+        let mut writer = Writer::from_buffer(std::mem::take(body));
         let written = (self.spec().write)(prompt, options, &mut writer);
         *body = writer.into_string();
-        Ok(written?.done())
+        Ok(written?.into_messages())
     }
 }
 
 /// The prompt as one text.
 #[must_use]
-pub fn text(prompt: &CompiledPrompt, options: &TextOptions) -> Formatted {
+pub fn format_text(prompt: &CompiledPrompt, options: &TextOptions) -> Formatted {
     Formatted { body: format::prompt_text(prompt, options), notes: Vec::new() }
 }
 
 /// Makes `body` the text of the prompt; as [`Driver::format_into`], it uses the memory of `body` again.
-pub fn text_into(prompt: &CompiledPrompt, options: &TextOptions, body: &mut String) {
+pub fn format_text_into(prompt: &CompiledPrompt, options: &TextOptions, body: &mut String) {
     body.clear();
     format::write_prompt(prompt, options, body);
 }

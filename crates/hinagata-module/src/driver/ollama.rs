@@ -6,8 +6,8 @@ use super::{
     DataRole, RequestOptions,
     body::Body,
     conversation::{Conversation, Turn},
-    dialect::{Dialect, Piece, Speller},
-    media::{Kind, Media, unsupported},
+    dialect::{Dialect, ElementWriter, Piece},
+    media::{Kind, Media, unsupported_error},
     openai,
     request::Notes,
 };
@@ -18,33 +18,38 @@ use crate::{
     message::Said,
 };
 
-pub(super) fn write(
+pub(super) fn write_request(
     prompt: &CompiledPrompt,
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<Notes, Error> {
     let mut notes = Notes::default();
-    let conversation = Conversation::of(prompt);
-    let speller = Speller::new(Dialect::Markdown, &conversation);
+    let conversation = Conversation::from_prompt(prompt);
+    let element_writer = ElementWriter::new(Dialect::Markdown, &conversation);
     Body::write(writer, options, |body| {
-        body.model();
+        body.set_model();
         body.try_set("messages", |writer| {
-            writer.list(|writer| {
+            writer.write_list(|writer| {
                 for element in &conversation.rules {
-                    writer.object(|writer| said(&speller, element, Role::System, options, writer))?;
+                    writer.write_object(|writer| {
+                        write_message(&element_writer, element, Role::System, options, writer)
+                    })?;
                 }
-                conversation.turns.iter().try_for_each(|turn| one(&speller, turn, options, writer))
+                conversation
+                    .turns
+                    .iter()
+                    .try_for_each(|turn| write_turn(&element_writer, turn, options, writer))
             })
         })?;
         if let Some(schema) = prompt.schema() {
-            body.set("format", |writer| writer.value(schema));
+            body.set("format", |writer| writer.write_value(schema));
         }
-        let settings = settings(options);
+        let settings = model_options(options);
         if !settings.is_empty() {
-            body.set("options", |writer| writer.value(&Value::Object(settings)));
+            body.set("options", |writer| writer.write_value(&Value::Object(settings)));
         }
         body.set_some("stream", options.stream);
-        openai::tools(body, &options.tools);
+        openai::write_tools(body, &options.tools);
         Ok(())
     })?;
     for message in conversation.turns.iter().filter_map(Turn::message) {
@@ -55,7 +60,7 @@ pub(super) fn write(
     Ok(notes)
 }
 
-fn settings(options: &RequestOptions) -> Map<String, Value> {
+fn model_options(options: &RequestOptions) -> Map<String, Value> {
     let stop = (!options.stop.is_empty()).then(|| json!(options.stop));
     [
         ("num_predict", options.max_tokens.map(Value::from)),
@@ -70,8 +75,8 @@ fn settings(options: &RequestOptions) -> Map<String, Value> {
     .collect()
 }
 
-fn one(
-    speller: &Speller,
+fn write_turn(
+    element_writer: &ElementWriter,
     turn: &Turn<'_>,
     options: &RequestOptions,
     writer: &mut Writer,
@@ -81,43 +86,43 @@ fn one(
         (None, Part::Data, DataRole::System) => Role::System,
         _ => Role::User,
     };
-    writer.object(|writer| match turn.message() {
+    writer.write_object(|writer| match turn.message() {
         Some(Message { said: Said::Tool(result), name, .. }) => {
-            writer.field("role", "tool");
+            writer.write_field("role", "tool");
             if let Some(name) = name {
-                writer.field("tool_name", name);
+                writer.write_field("tool_name", name);
             }
-            writer.key("content");
-            writer.text(|sink| write_result(sink, result));
+            writer.write_key("content");
+            writer.write_text(|sink| write_result(sink, result));
             Ok(())
         }
         Some(Message { said: Said::Assistant(_, calls), .. }) if !calls.is_empty() => {
-            said(speller, turn.element, role, options, writer)?;
-            writer.key("tool_calls");
-            writer.list(|writer| {
+            write_message(element_writer, turn.element, role, options, writer)?;
+            writer.write_key("tool_calls");
+            writer.write_list(|writer| {
                 for call in calls {
-                    writer.value(
+                    writer.write_value(
                         &json!({"function": {"name": call.name.as_str(), "arguments": *call.arguments}}),
                     );
                 }
             });
             Ok(())
         }
-        _ => said(speller, turn.element, role, options, writer),
+        _ => write_message(element_writer, turn.element, role, options, writer),
     })
 }
 
 /// Role and text, and the pictures beside it.
-fn said(
-    speller: &Speller,
+fn write_message(
+    element_writer: &ElementWriter,
     element: &Element,
     role: Role,
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<(), Error> {
-    writer.field("role", role.name());
+    writer.write_field("role", role.name());
     let mut pieces = Vec::new();
-    speller.pieces(element, options, &mut |piece| pieces.push(piece))?;
+    element_writer.split_pieces(element, options, &mut |piece| pieces.push(piece))?;
     let mut images = Vec::new();
     for piece in &pieces {
         match piece {
@@ -126,19 +131,19 @@ fn said(
             Piece::Media(Media::Text(_)) | Piece::Element(_) | Piece::Text(_) => {}
             Piece::Media(Media::Url { .. }) => {
                 let hint = "attach the picture itself, as a `data:` address";
-                return Err(unsupported("ollama", "address of a picture or file", hint));
+                return Err(unsupported_error("ollama", "address of a picture or file", hint));
             }
             Piece::Media(Media::Data { kind: Kind::Document, .. }) => {
-                return Err(unsupported("ollama", "file", "attach its text instead"));
+                return Err(unsupported_error("ollama", "file", "attach its text instead"));
             }
         }
     }
-    writer.key("content");
-    writer.text(|sink| {
+    writer.write_key("content");
+    writer.write_text(|sink| {
         let mut before = "\n\n";
         for piece in &pieces {
             match piece {
-                Piece::Element(element) => speller.write(sink, element),
+                Piece::Element(element) => element_writer.write_element(sink, element),
                 Piece::Text(text) => {
                     // Texts that are parts of their own for others have a blank line between them here.
                     sink.put_all(&[if before.ends_with("\n\n") { "" } else { "\n\n" }, text]);
@@ -149,8 +154,8 @@ fn said(
         }
     });
     if !images.is_empty() {
-        writer.key("images");
-        writer.list(|writer| images.iter().for_each(|image| writer.string(image)));
+        writer.write_key("images");
+        writer.write_list(|writer| images.iter().for_each(|image| writer.write_string(image)));
     }
     Ok(())
 }

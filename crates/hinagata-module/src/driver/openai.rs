@@ -4,8 +4,8 @@ use super::{
     DataRole, RequestOptions, Tool,
     body::Body,
     conversation::{Conversation, Turn},
-    dialect::{Dialect, Piece, Speller, has_parts},
-    media::{Kind, Media, not_the_persons, unsupported},
+    dialect::{Dialect, ElementWriter, Piece, has_parts},
+    media::{Kind, Media, media_only_from_user, unsupported_error},
     request::Notes,
     schema,
 };
@@ -16,21 +16,21 @@ use crate::{
     message::{Said, ToolCall},
 };
 
-pub(super) fn write(
+pub(super) fn write_request(
     prompt: &CompiledPrompt,
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<Notes, Error> {
     let mut notes = Notes::default();
     Body::write(writer, options, |body| {
-        body.model();
-        body.try_set("messages", |writer| messages(prompt, options, writer))?;
+        body.set_model();
+        body.try_set("messages", |writer| write_messages(prompt, options, writer))?;
         if let Some(schema) = prompt.schema() {
             body.set("response_format", |writer| {
-                writer.object(|writer| {
-                    writer.field("type", "json_schema");
-                    writer.key("json_schema");
-                    writer.object(|writer| schema::named(schema, writer));
+                writer.write_object(|writer| {
+                    writer.write_field("type", "json_schema");
+                    writer.write_key("json_schema");
+                    writer.write_object(|writer| schema::write_named_schema(schema, writer));
                 });
             });
         }
@@ -40,7 +40,7 @@ pub(super) fn write(
         body.set_stop("stop");
         body.set_some("seed", options.seed);
         body.set_some("stream", options.stream);
-        tools(body, &options.tools);
+        write_tools(body, &options.tools);
         if options.top_k.is_some() {
             notes.add("openai has no `top_k`");
         }
@@ -50,47 +50,51 @@ pub(super) fn write(
 }
 
 /// Tools as OpenAI and Ollama take them.
-pub(super) fn tools(body: &mut Body<'_>, tools: &[Tool]) {
+pub(super) fn write_tools(body: &mut Body<'_>, tools: &[Tool]) {
     if tools.is_empty() {
         return;
     }
     let one = |writer: &mut Writer, tool: &Tool| {
-        writer.object(|writer| {
-            writer.field("type", "function");
-            writer.key("function");
-            writer.object(|writer| {
-                writer.field("name", &tool.name);
-                writer.field("description", &tool.description);
-                writer.value_field("parameters", &tool.parameters);
+        writer.write_object(|writer| {
+            writer.write_field("type", "function");
+            writer.write_key("function");
+            writer.write_object(|writer| {
+                writer.write_field("name", &tool.name);
+                writer.write_field("description", &tool.description);
+                writer.write_value_field("parameters", &tool.parameters);
             });
         });
     };
-    body.set("tools", |writer| writer.list(|writer| tools.iter().for_each(|tool| one(writer, tool))));
+    body.set("tools", |writer| writer.write_list(|writer| tools.iter().for_each(|tool| one(writer, tool))));
 }
 
-fn messages(prompt: &CompiledPrompt, options: &RequestOptions, writer: &mut Writer) -> Result<(), Error> {
-    let conversation = Conversation::of(prompt);
-    let speller = Speller::new(Dialect::Markdown, &conversation);
-    writer.list(|writer| {
+fn write_messages(
+    prompt: &CompiledPrompt,
+    options: &RequestOptions,
+    writer: &mut Writer,
+) -> Result<(), Error> {
+    let conversation = Conversation::from_prompt(prompt);
+    let element_writer = ElementWriter::new(Dialect::Markdown, &conversation);
+    writer.write_list(|writer| {
         if !conversation.rules.is_empty() {
-            writer.object(|writer| {
-                writer.field("role", "system");
-                writer.key("content");
-                rules(&speller, &conversation.rules, options, writer)
+            writer.write_object(|writer| {
+                writer.write_field("role", "system");
+                writer.write_key("content");
+                write_rules(&element_writer, &conversation.rules, options, writer)
             })?;
         }
         conversation.turns.iter().try_for_each(|turn| {
-            writer.object(|writer| match turn.message() {
-                Some(message) => one_message(&speller, turn.element, message, options, writer),
-                None => told(&speller, turn, options, writer),
+            writer.write_object(|writer| match turn.message() {
+                Some(message) => write_message(&element_writer, turn.element, message, options, writer),
+                None => data_turn(&element_writer, turn, options, writer),
             })
         })
     })
 }
 
 /// One text where all rules are texts; else a part for each, so that no data among them can pass for a rule.
-fn rules(
-    speller: &Speller,
+fn write_rules(
+    element_writer: &ElementWriter,
     rules: &[&Element],
     options: &RequestOptions,
     writer: &mut Writer,
@@ -100,24 +104,26 @@ fn rules(
             || matches!(element, Element::Text(text) if text.content.as_text().is_some())
     };
     if rules.iter().all(is_text) {
-        writer.text(|sink| {
+        writer.write_text(|sink| {
             for (index, element) in rules.iter().enumerate() {
                 if index > 0 {
                     sink.put("\n\n");
                 }
-                speller.write(sink, element);
+                element_writer.write_element(sink, element);
             }
         });
         return Ok(());
     }
-    writer.list(|writer| {
-        rules.iter().try_for_each(|element| parts(speller, element, Role::System, options, writer))
+    writer.write_list(|writer| {
+        rules
+            .iter()
+            .try_for_each(|element| write_parts(element_writer, element, Role::System, options, writer))
     })
 }
 
 /// Data or output, said by the person.
-fn told(
-    speller: &Speller,
+fn data_turn(
+    element_writer: &ElementWriter,
     turn: &Turn<'_>,
     options: &RequestOptions,
     writer: &mut Writer,
@@ -126,120 +132,122 @@ fn told(
         (Part::Data, DataRole::System) => Role::System,
         _ => Role::User,
     };
-    writer.field("role", role.name());
-    writer.key("content");
-    content(speller, turn.element, role, options, writer)
+    writer.write_field("role", role.name());
+    writer.write_key("content");
+    write_content(element_writer, turn.element, role, options, writer)
 }
 
-fn one_message(
-    speller: &Speller,
+fn write_message(
+    element_writer: &ElementWriter,
     element: &Element,
     message: &Message,
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<(), Error> {
-    writer.field("role", message.role().name());
+    writer.write_field("role", message.role().name());
     match &message.said {
         Said::Tool(result) => {
-            writer.field("tool_call_id", &result.call_id);
-            writer.key("content");
-            writer.text(|sink| write_result(sink, result));
+            writer.write_field("tool_call_id", &result.call_id);
+            writer.write_key("content");
+            writer.write_text(|sink| write_result(sink, result));
             return Ok(());
         }
         Said::Assistant(said, calls) if !calls.is_empty() => {
             if *said != Content::default() {
-                writer.key("content");
-                content(speller, element, Role::Assistant, options, writer)?;
+                writer.write_key("content");
+                write_content(element_writer, element, Role::Assistant, options, writer)?;
             }
-            writer.key("tool_calls");
-            writer.list(|writer| calls.iter().for_each(|call| tool_call(call, writer)));
+            writer.write_key("tool_calls");
+            writer.write_list(|writer| calls.iter().for_each(|call| write_tool_call(call, writer)));
         }
         _ => {
-            writer.key("content");
-            content(speller, element, message.role(), options, writer)?;
+            writer.write_key("content");
+            write_content(element_writer, element, message.role(), options, writer)?;
         }
     }
     if let Some(name) = message.name.as_ref().filter(|name| !name.is_empty()) {
-        writer.field("name", &allowed_name(name));
+        writer.write_field("name", &allowed_name(name));
     }
     Ok(())
 }
 
-fn tool_call(call: &ToolCall, writer: &mut Writer) {
-    writer.object(|writer| {
-        writer.field("id", &call.id);
-        writer.field("type", "function");
-        writer.key("function");
-        writer.object(|writer| {
-            writer.field("name", &call.name);
-            writer.field("arguments", &json::compact(&call.arguments));
+fn write_tool_call(call: &ToolCall, writer: &mut Writer) {
+    writer.write_object(|writer| {
+        writer.write_field("id", &call.id);
+        writer.write_field("type", "function");
+        writer.write_key("function");
+        writer.write_object(|writer| {
+            writer.write_field("name", &call.name);
+            writer.write_field("arguments", &json::to_compact_string(&call.arguments));
         });
     });
 }
 
 /// A text, or the parts of content that holds more.
-fn content(
-    speller: &Speller,
+fn write_content(
+    element_writer: &ElementWriter,
     element: &Element,
     role: Role,
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<(), Error> {
     if !has_parts(element) {
-        writer.text(|sink| speller.write(sink, element));
+        writer.write_text(|sink| element_writer.write_element(sink, element));
         return Ok(());
     }
-    writer.list(|writer| parts(speller, element, role, options, writer))
+    writer.write_list(|writer| write_parts(element_writer, element, role, options, writer))
 }
 
-fn parts(
-    speller: &Speller,
+fn write_parts(
+    element_writer: &ElementWriter,
     element: &Element,
     role: Role,
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<(), Error> {
     let mut pieces = Vec::new();
-    speller.pieces(element, options, &mut |piece| pieces.push(piece))?;
+    element_writer.split_pieces(element, options, &mut |piece| pieces.push(piece))?;
     if pieces.is_empty() {
         // There has to be one, even where all texts are empty.
         pieces.push(Piece::Text("".into()));
     }
     if role != Role::User && pieces.iter().any(Piece::is_media) {
-        return Err(not_the_persons("openai", &format!("of the {role}")));
+        return Err(media_only_from_user("openai", &format!("of the {role}")));
     }
-    pieces.iter().try_for_each(|piece| writer.object(|writer| part(speller, piece, writer)))
+    pieces
+        .iter()
+        .try_for_each(|piece| writer.write_object(|writer| write_part(element_writer, piece, writer)))
 }
 
-fn part(speller: &Speller, piece: &Piece<'_>, writer: &mut Writer) -> Result<(), Error> {
+fn write_part(element_writer: &ElementWriter, piece: &Piece<'_>, writer: &mut Writer) -> Result<(), Error> {
     match piece {
         Piece::Element(element) => {
-            writer.field("type", "text");
-            writer.key("text");
-            writer.text(|sink| speller.write(sink, element));
+            writer.write_field("type", "text");
+            writer.write_key("text");
+            writer.write_text(|sink| element_writer.write_element(sink, element));
         }
         Piece::Text(text) => {
-            writer.field("type", "text");
-            writer.field("text", text);
+            writer.write_field("type", "text");
+            writer.write_field("text", text);
         }
         Piece::Media(Media::Text(text)) => {
-            writer.field("type", "text");
-            writer.field("text", text);
+            writer.write_field("type", "text");
+            writer.write_field("text", text);
         }
-        Piece::Media(Media::Url { kind: Kind::Image, url, .. }) => image(url, writer),
+        Piece::Media(Media::Url { kind: Kind::Image, url, .. }) => write_image(url, writer),
         Piece::Media(Media::Data { kind: Kind::Image, mime, base64, .. }) => {
-            image(&format!("data:{mime};base64,{base64}"), writer);
+            write_image(&format!("data:{mime};base64,{base64}"), writer);
         }
         Piece::Media(Media::Data { kind: Kind::Document, mime, base64, name }) => {
-            writer.field("type", "file");
-            writer.key("file");
-            writer.object(|writer| {
-                writer.field("filename", name);
-                writer.field("file_data", &format!("data:{mime};base64,{base64}"));
+            writer.write_field("type", "file");
+            writer.write_key("file");
+            writer.write_object(|writer| {
+                writer.write_field("filename", name);
+                writer.write_field("file_data", &format!("data:{mime};base64,{base64}"));
             });
         }
         Piece::Media(Media::Url { kind: Kind::Document, .. }) => {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 "openai",
                 "address of a file",
                 "attach the file itself, or use the driver `openai-responses`",
@@ -249,10 +257,10 @@ fn part(speller: &Speller, piece: &Piece<'_>, writer: &mut Writer) -> Result<(),
     Ok(())
 }
 
-fn image(url: &str, writer: &mut Writer) {
-    writer.field("type", "image_url");
-    writer.key("image_url");
-    writer.object(|writer| writer.field("url", url));
+fn write_image(url: &str, writer: &mut Writer) {
+    writer.write_field("type", "image_url");
+    writer.write_key("image_url");
+    writer.write_object(|writer| writer.write_field("url", url));
 }
 
 /// A name as OpenAI allows it: up to 64 characters without spaces and some others.

@@ -46,11 +46,11 @@ impl OutputFormat {
         }
     }
 
-    /// The format with this name; drivers have the other names that [`Driver::named`] knows.
+    /// The format with this name; drivers have the other names that [`Driver::from_name`] knows.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let format = Self::ALL.into_iter().find(|format| format.name() == name);
-        format.or_else(|| Driver::named(name).ok().map(Self::Request))
+        format.or_else(|| Driver::from_name(name).ok().map(Self::Request))
     }
 
     /// The driver that writes the request, if the format is one.

@@ -46,7 +46,7 @@ impl RequestOptions {
 
     /// The same options, with files read by `files`.
     #[must_use]
-    pub fn files(mut self, files: impl Files + 'static) -> Self {
+    pub fn with_files(mut self, files: impl Files + 'static) -> Self {
         self.files = Some(Arc::new(files));
         self
     }
@@ -121,7 +121,7 @@ impl Notes {
         *self.0.entry(what).or_default() += 1;
     }
 
-    pub(super) fn done(self) -> Vec<String> {
+    pub(super) fn into_messages(self) -> Vec<String> {
         let note = |(what, count): (&str, u32)| match count {
             1 => what.to_owned(),
             _ => format!("{what} ({count} times)"),

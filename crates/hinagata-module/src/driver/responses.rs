@@ -6,8 +6,8 @@ use super::{
     DataRole, RequestOptions,
     body::Body,
     conversation::{Conversation, Turn, is_blank},
-    dialect::{Dialect, Piece, Speller},
-    media::{Kind, Media, not_the_persons},
+    dialect::{Dialect, ElementWriter, Piece},
+    media::{Kind, Media, media_only_from_user},
     request::Notes,
     schema,
 };
@@ -18,47 +18,47 @@ use crate::{
     message::{Said, ToolCall},
 };
 
-pub(super) fn write(
+pub(super) fn write_request(
     prompt: &CompiledPrompt,
     options: &RequestOptions,
     writer: &mut Writer,
 ) -> Result<Notes, Error> {
     let mut notes = Notes::default();
-    let conversation = Conversation::of(prompt);
-    let speller = Speller::new(Dialect::Markdown, &conversation);
-    let request = Request { speller: &speller, options };
+    let conversation = Conversation::from_prompt(prompt);
+    let element_writer = ElementWriter::new(Dialect::Markdown, &conversation);
+    let request = Request { element_writer: &element_writer, options };
     // Rules that hold data stand among the items, where each has a part of its own.
     let apart = conversation
         .rules
         .iter()
         .all(|element| matches!(element, Element::Section(_) | Element::Subsection(_)));
     Body::write(writer, options, |body| {
-        body.model();
+        body.set_model();
         if apart && !conversation.rules.is_empty() {
             body.set("instructions", |writer| {
-                writer.text(|sink| {
+                writer.write_text(|sink| {
                     for (index, element) in conversation.rules.iter().enumerate() {
                         sink.put(if index > 0 { "\n\n" } else { "" });
-                        speller.write(sink, element);
+                        element_writer.write_element(sink, element);
                     }
                 });
             });
         }
         body.try_set("input", |writer| {
-            writer.list(|writer| {
+            writer.write_list(|writer| {
                 if !apart {
-                    request.rules(&conversation.rules, writer)?;
+                    request.write_rules(&conversation.rules, writer)?;
                 }
-                conversation.turns.iter().try_for_each(|turn| request.item(turn, writer))
+                conversation.turns.iter().try_for_each(|turn| request.write_item(turn, writer))
             })
         })?;
         if let Some(schema) = prompt.schema() {
             body.set("text", |writer| {
-                writer.object(|writer| {
-                    writer.key("format");
-                    writer.object(|writer| {
-                        writer.field("type", "json_schema");
-                        schema::named(schema, writer);
+                writer.write_object(|writer| {
+                    writer.write_key("format");
+                    writer.write_object(|writer| {
+                        writer.write_field("type", "json_schema");
+                        schema::write_named_schema(schema, writer);
                     });
                 });
             });
@@ -70,18 +70,18 @@ pub(super) fn write(
         if !options.tools.is_empty() {
             let tool = |tool: &super::Tool| {
                 json!({"type": "function", "name": tool.name, "description": tool.description,
-                    "parameters": tool.parameters, "strict": schema::promised(&tool.parameters)})
+                    "parameters": tool.parameters, "strict": schema::can_be_strict(&tool.parameters)})
             };
             let tools: Value = options.tools.iter().map(tool).collect();
-            body.set("tools", |writer| writer.value(&tools));
+            body.set("tools", |writer| writer.write_value(&tools));
         }
         Ok(())
     })?;
-    note(&conversation, options, &mut notes);
+    add_notes(&conversation, options, &mut notes);
     Ok(notes)
 }
 
-fn note(conversation: &Conversation<'_>, options: &RequestOptions, notes: &mut Notes) {
+fn add_notes(conversation: &Conversation<'_>, options: &RequestOptions, notes: &mut Notes) {
     for (given, what) in [
         (options.top_k.is_some(), "openai-responses has no `top_k`"),
         (options.seed.is_some(), "openai-responses has no `seed`"),
@@ -99,21 +99,22 @@ fn note(conversation: &Conversation<'_>, options: &RequestOptions, notes: &mut N
 }
 
 struct Request<'r> {
-    speller: &'r Speller,
+    element_writer: &'r ElementWriter,
     options: &'r RequestOptions,
 }
 
 impl Request<'_> {
-    fn rules(&self, rules: &[&Element], writer: &mut Writer) -> Result<(), Error> {
-        writer.object(|writer| {
-            writer.field("role", "developer");
-            writer.key("content");
-            writer
-                .list(|writer| rules.iter().try_for_each(|element| self.parts(element, Role::System, writer)))
+    fn write_rules(&self, rules: &[&Element], writer: &mut Writer) -> Result<(), Error> {
+        writer.write_object(|writer| {
+            writer.write_field("role", "developer");
+            writer.write_key("content");
+            writer.write_list(|writer| {
+                rules.iter().try_for_each(|element| self.write_parts(element, Role::System, writer))
+            })
         })
     }
 
-    fn item(&self, turn: &Turn<'_>, writer: &mut Writer) -> Result<(), Error> {
+    fn write_item(&self, turn: &Turn<'_>, writer: &mut Writer) -> Result<(), Error> {
         let role = match (turn.message(), turn.part, self.options.data_role) {
             (Some(message), ..) => message.role(),
             (None, Part::Data, DataRole::System) => Role::System,
@@ -121,59 +122,59 @@ impl Request<'_> {
         };
         match turn.message().map(|message| &message.said) {
             Some(Said::Tool(result)) => {
-                writer.object(|writer| {
-                    writer.field("type", "function_call_output");
-                    writer.field("call_id", &result.call_id);
-                    writer.key("output");
-                    writer.text(|sink| write_result(sink, result));
+                writer.write_object(|writer| {
+                    writer.write_field("type", "function_call_output");
+                    writer.write_field("call_id", &result.call_id);
+                    writer.write_key("output");
+                    writer.write_text(|sink| write_result(sink, result));
                 });
                 Ok(())
             }
             Some(Said::Assistant(content, calls)) if !calls.is_empty() => {
                 if !is_blank(content) {
-                    self.message(turn.element, role, writer)?;
+                    self.write_message(turn.element, role, writer)?;
                 }
-                calls.iter().for_each(|call| function_call(call, writer));
+                calls.iter().for_each(|call| write_function_call(call, writer));
                 Ok(())
             }
-            _ => self.message(turn.element, role, writer),
+            _ => self.write_message(turn.element, role, writer),
         }
     }
 
-    fn message(&self, element: &Element, role: Role, writer: &mut Writer) -> Result<(), Error> {
-        writer.object(|writer| {
-            writer.field("role", role.name());
-            writer.key("content");
-            writer.list(|writer| self.parts(element, role, writer))
+    fn write_message(&self, element: &Element, role: Role, writer: &mut Writer) -> Result<(), Error> {
+        writer.write_object(|writer| {
+            writer.write_field("role", role.name());
+            writer.write_key("content");
+            writer.write_list(|writer| self.write_parts(element, role, writer))
         })
     }
 
-    fn parts(&self, element: &Element, role: Role, writer: &mut Writer) -> Result<(), Error> {
+    fn write_parts(&self, element: &Element, role: Role, writer: &mut Writer) -> Result<(), Error> {
         let kind = if role == Role::Assistant { "output_text" } else { "input_text" };
         let mut pieces = Vec::new();
-        self.speller.pieces(element, self.options, &mut |piece| pieces.push(piece))?;
+        self.element_writer.split_pieces(element, self.options, &mut |piece| pieces.push(piece))?;
         if pieces.is_empty() {
             // There has to be one, even where all texts are empty.
             pieces.push(Piece::Text("".into()));
         }
         pieces.iter().try_for_each(|piece| {
-            writer.object(|writer| match piece {
+            writer.write_object(|writer| match piece {
                 Piece::Element(element) => {
-                    writer.field("type", kind);
-                    writer.key("text");
-                    writer.text(|sink| self.speller.write(sink, element));
+                    writer.write_field("type", kind);
+                    writer.write_key("text");
+                    writer.write_text(|sink| self.element_writer.write_element(sink, element));
                     Ok(())
                 }
                 Piece::Text(text) => {
-                    writer.field("type", kind);
-                    writer.field("text", text);
+                    writer.write_field("type", kind);
+                    writer.write_field("text", text);
                     Ok(())
                 }
                 Piece::Media(_) if role == Role::Assistant => {
-                    Err(not_the_persons("openai-responses", "of the assistant"))
+                    Err(media_only_from_user("openai-responses", "of the assistant"))
                 }
                 Piece::Media(media) => {
-                    media_part(media, writer);
+                    write_media_part(media, writer);
                     Ok(())
                 }
             })
@@ -181,39 +182,39 @@ impl Request<'_> {
     }
 }
 
-fn function_call(call: &ToolCall, writer: &mut Writer) {
-    writer.object(|writer| {
-        writer.field("type", "function_call");
-        writer.field("call_id", &call.id);
-        writer.field("name", &call.name);
-        writer.field("arguments", &json::compact(&call.arguments));
+fn write_function_call(call: &ToolCall, writer: &mut Writer) {
+    writer.write_object(|writer| {
+        writer.write_field("type", "function_call");
+        writer.write_field("call_id", &call.id);
+        writer.write_field("name", &call.name);
+        writer.write_field("arguments", &json::to_compact_string(&call.arguments));
     });
 }
 
-fn media_part(media: &Media<'_>, writer: &mut Writer) {
+fn write_media_part(media: &Media<'_>, writer: &mut Writer) {
     match media {
         Media::Text(text) => {
-            writer.field("type", "input_text");
-            writer.field("text", text);
+            writer.write_field("type", "input_text");
+            writer.write_field("text", text);
         }
-        Media::Url { kind: Kind::Image, url, .. } => image(url, writer),
+        Media::Url { kind: Kind::Image, url, .. } => write_image(url, writer),
         Media::Data { kind: Kind::Image, mime, base64, .. } => {
-            image(&format!("data:{mime};base64,{base64}"), writer);
+            write_image(&format!("data:{mime};base64,{base64}"), writer);
         }
         Media::Url { kind: Kind::Document, url, .. } => {
-            writer.field("type", "input_file");
-            writer.field("file_url", url);
+            writer.write_field("type", "input_file");
+            writer.write_field("file_url", url);
         }
         Media::Data { kind: Kind::Document, mime, base64, name } => {
-            writer.field("type", "input_file");
-            writer.field("filename", name);
-            writer.field("file_data", &format!("data:{mime};base64,{base64}"));
+            writer.write_field("type", "input_file");
+            writer.write_field("filename", name);
+            writer.write_field("file_data", &format!("data:{mime};base64,{base64}"));
         }
     }
 }
 
-fn image(url: &str, writer: &mut Writer) {
-    writer.field("type", "input_image");
-    writer.field("image_url", url);
-    writer.field("detail", "auto");
+fn write_image(url: &str, writer: &mut Writer) {
+    writer.write_field("type", "input_image");
+    writer.write_field("image_url", url);
+    writer.write_field("detail", "auto");
 }

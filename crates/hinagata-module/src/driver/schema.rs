@@ -5,22 +5,22 @@ use serde_json::{Map, Value};
 use crate::json::Writer;
 
 /// Name, schema and strictness, as OpenAI takes them.
-pub(super) fn named(schema: &Value, writer: &mut Writer) {
-    writer.field("name", &name(schema));
-    if promised(schema) {
-        writer.key("strict");
-        writer.value(&Value::Bool(true));
+pub(super) fn write_named_schema(schema: &Value, writer: &mut Writer) {
+    writer.write_field("name", &schema_name(schema));
+    if can_be_strict(schema) {
+        writer.write_key("strict");
+        writer.write_value(&Value::Bool(true));
     }
-    writer.value_field("schema", schema);
+    writer.write_value_field("schema", schema);
 }
 
 /// Whether OpenAI can promise that an object follows `schema`.
-pub(super) fn promised(schema: &Value) -> bool {
+pub(super) fn can_be_strict(schema: &Value) -> bool {
     is_strict(schema, 0) && schema.get("type").and_then(Value::as_str) == Some("object")
 }
 
 /// The title of the schema with the characters that a name may have.
-fn name(schema: &Value) -> String {
+fn schema_name(schema: &Value) -> String {
     let title = schema.get("title").and_then(Value::as_str).unwrap_or_default();
     let allowed =
         |character: char| if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' };
@@ -83,17 +83,17 @@ const STRICT_KEYS: [&str; 14] = [
 ];
 
 /// The schema in Gemini's own form; `None` when it says more than that form can.
-pub(super) fn gemini(schema: &Value) -> Option<Value> {
-    gemini_at(schema, 0)
+pub(super) fn to_gemini(schema: &Value) -> Option<Value> {
+    to_gemini_at(schema, 0)
 }
 
-fn gemini_at(schema: &Value, depth: u32) -> Option<Value> {
+fn to_gemini_at(schema: &Value, depth: u32) -> Option<Value> {
     let Value::Object(fields) = schema else { return None };
     if depth > DEEPEST {
         return None;
     }
     let mut all = Map::new();
-    let inner = |value: &Value| gemini_at(value, depth + 1);
+    let inner = |value: &Value| to_gemini_at(value, depth + 1);
     for (key, value) in fields {
         let value = match key.as_str() {
             "$schema" => continue,
@@ -155,22 +155,22 @@ const ANTHROPIC_WORDS: [&str; 13] = [
 
 /// The schema as Anthropic takes it: objects are closed, and bounds are part of the description. `None` when it asks
 /// for open objects.
-pub(super) fn anthropic(schema: &Value) -> Option<Value> {
-    anthropic_at(schema, 0)
+pub(super) fn to_anthropic(schema: &Value) -> Option<Value> {
+    to_anthropic_at(schema, 0)
 }
 
-fn anthropic_at(schema: &Value, depth: u32) -> Option<Value> {
+fn to_anthropic_at(schema: &Value, depth: u32) -> Option<Value> {
     let Value::Object(fields) = schema else { return None };
     if depth > DEEPEST {
         return None;
     }
-    let inner = |value: &Value| anthropic_at(value, depth + 1);
+    let inner = |value: &Value| to_anthropic_at(value, depth + 1);
     let (mut all, mut words) = (Map::new(), Vec::new());
     for (key, value) in fields {
         let value = match key.as_str() {
             "$schema" => continue,
             word if ANTHROPIC_WORDS.contains(&word) => {
-                words.push(format!("{key}: {}", crate::json::compact(value)));
+                words.push(format!("{key}: {}", crate::json::to_compact_string(value)));
                 continue;
             }
             "properties" | "$defs" | "definitions" => {
@@ -223,30 +223,30 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"a": {"type": ["string", "null"]},
             "b": {"enum": ["x"]}}, "required": ["a"]});
         assert_eq!(
-            gemini(&schema),
+            to_gemini(&schema),
             Some(json!({"type": "OBJECT", "properties": {"a": {"type": "STRING", "nullable": true},
                 "b": {"enum": ["x"], "type": "STRING"}}, "required": ["a"]}))
         );
-        assert_eq!(gemini(&json!({"type": "object", "additionalProperties": false})), None);
+        assert_eq!(to_gemini(&json!({"type": "object", "additionalProperties": false})), None);
     }
 
     #[test]
     fn anthropic_has_closed_objects_and_bounds_in_words() {
         let schema = json!({"type": "object", "properties": {"n": {"type": "number", "minimum": 0}}});
         assert_eq!(
-            anthropic(&schema),
+            to_anthropic(&schema),
             Some(
                 json!({"type": "object", "properties": {"n": {"type": "number", "description": "minimum: 0"}},
                 "additionalProperties": false})
             )
         );
-        assert_eq!(anthropic(&json!({"type": "object", "additionalProperties": true})), None);
+        assert_eq!(to_anthropic(&json!({"type": "object", "additionalProperties": true})), None);
     }
 
     #[test]
     fn a_name_has_only_the_characters_that_are_allowed() {
-        assert_eq!(name(&json!({"title": "My answer!"})), "My_answer_");
-        assert_eq!(name(&json!({"title": "答え"})), "answer");
-        assert_eq!(name(&json!({})), "answer");
+        assert_eq!(schema_name(&json!({"title": "My answer!"})), "My_answer_");
+        assert_eq!(schema_name(&json!({"title": "答え"})), "answer");
+        assert_eq!(schema_name(&json!({})), "answer");
     }
 }

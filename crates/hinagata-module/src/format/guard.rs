@@ -33,19 +33,19 @@ impl Tag {
 
 impl Marks {
     /// Notes the marks in `text` that look like `tag`, in small or large letters.
-    pub(crate) fn note(&mut self, tag: Tag, text: &str) {
+    pub(crate) fn record_marks(&mut self, tag: Tag, text: &str) {
         let bytes = text.as_bytes();
         for place in memchr::memchr_iter(b'<', bytes) {
             let rest = &bytes[place..];
             let found = tag.starts.iter().find(|start| starts_with(rest, start));
             if let Some(start) = found {
-                self.note_numbers(tag, &rest[start.len()..]);
+                self.record_numbers(tag, &rest[start.len()..]);
             }
         }
     }
 
     /// Every number that the digits after a mark begin with: what ends on `-12` ends on `-1` for who reads less.
-    fn note_numbers(&mut self, tag: Tag, rest: &[u8]) {
+    fn record_numbers(&mut self, tag: Tag, rest: &[u8]) {
         self.used.insert(0);
         let word =
             if tag.word { rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count() } else { 0 };
@@ -58,7 +58,7 @@ impl Marks {
     }
 
     /// The first number that is free; 0 stands for none.
-    pub(crate) fn free(&self) -> u32 {
+    pub(crate) fn first_free(&self) -> u32 {
         (0..).find(|number| !self.used.contains(number)).unwrap_or_default()
     }
 
@@ -89,19 +89,19 @@ pub(super) fn longest_fence(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn free(tag: Tag, texts: &[&str]) -> u32 {
+    fn first_free(tag: Tag, texts: &[&str]) -> u32 {
         let mut marks = Marks::default();
-        texts.iter().for_each(|text| marks.note(tag, text));
-        marks.free()
+        texts.iter().for_each(|text| marks.record_marks(tag, text));
+        marks.first_free()
     }
 
     #[test]
     fn the_first_number_that_does_not_occur_is_taken() {
-        assert_eq!(free(Tag::MATERIAL, &["a < b", "<matter>"]), 0);
-        assert_eq!(free(Tag::MATERIAL, &["x </material> y"]), 1);
-        assert_eq!(free(Tag::MATERIAL, &["</material-1>", "</MATERIAL-2 >", "</material-31"]), 4);
-        assert_eq!(free(Tag::MESSAGE, &["<!-- end of USER -->"]), 1);
-        assert_eq!(free(Tag::MESSAGE, &["<!-- begin of USER-1 -->"]), 2);
+        assert_eq!(first_free(Tag::MATERIAL, &["a < b", "<matter>"]), 0);
+        assert_eq!(first_free(Tag::MATERIAL, &["x </material> y"]), 1);
+        assert_eq!(first_free(Tag::MATERIAL, &["</material-1>", "</MATERIAL-2 >", "</material-31"]), 4);
+        assert_eq!(first_free(Tag::MESSAGE, &["<!-- end of USER -->"]), 1);
+        assert_eq!(first_free(Tag::MESSAGE, &["<!-- begin of USER-1 -->"]), 2);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) fn write_section(sink: &mut impl Sink, section: &SectionElement, opti
             SectionItem::Subsection(subsection) => {
                 write_subsection(sink, &subsection.title, &subsection.items, options);
             }
-            SectionItem::Other(value) => sink.put(&json::compact(value)),
+            SectionItem::Other(value) => sink.put(&json::to_compact_string(value)),
         }
         after_subsection = is_subsection;
     }

@@ -27,7 +27,7 @@ pub fn prompt_text(prompt: &CompiledPrompt, options: &TextOptions) -> String {
 
 /// Adds the whole prompt to `text`.
 pub(crate) fn write_prompt(prompt: &CompiledPrompt, options: &TextOptions, text: &mut String) {
-    text.reserve(estimate(prompt));
+    text.reserve(estimate_bytes(prompt));
     Formatter::new(options, prompt.elements()).prompt(prompt, text);
 }
 
@@ -46,7 +46,7 @@ pub fn elements_text(elements: &[Element], options: &TextOptions) -> String {
 }
 
 /// Bytes that the text of a prompt takes, roughly: most are content.
-fn estimate(prompt: &CompiledPrompt) -> usize {
+fn estimate_bytes(prompt: &CompiledPrompt) -> usize {
     let content = |content: &Content| content.texts().map(str::len).sum::<usize>();
     let element = |element: &Element| match element {
         Element::Text(element) => content(&element.content),
@@ -77,8 +77,8 @@ impl<'o> Formatter<'o> {
             if memchr::memchr(b'<', text.as_bytes()).is_none() {
                 return;
             }
-            messages.note(Tag::MESSAGE, text);
-            chunks.note(Tag::CHUNK, text);
+            messages.record_marks(Tag::MESSAGE, text);
+            chunks.record_marks(Tag::CHUNK, text);
         };
         for element in elements {
             match element {
@@ -96,36 +96,36 @@ impl<'o> Formatter<'o> {
                     SectionItem::Subsection(subsection) => {
                         subsection.items.iter().for_each(|item| note(item));
                     }
-                    SectionItem::Other(value) => note(&json::compact(value)),
+                    SectionItem::Other(value) => note(&json::to_compact_string(value)),
                 }),
                 Element::Subsection(subsection) => subsection.items.iter().for_each(|item| note(item)),
                 Element::Json(JsonElement { content: JsonContent::Text(text), .. }) => note(text),
                 Element::Json(JsonElement { content: JsonContent::Value(value), .. }) => {
-                    note(&json::compact(value));
+                    note(&json::to_compact_string(value));
                 }
                 // Every line of it is marked as a quote.
                 Element::Material(_) => {}
             }
         }
-        let number = numbered(chunks.free());
+        let number = number_suffix(chunks.first_free());
         let mark = |own: &'o Option<String>, usual: &str| match own {
             Some(own) => Cow::Borrowed(own.as_str()),
             None => Cow::Owned(format!("<{usual}chunk{number}>")),
         };
         Self {
             options,
-            message: messages.free(),
+            message: messages.first_free(),
             chunk_start: mark(&options.markers.chunk_start, ""),
             chunk_end: mark(&options.markers.chunk_end, "/"),
         }
     }
 
-    fn lb(&self) -> &'o str {
+    fn line_break(&self) -> &'o str {
         &self.options.line_break
     }
 
     fn prompt(&self, prompt: &CompiledPrompt, text: &mut String) {
-        let lb = self.lb();
+        let lb = self.line_break();
         if !self.options.preamble.is_empty() {
             text.put_all(&[&self.options.preamble, lb, lb]);
         }
@@ -158,13 +158,13 @@ impl<'o> Formatter<'o> {
     fn blank_before_part(&self, parts: u32, text: &mut String) {
         match parts {
             0 if text.is_empty() => {}
-            0 => text.put(self.lb()),
-            _ => text.put_all(&[self.lb(), self.lb()]),
+            0 => text.put(self.line_break()),
+            _ => text.put_all(&[self.line_break(), self.line_break()]),
         }
     }
 
     fn part(&self, heading: &str, description: Option<&str>, text: &mut String) {
-        let lb = self.lb();
+        let lb = self.line_break();
         text.push_str(heading);
         // An empty description is none.
         if let Some(description) = description.filter(|description| !description.is_empty()) {
@@ -174,7 +174,7 @@ impl<'o> Formatter<'o> {
 
     fn elements_after_blank(&self, elements: &[Element], text: &mut String) {
         if !elements.is_empty() {
-            text.put_all(&[self.lb(), self.lb()]);
+            text.put_all(&[self.line_break(), self.line_break()]);
             self.elements(elements, text);
         }
     }
@@ -182,15 +182,15 @@ impl<'o> Formatter<'o> {
     fn elements(&self, elements: &[Element], text: &mut String) {
         for (index, element) in elements.iter().enumerate() {
             if index > 0 {
-                text.put_all(&[self.lb(), self.lb()]);
+                text.put_all(&[self.line_break(), self.line_break()]);
             }
             self.element(element, text);
         }
     }
 
     fn schema(&self, schema: &Value, text: &mut String) {
-        let lb = self.lb();
-        let schema = json::pretty(schema);
+        let lb = self.line_break();
+        let schema = json::to_pretty_string(schema);
         let fence = fence(&schema);
         text.put_all(&[
             "### Output Schema",
@@ -212,16 +212,16 @@ impl<'o> Formatter<'o> {
 
     fn element(&self, element: &Element, text: &mut String) {
         match element {
-            Element::Text(element) => text.put(&shown(&element.content)),
+            Element::Text(element) => text.put(&content_text(&element.content)),
             Element::Message(message) => self.message(message, text),
             Element::Material(material) => self.material(material, text),
             Element::Chunk(chunk) => self.chunk(chunk, text),
             Element::Section(section) => write_section(text, section, self.options),
             Element::Subsection(subsection) => subsection.write(text, self.options),
             Element::Json(element) => {
-                let lb = self.lb();
+                let lb = self.line_break();
                 let shown = match &element.content {
-                    JsonContent::Value(value) => Cow::Owned(json::pretty(value)),
+                    JsonContent::Value(value) => Cow::Owned(json::to_pretty_string(value)),
                     JsonContent::Text(content) => Cow::Borrowed(content.as_str()),
                 };
                 let fence = fence(&shown);
@@ -238,7 +238,7 @@ impl<'o> Formatter<'o> {
             text.put_all(&[&fence, "json\n", &shown, "\n", &fence]);
             return;
         }
-        let content = message.content().map(shown).unwrap_or_default();
+        let content = message.content().map(content_text).unwrap_or_default();
         let role = message.role();
         let markers = &self.options.markers;
         if let Some((start, end)) = self.options.special_tokens.pair(role.name()) {
@@ -246,16 +246,16 @@ impl<'o> Formatter<'o> {
             self.calls(message, !content.is_empty(), text);
             text.put(end);
         } else if let (Some(before), Some(around)) = (&markers.message_role, &markers.message_content) {
-            text.put(&before.replace("{role}", large(role)));
+            text.put(&before.replace("{role}", role_marker(role)));
             text.put(&around.replace("{content}", &content));
             self.calls(message, true, text);
         } else {
-            let number = numbered(self.message);
-            text.put_all(&["<!-- begin of ", large(role), &number, " -->\n"]);
-            let content = trimmed(&content);
+            let number = number_suffix(self.message);
+            text.put_all(&["<!-- begin of ", role_marker(role), &number, " -->\n"]);
+            let content = trim_blank(&content);
             text.put(content);
             self.calls(message, !content.is_empty(), text);
-            text.put_all(&["\n<!-- end of ", large(role), &number, " -->"]);
+            text.put_all(&["\n<!-- end of ", role_marker(role), &number, " -->"]);
         }
     }
 
@@ -278,8 +278,8 @@ impl<'o> Formatter<'o> {
     }
 
     fn material(&self, material: &Material, text: &mut String) {
-        let lb = self.lb();
-        let content = shown(&material.content);
+        let lb = self.line_break();
+        let content = content_text(&material.content);
         let title = one_line(&material.title);
         let tokens = &self.options.special_tokens;
         if let Some((start, end)) =
@@ -297,7 +297,7 @@ impl<'o> Formatter<'o> {
 
     /// Marks every line as a quote, so that none of it is a heading of the prompt.
     fn quote(&self, content: &str, text: &mut String) {
-        let lb = self.lb();
+        let lb = self.line_break();
         if lb == "\n" && !has_odd_line_ends(content) {
             return quote_lines(content, text);
         }
@@ -312,7 +312,7 @@ impl<'o> Formatter<'o> {
     }
 
     fn chunk(&self, chunk: &Chunk, text: &mut String) {
-        let lb = self.lb();
+        let lb = self.line_break();
         let (start, end) = (&*self.chunk_start, &*self.chunk_end);
         if !start.is_empty() {
             text.put_all(&[start, lb]);
@@ -329,7 +329,7 @@ impl<'o> Formatter<'o> {
                 }
             }
         }
-        text.put_all(&[" of ", &one_line(&chunk.part_of), lb, lb, &shown(&chunk.content)]);
+        text.put_all(&[" of ", &one_line(&chunk.part_of), lb, lb, &content_text(&chunk.content)]);
         if !end.is_empty() {
             text.put_all(&[lb, end]);
         }
@@ -360,11 +360,11 @@ fn quote_line(line: &str, text: &mut String) {
 }
 
 /// A number after the name of a mark; nothing for 0.
-fn numbered(number: u32) -> String {
+fn number_suffix(number: u32) -> String {
     if number == 0 { String::new() } else { format!("-{number}") }
 }
 
-fn large(role: Role) -> &'static str {
+fn role_marker(role: Role) -> &'static str {
     match role {
         Role::System => "SYSTEM",
         Role::User => "USER",
@@ -379,27 +379,29 @@ pub(crate) fn fence(text: &str) -> String {
 }
 
 /// Content in a text: pictures and files are only named.
-fn shown(content: &Content) -> Cow<'_, str> {
+fn content_text(content: &Content) -> Cow<'_, str> {
     match content {
         Content::Text(text) => Cow::Borrowed(text),
-        Content::Parts(_) => Cow::Owned(json::compact(&content.to_json())),
+        Content::Parts(_) => Cow::Owned(json::to_compact_string(&content.to_json())),
     }
 }
 
 /// Without white space at its ends; a byte order mark counts as such.
-fn trimmed(text: &str) -> &str {
+fn trim_blank(text: &str) -> &str {
     text.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}')
 }
 
 fn call_text(call: &ToolCall) -> String {
-    json::pretty(&serde_json::json!({"name": call.name.as_str(), "arguments": *call.arguments}))
+    json::to_pretty_string(&serde_json::json!({"name": call.name.as_str(), "arguments": *call.arguments}))
 }
 
 fn result_text(result: &ToolResult) -> Cow<'_, str> {
     match &result.value {
         ToolValue::Text(text) => Cow::Borrowed(text),
-        ToolValue::Data(value) => Cow::Owned(json::pretty(value)),
-        ToolValue::Error(value) => Cow::Owned(json::compact(&serde_json::json!({"error": **value}))),
+        ToolValue::Data(value) => Cow::Owned(json::to_pretty_string(value)),
+        ToolValue::Error(value) => {
+            Cow::Owned(json::to_compact_string(&serde_json::json!({"error": **value})))
+        }
     }
 }
 
@@ -407,7 +409,7 @@ fn result_text(result: &ToolResult) -> Cow<'_, str> {
 pub(crate) fn write_result(sink: &mut impl Sink, result: &ToolResult) {
     match &result.value {
         ToolValue::Text(text) => sink.put(text),
-        ToolValue::Data(value) => sink.put(&json::compact(value)),
-        ToolValue::Error(value) => sink.put(&json::compact(&serde_json::json!({"error": **value}))),
+        ToolValue::Data(value) => sink.put(&json::to_compact_string(value)),
+        ToolValue::Error(value) => sink.put(&json::to_compact_string(&serde_json::json!({"error": **value}))),
     }
 }

@@ -13,16 +13,16 @@ use serde_json::Value;
 
 /// `value` on one line, as JavaScript writes it.
 #[must_use]
-pub fn compact(value: &Value) -> String {
+pub fn to_compact_string(value: &Value) -> String {
     let mut writer = Writer::new();
-    writer.value(value);
+    writer.write_value(value);
     writer.into_string()
 }
 
 /// `value` on several lines with an indent of two spaces, as JavaScript writes it.
 #[must_use]
-pub fn pretty(value: &Value) -> String {
+pub fn to_pretty_string(value: &Value) -> String {
     let mut text = String::new();
-    write::pretty(value, 0, &mut text);
+    write::write_pretty(value, 0, &mut text);
     text
 }

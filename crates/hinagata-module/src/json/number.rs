@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Number;
 
 /// Adds `number` to `text` in its shortest form: `1.0` is `1`.
-pub(super) fn write(number: &Number, text: &mut String) {
+pub(super) fn write_number(number: &Number, text: &mut String) {
     // Writing to a string cannot fail.
     match number.as_f64() {
         Some(float) if number.is_f64() => write_float(float, text),
@@ -78,11 +78,11 @@ mod tests {
         ];
         for (float, expected) in cases {
             let mut text = String::new();
-            write(&Number::from_f64(float).expect("is finite"), &mut text);
+            write_number(&Number::from_f64(float).expect("is finite"), &mut text);
             assert_eq!(text, expected);
         }
         let mut text = String::new();
-        write(&Number::from(u64::MAX), &mut text);
+        write_number(&Number::from(u64::MAX), &mut text);
         assert_eq!(text, "18446744073709551615");
     }
 }

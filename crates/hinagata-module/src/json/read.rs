@@ -41,7 +41,7 @@ impl PromptModule<Value> {
     #[must_use]
     pub fn validate(document: &Value) -> Vec<Problem> {
         let mut reader = Reader::new(&NoFunctions);
-        reader.module(document);
+        reader.read_module(document);
         reader.problems
     }
 
@@ -59,8 +59,8 @@ impl PromptModule<Value> {
     /// Every problem with its path.
     pub fn from_json_with(document: &Value, functions: &dyn Functions) -> Result<Self, Error> {
         let mut reader = Reader::new(functions);
-        let module = reader.module(document);
-        Error::of(reader.problems)?;
+        let module = reader.read_module(document);
+        Error::from_problems(reader.problems)?;
         Ok(module)
     }
 }
@@ -74,7 +74,9 @@ impl CompiledPrompt {
         let mut reader = Reader::new(&NoFunctions);
         let part = |reader: &mut Reader<'_>, part: Part| match document.get(part.name()) {
             None => Vec::new(),
-            Some(value) => reader.beneath(part.name(), |reader| reader.list(value, Reader::element)),
+            Some(value) => {
+                reader.read_under(part.name(), |reader| reader.read_list(value, Reader::read_element))
+            }
         };
         let prompt = Self {
             instructions: part(&mut reader, Part::Instructions),
@@ -83,7 +85,7 @@ impl CompiledPrompt {
             schema: document.pointer("/metadata/outputSchema").cloned().map(Arc::new),
             ..Self::default()
         };
-        Error::of(reader.problems)?;
+        Error::from_problems(reader.problems)?;
         Ok(prompt)
     }
 }
@@ -95,8 +97,8 @@ impl Element {
     /// Every problem with its path.
     pub fn from_json(document: &Value) -> Result<Self, Error> {
         let mut reader = Reader::new(&NoFunctions);
-        let element = reader.element(document);
-        Error::of(reader.problems)?;
+        let element = reader.read_element(document);
+        Error::from_problems(reader.problems)?;
         element.ok_or_else(|| Problem::new("", "no element").into())
     }
 }
@@ -109,22 +111,25 @@ impl Yielded {
     pub fn from_json(value: &Value) -> Result<Vec<Self>, Error> {
         match value {
             Value::Null => Ok(Vec::new()),
-            Value::Array(items) => {
-                items.iter().enumerate().map(|(index, item)| Self::one(item, &format!("[{index}]"))).collect()
-            }
-            one => Ok(vec![Self::one(one, "")?]),
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| Self::from_json_item(item, &format!("[{index}]")))
+                .collect(),
+            one => Ok(vec![Self::from_json_item(one, "")?]),
         }
     }
 
-    fn one(value: &Value, path: &str) -> Result<Self, Error> {
+    fn from_json_item(value: &Value, path: &str) -> Result<Self, Error> {
         match value {
             Value::String(text) => Ok(Self::Text(Text::from(text))),
             Value::Object(_) => {
-                let element = Element::from_json(value).map_err(|error| error.beneath(path))?;
-                DynamicElement::try_from(element).map(Self::Element).map_err(|error| error.beneath(path))
+                let element = Element::from_json(value).map_err(|error| error.prefix_path(path))?;
+                DynamicElement::try_from(element).map(Self::Element).map_err(|error| error.prefix_path(path))
             }
             other => {
-                let message = format!("dynamic content gave {}: it can give texts and elements", kind(other));
+                let message =
+                    format!("dynamic content gave {}: it can give texts and elements", describe_kind(other));
                 Err(Problem::new(path, message).into())
             }
         }
@@ -143,7 +148,8 @@ impl Texts {
             Value::Null | Value::String(_) => all.add(value),
             element if element_kind(element).is_some() => all.add(element),
             other => {
-                let message = format!("dynamic content gave {}: a subsection holds texts", kind(other));
+                let message =
+                    format!("dynamic content gave {}: a subsection holds texts", describe_kind(other));
                 return Err(Problem::new("", message).into());
             }
         }
@@ -156,7 +162,7 @@ impl Texts {
             Value::String(text) => self.texts.push(Text::from(text)),
             other => self.left_out.push(match element_kind(other) {
                 Some(element) => format!("an element of type `{element}`"),
-                None => kind(other).to_owned(),
+                None => describe_kind(other).to_owned(),
             }),
         }
     }
@@ -183,7 +189,7 @@ impl TryFrom<Element> for DynamicElement {
             Element::Subsection(subsection) => subsection.title,
         };
         Err(Problem::new("", format!("dynamic content gave the heading `{title}`: structure is static"))
-            .hint(
+            .with_hint(
                 "write the heading into the module, and let only what stands under it depend on the context",
             )
             .into())
@@ -191,7 +197,7 @@ impl TryFrom<Element> for DynamicElement {
 }
 
 /// What a value is, with its article.
-fn kind(value: &Value) -> &'static str {
+fn describe_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -219,7 +225,7 @@ impl<'f> Reader<'f> {
         Self { functions, problems: Vec::new(), path: String::new() }
     }
 
-    pub(super) fn beneath<T>(&mut self, step: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn read_under<T>(&mut self, step: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
         if !self.path.is_empty() && !step.starts_with('[') {
             self.path.push('.');
@@ -230,45 +236,47 @@ impl<'f> Reader<'f> {
         result
     }
 
-    pub(super) fn problem(&mut self, message: impl Into<String>) {
+    pub(super) fn add_problem(&mut self, message: impl Into<String>) {
         self.problems.push(Problem::new(self.path.clone(), message));
     }
 
-    pub(super) fn wrong(&mut self, wanted: &str, found: &Value) {
-        self.problem(format!("must be {wanted}, not {}", kind(found)));
+    pub(super) fn add_type_error(&mut self, wanted: &str, found: &Value) {
+        self.add_problem(format!("must be {wanted}, not {}", describe_kind(found)));
     }
 
-    pub(super) fn list<T>(
+    pub(super) fn read_list<T>(
         &mut self,
         value: &Value,
         mut read: impl FnMut(&mut Self, &Value) -> Option<T>,
     ) -> Vec<T> {
         let Value::Array(items) = value else {
-            self.wrong("a list", value);
+            self.add_type_error("a list", value);
             return Vec::new();
         };
-        let each = |(index, item)| self.beneath(&format!("[{index}]"), |reader| read(reader, item));
+        let each = |(index, item)| self.read_under(&format!("[{index}]"), |reader| read(reader, item));
         items.iter().enumerate().filter_map(each).collect()
     }
 
-    fn module(&mut self, document: &Value) -> PromptModule<Value> {
+    fn read_module(&mut self, document: &Value) -> PromptModule<Value> {
         let mut module = PromptModule::new();
         let Value::Object(entries) = document else {
-            self.wrong("an object with sections", document);
+            self.add_type_error("an object with sections", document);
             return module;
         };
         let custom =
-            entries.get("custom_sections").map(|value| self.custom_sections(value)).unwrap_or_default();
+            entries.get("custom_sections").map(|value| self.read_custom_sections(value)).unwrap_or_default();
         for (name, value) in entries {
             match (name.as_str(), value) {
                 ("custom_sections", _) => {}
-                ("createContext", Value::Object(values)) => module = module.context_values(values.clone()),
+                ("createContext", Value::Object(values)) => {
+                    module = module.with_context_values(values.clone());
+                }
                 ("createContext", other) => {
-                    self.beneath(name, |reader| reader.wrong("an object", other));
+                    self.read_under(name, |reader| reader.add_type_error("an object", other));
                 }
                 _ => {
-                    let Some(section) = self.section_name(name, &custom) else { continue };
-                    let all = self.beneath(name, |reader| reader.list(value, Self::entry));
+                    let Some(section) = self.read_section_name(name, &custom) else { continue };
+                    let all = self.read_under(name, |reader| reader.read_list(value, Self::read_entry));
                     module.section_mut(section).extend(all);
                 }
             }
@@ -276,28 +284,29 @@ impl<'f> Reader<'f> {
         module
     }
 
-    fn section_name(&mut self, name: &str, custom: &[CustomSection]) -> Option<SectionName> {
-        if let Some(section) = Section::named(name) {
+    fn read_section_name(&mut self, name: &str, custom: &[CustomSection]) -> Option<SectionName> {
+        if let Some(section) = Section::from_name(name) {
             return Some(section.into());
         }
         if let Some(section) = custom.iter().find(|section| section.name == name) {
             return Some(section.clone().into());
         }
         let names: Vec<&str> = custom.iter().map(|section| section.name.as_str()).collect();
-        let unknown = section::unknown(name, &names);
+        let unknown = section::unknown_section(name, &names);
         self.problems.push(unknown);
         None
     }
 
-    fn custom_sections(&mut self, value: &Value) -> Vec<CustomSection> {
-        self.beneath("custom_sections", |reader| {
-            reader.list(value, |reader, value| {
-                let fields = reader.object(value)?;
-                let (name, title) = (reader.text(fields, "name")?, reader.text(fields, "title")?);
-                let part = reader.text(fields, "type")?;
-                let part = reader.known(&part, "type", Part::named, &Part::ALL.map(Part::name))?;
-                if Section::named(&name).is_some() {
-                    reader.problem(format!("`{name}` is a standard section"));
+    fn read_custom_sections(&mut self, value: &Value) -> Vec<CustomSection> {
+        self.read_under("custom_sections", |reader| {
+            reader.read_list(value, |reader, value| {
+                let fields = reader.read_object(value)?;
+                let (name, title) = (reader.read_text(fields, "name")?, reader.read_text(fields, "title")?);
+                let part = reader.read_text(fields, "type")?;
+                let part =
+                    reader.read_known_name(&part, "type", Part::from_name, &Part::ALL.map(Part::name))?;
+                if Section::from_name(&name).is_some() {
+                    reader.add_problem(format!("`{name}` is a standard section"));
                     return None;
                 }
                 Some(CustomSection { name, part, title })
@@ -305,7 +314,7 @@ impl<'f> Reader<'f> {
         })
     }
 
-    fn entry(&mut self, value: &Value) -> Option<Entry<Value>> {
+    fn read_entry(&mut self, value: &Value) -> Option<Entry<Value>> {
         if let Value::String(text) = value {
             return Some(Entry::Text(Text::from(text)));
         }
@@ -313,88 +322,88 @@ impl<'f> Reader<'f> {
             return Some(Entry::Dynamic(dynamic));
         }
         match value.get("type").and_then(Value::as_str) {
-            Some("section") => self.section_entry(value).map(Entry::Section),
-            Some("subsection") => self.subsection_entry(value).map(Entry::Subsection),
-            Some(_) => self.element(value).map(Entry::Element),
+            Some("section") => self.read_section_entry(value).map(Entry::Section),
+            Some("subsection") => self.read_subsection_entry(value).map(Entry::Subsection),
+            Some(_) => self.read_element(value).map(Entry::Element),
             None => {
-                self.wrong("a text or an element with `type`", value);
+                self.add_type_error("a text or an element with `type`", value);
                 None
             }
         }
     }
 
-    fn section_entry(&mut self, value: &Value) -> Option<SectionEntry<Value>> {
-        let (fields, title, items) = self.titled(value, |reader, value| match value {
+    fn read_section_entry(&mut self, value: &Value) -> Option<SectionEntry<Value>> {
+        let (fields, title, items) = self.read_titled(value, |reader, value| match value {
             Value::String(text) => Some(Item::Text(TextItem::Fixed(Text::from(text)))),
-            value if is_subsection(value) => reader.subsection_entry(value).map(Item::Subsection),
-            value => reader.other_item(value).map(Item::Other),
+            value if is_subsection(value) => reader.read_subsection_entry(value).map(Item::Subsection),
+            value => reader.read_other_item(value).map(Item::Other),
         })?;
-        let category = self.category(fields)?;
+        let category = self.read_category(fields)?;
         Some(SectionEntry {
             title,
             category,
             items,
-            meta: self.meta(fields, &["title", "category", "items"])?,
+            meta: self.read_meta(fields, &["title", "category", "items"])?,
         })
     }
 
-    fn subsection_entry(&mut self, value: &Value) -> Option<SubsectionEntry<Value>> {
-        let (fields, title, items) = self.titled(value, |reader, value| match value {
+    fn read_subsection_entry(&mut self, value: &Value) -> Option<SubsectionEntry<Value>> {
+        let (fields, title, items) = self.read_titled(value, |reader, value| match value {
             Value::String(text) => Some(TextItem::Fixed(Text::from(text))),
             value => match reader.functions.texts(value) {
                 Some(dynamic) => Some(TextItem::Dynamic(dynamic)),
                 None => {
-                    reader.wrong("a text", value);
+                    reader.add_type_error("a text", value);
                     None
                 }
             },
         })?;
-        Some(SubsectionEntry { title, items, meta: self.meta(fields, &["title", "items"])? })
+        Some(SubsectionEntry { title, items, meta: self.read_meta(fields, &["title", "items"])? })
     }
 
     /// What a section may hold that is neither a text nor a subsection: an object that says nothing of its type.
-    pub(super) fn other_item(&mut self, value: &Value) -> Option<Arc<Value>> {
+    pub(super) fn read_other_item(&mut self, value: &Value) -> Option<Arc<Value>> {
         match value {
             Value::Object(fields) if !fields.contains_key("type") => Some(Arc::new(value.clone())),
             other => {
-                self.wrong("a text or a subsection", other);
+                self.add_type_error("a text or a subsection", other);
                 None
             }
         }
     }
 
     /// The fields of something with a heading, the heading, and what stands under it.
-    pub(super) fn titled<'v, T>(
+    pub(super) fn read_titled<'v, T>(
         &mut self,
         value: &'v Value,
         read: impl FnMut(&mut Self, &Value) -> Option<T>,
     ) -> Option<(&'v Map<String, Value>, Text, Vec<T>)> {
-        let fields = self.object(value)?;
-        let title = self.text(fields, "title")?;
+        let fields = self.read_object(value)?;
+        let title = self.read_text(fields, "title")?;
         let Some(items) = fields.get("items") else {
-            self.problem("`items` is missing");
+            self.add_problem("`items` is missing");
             return None;
         };
-        let items = self.beneath("items", |reader| reader.list(items, read));
+        let items = self.read_under("items", |reader| reader.read_list(items, read));
         Some((fields, title, items))
     }
 
-    pub(super) fn category(&mut self, fields: &Map<String, Value>) -> Option<Option<Part>> {
+    pub(super) fn read_category(&mut self, fields: &Map<String, Value>) -> Option<Option<Part>> {
         if !fields.contains_key("category") {
             return Some(None);
         }
-        let name = self.text(fields, "category")?;
-        self.known(&name, "category", Part::named, &Part::ALL.map(Part::name)).map(Some)
+        let name = self.read_text(fields, "category")?;
+        self.read_known_name(&name, "category", Part::from_name, &Part::ALL.map(Part::name)).map(Some)
     }
 
-    pub(super) fn meta(&mut self, fields: &Map<String, Value>, known: &[&str]) -> Option<Meta> {
-        let usage = self.count(fields, "usage")?;
+    pub(super) fn read_meta(&mut self, fields: &Map<String, Value>, known: &[&str]) -> Option<Meta> {
+        let usage = self.read_count(fields, "usage")?;
         let cache = match fields.get("cacheHint") {
             None => None,
             Some(_) => {
-                let name = self.text(fields, "cacheHint")?;
+                let name = self.read_text(fields, "cacheHint")?;
                 let names = CacheHint::ALL.map(CacheHint::name);
-                Some(self.known(&name, "cacheHint", CacheHint::named, &names)?)
+                Some(self.read_known_name(&name, "cacheHint", CacheHint::from_name, &names)?)
             }
         };
         let is_extra = |key: &str| !["type", "usage", "cacheHint"].contains(&key) && !known.contains(&key);
@@ -406,42 +415,42 @@ impl<'f> Reader<'f> {
         Some(Meta { usage, cache, extra: (!extra.is_empty()).then(|| Box::new(extra)) })
     }
 
-    pub(super) fn object<'v>(&mut self, value: &'v Value) -> Option<&'v Map<String, Value>> {
+    pub(super) fn read_object<'v>(&mut self, value: &'v Value) -> Option<&'v Map<String, Value>> {
         if let Value::Object(fields) = value {
             return Some(fields);
         }
-        self.wrong("an object", value);
+        self.add_type_error("an object", value);
         None
     }
 
-    pub(super) fn text(&mut self, fields: &Map<String, Value>, key: &str) -> Option<Text> {
+    pub(super) fn read_text(&mut self, fields: &Map<String, Value>, key: &str) -> Option<Text> {
         match fields.get(key) {
             Some(Value::String(text)) => Some(Text::from(text)),
             Some(other) => {
-                self.beneath(key, |reader| reader.wrong("a text", other));
+                self.read_under(key, |reader| reader.add_type_error("a text", other));
                 None
             }
             None => {
-                self.problem(format!("`{key}` is missing"));
+                self.add_problem(format!("`{key}` is missing"));
                 None
             }
         }
     }
 
-    pub(super) fn count(&mut self, fields: &Map<String, Value>, key: &str) -> Option<Option<u64>> {
+    pub(super) fn read_count(&mut self, fields: &Map<String, Value>, key: &str) -> Option<Option<u64>> {
         match fields.get(key) {
             None | Some(Value::Null) => Some(None),
             Some(value) => match value.as_u64() {
                 Some(count) => Some(Some(count)),
                 None => {
-                    self.beneath(key, |reader| reader.wrong("a whole number", value));
+                    self.read_under(key, |reader| reader.add_type_error("a whole number", value));
                     None
                 }
             },
         }
     }
 
-    pub(super) fn known<T>(
+    pub(super) fn read_known_name<T>(
         &mut self,
         name: &str,
         key: &str,
@@ -452,8 +461,8 @@ impl<'f> Reader<'f> {
         if found.is_none() {
             let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
             let problem = Problem::new(path, format!("there is no {key} `{name}`"))
-                .near(name, names.iter().copied())
-                .hint(format!("use one of {}", names.join(", ")));
+                .with_near(name, names.iter().copied())
+                .with_hint(format!("use one of {}", names.join(", ")));
             self.problems.push(problem);
         }
         found

@@ -30,7 +30,7 @@ impl Object {
         }
     }
 
-    fn done(self, meta: &Meta) -> Value {
+    fn finish(self, meta: &Meta) -> Value {
         let mut all = self
             .with_some("usage", meta.usage)
             .with_some("cacheHint", meta.cache.map(crate::CacheHint::name));
@@ -48,7 +48,7 @@ fn text(text: &Text) -> Value {
 impl Attachment {
     pub(crate) fn to_json(&self) -> Value {
         let object =
-            |kind: &str, value: Value| Object::of_kind(kind).with(kind, value).done(&Meta::default());
+            |kind: &str, value: Value| Object::of_kind(kind).with(kind, value).finish(&Meta::default());
         match self {
             Self::Text(content) => object("text", text(content)),
             Self::ImageUrl { url } => object("image_url", serde_json::json!({"url": url.as_str()})),
@@ -86,7 +86,7 @@ impl Element {
 
 impl TextElement {
     fn to_json(&self) -> Value {
-        Object::of_kind("text").with("content", self.content.to_json()).done(&self.meta)
+        Object::of_kind("text").with("content", self.content.to_json()).finish(&self.meta)
     }
 }
 
@@ -102,7 +102,7 @@ impl Message {
             }
             Said::Tool(result) => result.fields(object),
         };
-        object.with_some("name", self.name.as_ref().map(text)).done(&self.meta)
+        object.with_some("name", self.name.as_ref().map(text)).finish(&self.meta)
     }
 }
 
@@ -129,7 +129,7 @@ impl Material {
             .with("id", text(&self.id))
             .with("title", text(&self.title))
             .with("content", self.content.to_json())
-            .done(&self.meta)
+            .finish(&self.meta)
     }
 }
 
@@ -140,7 +140,7 @@ impl Chunk {
             .with("content", self.content.to_json())
             .with_some("index", self.index)
             .with_some("total", self.total)
-            .done(&self.meta)
+            .finish(&self.meta)
     }
 }
 
@@ -150,7 +150,7 @@ impl JsonElement {
             JsonContent::Value(value) => Value::clone(value),
             JsonContent::Text(content) => text(content),
         };
-        Object::of_kind("json").with("content", content).done(&self.meta)
+        Object::of_kind("json").with("content", content).finish(&self.meta)
     }
 }
 
@@ -165,7 +165,7 @@ impl SectionElement {
             .with_some("category", self.category.map(crate::Part::name))
             .with("title", text(&self.title))
             .with("items", self.items.iter().map(item).collect::<Value>())
-            .done(&self.meta)
+            .finish(&self.meta)
     }
 }
 
@@ -174,7 +174,7 @@ impl SubsectionElement {
         Object::of_kind("subsection")
             .with("title", text(&self.title))
             .with("items", self.items.iter().map(text).collect::<Value>())
-            .done(&self.meta)
+            .finish(&self.meta)
     }
 }
 
@@ -211,7 +211,7 @@ impl<C> SectionEntry<C> {
             .with_some("category", self.category.map(crate::Part::name))
             .with("title", text(&self.title))
             .with("items", self.items.iter().map(Item::to_json).collect::<Value>())
-            .done(&self.meta)
+            .finish(&self.meta)
     }
 }
 
@@ -220,7 +220,7 @@ impl<C> SubsectionEntry<C> {
         Object::of_kind("subsection")
             .with("title", text(&self.title))
             .with("items", self.items.iter().map(TextItem::to_json).collect::<Value>())
-            .done(&self.meta)
+            .finish(&self.meta)
     }
 }
 

@@ -19,7 +19,7 @@ impl Writer {
     }
 
     /// Writes into what an empty string has allocated.
-    pub(crate) fn over(out: String) -> Self {
+    pub(crate) fn from_buffer(out: String) -> Self {
         Self { out }
     }
 
@@ -29,7 +29,7 @@ impl Writer {
 
     /// A comma, unless this is the first of its list or the value of a key. Text that ends in such a character
     /// stands in quotes, which are then the last ones.
-    fn comma(&mut self) {
+    fn write_comma(&mut self) {
         match self.out.as_bytes().last() {
             None | Some(b'{' | b'[' | b':') => {}
             Some(_) => self.out.push(','),
@@ -37,44 +37,44 @@ impl Writer {
     }
 
     /// A key of ours, which needs no escapes.
-    pub(crate) fn key(&mut self, key: &'static str) {
-        self.comma();
+    pub(crate) fn write_key(&mut self, key: &'static str) {
+        self.write_comma();
         self.out.push('"');
         self.out.push_str(key);
         self.out.push_str("\":");
     }
 
     /// A key from data.
-    pub(crate) fn data_key(&mut self, key: &str) {
-        self.comma();
+    pub(crate) fn write_data_key(&mut self, key: &str) {
+        self.write_comma();
         self.out.push('"');
-        escape(key, &mut self.out);
+        push_escaped(key, &mut self.out);
         self.out.push_str("\":");
     }
 
-    pub(crate) fn object<T>(&mut self, fill: impl FnOnce(&mut Self) -> T) -> T {
-        self.comma();
+    pub(crate) fn write_object<T>(&mut self, fill: impl FnOnce(&mut Self) -> T) -> T {
+        self.write_comma();
         self.out.push('{');
         let result = fill(self);
         self.out.push('}');
         result
     }
 
-    pub(crate) fn list<T>(&mut self, fill: impl FnOnce(&mut Self) -> T) -> T {
-        self.comma();
+    pub(crate) fn write_list<T>(&mut self, fill: impl FnOnce(&mut Self) -> T) -> T {
+        self.write_comma();
         self.out.push('[');
         let result = fill(self);
         self.out.push(']');
         result
     }
 
-    pub(crate) fn string(&mut self, text: &str) {
-        self.text(|sink| sink.put(text));
+    pub(crate) fn write_string(&mut self, text: &str) {
+        self.write_text(|sink| sink.put(text));
     }
 
     /// A string whose text is written piece by piece.
-    pub(crate) fn text<T>(&mut self, fill: impl FnOnce(&mut Escaped<'_>) -> T) -> T {
-        self.comma();
+    pub(crate) fn write_text<T>(&mut self, fill: impl FnOnce(&mut Escaped<'_>) -> T) -> T {
+        self.write_comma();
         self.out.push('"');
         let result = fill(&mut Escaped(&mut self.out));
         self.out.push('"');
@@ -82,46 +82,48 @@ impl Writer {
     }
 
     /// Fields of ours that are JSON already, and after them the key of what is written next.
-    pub(crate) fn fields(&mut self, json: &'static str) {
-        self.comma();
+    pub(crate) fn write_raw_fields(&mut self, json: &'static str) {
+        self.write_comma();
         self.out.push_str(json);
     }
 
-    pub(crate) fn field(&mut self, key: &'static str, text: &str) {
-        self.key(key);
-        self.string(text);
+    pub(crate) fn write_field(&mut self, key: &'static str, text: &str) {
+        self.write_key(key);
+        self.write_string(text);
     }
 
-    pub(crate) fn value_field(&mut self, key: &'static str, value: &Value) {
-        self.key(key);
-        self.value(value);
+    pub(crate) fn write_value_field(&mut self, key: &'static str, value: &Value) {
+        self.write_key(key);
+        self.write_value(value);
     }
 
     /// A value as JavaScript writes it.
     ///
     /// Values come from documents, whose depth their readers bound.
-    pub(crate) fn value(&mut self, value: &Value) {
+    pub(crate) fn write_value(&mut self, value: &Value) {
         match value {
-            Value::Null => self.raw("null"),
-            Value::Bool(true) => self.raw("true"),
-            Value::Bool(false) => self.raw("false"),
+            Value::Null => self.write_raw("null"),
+            Value::Bool(true) => self.write_raw("true"),
+            Value::Bool(false) => self.write_raw("false"),
             Value::Number(number) => {
-                self.comma();
-                number::write(number, &mut self.out);
+                self.write_comma();
+                number::write_number(number, &mut self.out);
             }
-            Value::String(text) => self.string(text),
-            Value::Array(items) => self.list(|writer| items.iter().for_each(|item| writer.value(item))),
-            Value::Object(entries) => self.object(|writer| {
+            Value::String(text) => self.write_string(text),
+            Value::Array(items) => {
+                self.write_list(|writer| items.iter().for_each(|item| writer.write_value(item)));
+            }
+            Value::Object(entries) => self.write_object(|writer| {
                 for (key, value) in entries {
-                    writer.data_key(key);
-                    writer.value(value);
+                    writer.write_data_key(key);
+                    writer.write_value(value);
                 }
             }),
         }
     }
 
-    fn raw(&mut self, text: &str) {
-        self.comma();
+    fn write_raw(&mut self, text: &str) {
+        self.write_comma();
         self.out.push_str(text);
     }
 }
@@ -131,7 +133,7 @@ pub(crate) struct Escaped<'w>(&'w mut String);
 
 impl Sink for Escaped<'_> {
     fn put(&mut self, text: &str) {
-        escape(text, self.0);
+        push_escaped(text, self.0);
     }
 
     fn put_plain(&mut self, text: &str) {
@@ -139,7 +141,7 @@ impl Sink for Escaped<'_> {
     }
 
     fn put_known(&mut self, text: &'static str, escaped: &'static str) {
-        debug_assert_eq!(escaped_text(text), escaped, "the escapes of a text of ours");
+        debug_assert_eq!(escape_text(text), escaped, "the escapes of a text of ours");
         self.0.push_str(escaped);
     }
 }
@@ -150,7 +152,7 @@ const ONES: u64 = u64::from_ne_bytes([1; LANES]);
 const HIGH: u64 = ONES << 7;
 
 /// A bit at the end of every byte that needs an escape; above the lowest there may be others.
-const fn specials(word: u64) -> u64 {
+const fn special_bits(word: u64) -> u64 {
     const fn zeros(word: u64) -> u64 {
         word.wrapping_sub(ONES) & !word & HIGH
     }
@@ -176,7 +178,7 @@ fn first_special(bytes: &[u8]) -> Option<usize> {
 fn first_special_word(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<LANES>();
     for (index, word) in words.iter().enumerate() {
-        let found = specials(u64::from_le_bytes(*word));
+        let found = special_bits(u64::from_le_bytes(*word));
         if found != 0 {
             return Some(index * LANES + found.trailing_zeros() as usize / 8);
         }
@@ -185,7 +187,7 @@ fn first_special_word(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Adds `text` with the escapes that a JSON string needs.
-pub(super) fn escape(text: &str, out: &mut String) {
+pub(super) fn push_escaped(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(place) = first_special(rest.as_bytes()) {
         out.push_str(&rest[..place]);
@@ -196,9 +198,9 @@ pub(super) fn escape(text: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-fn escaped_text(text: &str) -> String {
+fn escape_text(text: &str) -> String {
     let mut escaped = String::new();
-    escape(text, &mut escaped);
+    push_escaped(text, &mut escaped);
     escaped
 }
 
@@ -220,7 +222,7 @@ fn push_escape(byte: u8, out: &mut String) {
     }
 }
 
-pub(super) fn pretty(value: &Value, depth: usize, out: &mut String) {
+pub(super) fn write_pretty(value: &Value, depth: usize, out: &mut String) {
     let indent = |depth: usize, out: &mut String| {
         out.push('\n');
         (0..depth).for_each(|_| out.push_str("  "));
@@ -230,7 +232,7 @@ pub(super) fn pretty(value: &Value, depth: usize, out: &mut String) {
             for (index, item) in items.iter().enumerate() {
                 out.push(if index == 0 { '[' } else { ',' });
                 indent(depth + 1, out);
-                pretty(item, depth + 1, out);
+                write_pretty(item, depth + 1, out);
             }
             indent(depth, out);
             out.push(']');
@@ -240,16 +242,16 @@ pub(super) fn pretty(value: &Value, depth: usize, out: &mut String) {
                 out.push(if index == 0 { '{' } else { ',' });
                 indent(depth + 1, out);
                 out.push('"');
-                escape(key, out);
+                push_escaped(key, out);
                 out.push_str("\": ");
-                pretty(value, depth + 1, out);
+                write_pretty(value, depth + 1, out);
             }
             indent(depth, out);
             out.push('}');
         }
         other => {
             let mut writer = Writer::new();
-            writer.value(other);
+            writer.write_value(other);
             out.push_str(&writer.into_string());
         }
     }
@@ -260,7 +262,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::json::{compact, pretty};
+    use crate::json::{to_compact_string, to_pretty_string};
 
     #[test]
     fn every_character_comes_back() {
@@ -269,9 +271,9 @@ mod tests {
         for start in 0..40 {
             let text: String = text.chars().skip(start).collect();
             let value = json!({"a\"b": text, "empty": [], "none": null, "n": [1.0, -2, true]});
-            let read: Value = serde_json::from_str(&compact(&value)).expect("is JSON");
+            let read: Value = serde_json::from_str(&to_compact_string(&value)).expect("is JSON");
             assert_eq!(read["a\"b"], value["a\"b"]);
-            assert_eq!(serde_json::from_str::<Value>(&pretty(&value)).expect("is JSON"), read);
+            assert_eq!(serde_json::from_str::<Value>(&to_pretty_string(&value)).expect("is JSON"), read);
         }
     }
 
@@ -292,13 +294,16 @@ mod tests {
 
     #[test]
     fn a_control_character_is_escaped_in_small_letters() {
-        assert_eq!(compact(&json!("\u{1}\u{1f}\u{7f}\u{8}\u{c}")), "\"\\u0001\\u001f\u{7f}\\b\\f\"");
+        assert_eq!(
+            to_compact_string(&json!("\u{1}\u{1f}\u{7f}\u{8}\u{c}")),
+            "\"\\u0001\\u001f\u{7f}\\b\\f\""
+        );
     }
 
     #[test]
     fn empty_lists_and_maps_stay_on_their_line() {
         assert_eq!(
-            pretty(&json!({"a": [], "b": {}, "c": [1]})),
+            to_pretty_string(&json!({"a": [], "b": {}, "c": [1]})),
             "{\n  \"a\": [],\n  \"b\": {},\n  \"c\": [\n    1\n  ]\n}"
         );
     }

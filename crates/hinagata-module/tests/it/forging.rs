@@ -81,13 +81,13 @@ fn element() -> impl Strategy<Value = Element> {
         text().prop_map(|said| Message::user(said).into()),
         text().prop_map(|said| Message::assistant(said).into()),
         text().prop_map(|said| Message::system(said).into()),
-        (text(), text()).prop_map(|(said, name)| Message::user(said).named(name).into()),
+        (text(), text()).prop_map(|(said, name)| Message::user(said).with_name(name).into()),
         (text(), text())
             .prop_map(|(id, said)| Message::tool(id, "look", ToolValue::Text(said.into())).into()),
         (text(), text(), text()).prop_map(|(id, title, said)| Material::new(id, title, said).into()),
         (text(), text(), any::<bool>()).prop_map(|(part_of, said, numbered)| {
             let chunk = Chunk::new(part_of, said);
-            if numbered { chunk.index(3).total(7).into() } else { chunk.into() }
+            if numbered { chunk.with_index(3).with_total(7).into() } else { chunk.into() }
         }),
     ]
 }
@@ -108,7 +108,10 @@ struct Told {
 
 fn told(role: &str, text: &Value) -> Told {
     let role = if role == "model" { "assistant" } else { role };
-    Told { role: Role::named(role).expect("is a role"), text: text.as_str().expect("is a text").to_owned() }
+    Told {
+        role: Role::from_name(role).expect("is a role"),
+        text: text.as_str().expect("is a text").to_owned(),
+    }
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {

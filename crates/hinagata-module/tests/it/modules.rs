@@ -3,9 +3,9 @@
 use hinagata_module::{
     Attachment, CacheHint, Chunk, Content, ContentWithUsage, CustomSection, Descriptions, Dynamic,
     DynamicText, Element, Error, Functions, JsonElement, Material, Message, Order, Part, Problem,
-    PromptModule, Section, SpecialToken, SpecialTokens, TextElement, TextOptions, Texts, Yielded, merge,
-    prompt_text, section,
-    select::{Criteria, Model, best},
+    PromptModule, Section, SpecialToken, SpecialTokens, TextElement, TextOptions, Texts, Yielded,
+    merge_modules, prompt_text, section,
+    select::{Criteria, Model, select_best},
     subsection,
 };
 use serde_json::{Value, json};
@@ -42,7 +42,10 @@ fn titles(elements: &[Element]) -> Vec<String> {
 fn a_module_is_compiled_with_its_context() {
     let context = Stream {
         state: ContentWithUsage::new("so far", 7),
-        chunks: vec![Chunk::new("log", "one").index(0).total(2), Chunk::new("log", "two").index(1).total(2)],
+        chunks: vec![
+            Chunk::new("log", "one").with_index(0).with_total(2),
+            Chunk::new("log", "two").with_index(1).with_total(2),
+        ],
         rules: vec!["be brief".into()],
     };
     let prompt = stream().compile(&context).expect("compiles");
@@ -177,7 +180,7 @@ fn reasons_of_a_choice_name_preferences_then_requirements_then_priority() {
         Criteria { required: vec!["tools".to_owned()], local: true, fast: true, ..Criteria::default() };
     let models = [model];
     assert_eq!(
-        best(&models, &criteria).expect("is one").reasons,
+        select_best(&models, &criteria).expect("is one").reasons,
         [
             "Local execution preferred",
             "Fast response preferred",
@@ -189,12 +192,12 @@ fn reasons_of_a_choice_name_preferences_then_requirements_then_priority() {
 
 #[test]
 fn contexts_of_merged_modules_are_made_in_order() {
-    let one = PromptModule::<Stream>::new().context(|stream| stream.rules = vec!["a".into()]);
-    let two = PromptModule::new().context(|stream: &mut Stream| {
+    let one = PromptModule::<Stream>::new().with_context(|stream| stream.rules = vec!["a".into()]);
+    let two = PromptModule::new().with_context(|stream: &mut Stream| {
         stream.state = ContentWithUsage::new("x", 1);
         stream.rules.push("b".into());
     });
-    let context = merge([one, two]).expect("merges").create_context();
+    let context = merge_modules([one, two]).expect("merges").create_context();
     assert_eq!((context.rules, context.state.usage), (vec!["a".to_owned(), "b".to_owned()], 1));
 }
 
@@ -205,7 +208,7 @@ fn a_module_can_be_used_in_a_larger_context() {
         tone: String,
     }
     let tone = PromptModule::new().persona(|both: &Both| both.tone.clone());
-    let module = merge([stream().over(|both: &Both| &both.stream), tone]).expect("merges");
+    let module = merge_modules([stream().map_context(|both: &Both| &both.stream), tone]).expect("merges");
     let both = Both { stream: Stream { rules: vec!["r".into()], ..Stream::default() }, tone: "dry".into() };
     let prompt = module.compile(&both).expect("compiles").to_json();
     assert_eq!(prompt["instructions"][1]["items"], json!(["dry"]));
@@ -215,7 +218,7 @@ fn a_module_can_be_used_in_a_larger_context() {
 #[test]
 fn processing_and_methodology_are_one_section_under_the_first_name() {
     let (first, second) = (PromptModule::<()>::new().methodology("a"), PromptModule::new().processing("b"));
-    let merged = merge([first, second]).expect("merges");
+    let merged = merge_modules([first, second]).expect("merges");
     assert_eq!(Value::Object(merged.sections_to_json()), json!({"methodology": ["a", "b"]}));
     let prompt = merged.compile(&()).expect("compiles");
     assert_eq!(titles(&prompt.instructions), ["# Processing Methodology"]);
@@ -224,15 +227,16 @@ fn processing_and_methodology_are_one_section_under_the_first_name() {
 #[test]
 fn own_sections_follow_the_standard_ones_of_their_part() {
     let limits = CustomSection { name: "limits".into(), part: Part::Instructions, title: "Limits".into() };
-    let one = PromptModule::<()>::new().say(limits.clone(), "No jokes.").guidelines("g").cue("c");
-    let two = PromptModule::new().say(limits.clone(), "No puns.");
-    let merged = merge([one.clone(), two]).expect("merges");
+    let one = PromptModule::<()>::new().add_entry(limits.clone(), "No jokes.").guidelines("g").cue("c");
+    let two = PromptModule::new().add_entry(limits.clone(), "No puns.");
+    let merged = merge_modules([one.clone(), two]).expect("merges");
     let prompt = merged.compile(&()).expect("compiles");
     assert_eq!(titles(&prompt.instructions), ["# Guidelines", "# Limits"]);
     assert_eq!(merged.get("limits").map(<[_]>::len), Some(2));
 
     let other = CustomSection { title: "Bounds".into(), ..limits };
-    let error = merge([one, PromptModule::new().say(other, "x")]).expect_err("the titles differ");
+    let error =
+        merge_modules([one, PromptModule::new().add_entry(other, "x")]).expect_err("the titles differ");
     assert!(error.to_string().contains("declared twice"), "{error}");
 }
 
@@ -299,12 +303,12 @@ fn a_document_comes_back_as_it_was() {
 
 #[test]
 fn attachments_are_added_to_what_is_there() {
-    let material = Material::new("m", "M", "text").attach(Attachment::image("https://e.test/a.png"));
+    let material = Material::new("m", "M", "text").with_attachment(Attachment::image("https://e.test/a.png"));
     let Content::Parts(parts) = &material.content else { panic!("holds parts") };
     assert_eq!(parts.len(), 2);
-    let module = PromptModule::<()>::new().say(
+    let module = PromptModule::<()>::new().add_entry(
         Section::Messages,
-        [Message::user(Content::default().with(Attachment::image("https://e.test/b.png")))],
+        [Message::user(Content::default().with_attachment(Attachment::image("https://e.test/b.png")))],
     );
     let prompt = module.compile(&()).expect("compiles").to_json();
     assert_eq!(

@@ -66,9 +66,8 @@ fn options(case: &Path) -> RequestOptions {
         ..RequestOptions::default()
     };
     match given["files"].as_object() {
-        Some(files) => {
-            options.files(Given(files.iter().map(|(name, content)| (name.clone(), text(content))).collect()))
-        }
+        Some(files) => options
+            .with_files(Given(files.iter().map(|(name, content)| (name.clone(), text(content))).collect())),
         None => options,
     }
 }
@@ -82,7 +81,10 @@ fn made(driver: Driver, prompt: &CompiledPrompt, options: &RequestOptions) -> (S
         }
         Ok(made) => {
             let notes: String = made.notes().iter().map(|note| format!("// {note}\n")).collect();
-            (format!("{}.json", driver.name()), format!("{notes}{}\n", json::pretty(&made.to_value())))
+            (
+                format!("{}.json", driver.name()),
+                format!("{notes}{}\n", json::to_pretty_string(&made.to_value())),
+            )
         }
     }
 }
@@ -90,7 +92,7 @@ fn made(driver: Driver, prompt: &CompiledPrompt, options: &RequestOptions) -> (S
 /// Everything that a case makes, by the names of its files.
 fn results(case: &Path) -> Vec<(String, String)> {
     let (prompt, options) = (prompt(case), options(case));
-    let text = driver::text(&prompt, &TextOptions::default());
+    let text = driver::format_text(&prompt, &TextOptions::default());
     let mut all = vec![("text.md".to_owned(), format!("{}\n", text.body()))];
     all.extend(Driver::ALL.map(|driver| made(driver, &prompt, &options)));
     all

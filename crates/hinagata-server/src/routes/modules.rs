@@ -44,7 +44,7 @@ impl Asked {
         let variables = fields.object("variables")?;
         let order = match fields.text("order")? {
             None => None,
-            Some(name) => Some(Order::named(&name).ok_or_else(|| {
+            Some(name) => Some(Order::from_name(&name).ok_or_else(|| {
                 Problem::bad_request(format!("there is no order `{name}`")).hint("`standard` or `cache`")
             })?),
         };
@@ -86,7 +86,8 @@ pub(super) async fn format(mut call: Call) -> Answer {
         Some(OutputFormat::Request(driver)) => driver,
         None => return Err(unknown_format(format)),
     };
-    let options = RequestOptions { model: asked.model.clone(), ..RequestOptions::default() }.files(NoFiles);
+    let options =
+        RequestOptions { model: asked.model.clone(), ..RequestOptions::default() }.with_files(NoFiles);
     let made = driver.format(&prompt, &options).map_err(|error| Problem::of_sent(&module_error(error)))?;
     answer::json(&json!({"format": format, "request": made.to_value(), "notes": made.notes()}))
 }

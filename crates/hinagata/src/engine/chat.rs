@@ -2,7 +2,7 @@
 
 use hinagata_module::{
     Attachment, CompiledPrompt, Content as Said, Element, Message as ModuleMessage,
-    driver::{ChatMessage, ChatPart, messages},
+    driver::{ChatMessage, ChatPart, chat_messages},
 };
 use hinagata_template::{Content, Message};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::{Code, Error, Result};
 impl From<&CompiledPrompt> for RenderedBody {
     /// The messages of a compiled prompt.
     fn from(prompt: &CompiledPrompt) -> Self {
-        Self::Messages(messages(prompt).into_iter().map(message).collect())
+        Self::Messages(chat_messages(prompt).into_iter().map(message).collect())
     }
 }
 

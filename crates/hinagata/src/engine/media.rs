@@ -74,7 +74,7 @@ fn medium(kind: &str, mut fields: Map<String, Value>, files: &PartFiles<'_>) -> 
             .with_hint(format!("name a file with the content of a usual {kind}")));
     }
     fields.remove("file");
-    fields.insert("data".to_owned(), media::base64(&bytes).into());
+    fields.insert("data".to_owned(), media::encode_base64(&bytes).into());
     fields.insert("mime_type".to_owned(), found.into());
     Ok(fields)
 }
@@ -89,7 +89,7 @@ fn resource(mut fields: Map<String, Value>, files: &PartFiles<'_>) -> Result<Map
         fields.entry("mime_type").or_insert_with(|| kind.into());
         match String::from_utf8(bytes) {
             Ok(text) => fields.insert("text".to_owned(), text.into()),
-            Err(error) => fields.insert("blob".to_owned(), media::base64(error.as_bytes()).into()),
+            Err(error) => fields.insert("blob".to_owned(), media::encode_base64(error.as_bytes()).into()),
         };
     }
     if let Some(blob) = text(&fields, "blob")

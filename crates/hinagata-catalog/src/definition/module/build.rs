@@ -116,7 +116,7 @@ fn plain(value: &Value, path: &PathUse) -> Result<Text> {
     match value {
         Value::String(text) => Ok(Text::from(text)),
         Value::Number(number) => {
-            Ok(Text::from(hinagata_module::json::compact(&Value::Number(number.clone()))))
+            Ok(Text::from(hinagata_module::json::to_compact_string(&Value::Number(number.clone()))))
         }
         Value::Bool(value) => Ok(Text::from(if *value { "true" } else { "false" })),
         Value::Null => Ok(Text::default()),
@@ -197,7 +197,7 @@ fn value(spec: &ValueSpec, values: &mut dyn Values) -> Result<Value> {
 
 fn content(spec: &TextSpec, attached: &AttachmentsSpec, values: &mut dyn Values) -> Result<Content> {
     let text = Content::from(text(spec, values)?);
-    Ok(attachments(attached, values)?.into_iter().fold(text, Content::with))
+    Ok(attachments(attached, values)?.into_iter().fold(text, Content::with_attachment))
 }
 
 fn attachments(spec: &AttachmentsSpec, values: &mut dyn Values) -> Result<Vec<Attachment>> {
@@ -235,7 +235,7 @@ fn material(spec: &MaterialSpec, values: &mut dyn Values) -> Result<Material> {
     let (id, title) = (needed_text(&spec.id, values)?, needed_text(&spec.title, values)?);
     let material = Material::new(id, title, content(&spec.content, &spec.attachments, values)?);
     Ok(match number(spec.usage.as_ref(), values)? {
-        Some(usage) => material.usage(usage),
+        Some(usage) => material.with_usage(usage),
         None => material,
     })
 }
@@ -246,7 +246,7 @@ fn chunk(spec: &ChunkSpec, values: &mut dyn Values) -> Result<Chunk> {
     chunk.index = number(spec.index.as_ref(), values)?;
     chunk.total = number(spec.total.as_ref(), values)?;
     Ok(match number(spec.usage.as_ref(), values)? {
-        Some(usage) => chunk.usage(usage),
+        Some(usage) => chunk.with_usage(usage),
         None => chunk,
     })
 }
@@ -266,7 +266,7 @@ fn message(spec: &MessageSpec, values: &mut dyn Values) -> Result<Message> {
     let mut message = match role {
         Role::System => Message::system(content),
         Role::User => Message::user(content),
-        Role::Assistant => Message::calling(content, calls),
+        Role::Assistant => Message::assistant_with_calls(content, calls),
         Role::Tool => {
             let Some(call_id) = call_id else { return Err(no_call_id(&spec.place)) };
             let Content::Text(answer) = content else {
@@ -277,7 +277,7 @@ fn message(spec: &MessageSpec, values: &mut dyn Values) -> Result<Message> {
     };
     message.name = name;
     Ok(match number(spec.usage.as_ref(), values)? {
-        Some(usage) => message.usage(usage),
+        Some(usage) => message.with_usage(usage),
         None => message,
     })
 }
@@ -304,11 +304,11 @@ fn role(spec: &RoleSpec, values: &mut dyn Values) -> Result<Role> {
         RoleSpec::Bound(path) => path,
     };
     let given = values.value(path)?;
-    let found = given.and_then(Value::as_str).and_then(Role::named).filter(|role| *role != Role::System);
+    let found = given.and_then(Value::as_str).and_then(Role::from_name).filter(|role| *role != Role::System);
     found.ok_or_else(|| {
         let shown: String = match given {
             Some(Value::String(text)) => text.chars().take(40).collect(),
-            Some(other) => hinagata_module::json::compact(other).chars().take(40).collect(),
+            Some(other) => hinagata_module::json::to_compact_string(other).chars().take(40).collect(),
             None => "nothing".to_owned(),
         };
         Error::new(

@@ -1,7 +1,7 @@
 //! Whether paths lead to something that a call can give.
 
 use hinagata_document::{Error, Place, Result};
-use hinagata_module::nearest;
+use hinagata_module::nearest_names;
 use hinagata_template::Position;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ impl Reach<'_> {
 
     /// Names that may have been meant.
     pub fn near(&self, name: &str) -> Vec<String> {
-        nearest(name, self.parameters.iter().map(|parameter| parameter.name.as_str()))
+        nearest_names(name, self.parameters.iter().map(|parameter| parameter.name.as_str()))
     }
 }
 

@@ -65,7 +65,7 @@ impl Reader<'_, '_> {
                 self.all.entries.push(spec);
                 let number = self.all.entries.len() - 1;
                 let given = move |given: &Given| given.elements.get(number).cloned().unwrap_or_default();
-                Some(Entry::Dynamic(Dynamic::new(given).written_as(node.to_value())))
+                Some(Entry::Dynamic(Dynamic::new(given).with_json_form(node.to_value())))
             }
         }
     }
@@ -166,7 +166,7 @@ impl Reader<'_, '_> {
         self.all.texts.push(spec);
         let number = self.all.texts.len() - 1;
         let given = move |given: &Given| given.texts.get(number).cloned().unwrap_or_default();
-        Some(TextItem::Dynamic(DynamicText::new(given).written_as(node.to_value())))
+        Some(TextItem::Dynamic(DynamicText::new(given).with_json_form(node.to_value())))
     }
 
     fn refuse_modifiers(&mut self, field: &str, node: &Node) {
@@ -333,7 +333,7 @@ impl Reader<'_, '_> {
             Some(path) => self.path(field, node, path, false).map(RoleSpec::Bound),
             None => {
                 let names = Role::ALL.map(Role::name);
-                self.fields.one_of(field, node, &names, Role::named).map(RoleSpec::Fixed)
+                self.fields.one_of(field, node, &names, Role::from_name).map(RoleSpec::Fixed)
             }
         }
     }

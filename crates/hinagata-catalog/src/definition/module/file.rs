@@ -100,10 +100,10 @@ pub(super) fn read(
                 found.custom = custom_sections(&mut fields, value);
                 found.custom_place = Some(fields.place(value));
             }
-            "order" => found.order = fields.one_of(key, value, &["standard", "cache"], Order::named),
+            "order" => found.order = fields.one_of(key, value, &["standard", "cache"], Order::from_name),
             about if ABOUT.contains(&about) => found.draft.read_key(&mut fields, about, value),
             unknown => {
-                if Section::named(unknown).is_some() {
+                if Section::from_name(unknown).is_some() {
                     let message =
                         format!("the section `{unknown}` stands beside `sections` instead of in it");
                     fields.problem_with_hint(unknown, value, message, "indent it under `sections`");
@@ -160,7 +160,7 @@ fn custom_sections(fields: &mut Fields<'_>, node: &Node) -> Vec<CustomSection> {
     let mut all = Vec::new();
     for (name, value) in fields.map("custom_sections", node) {
         let field = format!("custom_sections.{name}");
-        if Section::named(name).is_some() {
+        if Section::from_name(name).is_some() {
             let message = format!("`{name}` is a standard section");
             fields.problem_with_hint(
                 &field,
@@ -182,7 +182,7 @@ fn custom_sections(fields: &mut Fields<'_>, node: &Node) -> Vec<CustomSection> {
             continue;
         };
         let names = Part::ALL.map(Part::name);
-        let part = fields.one_of(&format!("{field}.part"), part, &names, Part::named);
+        let part = fields.one_of(&format!("{field}.part"), part, &names, Part::from_name);
         let title = match value.get("title") {
             Some(title) => fields.string(&format!("{field}.title"), title),
             None => Some(name.clone()),
@@ -205,7 +205,7 @@ fn sections(
     let mut reader = Reader::new(fields, all);
     for (name, value) in entries {
         let own = || found.custom.iter().chain(declared);
-        let section = match (Section::named(name), own().find(|own| own.name == name.as_str())) {
+        let section = match (Section::from_name(name), own().find(|own| own.name == name.as_str())) {
             (Some(section), _) => SectionName::from(section),
             (None, Some(own)) => own.clone().into(),
             (None, None) => {
@@ -219,6 +219,6 @@ fn sections(
             }
         };
         let entries = reader.entries(&section, &format!("sections.{name}"), value);
-        found.module = std::mem::take(&mut found.module).say(section, entries);
+        found.module = std::mem::take(&mut found.module).add_entry(section, entries);
     }
 }

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use hinagata_document::{Code, Error, Result};
-use hinagata_module::{CompiledPrompt, CustomSection, Order, PromptModule, Text, merge};
+use hinagata_module::{CompiledPrompt, CustomSection, Order, PromptModule, Text, merge_modules};
 use hinagata_template::{MemorySources, Options, Render, SourceText, Template, analyze_graph};
 use hinagata_value::Limits;
 use hinagata_workspace::Directory;
@@ -65,9 +65,9 @@ impl LooseModules {
         let bodies: Vec<LooseBody> =
             bodies.into_iter().map(|body| LooseBody::new(body, &reach)).collect::<Result<_>>()?;
         let part = |(number, loose): (usize, &LooseBody)| {
-            loose.body.module.over(move |all: &Vec<Given>| &all[number])
+            loose.body.module.map_context(move |all: &Vec<Given>| &all[number])
         };
-        let module = merge(bodies.iter().enumerate().map(part)).map_err(module_error)?;
+        let module = merge_modules(bodies.iter().enumerate().map(part)).map_err(module_error)?;
         Ok(Self { bodies, module, context })
     }
 
@@ -101,10 +101,10 @@ impl LooseModules {
         let known = |name: &str| context.get(name).map(|value| (name.to_owned(), value.clone()));
         let variables = self.context.iter().filter_map(|parameter| known(&parameter.name)).collect();
         let both = (context.clone(), self.given(&variables)?);
-        let first = first.over(|(context, _): &(Value, Vec<Given>)| context);
-        let own = self.module.over(|(_, given): &(Value, Vec<Given>)| given);
+        let first = first.map_context(|(context, _): &(Value, Vec<Given>)| context);
+        let own = self.module.map_context(|(_, given): &(Value, Vec<Given>)| given);
         let order = self.bodies.last().map(|loose| loose.body.order).unwrap_or_default();
-        merge([first, own]).and_then(|module| module.compile_in(order, &both)).map_err(module_error)
+        merge_modules([first, own]).and_then(|module| module.compile_in(order, &both)).map_err(module_error)
     }
 
     /// The same as a list of elements without titles, in the order in which they are written.
@@ -119,7 +119,7 @@ impl LooseModules {
         if let Some(unknown) = variables.keys().find(|name| self.context.get(name).is_none()) {
             let names = self.context.iter().map(|parameter| parameter.name.as_str());
             return Err(Error::new(Code::Validation, format!("the context has no `{unknown}`"))
-                .with_near(hinagata_module::nearest(unknown, names))
+                .with_near(hinagata_module::nearest_names(unknown, names))
                 .with_hint("declare it under `context`, or leave it out"));
         }
         let mut all = Map::new();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata_document::{Error, Place, Result};
-use hinagata_module::{CustomSection, Order, PromptModule, merge};
+use hinagata_module::{CustomSection, Order, PromptModule, merge_modules};
 
 use super::{
     ModuleBody,
@@ -132,7 +132,7 @@ impl Loading<'_> {
                 let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
                 Err(Error::definition("uses_not_found", format!("there is no preset `{name}`"))
                     .with("uses", used)
-                    .with_near(hinagata_module::nearest(name, names.iter().copied()))
+                    .with_near(hinagata_module::nearest_names(name, names.iter().copied()))
                     .with_hint(format!("the presets are {}", names.join(", ")))
                     .at(place.clone()))
             }
@@ -160,7 +160,7 @@ impl Loading<'_> {
             body.context = body.context.overlaid(&found.context);
             modules.push(found.module);
         }
-        body.module = merge(modules).map_err(|error| at(module_error(error), place.as_ref()))?;
+        body.module = merge_modules(modules).map_err(|error| at(module_error(error), place.as_ref()))?;
         Ok(body)
     }
 }

@@ -3,7 +3,7 @@
 use hinagata::{
     Result as Ours,
     definition::{LooseModules, module_error},
-    module::{CompiledPrompt, PromptModule, merge},
+    module::{CompiledPrompt, PromptModule, merge_modules},
 };
 use hinagata_process::{Process, Prompts};
 use serde_json::{Map, Value, json};
@@ -57,7 +57,7 @@ fn preset(process: &Process) -> Option<Value> {
 
 impl Prompts for Said {
     fn prompt(&self, process: &PromptModule<Value>, context: &Value) -> Ours<CompiledPrompt> {
-        let merged = merge([process.clone(), self.instructions.clone()]).map_err(module_error)?;
+        let merged = merge_modules([process.clone(), self.instructions.clone()]).map_err(module_error)?;
         self.modules.prompt(&merged, context)
     }
 }
