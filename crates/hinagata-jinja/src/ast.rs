@@ -9,6 +9,8 @@
 //! * What an author writes inside each other is bounded by the limit `nesting`: blocks inside blocks,
 //!   and nodes inside nodes of one expression.
 
+mod children;
+
 /// Where a node stands in its source.
 ///
 /// `line` is the line that Jinja2 attributes to the node, which is not always the line of `start`:
@@ -556,33 +558,4 @@ pub struct Conditional {
     pub tests: Vec<Expr>,
     /// The value when the last test fails; undefined when missing.
     pub otherwise: Option<Expr>,
-}
-
-impl Stmt {
-    /// The statements directly inside this one, body by body in source order.
-    pub fn bodies(&self) -> impl Iterator<Item = &[Stmt]> {
-        let (arms, bodies): (&[Arm], [&[Stmt]; 2]) = match &self.kind {
-            StmtKind::If(node) => (&node.arms, [&node.otherwise, &[]]),
-            StmtKind::For(node) => (&[], [&node.body, &node.otherwise]),
-            StmtKind::SetBlock(node) => (&[], [&node.body, &[]]),
-            StmtKind::With(node) => (&[], [&node.body, &[]]),
-            StmtKind::Macro(node) => (&[], [&node.body, &[]]),
-            StmtKind::CallBlock(node) => (&[], [&node.body, &[]]),
-            StmtKind::FilterBlock(node) => (&[], [&node.body, &[]]),
-            StmtKind::Block(node) => (&[], [&node.body, &[]]),
-            StmtKind::AutoEscape(node) => (&[], [&node.body, &[]]),
-            StmtKind::Generation(body) => (&[], [body, &[]]),
-            StmtKind::Message(node) => (&[], [&node.body, &[]]),
-            _ => (&[], [&[], &[]]),
-        };
-        arms.iter().map(|arm| &*arm.body).chain(bodies)
-    }
-}
-
-impl CallArgs {
-    /// The values of all arguments: by position, by name, `*`, `**`.
-    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        let named = self.keywords.iter().map(|keyword| &keyword.value);
-        self.positional.iter().chain(named).chain(self.args.as_deref()).chain(self.kwargs.as_deref())
-    }
 }

@@ -7,10 +7,9 @@
 //! `extends` is not compiled at all.
 
 use crate::ast::{
-    Block, CallArgs, Const, Expr, ExprKind, FilterCall, For, Param, Postfix, PostfixOp, Stmt, StmtKind,
+    Block, Const, Expr, ExprKind, FilterCall, For, If, Param, Postfix, PostfixOp, Span, Stmt, StmtKind,
     Template, UnaryOp,
 };
-use crate::ast::{If, Span};
 
 /// A filter or a test that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,47 +128,45 @@ impl Checker<'_> {
         match &stmt.kind {
             StmtKind::Text(_) | StmtKind::Break | StmtKind::Continue | StmtKind::Block(_) => Ok(()),
             StmtKind::Print(_) if self.extends && !frame.prints => Ok(()),
-            StmtKind::Print(expr) | StmtKind::Do(expr) => self.expr(expr, frame),
+            StmtKind::Extends(_) if self.extends => Err(Stop::End),
+            StmtKind::Extends(_) => {
+                self.exprs(stmt.exprs(), frame)?;
+                self.extends |= frame.root;
+                Ok(())
+            }
             StmtKind::If(node) => self.arms(node, frame.softened()),
             StmtKind::For(node) => self.for_loop(node, frame),
-            StmtKind::Set(node) => self.expr(&node.value, frame),
             StmtKind::SetBlock(node) => {
                 self.body(&node.body, frame.captured())?;
                 self.filters(&node.filters, frame.captured())
-            }
-            StmtKind::With(node) => {
-                node.bindings.iter().try_for_each(|(_, value)| self.expr(value, frame))?;
-                self.body(&node.body, frame.inner())
-            }
-            StmtKind::Macro(node) => self.function(&node.params, &node.body, frame),
-            StmtKind::CallBlock(node) => {
-                self.function(&node.params, &node.body, frame)?;
-                self.expr(&node.callee, frame)?;
-                self.args(&node.args, frame)
             }
             StmtKind::FilterBlock(node) => {
                 self.body(&node.body, frame.inner())?;
                 self.filters(&node.filters, frame.inner())
             }
-            StmtKind::Extends(_) if self.extends => Err(Stop::End),
-            StmtKind::Extends(template) => {
-                self.expr(template, frame)?;
-                self.extends |= frame.root;
-                Ok(())
+            StmtKind::Macro(node) => self.function(&node.params, &node.body, frame),
+            StmtKind::CallBlock(node) => {
+                self.function(&node.params, &node.body, frame)?;
+                self.expr(&node.callee, frame)?;
+                self.exprs(node.args.exprs(), frame)
             }
-            StmtKind::Include(node) => self.expr(&node.template, frame),
-            StmtKind::Import(node) => self.expr(&node.template, frame),
-            StmtKind::FromImport(node) => self.expr(&node.template, frame),
-            StmtKind::AutoEscape(node) => {
-                self.expr(&node.enabled, frame.inner())?;
-                self.body(&node.body, frame.inner())
-            }
-            StmtKind::Generation(body) => self.body(body, frame.inner()),
-            StmtKind::Message(node) => {
-                self.expr(&node.role, frame)?;
-                self.body(&node.body, frame.inner())
-            }
+            StmtKind::AutoEscape(_) => self.parts(stmt, frame.inner(), frame.inner()),
+            StmtKind::Print(_)
+            | StmtKind::Do(_)
+            | StmtKind::Set(_)
+            | StmtKind::With(_)
+            | StmtKind::Include(_)
+            | StmtKind::Import(_)
+            | StmtKind::FromImport(_)
+            | StmtKind::Generation(_)
+            | StmtKind::Message(_) => self.parts(stmt, frame, frame.inner()),
         }
+    }
+
+    /// The expressions of a statement in the frame `outside`, then its bodies in the frame `inside`.
+    fn parts<'t>(&mut self, stmt: &'t Stmt, outside: Frame, inside: Frame) -> Walk<'t> {
+        self.exprs(stmt.exprs(), outside)?;
+        stmt.bodies().try_for_each(|body| self.body(body, inside))
     }
 
     fn arms<'t>(&mut self, node: &'t If, frame: Frame) -> Walk<'t> {
@@ -204,7 +201,7 @@ impl Checker<'_> {
             .iter()
             .rev()
             .try_for_each(|filter| self.name(NameKind::Filter, &filter.name, filter.span, frame))?;
-        filters.iter().try_for_each(|filter| self.args(&filter.args, frame))
+        self.exprs(filters.iter().flat_map(|filter| filter.args.exprs()), frame)
     }
 
     fn name<'t>(&self, kind: NameKind, name: &'t str, span: Span, frame: Frame) -> Walk<'t> {
@@ -220,31 +217,22 @@ impl Checker<'_> {
 
     fn expr<'t>(&mut self, expr: &'t Expr, frame: Frame) -> Walk<'t> {
         match &expr.kind {
-            ExprKind::Const(_) | ExprKind::Name(_) => Ok(()),
-            ExprKind::List(items) | ExprKind::Tuple(items) | ExprKind::Concat(items) => {
-                self.exprs(items, frame)
-            }
-            ExprKind::Dict(pairs) => {
-                pairs.iter().try_for_each(|(key, value)| self.exprs([key, value], frame))
-            }
-            ExprKind::Unary(_, operand) => self.expr(operand, frame),
-            ExprKind::Postfix(postfix) => self.postfix(postfix, frame),
-            ExprKind::Binary(node) => {
-                self.expr(&node.first, frame)?;
-                self.exprs(node.rest.iter().map(|step| &step.right), frame)
-            }
-            ExprKind::Compare(node) => {
-                self.expr(&node.first, frame)?;
-                self.exprs(node.rest.iter().map(|step| &step.right), frame)
-            }
             ExprKind::And(operands) => self.operands(operands, false, frame),
             ExprKind::Or(operands) => self.operands(operands, true, frame),
-            ExprKind::Conditional(node) => {
-                let frame = frame.softened();
-                self.exprs(&node.tests, frame)?;
-                self.expr(&node.value, frame)?;
-                self.exprs(&node.otherwise, frame)
+            ExprKind::Conditional(_) => self.exprs(expr.children(), frame.softened()),
+            ExprKind::Postfix(postfix) => {
+                self.operation_names(postfix, frame)?;
+                self.exprs(expr.children(), frame)
             }
+            ExprKind::Const(_)
+            | ExprKind::Name(_)
+            | ExprKind::List(_)
+            | ExprKind::Tuple(_)
+            | ExprKind::Dict(_)
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(_)
+            | ExprKind::Concat(_)
+            | ExprKind::Compare(_) => self.exprs(expr.children(), frame),
         }
     }
 
@@ -262,30 +250,13 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Names from the last operation to the first, then operands in source order.
-    fn postfix<'t>(&mut self, postfix: &'t Postfix, frame: Frame) -> Walk<'t> {
-        for step in postfix.ops.iter().rev() {
-            match &step.op {
-                PostfixOp::Filter(filter) => self.name(NameKind::Filter, &filter.name, filter.span, frame)?,
-                PostfixOp::Test(test) => self.name(NameKind::Test, &test.name, test.span, frame)?,
-                PostfixOp::Attr(_) | PostfixOp::Item(_) | PostfixOp::Slice(_) | PostfixOp::Call(_) => {}
-            }
-        }
-        self.expr(&postfix.base, frame)?;
-        postfix.ops.iter().try_for_each(|step| match &step.op {
-            PostfixOp::Attr(_) => Ok(()),
-            PostfixOp::Item(key) => self.expr(key, frame),
-            PostfixOp::Slice(slice) => {
-                self.exprs([&slice.start, &slice.stop, &slice.step].into_iter().flatten(), frame)
-            }
-            PostfixOp::Call(args) => self.args(args, frame),
-            PostfixOp::Filter(filter) => self.args(&filter.args, frame),
-            PostfixOp::Test(test) => self.args(&test.args, frame),
+    /// The filters and tests behind an operand, from the last to the first.
+    fn operation_names<'t>(&self, postfix: &'t Postfix, frame: Frame) -> Walk<'t> {
+        postfix.ops.iter().rev().try_for_each(|step| match &step.op {
+            PostfixOp::Filter(filter) => self.name(NameKind::Filter, &filter.name, filter.span, frame),
+            PostfixOp::Test(test) => self.name(NameKind::Test, &test.name, test.span, frame),
+            PostfixOp::Attr(_) | PostfixOp::Item(_) | PostfixOp::Slice(_) | PostfixOp::Call(_) => Ok(()),
         })
-    }
-
-    fn args<'t>(&mut self, args: &'t CallArgs, frame: Frame) -> Walk<'t> {
-        self.exprs(args.exprs(), frame)
     }
 }
 

@@ -55,21 +55,17 @@ impl<'t> Walker<'t> {
                 self.report(&reach, usage);
                 reach.shapes
             }
-            ExprKind::List(items) | ExprKind::Tuple(items) | ExprKind::Concat(items) => self.values(items),
-            ExprKind::Dict(pairs) => self.values(pairs.iter().flat_map(|(key, value)| [key, value])),
+            ExprKind::List(_)
+            | ExprKind::Tuple(_)
+            | ExprKind::Dict(_)
+            | ExprKind::Binary(_)
+            | ExprKind::Concat(_)
+            | ExprKind::Compare(_) => self.values(expr.children()),
             ExprKind::Postfix(postfix) => self.postfix(postfix, expr.span, usage),
             ExprKind::Unary(op, operand) => {
                 let usage = if *op == UnaryOp::Not { Usage::Condition } else { Usage::Value };
                 self.expr(operand, usage);
                 Vec::new()
-            }
-            ExprKind::Binary(node) => {
-                self.expr(&node.first, Usage::Value);
-                self.values(node.rest.iter().map(|step| &step.right))
-            }
-            ExprKind::Compare(node) => {
-                self.expr(&node.first, Usage::Value);
-                self.values(node.rest.iter().map(|step| &step.right))
             }
             ExprKind::And(operands) => self.operands(operands, usage, Usage::Condition),
             ExprKind::Or(operands) => self.operands(operands, usage, Usage::Default),
@@ -200,9 +196,9 @@ impl<'t> Walker<'t> {
                 }
                 reach.step(&part, step.span);
             }
-            PostfixOp::Slice(slice) => {
+            PostfixOp::Slice(_) => {
                 self.report(reach, Usage::Value);
-                self.values([&slice.start, &slice.stop, &slice.step].into_iter().flatten());
+                self.values(step.op.exprs());
                 reach.shapes = reach.items().into_iter().map(Shape::Of).collect();
                 reach.fresh = false;
             }

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ast::{CallArgs, Expr, ExprKind, FilterCall, PostfixOp, Stmt, StmtKind, Target, TargetKind};
+use crate::ast::{Expr, ExprKind, Stmt, StmtKind, Target, TargetKind};
 
 /// What a name of a scope is before the scope sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,12 @@ impl<'o> Analysis<'o> {
             | StmtKind::AutoEscape(_)
             | StmtKind::Generation(_)
             | StmtKind::Message(_) => {}
-            StmtKind::Print(expr) | StmtKind::Do(expr) | StmtKind::Extends(expr) => self.expr(expr),
+            StmtKind::Print(_)
+            | StmtKind::Do(_)
+            | StmtKind::Extends(_)
+            | StmtKind::With(_)
+            | StmtKind::FilterBlock(_)
+            | StmtKind::Include(_) => self.exprs(stmt.exprs()),
             StmtKind::If(node) => {
                 self.expr(&node.arms[0].test);
                 let branches = [
@@ -161,14 +166,11 @@ impl<'o> Analysis<'o> {
                 self.target(&node.target);
             }
             StmtKind::SetBlock(node) => self.target(&node.target),
-            StmtKind::With(node) => node.bindings.iter().for_each(|(_, value)| self.expr(value)),
             StmtKind::Macro(node) => self.store(&node.name.name),
             StmtKind::CallBlock(node) => {
                 self.expr(&node.callee);
-                self.args(&node.args);
+                self.exprs(node.args.exprs());
             }
-            StmtKind::FilterBlock(node) => node.filters.iter().for_each(|filter| self.filter(filter)),
-            StmtKind::Include(node) => self.expr(&node.template),
             StmtKind::Import(node) => {
                 self.expr(&node.template);
                 self.store(&node.name.name);
@@ -219,61 +221,14 @@ impl<'o> Analysis<'o> {
         }
     }
 
-    fn filter(&mut self, filter: &FilterCall) {
-        self.args(&filter.args);
-    }
-
-    fn args(&mut self, args: &CallArgs) {
-        args.positional.iter().for_each(|arg| self.expr(arg));
-        args.keywords.iter().for_each(|arg| self.expr(&arg.value));
-        args.args.iter().chain(&args.kwargs).for_each(|arg| self.expr(arg));
+    fn exprs<'t>(&mut self, exprs: impl IntoIterator<Item = &'t Expr>) {
+        exprs.into_iter().for_each(|expr| self.expr(expr));
     }
 
     pub(super) fn expr(&mut self, expr: &Expr) {
-        match &expr.kind {
-            ExprKind::Const(_) => {}
-            ExprKind::Name(name) => self.load(name),
-            ExprKind::List(items)
-            | ExprKind::Tuple(items)
-            | ExprKind::Concat(items)
-            | ExprKind::And(items)
-            | ExprKind::Or(items) => items.iter().for_each(|item| self.expr(item)),
-            ExprKind::Dict(entries) => entries.iter().for_each(|(key, value)| {
-                self.expr(key);
-                self.expr(value);
-            }),
-            ExprKind::Unary(_, operand) => self.expr(operand),
-            ExprKind::Binary(node) => {
-                self.expr(&node.first);
-                node.rest.iter().for_each(|step| self.expr(&step.right));
-            }
-            ExprKind::Compare(node) => {
-                self.expr(&node.first);
-                node.rest.iter().for_each(|step| self.expr(&step.right));
-            }
-            ExprKind::Conditional(node) => {
-                node.tests.iter().for_each(|test| self.expr(test));
-                self.expr(&node.value);
-                node.otherwise.iter().for_each(|value| self.expr(value));
-            }
-            ExprKind::Postfix(node) => {
-                self.expr(&node.base);
-                for step in &node.ops {
-                    match &step.op {
-                        PostfixOp::Attr(_) => {}
-                        PostfixOp::Item(key) => self.expr(key),
-                        PostfixOp::Slice(slice) => {
-                            [&slice.start, &slice.stop, &slice.step]
-                                .into_iter()
-                                .flatten()
-                                .for_each(|part| self.expr(part));
-                        }
-                        PostfixOp::Call(args) => self.args(args),
-                        PostfixOp::Filter(filter) => self.filter(filter),
-                        PostfixOp::Test(test) => self.args(&test.args),
-                    }
-                }
-            }
+        if let ExprKind::Name(name) = &expr.kind {
+            self.load(name);
         }
+        self.exprs(expr.children());
     }
 }
