@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Set`], [`Options`] | named templates: parsed, linked, executed |
 //! | [`Context`], [`Data`], [`Templates`] | what an execution uses of the render it belongs to |
-//! | [`analysis`] | what a template reads, uses and defines, without running it |
+//! | [`Set::analyze_template`] | what a template reads, uses and defines, without running it |
 //! | [`sprint`], [`sprintf`], [`type_name`], [`is_nil`] | values as Go sees them, for functions of the host |
 //! | [`go_limits`] | limits under which only Go's own ones are reached |
 //!
@@ -24,7 +24,7 @@
 //! walks. `value` says what Go makes of a value, `fmt` prints it, `text` knows Go's numbers, quotes and
 //! character classes.
 
-pub mod analysis;
+mod analysis;
 mod error;
 mod escape;
 mod exec;

@@ -5,7 +5,7 @@
 //! those of Jinja2 3.1.6. The crate does no IO: other templates come from a [`Loader`], the outside
 //! from host functions.
 
-pub mod analysis;
+mod analysis;
 pub mod ast;
 mod check;
 mod code;
@@ -19,6 +19,7 @@ mod run;
 mod source;
 mod template;
 
+pub use analysis::analyze_template;
 pub use check::{NameKind, UnknownName, check_names};
 pub use context::{Moment, Settings, UndefinedMode};
 pub use options::{ParseOptions, Syntax};

@@ -5,15 +5,15 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
-use hinagata_value::{Budget, ErrorKind, Limits, Result};
+use hinagata_value::{Budget, ErrorKind, Limits, Result, analysis::Analysis};
 
 use crate::{
-    ParseOptions, Source, ast,
+    ParseOptions, Source, analyze_template, ast,
     check::{self, NameKind},
     code::TemplateCode,
     compile,
@@ -30,6 +30,9 @@ pub struct Template {
     pub(crate) code: TemplateCode,
     /// The size of the last output: room for the next one.
     size: AtomicUsize,
+    /// The tree that was compiled, until it is analysed.
+    tree: Mutex<Option<ast::Template>>,
+    analysis: OnceLock<Arc<Analysis>>,
 }
 
 impl Template {
@@ -43,7 +46,8 @@ impl Template {
         let source = Source::new(name, source);
         check_names(&tree, &source)?;
         let code = compile::compile(&tree, &source, &budget)?;
-        Ok(Self { source, code, size: AtomicUsize::new(0) })
+        let (size, tree, analysis) = (AtomicUsize::new(0), Mutex::new(Some(tree)), OnceLock::new());
+        Ok(Self { source, code, size, tree, analysis })
     }
 
     /// The name it was compiled under.
@@ -56,6 +60,14 @@ impl Template {
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// What it reads, uses and defines. The first call analyses the tree that was compiled and drops it.
+    pub fn analysis(&self) -> &Arc<Analysis> {
+        self.analysis.get_or_init(|| {
+            let tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner).take();
+            Arc::new(tree.map(|tree| analyze_template(&tree, &self.source)).unwrap_or_default())
+        })
     }
 
     /// The size that the next output will probably have.

@@ -43,13 +43,14 @@ mod sources;
 mod structure;
 mod template;
 
-pub use analysis::{
-    Analysis, Graph, GraphUse, GraphVariable, NameUse, Path, PathPart, Position, RoleUse, TemplateUse,
-    TemplateUseKind, Usage, VariableUse, analyze_graph,
-};
+pub use analysis::{Graph, GraphUse, GraphVariable, analyze_graph, has_structure};
 pub use cache::Cache;
 pub use engine::Engine;
 pub use hinagata_jinja::UndefinedMode;
+pub use hinagata_value::analysis::{
+    Analysis, BlockDefinition, MacroDefinition, MacroParameter, NameUse, PassedVariables, PathPart, Position,
+    RoleUse, TemplateUse, TemplateUseKind, Usage, VariablePath, VariableUse,
+};
 pub use messages::{Content, Message};
 pub use meter::{Meter, Used};
 pub use options::Options;

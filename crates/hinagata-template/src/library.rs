@@ -8,10 +8,12 @@ use std::{
     sync::Arc,
 };
 
-use hinagata_gotemplate::Set;
 use hinagata_value::{Error, Keep, LimitKind, Limits, Result};
 
-use crate::{Cache, Engine, SourceText, Sources, Template, template::Body};
+use crate::{
+    Cache, Engine, SourceText, Sources, Template,
+    template::{Body, GoSource},
+};
 
 /// The number of the first Go template in a render; Jinja templates are counted from 0.
 pub(crate) const FIRST_GO: u32 = 1 << 31;
@@ -73,7 +75,7 @@ pub(crate) enum Compiled {
 #[derive(Debug)]
 pub(crate) struct GoTemplate {
     template: Template,
-    pub(crate) set: Arc<Set>,
+    pub(crate) source: Arc<GoSource>,
     pub(crate) first: u32,
 }
 
@@ -86,7 +88,7 @@ impl<'r> Library<'r> {
     ) -> Self {
         let root_size = match root.body() {
             Body::Jinja(_) => 0,
-            Body::Go(set) => set.len() as u32,
+            Body::Go(go) => go.set.len() as u32,
         };
         Self {
             root,
@@ -168,10 +170,10 @@ impl<'r> Library<'r> {
     }
 
     fn numbered(&self, template: Template) -> Compiled {
-        let Body::Go(set) = template.body() else { return Compiled::Jinja(template) };
-        let (set, first) = (set.clone(), self.next_go.get());
-        self.next_go.set(first.saturating_add(set.len() as u32));
-        Compiled::Go(GoTemplate { template, set, first })
+        let Body::Go(source) = template.body() else { return Compiled::Jinja(template) };
+        let (source, first) = (source.clone(), self.next_go.get());
+        self.next_go.set(first.saturating_add(source.set.len() as u32));
+        Compiled::Go(GoTemplate { template, source, first })
     }
 
     fn find(&self, name: &str) -> Result<Option<&Entry>> {

@@ -48,13 +48,13 @@ impl<'r, 'a> Session<'r, 'a> {
         let root = self.library.root();
         match root.body() {
             Body::Jinja(template) => self.jinja(template, 0, JinjaData::Variables(variables), out),
-            Body::Go(set) => {
+            Body::Go(go) => {
                 let data = match variables.as_json() {
                     Some(json) => GoData::Value(Value::Json(json)),
                     None => GoData::Variables(variables),
                 };
                 let context = self.go_context(FIRST_GO);
-                set.execute(root.name(), data, &context, out)
+                go.set.execute(root.name(), data, &context, out)
             }
         }
     }
@@ -97,8 +97,8 @@ impl<'r, 'a> Session<'r, 'a> {
         let _link = self.link(name)?;
         match self.library.load(name).map_err(own_place)? {
             None => Err(self.not_found(name)),
-            Some(Compiled::Go(GoTemplate { set, first, .. })) => {
-                set.execute(name, data, &self.go_context(*first), out)
+            Some(Compiled::Go(GoTemplate { source, first, .. })) => {
+                source.set.execute(name, data, &self.go_context(*first), out)
             }
             Some(Compiled::Jinja(template)) => {
                 let data = self.variables(name, data)?;

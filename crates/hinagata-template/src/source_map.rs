@@ -1,11 +1,14 @@
 //! From a piece of the output back to where it came from.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use hinagata_value::{Limits, Place, Segment, Segments, Site};
+use hinagata_value::{
+    Place, Segment, Segments, Site,
+    analysis::{PathPart, Usage, VariablePath, VariableUse},
+};
 
 use crate::{
-    Analysis, Path, PathPart, Template, Usage, VariableUse,
+    Template,
     library::{FIRST_GO, Library},
     template::Body,
 };
@@ -20,8 +23,6 @@ struct Mapped {
     template: Template,
     first: u32,
     count: u32,
-    /// Made when somebody asks for a variable.
-    analysis: OnceLock<Option<Analysis>>,
 }
 
 /// Where a piece of the output came from.
@@ -42,9 +43,8 @@ impl SourceMap {
             first,
             count: match template.body() {
                 Body::Jinja(_) => 1,
-                Body::Go(set) => set.len() as u32,
+                Body::Go(go) => go.set.len() as u32,
             },
-            analysis: OnceLock::new(),
         };
         let first = if matches!(root.body(), Body::Go(_)) { FIRST_GO } else { 0 };
         let loaded = library.loaded().map(|(template, first)| mapped(template, first));
@@ -65,7 +65,7 @@ impl SourceMap {
                 let template = source.name().to_owned();
                 Some(Place { template, line, column, span: Some((start, start)), excerpt: None })
             }
-            Body::Go(set) => set.place(site, mapped.first).map(|place| Place { excerpt: None, ..place }),
+            Body::Go(go) => go.set.place(site, mapped.first).map(|place| Place { excerpt: None, ..place }),
         }
     }
 
@@ -86,7 +86,7 @@ impl SourceMap {
         let path = self.mapped(segment.site)?.printed(segment.site)?;
         let mut parts = path.parts.to_vec();
         for (number, part) in parts.iter_mut().enumerate().filter(|(_, part)| **part == PathPart::Each) {
-            let gone_over = Path { root: path.root.clone(), parts: path.parts[..number].into() };
+            let gone_over = VariablePath { root: path.root.clone(), parts: path.parts[..number].into() };
             let turn = segments.turns_of(segment).find(|turn| {
                 let mapped = self.mapped(turn.site);
                 mapped.and_then(|mapped| mapped.iterated(turn.site)) == Some(&gone_over)
@@ -95,34 +95,24 @@ impl SourceMap {
                 *part = PathPart::Index(i64::from(turn.index));
             }
         }
-        Some(Path { root: path.root.clone(), parts: parts.into() }.to_string())
+        Some(VariablePath { root: path.root.clone(), parts: parts.into() }.to_string())
     }
 }
 
 impl Mapped {
-    fn analysis(&self) -> Option<&Analysis> {
-        let analyze = || {
-            let mut analysis = self.template.analyze(&Limits::default()).ok()?;
-            // Those of a place are looked for again and again.
-            analysis.variables.sort_by_key(|item| item.position.start);
-            Some(analysis)
-        };
-        self.analysis.get_or_init(analyze).as_ref()
-    }
-
     /// The byte of the source that a site points at.
     fn offset(&self, site: Site) -> Option<u32> {
         match self.template.body() {
             Body::Jinja(_) => Some(site.node),
-            Body::Go(set) => set.offset(site, self.first),
+            Body::Go(go) => go.set.offset(site, self.first),
         }
     }
 
     /// The one variable that the node at a site prints.
-    fn printed(&self, site: Site) -> Option<&Path> {
+    fn printed(&self, site: Site) -> Option<&VariablePath> {
         let of_data = |item: &&VariableUse| item.usage != Usage::Condition;
-        let (analysis, start) = (self.analysis()?, self.offset(site)?);
-        let end = *analysis.nodes.prints.get(&start)?;
+        let (analysis, start) = (self.template.analysis(), self.offset(site)?);
+        let end = *analysis.prints.get(&start)?;
         let first = analysis.variables.partition_point(|item| item.position.start < start);
         let inside = analysis.variables[first..].iter().take_while(|item| item.position.start < end);
         let mut paths = inside.filter(of_data).map(|item| &item.path);
@@ -131,7 +121,7 @@ impl Mapped {
     }
 
     /// What the loop at a site goes over.
-    fn iterated(&self, site: Site) -> Option<&Path> {
-        self.analysis()?.nodes.loops.get(&self.offset(site)?)
+    fn iterated(&self, site: Site) -> Option<&VariablePath> {
+        self.template.analysis().loops.get(&self.offset(site)?)
     }
 }

@@ -1,12 +1,12 @@
 //! A compiled template of either language.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicUsize, Ordering},
 };
 
 use hinagata_gotemplate::Set;
-use hinagata_value::{Budget, Limits, Result};
+use hinagata_value::{Budget, Limits, Result, analysis::Analysis};
 
 use crate::{Engine, Options, SourceText};
 
@@ -47,7 +47,21 @@ struct Inner {
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     Jinja(Arc<hinagata_jinja::Template>),
-    Go(Arc<Set>),
+    Go(Arc<GoSource>),
+}
+
+/// The templates of a Go source, and their analysis once somebody asked for it.
+#[derive(Debug)]
+pub(crate) struct GoSource {
+    pub(crate) set: Set,
+    analysis: OnceLock<Arc<Analysis>>,
+}
+
+impl GoSource {
+    /// What the template called `name` reads, uses and defines. `name` must always be that of the source.
+    pub(crate) fn analysis(&self, name: &str) -> &Arc<Analysis> {
+        self.analysis.get_or_init(|| Arc::new(self.set.analyze_template(name).unwrap_or_default()))
+    }
 }
 
 impl Template {
@@ -80,7 +94,7 @@ impl Template {
             Engine::Go => {
                 let mut set = Set::with_names(options.go.clone(), options.function_names());
                 set.parse(name, source.text(), &Budget::new(limits.clone()))?;
-                Body::Go(Arc::new(set))
+                Body::Go(Arc::new(GoSource { set, analysis: OnceLock::new() }))
             }
         };
         Ok(Self(Arc::new(Inner { name: name.into(), source, options, body, size: AtomicUsize::new(0) })))

@@ -8,6 +8,7 @@
 //! | [`Output`], [`Text`] | what a run writes, with marks for what is not text |
 //! | [`Provenance`] | where each piece of the output came from, when asked |
 //! | [`Function`], [`Object`], [`Calls`] | the host: functions, objects, results that arrive later |
+//! | [`analysis`] | what a template reads, uses and defines, for both languages |
 //! | [`walk()`], [`equal`], [`order`], [`write_json`] | printing, comparing and serialising at any depth |
 //!
 //! What holds for all of it, each proved by a file of `tests/`:
@@ -39,6 +40,7 @@
 //! # Ok::<(), hinagata_value::Error>(())
 //! ```
 
+pub mod analysis;
 mod budget;
 mod calls;
 mod compare;

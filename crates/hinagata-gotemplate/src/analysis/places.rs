@@ -2,7 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::Position;
+use hinagata_value::analysis::Position;
+
 use crate::{
     Set,
     tree::{Source, Tree},

@@ -2,9 +2,12 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::{
-    Analysis, Path, PathPart, Position, TemplateUse, Usage, VariableUse, path::Origin, places::Places,
+use hinagata_value::analysis::{
+    Analysis, PassedVariables, PathPart, Position, TemplateUse, TemplateUseKind, Usage, VariablePath,
+    VariableUse,
 };
+
+use super::{origin::Origin, places::Places};
 use crate::{
     Set,
     tree::{
@@ -14,89 +17,128 @@ use crate::{
 
 /// Nodes that are looked at, over all templates and all data they are called on, before no further
 /// call is followed.
-const MOST_WORK: usize = 500_000;
+const MAX_WORK: usize = 500_000;
 /// More uses than this are not collected.
-const MOST_USES: usize = 20_000;
+const MAX_USES: usize = 20_000;
 /// Rounds after which variables that still change are left as they are.
-const MOST_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 4;
 
-pub(super) fn walk(set: &Set, entry: u32, places: &Places<'_>) -> Analysis {
-    let mut pending = VecDeque::from([(entry, Origin::of(Path::default()))]);
+/// What the template `entry` reads and which templates its set calls.
+pub(super) fn follow_data(set: &Set, entry: u32, places: &Places<'_>) -> Analysis {
+    let mut pending = VecDeque::from([(entry, Origin::whole())]);
     let mut seen: HashSet<(u32, Origin)> = pending.iter().cloned().collect();
     let mut analysis = Analysis::default();
-    let mut calls: HashMap<Position, usize> = HashMap::new();
+    let mut called = CalledTemplates::default();
+    let mut loops = Vec::new();
     let mut work = 0;
     while let Some((number, dot)) = pending.pop_front() {
-        let visit = Visit::new(set, places, number, dot).run(MOST_WORK.saturating_sub(work));
+        let visit = Visit::new(set, places, number, dot).run(MAX_WORK.saturating_sub(work));
         work += visit.work;
         for call in visit.calls {
-            let templates = &mut analysis.templates;
-            let known = *calls.entry(call.used.position).or_insert(templates.len());
-            match templates.get_mut(known) {
-                Some(known) => known.data.extend(call.used.data),
-                None => templates.push(call.used),
-            }
+            called.add(call.used);
             if let Some(target) = call.target
                 && seen.insert((target, call.data.clone()))
             {
                 pending.push_back((target, call.data));
             }
         }
-        let room = MOST_USES.saturating_sub(analysis.variables.len());
+        let room = MAX_USES.saturating_sub(analysis.variables.len());
         analysis.variables.extend(visit.uses.into_iter().take(room));
-        analysis.loops.extend(visit.loops);
-        if work >= MOST_WORK {
+        loops.extend(visit.loops);
+        if work >= MAX_WORK {
             break;
         }
     }
-    add_unreached_calls(set, places, &calls, &mut analysis);
-    for used in &mut analysis.templates {
-        used.data.sort();
-        used.data.dedup();
-    }
+    called.add_unreached(set, places);
+    analysis.templates = called.into_uses();
     analysis.variables.sort_by_key(|used| used.position);
     dedup_all(&mut analysis.variables);
-    analysis.loops.sort();
-    analysis.loops.dedup();
+    loops.sort();
+    analysis.loops = loops.into_iter().collect();
     analysis
 }
 
-/// Calls in templates that nothing reaches are named as well.
-fn add_unreached_calls(
-    set: &Set,
-    places: &Places<'_>,
-    reached: &HashMap<Position, usize>,
-    analysis: &mut Analysis,
-) {
-    for (tree, number) in set.trees().zip(0..) {
-        for node in &tree.nodes {
-            if let Node::Template(template) = node {
-                let used = template_use(set, places, number, template, Vec::new());
-                if !reached.contains_key(&used.position) {
-                    analysis.templates.push(used);
+/// A template that is called.
+struct CalledTemplate {
+    name: Box<str>,
+    /// Whether the set defines it.
+    defined: bool,
+    /// The parts of the data that it may get; none when it gets nothing, or a computed value, or when
+    /// nothing reaches the call.
+    data: Vec<VariablePath>,
+    position: Position,
+}
+
+impl CalledTemplate {
+    fn new(
+        set: &Set,
+        places: &Places<'_>,
+        number: u32,
+        node: &TemplateNode,
+        data: Vec<VariablePath>,
+    ) -> Self {
+        let tree = set.tree(number);
+        let name = tree.calls[node.call as usize].clone();
+        let position = places.position(tree, node.at as usize, name.len() + 2);
+        Self { name, defined: set.target(number, node.call).is_some(), data, position }
+    }
+
+    fn into_use(mut self) -> TemplateUse {
+        self.data.sort();
+        self.data.dedup();
+        let passes = match &*self.data {
+            [] => PassedVariables::Nothing,
+            data if data.iter().any(VariablePath::is_whole) => PassedVariables::Everything,
+            _ => PassedVariables::Data(self.data),
+        };
+        TemplateUse {
+            kind: TemplateUseKind::Call,
+            names: vec![self.name.into()],
+            dynamic: false,
+            ignore_missing: false,
+            position: self.position,
+            passes,
+        }
+    }
+}
+
+/// The templates that a set calls, each place once.
+#[derive(Default)]
+struct CalledTemplates {
+    calls: Vec<CalledTemplate>,
+    by_position: HashMap<Position, usize>,
+}
+
+impl CalledTemplates {
+    fn add(&mut self, call: CalledTemplate) {
+        let known = *self.by_position.entry(call.position).or_insert(self.calls.len());
+        match self.calls.get_mut(known) {
+            Some(known) => known.data.extend(call.data),
+            None => self.calls.push(call),
+        }
+    }
+
+    /// Adds the calls in templates that nothing reaches.
+    fn add_unreached(&mut self, set: &Set, places: &Places<'_>) {
+        for (tree, number) in set.trees().zip(0..) {
+            for node in &tree.nodes {
+                if let Node::Template(node) = node {
+                    self.add(CalledTemplate::new(set, places, number, node, Vec::new()));
                 }
             }
         }
     }
-}
 
-fn template_use(
-    set: &Set,
-    places: &Places<'_>,
-    number: u32,
-    node: &TemplateNode,
-    data: Vec<Path>,
-) -> TemplateUse {
-    let tree = set.tree(number);
-    let name = tree.calls[node.call as usize].clone();
-    let position = places.position(tree, node.at as usize, name.len() + 2);
-    TemplateUse { name, defined: set.target(number, node.call).is_some(), data, position }
+    /// The templates that the set does not define.
+    fn into_uses(self) -> Vec<TemplateUse> {
+        self.calls.into_iter().filter(|call| !call.defined).map(CalledTemplate::into_use).collect()
+    }
 }
 
 /// Equal uses at one place, which several visits of a template may give, are one.
 fn dedup_all(uses: &mut Vec<VariableUse>) {
     let mut seen = HashSet::new();
-    uses.retain(|used| seen.insert((used.position, used.path.clone(), used.usage, used.template.clone())));
+    uses.retain(|used| seen.insert((used.position, used.path.clone(), used.usage)));
 }
 
 /// One template on one origin of its dot.
@@ -115,13 +157,13 @@ struct Visit<'s> {
     changed: bool,
     uses: Vec<VariableUse>,
     calls: Vec<Call>,
-    loops: Vec<(Position, Path)>,
+    loops: Vec<(u32, VariablePath)>,
     work: usize,
 }
 
 /// A call of a template.
 struct Call {
-    used: TemplateUse,
+    used: CalledTemplate,
     target: Option<u32>,
     data: Origin,
 }
@@ -149,7 +191,7 @@ impl<'s> Visit<'s> {
     /// Walks until the variables have all the values they can have, or `most` nodes were looked at;
     /// but once in any case.
     fn run(mut self, most: usize) -> Self {
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             self.changed = false;
             self.uses.clear();
             self.calls.clear();
@@ -176,10 +218,10 @@ impl<'s> Visit<'s> {
                 Node::Range(range) => {
                     let over = self.stages(range.pipe, dot, Usage::Value);
                     if let [path] = over.paths() {
-                        let at = tree.pipes[range.pipe as usize].at as usize;
-                        self.loops.push((self.places.position(tree, at, 0), path.clone()));
+                        let at = tree.pipes[range.pipe as usize].at;
+                        self.loops.push((at, path.clone()));
                     }
-                    let item = over.with(&[PathPart::Each]);
+                    let item = over.with_parts(&[PathPart::Each]);
                     // The last variable gets the item; the one before it a number or key.
                     let variables = &tree.pipes[range.pipe as usize].variables;
                     for (at, variable) in variables.iter().enumerate() {
@@ -214,7 +256,7 @@ impl<'s> Visit<'s> {
             Some(pipe) if self.tree.pipes[pipe as usize].path.is_some() => self.silently(pipe, dot),
             Some(pipe) => self.pipeline(pipe, dot, Usage::Value),
         };
-        let used = template_use(self.set, self.places, self.number, node, data.clone().into_paths());
+        let used = CalledTemplate::new(self.set, self.places, self.number, node, data.clone().into_paths());
         let target = self.set.target(self.number, node.call);
         self.calls.push(Call { used, target, data });
     }
@@ -312,10 +354,10 @@ impl<'s> Visit<'s> {
         let indexes: Vec<_> = ids.collect();
         for &index in &indexes {
             let part = self.constant_part(index);
-            value = value.with(&[part]);
+            value = value.with_parts(&[part]);
         }
         if !piped.paths().is_empty() || indexes.is_empty() && args.len() == 1 {
-            value = value.with(&[PathPart::Each]);
+            value = value.with_parts(&[PathPart::Each]);
         }
         if is_path {
             // The item is read, not the container.
@@ -362,21 +404,16 @@ impl<'s> Visit<'s> {
     fn keys(&self, origin: &Origin, keys: Span) -> Origin {
         let keys = self.tree.keys[keys.range()].iter();
         let parts: Vec<_> = keys.map(|key| PathPart::Key(key.name().as_str().into())).collect();
-        origin.with(&parts)
+        origin.with_parts(&parts)
     }
 
     /// Notes that the operand reads what it stands for.
     fn read(&mut self, index: u32, origin: Origin, usage: Usage) -> Origin {
-        if self.uses.len() < MOST_USES {
+        if self.uses.len() < MAX_USES {
             let (start, length) = self.extent(index);
             let position = self.places.position(self.tree, start, length);
-            let template = &self.tree.name;
-            self.uses.extend(origin.paths().iter().map(|path| VariableUse {
-                path: path.clone(),
-                usage,
-                template: template.clone(),
-                position,
-            }));
+            let uses = origin.paths().iter().map(|path| VariableUse { path: path.clone(), usage, position });
+            self.uses.extend(uses);
         }
         origin
     }

@@ -27,7 +27,7 @@ fn go_through(source: &str) -> Result<String, Error> {
     let functions = Functions::new();
     let mut set = Set::new(Options::default(), &functions);
     set.parse("main", source, &Budget::new(limits()))?;
-    assert!(set.analyze("main").is_some(), "a template that was parsed can be analysed");
+    assert!(set.analyze_template("main").is_some(), "a template that was parsed can be analysed");
     let (data, calls) = (data(), Calls::new());
     let budget = Budget::new(limits());
     let heap = Heap::new(&budget);

@@ -69,7 +69,7 @@ proptest! {
         let functions = functions(Integers::Float);
         let mut set = Set::new(Options::default(), &functions);
         if set.parse("main", &source, &Budget::new(limits())).is_ok() {
-            prop_assert!(set.analyze("main").is_some());
+            prop_assert!(set.analyze_template("main").is_some());
         }
     }
 

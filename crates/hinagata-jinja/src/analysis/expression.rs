@@ -1,17 +1,17 @@
 //! The walk over expressions: what they read, and which data their value is.
 
-use super::{
-    FunctionUse, NameUse, Path, PathPart, RoleUse, Usage, VariableUse,
-    scope::{Shape, add_shapes},
-    statement::Walker,
+use hinagata_value::analysis::{
+    DataShape, NameUse, PathPart, RoleUse, Usage, VariablePath, VariableUse, add_shapes,
 };
+
+use super::statement::Walker;
 use crate::ast::{
     CallArgs, Const, Expr, ExprKind, FilterCall, Postfix, PostfixOp, PostfixStep, Span, TestCall, UnaryOp,
 };
 
 /// The value of an operand while the operations behind it are followed.
 struct Reach {
-    shapes: Vec<Shape>,
+    shapes: Vec<DataShape>,
     /// Whether the paths among the shapes are yet to be reported.
     fresh: bool,
     /// From the name to the last part of the path.
@@ -30,8 +30,10 @@ impl Reach {
             .shapes
             .iter()
             .filter_map(|shape| match (shape, part) {
-                (Shape::At(path), part) => Some(Shape::At(path.with([part.clone()]))),
-                (Shape::Of(path), PathPart::Index(_) | PathPart::Each) => Some(Shape::At(path.clone())),
+                (DataShape::At(path), part) => Some(DataShape::At(path.with_parts([part.clone()]))),
+                (DataShape::Of(path), PathPart::Index(_) | PathPart::Each) => {
+                    Some(DataShape::At(path.clone()))
+                }
                 _ => None,
             })
             .collect();
@@ -40,14 +42,14 @@ impl Reach {
     }
 
     /// The items of the value, each as a path.
-    fn items(&self) -> Vec<Path> {
-        self.shapes.iter().filter_map(Shape::item).collect()
+    fn items(&self) -> Vec<VariablePath> {
+        self.shapes.iter().filter_map(DataShape::item).collect()
     }
 }
 
 impl<'t> Walker<'t> {
     /// Notes what `expr` reads; the result tells which data its value may be.
-    pub(super) fn expr(&mut self, expr: &'t Expr, usage: Usage) -> Vec<Shape> {
+    pub(super) fn expr(&mut self, expr: &'t Expr, usage: Usage) -> Vec<DataShape> {
         match &expr.kind {
             ExprKind::Const(_) => Vec::new(),
             ExprKind::Name(name) => {
@@ -82,7 +84,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    fn values(&mut self, exprs: impl IntoIterator<Item = &'t Expr>) -> Vec<Shape> {
+    fn values(&mut self, exprs: impl IntoIterator<Item = &'t Expr>) -> Vec<DataShape> {
         for expr in exprs {
             self.expr(expr, Usage::Value);
         }
@@ -91,7 +93,7 @@ impl<'t> Walker<'t> {
 
     /// Operands of `and` or `or`. The last is what the expression is used for; those before it may
     /// be missing.
-    fn operands(&mut self, operands: &'t [Expr], usage: Usage, before: Usage) -> Vec<Shape> {
+    fn operands(&mut self, operands: &'t [Expr], usage: Usage, before: Usage) -> Vec<DataShape> {
         let mut shapes = Vec::new();
         let last = operands.len() - 1;
         for (index, operand) in operands.iter().enumerate() {
@@ -110,7 +112,7 @@ impl<'t> Walker<'t> {
         let meaning = self.scopes.look_up(name);
         let mut shapes = meaning.shapes;
         if meaning.free && !self.is_bound_later(name) {
-            add_shapes(&mut shapes, &[Shape::At(Path::new(name))]);
+            add_shapes(&mut shapes, &[DataShape::At(VariablePath::new(name))]);
         }
         Reach { shapes, fresh: true, span }
     }
@@ -130,19 +132,21 @@ impl<'t> Walker<'t> {
         if !reach.fresh {
             return;
         }
+        let position = self.position(reach.span);
         for shape in &reach.shapes {
-            if let Shape::At(path) = shape {
-                self.analysis.variables.push(VariableUse { path: path.clone(), usage, span: reach.span });
+            if let DataShape::At(path) = shape {
+                self.analysis.variables.push(VariableUse { path: path.clone(), usage, position });
             }
         }
     }
 
-    fn report_paths(&mut self, paths: &[Path], span: Span) {
-        let uses = paths.iter().map(|path| VariableUse { path: path.clone(), usage: Usage::Value, span });
+    fn report_paths(&mut self, paths: &[VariablePath], span: Span) {
+        let position = self.position(span);
+        let uses = paths.iter().map(|path| VariableUse { path: path.clone(), usage: Usage::Value, position });
         self.analysis.variables.extend(uses);
     }
 
-    fn postfix(&mut self, postfix: &'t Postfix, span: Span, usage: Usage) -> Vec<Shape> {
+    fn postfix(&mut self, postfix: &'t Postfix, span: Span, usage: Usage) -> Vec<DataShape> {
         let reach = self.chain(&postfix.base, &postfix.ops, span, usage);
         self.report(&reach, usage);
         reach.shapes
@@ -199,7 +203,7 @@ impl<'t> Walker<'t> {
             PostfixOp::Slice(_) => {
                 self.report(reach, Usage::Value);
                 self.values(step.op.exprs());
-                reach.shapes = reach.items().into_iter().map(Shape::Of).collect();
+                reach.shapes = reach.items().into_iter().map(DataShape::Of).collect();
                 reach.fresh = false;
             }
             PostfixOp::Call(_) => {
@@ -237,7 +241,11 @@ impl<'t> Walker<'t> {
         }
     }
 
+    /// Notes a called function, unless the template binds its first name: a macro, an import.
     fn note_function(&mut self, root: &str, attributes: &[PostfixStep], span: Span) {
+        if self.scopes.look_up(root).bound || self.is_bound_later(root) {
+            return;
+        }
         let mut name = root.to_owned();
         for step in attributes {
             if let PostfixOp::Attr(part) = &step.op {
@@ -245,8 +253,8 @@ impl<'t> Walker<'t> {
                 name.push_str(part);
             }
         }
-        let local = self.scopes.look_up(root).bound || self.is_bound_later(root);
-        self.analysis.functions.push(FunctionUse { name: name.into(), local, span });
+        let position = self.position(span);
+        self.analysis.functions.push(NameUse { name, position });
     }
 
     fn note_role(&mut self, name: &str, call: &PostfixStep) {
@@ -255,7 +263,8 @@ impl<'t> Walker<'t> {
             && !self.scopes.look_up(name).bound
         {
             let role = args.positional.first().and_then(text_of).map(Into::into);
-            self.analysis.roles.push(RoleUse { role, block: false, span: call.span });
+            let position = self.position(call.span);
+            self.analysis.roles.push(RoleUse { role, position });
         }
     }
 
@@ -271,27 +280,28 @@ impl<'t> Walker<'t> {
         let usage = if matches!(name, "default" | "d") { Usage::Default } else { Usage::Value };
         self.report(reach, usage);
         reach.fresh = false;
-        self.analysis.filters.push(NameUse { name: name.into(), span: filter.span });
+        let used = self.name_use(name, filter.span);
+        self.analysis.filters.push(used);
         self.values(filter.args.exprs());
         self.note_named(filter);
         let items = reach.items();
         let attribute = attribute_of(filter);
         if let Some(attribute) = attribute {
-            let paths: Vec<Path> = items.iter().map(|item| item.with_attribute(attribute)).collect();
+            let paths: Vec<VariablePath> = items.iter().map(|item| attribute_path(item, attribute)).collect();
             self.report_paths(&paths, filter.span);
         }
         reach.shapes = match name {
             "default" | "d" => return,
             "map" => {
                 let paths =
-                    attribute.map(|attribute| items.iter().map(|item| item.with_attribute(attribute)));
-                paths.into_iter().flatten().map(Shape::Of).collect()
+                    attribute.map(|attribute| items.iter().map(|item| attribute_path(item, attribute)));
+                paths.into_iter().flatten().map(DataShape::Of).collect()
             }
             "list" | "sort" | "reverse" | "unique" | "select" | "reject" | "selectattr" | "rejectattr" => {
-                items.into_iter().map(Shape::Of).collect()
+                items.into_iter().map(DataShape::Of).collect()
             }
-            "first" | "last" | "random" | "min" | "max" => items.into_iter().map(Shape::At).collect(),
-            "items" | "dictsort" => items.into_iter().map(Shape::Pairs).collect(),
+            "first" | "last" | "random" | "min" | "max" => items.into_iter().map(DataShape::At).collect(),
+            "items" | "dictsort" => items.into_iter().map(DataShape::Pairs).collect(),
             _ => Vec::new(),
         };
     }
@@ -306,15 +316,16 @@ impl<'t> Walker<'t> {
         };
         let Some(argument) = filter.args.positional.get(position) else { return };
         if let Some(name) = text_of(argument) {
-            let named = NameUse { name: name.into(), span: argument.span };
-            if test { self.analysis.tests.push(named) } else { self.analysis.filters.push(named) }
+            let used = self.name_use(name, argument.span);
+            if test { self.analysis.tests.push(used) } else { self.analysis.filters.push(used) }
         }
     }
 
     fn test(&mut self, reach: &mut Reach, test: &'t TestCall) {
         let asks = matches!(&*test.name, "defined" | "undefined" | "none");
         self.report(reach, if asks { Usage::Condition } else { Usage::Value });
-        self.analysis.tests.push(NameUse { name: test.name.clone(), span: test.span });
+        let used = self.name_use(&test.name, test.span);
+        self.analysis.tests.push(used);
         self.values(test.args.exprs());
         *reach = Reach::unknown(reach.span);
     }
@@ -330,8 +341,8 @@ fn called_name_len(ops: &[PostfixStep]) -> Option<usize> {
 fn method_result(reach: &Reach, method: &str, args: &CallArgs, span: Span) -> Reach {
     let mut result = Reach { shapes: Vec::new(), fresh: false, span: Span { end: span.end, ..reach.span } };
     match method {
-        "items" => result.shapes = reach.items().into_iter().map(Shape::Pairs).collect(),
-        "values" => result.shapes = reach.items().into_iter().map(Shape::Of).collect(),
+        "items" => result.shapes = reach.items().into_iter().map(DataShape::Pairs).collect(),
+        "values" => result.shapes = reach.items().into_iter().map(DataShape::Of).collect(),
         "copy" => result.shapes = reach.shapes.clone(),
         "get" => {
             result.shapes = reach.shapes.clone();
@@ -368,6 +379,12 @@ fn attribute_of(filter: &FilterCall) -> Option<&str> {
     named.map(|keyword| &keyword.value).or(positional).and_then(text_of)
 }
 
+/// The path to what `attribute` names in filters: keys and numbers with dots between them.
+fn attribute_path(item: &VariablePath, attribute: &str) -> VariablePath {
+    let part = |part: &str| part.parse().map_or_else(|_| PathPart::Key(part.into()), PathPart::Index);
+    item.with_parts(attribute.split('.').map(part))
+}
+
 /// The text of a string literal.
 pub(super) fn text_of(expr: &Expr) -> Option<&str> {
     match &expr.kind {
@@ -377,16 +394,16 @@ pub(super) fn text_of(expr: &Expr) -> Option<&str> {
 }
 
 /// The names that an expression may stand for as a template, and whether there may be others.
-pub(super) fn template_names(expr: &Expr) -> (Vec<Box<str>>, bool) {
+pub(super) fn template_names(expr: &Expr) -> (Vec<String>, bool) {
     let mut names = Vec::new();
     let mut dynamic = false;
     collect_names(expr, &mut names, &mut dynamic);
     (names, dynamic)
 }
 
-fn collect_names(expr: &Expr, names: &mut Vec<Box<str>>, dynamic: &mut bool) {
+fn collect_names(expr: &Expr, names: &mut Vec<String>, dynamic: &mut bool) {
     match &expr.kind {
-        ExprKind::Const(Const::Str(text)) => names.push(text.clone()),
+        ExprKind::Const(Const::Str(text)) => names.push(text.to_string()),
         ExprKind::List(items) | ExprKind::Tuple(items) | ExprKind::Or(items) => {
             items.iter().for_each(|item| collect_names(item, names, dynamic));
         }

@@ -2,72 +2,7 @@
 
 use std::collections::HashMap;
 
-use hinagata_value::{Budget, Result};
-
-use super::{MAX_ALTERNATIVES, Path, PathPart};
-
-/// The most bindings that are kept: every `if` around binds the names inside once more. What is bound
-/// beyond counts as unbound behind its `if` and in other templates, so that too much is reported.
-const MAX_LOG: usize = 100_000;
-
-/// What is known of a value: which data it is, or is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// The data at the path.
-    At(Path),
-    /// A sequence of what is at the path: `tools|sort` of `tools[]`.
-    Of(Path),
-    /// A sequence of keys with what is at the path: `headers.items()` of `headers[]`.
-    Pairs(Path),
-}
-
-impl Shape {
-    /// What iterating gives.
-    pub(super) fn item(&self) -> Option<Path> {
-        match self {
-            Self::At(path) => Some(path.with([PathPart::Each])),
-            Self::Of(path) => Some(path.clone()),
-            Self::Pairs(_) => None,
-        }
-    }
-}
-
-/// The values that a name may have, as far as they are known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Binding {
-    pub(super) shapes: Vec<Shape>,
-    /// Whether it may be unbound, so that the name means what it means outside.
-    pub(super) maybe: bool,
-}
-
-impl Binding {
-    pub(super) fn of(shapes: Vec<Shape>) -> Self {
-        Self { shapes, maybe: false }
-    }
-
-    fn add(&mut self, shapes: &[Shape]) {
-        add_shapes(&mut self.shapes, shapes);
-    }
-}
-
-/// Adds what is not there yet, up to the limit.
-pub(super) fn add_shapes(to: &mut Vec<Shape>, more: &[Shape]) {
-    for shape in more {
-        if to.len() < MAX_ALTERNATIVES && !to.contains(shape) {
-            to.push(shape.clone());
-        }
-    }
-}
-
-/// What a name means at some place.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Meaning {
-    pub(super) shapes: Vec<Shape>,
-    /// Whether it may come from outside the template.
-    pub(super) free: bool,
-    /// Whether the template binds it.
-    pub(super) bound: bool,
-}
+use hinagata_value::analysis::{Binding, Meaning, ScopeLog, add_shapes};
 
 /// How a frame hangs together with those around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,14 +58,7 @@ impl<'t> Scopes<'t> {
     }
 
     pub(super) fn bind(&mut self, name: &'t str, binding: Binding) {
-        if self.log.entries.len() < MAX_LOG {
-            self.log.entries.push(LogEntry {
-                name: name.into(),
-                binding: binding.clone(),
-                before: self.head,
-            });
-            self.head = u32::try_from(self.log.entries.len() - 1).ok();
-        }
+        self.head = self.log.add_binding(name, &binding, self.head);
         if self.frames.len() == 1 {
             self.top = self.head;
         }
@@ -148,7 +76,7 @@ impl<'t> Scopes<'t> {
 
     /// Binds what the arms of one `if` bound. Unless it has an `else`, none of them may have run.
     pub(super) fn join(&mut self, arms: Vec<Vec<(&'t str, Binding)>>, has_else: bool) {
-        if self.log.entries.len() >= MAX_LOG {
+        if self.log.is_full() {
             return;
         }
         let count = arms.len();
@@ -160,7 +88,7 @@ impl<'t> Scopes<'t> {
                 joined.len() - 1
             });
             let (_, sum, times) = &mut joined[at];
-            sum.add(&binding.shapes);
+            add_shapes(&mut sum.shapes, &binding.shapes);
             sum.maybe |= binding.maybe;
             *times += 1;
         }
@@ -169,7 +97,7 @@ impl<'t> Scopes<'t> {
                 match self.frames.last().and_then(|frame| frame.names.get(name)) {
                     Some(before) => {
                         binding.maybe = before.maybe;
-                        binding.add(&before.shapes.clone());
+                        add_shapes(&mut binding.shapes, &before.shapes);
                     }
                     None => binding.maybe = true,
                 }
@@ -185,12 +113,9 @@ impl<'t> Scopes<'t> {
         for (depth, frame) in self.frames.iter().enumerate().rev() {
             if (!hidden || depth == 0)
                 && let Some(binding) = frame.names.get(name)
+                && meaning.add_binding(binding)
             {
-                meaning.bound = true;
-                add_shapes(&mut meaning.shapes, &binding.shapes);
-                if !binding.maybe {
-                    return meaning;
-                }
+                return meaning;
             }
             hidden |= frame.kind == FrameKind::Block;
         }
@@ -205,40 +130,5 @@ impl<'t> Scopes<'t> {
 
     pub(super) fn into_log(self) -> ScopeLog {
         self.log
-    }
-}
-
-/// Every binding of a template with the one in sight before it: the names in sight at any place can be
-/// read from there on, without a copy of all of them for each place.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ScopeLog {
-    entries: Vec<LogEntry>,
-}
-
-#[derive(Clone, Debug)]
-struct LogEntry {
-    name: Box<str>,
-    binding: Binding,
-    before: Option<u32>,
-}
-
-impl ScopeLog {
-    /// What `name` means at the place `head`. Goes through the bindings one by one, each a step.
-    pub(super) fn look_up(&self, head: Option<u32>, name: &str, budget: &Budget) -> Result<Meaning> {
-        let mut meaning = Meaning::default();
-        let mut at = head;
-        while let Some(entry) = at.and_then(|at| self.entries.get(at as usize)) {
-            budget.step(1)?;
-            if &*entry.name == name {
-                meaning.bound = true;
-                add_shapes(&mut meaning.shapes, &entry.binding.shapes);
-                if !entry.binding.maybe {
-                    return Ok(meaning);
-                }
-            }
-            at = entry.before;
-        }
-        meaning.free = true;
-        Ok(meaning)
     }
 }

@@ -2,13 +2,18 @@
 
 use std::collections::HashSet;
 
+use hinagata_value::analysis::{
+    Analysis, Binding, BlockDefinition, DataShape, MacroDefinition, MacroParameter, NameUse, PassedVariables,
+    PathPart, Position, RoleUse, TemplateUse, TemplateUseKind, Usage,
+};
+
 use super::{
-    Analysis, BlockInfo, MacroInfo, ParamInfo, RoleUse, TemplateUse, TemplateUseKind, Usage,
     expression::{template_names, text_of},
-    scope::{Binding, FrameKind, Scopes, Shape},
+    nodes::collect_nodes,
+    scope::{FrameKind, Scopes},
 };
 use crate::{
-    analysis::PathPart,
+    Source,
     ast::{
         Block, CallBlock, Expr, ExprKind, For, FromImport, If, Macro, Param, Span, Stmt, StmtKind, Target,
         TargetKind,
@@ -16,6 +21,7 @@ use crate::{
 };
 
 pub(super) struct Walker<'t> {
+    source: &'t Source,
     pub(super) analysis: Analysis,
     pub(super) scopes: Scopes<'t>,
     /// Names that are bound at the top in any case: when macros and blocks run, they all may be.
@@ -38,10 +44,11 @@ pub(super) struct Specials {
 const SPECIALS: [&str; 3] = ["varargs", "kwargs", "caller"];
 
 impl<'t> Walker<'t> {
-    pub(super) fn new(body: &'t [Stmt]) -> Self {
+    pub(super) fn new(body: &'t [Stmt], source: &'t Source) -> Self {
         let mut defined = HashSet::new();
         collect_defined(body, &mut defined);
         Self {
+            source,
             analysis: Analysis::default(),
             scopes: Scopes::new(),
             defined,
@@ -55,28 +62,40 @@ impl<'t> Walker<'t> {
         self.deferred > 0 && self.defined.contains(name)
     }
 
-    pub(super) fn template(&mut self, body: &'t [Stmt]) {
-        self.scopes.bind("self", Binding::default());
-        self.body(body);
+    pub(super) fn position(&self, span: Span) -> Position {
+        let (line, column) = self.source.line_column(span.start);
+        Position { start: span.start, end: span.end, line, column }
     }
 
-    pub(super) fn finish(self) -> Analysis {
+    pub(super) fn name_use(&self, name: &str, span: Span) -> NameUse {
+        NameUse { name: name.to_owned(), position: self.position(span) }
+    }
+
+    pub(super) fn template(mut self, body: &'t [Stmt]) -> Analysis {
+        self.scopes.bind("self", Binding::default());
+        self.body(body);
+        let mut analysis = self.finish();
+        collect_nodes(body, &mut analysis);
+        analysis
+    }
+
+    fn finish(self) -> Analysis {
         let mut analysis = self.analysis;
         let end = self.scopes.head();
         // A parent runs when all of the child is done.
         for template in &mut analysis.templates {
             if template.kind == TemplateUseKind::Extends {
-                template.scope = end;
+                template.passes = PassedVariables::Scope(end);
             }
         }
         analysis.scopes = self.scopes.into_log();
-        analysis.variables.sort_by_key(|item| item.span.start);
-        analysis.filters.sort_by_key(|item| item.span.start);
-        analysis.tests.sort_by_key(|item| item.span.start);
-        analysis.functions.sort_by_key(|item| item.span.start);
-        analysis.templates.sort_by_key(|item| item.span.start);
-        analysis.macros.sort_by_key(|item| item.span.start);
-        analysis.roles.sort_by_key(|item| item.span.start);
+        analysis.variables.sort_by_key(|item| item.position.start);
+        analysis.filters.sort_by_key(|item| item.position.start);
+        analysis.tests.sort_by_key(|item| item.position.start);
+        analysis.functions.sort_by_key(|item| item.position.start);
+        analysis.templates.sort_by_key(|item| item.position.start);
+        analysis.macros.sort_by_key(|item| item.position.start);
+        analysis.roles.sort_by_key(|item| item.position.start);
         analysis
     }
 
@@ -152,8 +171,9 @@ impl<'t> Walker<'t> {
             StmtKind::Generation(body) => self.inner_body(body),
             StmtKind::Message(node) => {
                 self.expr(&node.role, Usage::Value);
-                let role = text_of(&node.role).map(Into::into);
-                self.analysis.roles.push(RoleUse { role, block: true, span: stmt.span });
+                let role = text_of(&node.role).map(str::to_owned);
+                let position = self.position(stmt.span);
+                self.analysis.roles.push(RoleUse { role, position });
                 self.inner_body(&node.body);
             }
         }
@@ -190,12 +210,12 @@ impl<'t> Walker<'t> {
     }
 
     /// Binds a loop target to the items of what is iterated.
-    fn bind_items(&mut self, target: &'t Target, shapes: &[Shape]) {
-        let pairs: Vec<Shape> = shapes
+    fn bind_items(&mut self, target: &'t Target, shapes: &[DataShape]) {
+        let pairs: Vec<DataShape> = shapes
             .iter()
-            .filter_map(
-                |shape| if let Shape::Pairs(path) = shape { Some(Shape::At(path.clone())) } else { None },
-            )
+            .filter_map(|shape| {
+                if let DataShape::Pairs(path) = shape { Some(DataShape::At(path.clone())) } else { None }
+            })
             .collect();
         if let (false, TargetKind::Tuple(targets)) = (pairs.is_empty(), &target.kind)
             && let [key, value] = &**targets
@@ -204,11 +224,11 @@ impl<'t> Walker<'t> {
             self.bind(value, pairs);
             return;
         }
-        self.bind(target, shapes.iter().filter_map(Shape::item).map(Shape::At).collect());
+        self.bind(target, shapes.iter().filter_map(DataShape::item).map(DataShape::At).collect());
     }
 
     /// Binds a target to a value; a tuple of targets to a tuple of values one by one.
-    fn assign(&mut self, target: &'t Target, value: &Expr, shapes: Vec<Shape>) {
+    fn assign(&mut self, target: &'t Target, value: &Expr, shapes: Vec<DataShape>) {
         if let (TargetKind::Tuple(targets), ExprKind::Tuple(_)) = (&target.kind, &value.kind) {
             for target in targets {
                 self.bind(target, Vec::new());
@@ -218,16 +238,16 @@ impl<'t> Walker<'t> {
         self.bind(target, shapes);
     }
 
-    fn bind(&mut self, target: &'t Target, shapes: Vec<Shape>) {
+    fn bind(&mut self, target: &'t Target, shapes: Vec<DataShape>) {
         match &target.kind {
-            TargetKind::Name(name) => self.scopes.bind(name, Binding::of(shapes)),
+            TargetKind::Name(name) => self.scopes.bind(name, Binding::from_shapes(shapes)),
             TargetKind::Attr { .. } => {}
             TargetKind::Tuple(targets) => {
                 for (index, target) in (0_i64..).zip(targets) {
-                    let item = |shape: &Shape| match shape {
-                        Shape::At(path) => Some(Shape::At(path.with([PathPart::Index(index)]))),
-                        Shape::Of(path) => Some(Shape::At(path.clone())),
-                        Shape::Pairs(_) => None,
+                    let item = |shape: &DataShape| match shape {
+                        DataShape::At(path) => Some(DataShape::At(path.with_parts([PathPart::Index(index)]))),
+                        DataShape::Of(path) => Some(DataShape::At(path.clone())),
+                        DataShape::Pairs(_) => None,
                     };
                     self.bind(target, shapes.iter().filter_map(item).collect());
                 }
@@ -239,18 +259,19 @@ impl<'t> Walker<'t> {
         // The name is bound first: a macro may call itself.
         self.scopes.bind(&node.name.name, Binding::default());
         let used = self.function(&node.params, &node.body);
-        let params = node
-            .params
-            .iter()
-            .map(|param| ParamInfo { name: param.name.name.clone(), optional: param.default.is_some() });
-        self.analysis.macros.push(MacroInfo {
-            name: node.name.name.clone(),
-            params: params.collect(),
+        let parameters = node.params.iter().map(|param| MacroParameter {
+            name: param.name.name.to_string(),
+            optional: param.default.is_some(),
+        });
+        let definition = MacroDefinition {
+            name: node.name.name.to_string(),
+            parameters: parameters.collect(),
             varargs: used.varargs,
             kwargs: used.kwargs,
             caller: used.caller,
-            span,
-        });
+            position: self.position(span),
+        };
+        self.analysis.macros.push(definition);
     }
 
     /// The body of a macro or a call block.
@@ -278,9 +299,13 @@ impl<'t> Walker<'t> {
     }
 
     fn block(&mut self, node: &'t Block, span: Span) {
-        let info =
-            BlockInfo { name: node.name.name.clone(), scoped: node.scoped, required: node.required, span };
-        self.analysis.blocks.push(info);
+        let definition = BlockDefinition {
+            name: node.name.name.to_string(),
+            scoped: node.scoped,
+            required: node.required,
+            position: self.position(span),
+        };
+        self.analysis.blocks.push(definition);
         self.deferred += 1;
         self.scopes.enter(if node.scoped { FrameKind::Inner } else { FrameKind::Block });
         self.scopes.bind("super", Binding::default());
@@ -290,7 +315,7 @@ impl<'t> Walker<'t> {
     }
 
     fn names_import(&mut self, node: &'t FromImport, span: Span) {
-        self.template_use(TemplateUseKind::FromImport, &node.template, span, false, node.with_context);
+        self.template_use(TemplateUseKind::Import, &node.template, span, false, node.with_context);
         for name in &node.names {
             self.scopes.bind(&name.alias.as_ref().unwrap_or(&name.name).name, Binding::default());
         }
@@ -306,9 +331,13 @@ impl<'t> Walker<'t> {
     ) {
         self.expr(template, Usage::Value);
         let (names, dynamic) = template_names(template);
-        let scope = self.scopes.head();
-        let found = TemplateUse { kind, names, dynamic, ignore_missing, with_context, span, scope };
-        self.analysis.templates.push(found);
+        let passes = match with_context {
+            true => PassedVariables::Scope(self.scopes.head()),
+            false => PassedVariables::Nothing,
+        };
+        let position = self.position(span);
+        let used = TemplateUse { kind, names, dynamic, ignore_missing, position, passes };
+        self.analysis.templates.push(used);
     }
 }
 

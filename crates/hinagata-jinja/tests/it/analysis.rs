@@ -1,18 +1,17 @@
 //! What the static analysis finds, as a table: a template, and every list of the answer as one line.
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::fmt::Write as _;
 
-use hinagata_jinja::{
-    ParseOptions,
-    analysis::{Analysis, Usage, analyze, combine},
-    parse,
+use hinagata_jinja::{ParseOptions, Source, analyze_template, parse};
+use hinagata_value::{
+    Budget, Limits,
+    analysis::{Analysis, PassedVariables, Usage},
 };
-use hinagata_value::{Budget, LimitKind, Limits};
 
 fn analysis(source: &str) -> Analysis {
     let budget = Budget::new(Limits::default());
     let template = parse("t", source, &ParseOptions::default(), &budget).expect("the template parses");
-    analyze(&template)
+    analyze_template(&template, &Source::new("t", source))
 }
 
 /// The variables: `?` behind those that may be missing, `!` behind those that are only asked for.
@@ -103,8 +102,8 @@ fn variables_are_paths_to_where_their_values_come_from() {
 fn a_use_points_at_the_path_it_reads() {
     let source = "{{ a }}\n{{ user.profile['name']|upper }}";
     let found = &analysis(source).variables[1];
-    assert_eq!(&source[found.span.start as usize..found.span.end as usize], "user.profile['name']");
-    assert_eq!(found.span.line, 2);
+    assert_eq!(&source[found.position.start as usize..found.position.end as usize], "user.profile['name']");
+    assert_eq!((found.position.line, found.position.column), (2, 4));
 }
 
 #[test]
@@ -118,11 +117,8 @@ fn filters_tests_and_functions_are_listed_in_source_order() {
     assert_eq!(filters, ["upper", "map", "trim", "select", "a.b", "lower"]);
     let tests: Vec<_> = found.tests.iter().map(|item| &*item.name).collect();
     assert_eq!(tests, ["odd", "eq"]);
-    let functions: Vec<_> = found.functions.iter().map(|item| (&*item.name, item.local)).collect();
-    assert_eq!(
-        functions,
-        [("f", false), ("caller", true), ("m", true), ("tools.web.search", false), ("loop.cycle", false)]
-    );
+    let functions: Vec<_> = found.functions.iter().map(|item| &*item.name).collect();
+    assert_eq!(functions, ["f", "tools.web.search", "loop.cycle"], "not those that the template binds");
     let [m] = &found.macros[..] else { panic!("one macro") };
     assert_eq!((m.varargs, m.kwargs, m.caller), (false, true, true));
 }
@@ -138,7 +134,10 @@ fn templates_blocks_macros_and_roles_are_listed() {
     let templates: Vec<_> = found
         .templates
         .iter()
-        .map(|item| (item.names.join("|"), item.dynamic, item.ignore_missing, item.with_context))
+        .map(|item| {
+            let with_context = item.passes != PassedVariables::Nothing;
+            (item.names.join("|"), item.dynamic, item.ignore_missing, with_context)
+        })
         .collect();
     assert_eq!(
         templates,
@@ -153,58 +152,10 @@ fn templates_blocks_macros_and_roles_are_listed() {
     let blocks: Vec<_> = found.blocks.iter().map(|item| (&*item.name, item.scoped, item.required)).collect();
     assert_eq!(blocks, [("head", true, false), ("inner", false, true)]);
     let [q] = &found.macros[..] else { panic!("one macro") };
-    let params: Vec<_> = q.params.iter().map(|param| (&*param.name, param.optional)).collect();
+    let params: Vec<_> = q.parameters.iter().map(|param| (&*param.name, param.optional)).collect();
     assert_eq!((&*q.name, params), ("q", vec![("a", false), ("b", true)]));
-    let roles: Vec<_> = found.roles.iter().map(|item| (item.role.as_deref(), item.block)).collect();
-    assert_eq!(roles, [(Some("system"), false), (Some("user"), true), (None, false)]);
-}
-
-fn graph(templates: &[(&str, &str)]) -> HashMap<String, Analysis> {
-    templates.iter().map(|(name, source)| ((*name).to_owned(), analysis(source))).collect()
-}
-
-#[test]
-fn variables_of_a_graph_are_those_that_come_from_outside_all_of_it() {
-    let graph = graph(&[
-        ("page", "{% extends 'base' %}{% set title = site.title %}{% block b %}{{ x }}{% endblock %}"),
-        (
-            "base",
-            "{{ title.text }}{% for t in tools %}{% include 'tool' %}{% endfor %}{% include 'tool' without context %}",
-        ),
-        (
-            "tool",
-            "{{ t.name }}{{ user }}{% include 'page' ignore missing %}{% include n %}{% include 'gone' %}",
-        ),
-    ]);
-    let budget = Budget::new(Limits::default());
-    let found = combine("page", &|name| graph.get(name), &budget).expect("within the budget");
-    let variables: Vec<_> =
-        found.variables.iter().map(|(name, item)| format!("{name}:{}", item.path)).collect();
-    assert_eq!(
-        variables,
-        [
-            "page:site.title",
-            "page:x",
-            "base:site.title.text",
-            "base:tools",
-            "tool:tools[].name",
-            "tool:user",
-            "tool:n",
-        ]
-    );
-    assert_eq!(found.templates, ["page".into(), "base".into(), Box::<str>::from("tool")]);
-    assert_eq!(found.missing.len(), 1);
-    assert_eq!(found.dynamic.len(), 1);
-}
-
-#[test]
-fn a_graph_that_multiplies_itself_ends_at_the_budget() {
-    let sets: String = (0..3000).map(|n| format!("{{% set v{n} = 1 %}}{{% include 'b' %}}")).collect();
-    let reads: String = (0..3000).map(|n| format!("{{{{ r{n} }}}}")).collect();
-    let graph = graph(&[("a", &sets), ("b", &reads)]);
-    let budget = Budget::new(Limits { steps: 1_000_000, ..Limits::default() });
-    let error = combine("a", &|name| graph.get(name), &budget).expect_err("too much");
-    assert_eq!(error.limit(), Some(LimitKind::Steps));
+    let roles: Vec<_> = found.roles.iter().map(|item| item.role.as_deref()).collect();
+    assert_eq!(roles, [Some("system"), Some("user"), None]);
 }
 
 #[test]

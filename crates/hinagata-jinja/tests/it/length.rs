@@ -4,11 +4,7 @@
 use std::{collections::HashMap, thread};
 
 use crate::productions::{Production, lists, nested, operators, statements};
-use hinagata_jinja::{
-    Loader, ParseOptions, Render, Sources, Template,
-    analysis::{analyze, combine},
-    check_names, parse,
-};
+use hinagata_jinja::{Loader, ParseOptions, Render, Sources, Template, check_names, parse};
 use hinagata_value::{Arguments, Budget, Error, Function, Functions, Host, Limits, Result, Value};
 use serde_json::{Value as Json, json};
 
@@ -38,12 +34,11 @@ fn walk(source: &str, limits: &Limits) -> Result<()> {
     let options = ParseOptions::default();
     let budget = Budget::new(limits.clone());
     let tree = parse("t", source, &options, &budget)?;
-    let analysis = analyze(&tree);
-    drop(combine("t", &|name| (name == "t").then_some(&analysis), &budget));
     assert_eq!(check_names(&tree, &|_, _| true), None);
     assert!(tree.clone() == tree);
     drop(tree);
     let template = Template::compile("t", source, &options, limits)?;
+    drop(template.analysis().clone());
     assert!(!format!("{template:?}").is_empty());
     let other = "{% macro a() %}{{ x1 }}{% endmacro %}{% block b0 %}{% endblock %}".to_owned();
     let sources = HashMap::from([("t".to_owned(), source.to_owned()), ("other".to_owned(), other)]);

@@ -1,7 +1,7 @@
 //! No source can hurt: whatever is nested or long ends in a tree or in an error with a place, on the
 //! stack that Rust gives a thread, and so do the walks over the tree and its end.
 
-use hinagata_jinja::{ParseOptions, analysis::analyze, check_names, parse};
+use hinagata_jinja::{ParseOptions, Source, analyze_template, check_names, parse};
 use hinagata_value::{Budget, Error, LimitKind, Limits};
 
 /// Runs `test` on a thread with a stack of two megabytes, whatever the test runner has.
@@ -14,7 +14,7 @@ fn on_small_stack(test: impl FnOnce() + Send + 'static) {
 fn read(source: &str) -> Result<(), Error> {
     let budget = Budget::new(Limits::default());
     let template = parse("t", source, &ParseOptions::default(), &budget)?;
-    drop(analyze(&template));
+    drop(analyze_template(&template, &Source::new("t", source)));
     assert_eq!(check_names(&template, &|_, _| true), None);
     let copy = template.clone();
     assert!(copy == template);

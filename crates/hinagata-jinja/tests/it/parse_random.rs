@@ -1,6 +1,6 @@
 //! Random sources: none panics, and what the parser answers hangs together.
 
-use hinagata_jinja::{ParseOptions, Source, analysis::analyze, ast::Span, check_names, parse};
+use hinagata_jinja::{ParseOptions, Source, analyze_template, check_names, parse};
 use hinagata_value::{Budget, Limits};
 use proptest::prelude::*;
 
@@ -144,11 +144,12 @@ fn check(source: &str, options: &ParseOptions) {
     match parse("t", source, options, &budget) {
         Ok(template) => {
             let _ = check_names(&template, &|_, name| name.len() > 1);
-            let found = analyze(&template);
-            for span in
-                found.variables.iter().map(|item| item.span).chain(template.body.iter().map(|stmt| stmt.span))
-            {
-                check_span(source, span);
+            let found = analyze_template(&template, &Source::new("t", source));
+            for position in found.variables.iter().map(|item| item.position) {
+                check_span(source, position.start, position.end);
+            }
+            for span in template.body.iter().map(|stmt| stmt.span) {
+                check_span(source, span.start, span.end);
             }
         }
         Err(error) => {
@@ -156,14 +157,14 @@ fn check(source: &str, options: &ParseOptions) {
             let lines = Source::new("t", source);
             assert!(place.line >= 1 && lines.line_text(place.line).is_some(), "{place:?}");
             let (start, end) = place.span.expect("every error has a span");
-            check_span(source, Span { start, end, line: place.line });
+            check_span(source, start, end);
             assert!(place.column as usize <= source.chars().count() + 1);
         }
     }
 }
 
-fn check_span(source: &str, span: Span) {
-    assert!(source.get(span.start as usize..span.end as usize).is_some(), "{span:?} in {source:?}");
+fn check_span(source: &str, start: u32, end: u32) {
+    assert!(source.get(start as usize..end as usize).is_some(), "{start}..{end} in {source:?}");
 }
 
 proptest! {

@@ -5,11 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use hinagata_jinja::analysis as jinja_analysis;
-use hinagata_value::{Budget, Error, ErrorKind, Limits, Result};
+use hinagata_value::{
+    Budget, Error, ErrorKind, Limits, Result,
+    analysis::{Analysis, TemplateUse, VariablePath, VariableUse},
+};
 
-use super::{Analysis, Passes, Path, TemplateUse, VariableUse, WHOLE, jinja};
-use crate::{Engine, Options, Sources, Template};
+use super::has_structure;
+use crate::{Cache, Options, Sources, Template};
 
 /// More variables are not collected: a graph can multiply them with every level.
 const MAX_VARIABLES: usize = 20_000;
@@ -19,7 +21,7 @@ const MAX_VARIABLES: usize = 20_000;
 pub struct Graph {
     /// The analysis of each template, the first one first, the others in the order they are met. Names
     /// are joined, as everywhere here; those in a use of a template are as they are written.
-    pub templates: Vec<(String, Analysis)>,
+    pub templates: Vec<(String, Arc<Analysis>)>,
     /// The variables that come from outside all of the templates, by template and source order.
     ///
     /// The variables of a template that is included are followed to what they are where it is used.
@@ -36,11 +38,11 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Whether messages can come out of the templates, see [`Analysis::has_structure`]; what only the run
-    /// loads ([`Graph::dynamic`]) is not looked at.
+    /// Whether messages can come out of the templates, see [`has_structure`]; what only the run loads
+    /// ([`Graph::dynamic`]) is not looked at.
     #[must_use]
     pub fn has_structure(&self) -> bool {
-        self.templates.iter().any(|(_, analysis)| analysis.has_structure())
+        self.templates.iter().any(|(_, analysis)| has_structure(analysis))
     }
 }
 
@@ -75,35 +77,32 @@ pub fn analyze_graph(
     options: &Options,
     limits: &Limits,
 ) -> Result<Graph> {
-    let budget = Budget::new(limits.clone());
-    let mut walk = Walk {
-        sources,
-        options: Arc::new(options.clone()),
-        limits,
-        budget: &budget,
-        found: BTreeMap::new(),
-        links: Vec::new(),
-        graph: Graph::default(),
-    };
-    walk.load(&entry.into())?;
-    if !walk.is_loaded(entry) && walk.graph.broken.is_empty() {
-        let known = sources.names();
-        let near = hinagata_value::near_names(entry, known.iter().map(String::as_str));
-        return Err(
-            Error::new(ErrorKind::NotFound, format!("there is no template '{entry}'")).with_near(near)
-        );
+    Walk::new(sources, &Arc::new(options.clone()), limits, None).run(entry)
+}
+
+impl Cache {
+    /// As [`analyze_graph`], for templates that are rendered from this cache: those that it has are
+    /// neither compiled nor analysed again, and those that it lacks are added.
+    ///
+    /// # Errors
+    /// As [`analyze_graph`].
+    pub fn analyze_graph(
+        &self,
+        entry: &str,
+        sources: &dyn Sources,
+        options: &Arc<Options>,
+        limits: &Limits,
+    ) -> Result<Graph> {
+        Walk::new(sources, options, limits, Some(self)).run(entry)
     }
-    walk.load_all()?;
-    walk.follow(entry)?;
-    walk.report();
-    Ok(walk.graph)
 }
 
 struct Walk<'w> {
     sources: &'w dyn Sources,
-    options: Arc<Options>,
+    options: &'w Arc<Options>,
     limits: &'w Limits,
-    budget: &'w Budget,
+    cache: Option<&'w Cache>,
+    budget: Budget,
     /// What is known of each name; the number is that in the graph.
     found: BTreeMap<Arc<str>, Found>,
     /// For each template of the graph, the joined names of its uses.
@@ -117,8 +116,8 @@ type Links = Vec<Option<Arc<str>>>;
 enum Found {
     Missing,
     Broken,
-    /// Its number in the graph, and the form of the analysis that knows the scopes of Jinja.
-    Loaded(usize, Option<Box<jinja_analysis::Analysis>>),
+    /// Its number in the graph.
+    Loaded(usize),
 }
 
 /// A template whose uses are being followed.
@@ -128,12 +127,44 @@ struct Open {
     /// The use that is next, and which of its names.
     next: (usize, usize),
     variables: Vec<GraphVariable>,
-    seen: HashSet<(Arc<str>, u32, Path)>,
+    seen: HashSet<(Arc<str>, u32, VariablePath)>,
 }
 
-impl Walk<'_> {
+impl<'w> Walk<'w> {
+    fn new(
+        sources: &'w dyn Sources,
+        options: &'w Arc<Options>,
+        limits: &'w Limits,
+        cache: Option<&'w Cache>,
+    ) -> Self {
+        Self {
+            sources,
+            options,
+            limits,
+            cache,
+            budget: Budget::new(limits.clone()),
+            found: BTreeMap::new(),
+            links: Vec::new(),
+            graph: Graph::default(),
+        }
+    }
+
+    fn run(mut self, entry: &str) -> Result<Graph> {
+        self.load(&entry.into())?;
+        if !self.is_loaded(entry) && self.graph.broken.is_empty() {
+            let known = self.sources.names();
+            let near = hinagata_value::near_names(entry, known.iter().map(String::as_str));
+            let message = format!("there is no template '{entry}'");
+            return Err(Error::new(ErrorKind::NotFound, message).with_near(near));
+        }
+        self.load_all()?;
+        self.follow(entry)?;
+        self.report();
+        Ok(self.graph)
+    }
+
     fn is_loaded(&self, name: &str) -> bool {
-        matches!(self.found.get(name), Some(Found::Loaded(..)))
+        matches!(self.found.get(name), Some(Found::Loaded(_)))
     }
 
     /// Finds and analyses one template, unless that was done.
@@ -150,9 +181,9 @@ impl Walk<'_> {
         }
         let found = match self.analyze(name) {
             Ok(None) => Found::Missing,
-            Ok(Some((analysis, scopes))) => {
+            Ok(Some(analysis)) => {
                 self.graph.templates.push((name.to_string(), analysis));
-                Found::Loaded(self.graph.templates.len() - 1, scopes)
+                Found::Loaded(self.graph.templates.len() - 1)
             }
             Err(error) => {
                 self.graph.broken.push((name.to_string(), error));
@@ -163,16 +194,13 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn analyze(&self, name: &str) -> Result<Option<(Analysis, Option<Box<jinja_analysis::Analysis>>)>> {
+    fn analyze(&self, name: &str) -> Result<Option<Arc<Analysis>>> {
         let Some(source) = self.sources.source(name)? else { return Ok(None) };
-        let template = Template::compile_source(name, source, self.options.clone(), self.limits)?;
-        Ok(Some(match template.engine() {
-            Engine::Jinja => {
-                let (analysis, scopes) = jinja::analyze(&template, self.limits)?;
-                (analysis, Some(Box::new(scopes)))
-            }
-            Engine::Go => (template.analyze(self.limits)?, None),
-        }))
+        let template = match self.cache {
+            Some(cache) => cache.get(name, &source, self.options, self.limits)?,
+            None => Template::compile_source(name, source, self.options.clone(), self.limits)?,
+        };
+        Ok(Some(template.analysis().clone()))
     }
 
     /// Loads everything that is used by name.
@@ -260,7 +288,7 @@ impl Walk<'_> {
     }
 
     fn open(&self, name: &str) -> Option<Open> {
-        let Some(Found::Loaded(number, _)) = self.found.get(name) else { return None };
+        let Some(Found::Loaded(number)) = self.found.get(name) else { return None };
         let name: Arc<str> = name.into();
         let mut open = Open {
             name: name.clone(),
@@ -291,30 +319,16 @@ impl Walk<'_> {
 
     /// Adds the variables of a used template, as they are called in the one that uses it.
     fn add(&self, open: &mut Open, used: usize, variables: &[GraphVariable]) -> Result<()> {
-        let used = &self.graph.templates[open.number].1.templates[used];
+        let analysis = &self.graph.templates[open.number].1;
+        let used = &analysis.templates[used];
         for item in variables {
             self.budget.step(1)?;
-            for path in self.seen_from(open, used, &item.variable.path)? {
+            for path in analysis.paths_seen_by(used, &item.variable.path, &self.budget)? {
                 let variable = VariableUse { path, ..item.variable.clone() };
                 open.push(GraphVariable { template: item.template.clone(), variable });
             }
         }
         Ok(())
-    }
-
-    fn seen_from(&self, open: &Open, used: &TemplateUse, path: &Path) -> Result<Vec<Path>> {
-        Ok(match &used.passes {
-            Passes::Nothing => Vec::new(),
-            Passes::Everything => vec![path.clone()],
-            Passes::Data(data) => data.iter().map(|data| within(data, path)).collect(),
-            Passes::Scope(number) => match self.found.get(&*open.name) {
-                Some(Found::Loaded(_, Some(scopes))) => match scopes.templates.get(*number) {
-                    Some(used) => scopes.seen_from(used, path, self.budget)?,
-                    None => Vec::new(),
-                },
-                _ => Vec::new(),
-            },
-        })
     }
 
     /// Lists what is missing and what only the run knows.
@@ -334,17 +348,6 @@ impl Walk<'_> {
                 }
             }
         }
-    }
-}
-
-/// The path of a variable of a template whose data is that at `data`.
-fn within(data: &Path, path: &Path) -> Path {
-    match &*path.root {
-        WHOLE => {
-            let parts = data.parts.iter().chain(path.parts.iter()).cloned().collect();
-            Path { root: data.root.clone(), parts }
-        }
-        _ => data.join(path),
     }
 }
 

@@ -1,7 +1,10 @@
 //! What templates read, use and define, in one form for both languages; alone and as a graph.
 
+use std::sync::Arc;
+
 use hinagata_template::{
-    Analysis, Engine, Graph, MemorySources, NameUse, Options, Template, TemplateUseKind, Usage, analyze_graph,
+    Analysis, Cache, Engine, Graph, MemorySources, NameUse, Options, SourceText, Template, TemplateUseKind,
+    Usage, analyze_graph,
 };
 use hinagata_value::{ErrorKind, LimitKind, Limits};
 
@@ -9,7 +12,7 @@ fn analyze(name: &str, source: &str) -> Analysis {
     let (options, limits) = (Options::default(), Limits::default());
     let template =
         Template::compile(Engine::of_file(name), name, source, &options, &limits).expect("compiles");
-    template.analyze(&limits).expect("within the limits")
+    Analysis::clone(template.analysis())
 }
 
 /// The variables: `?` behind those that may be missing, `!` behind those that are only asked for.
@@ -60,8 +63,8 @@ fn names_that_are_used_and_defined_are_listed() {
     );
     assert_eq!(names(&jinja.filters), ["upper"]);
     assert_eq!(names(&jinja.tests), ["odd"]);
-    assert_eq!(names(&jinja.blocks), ["b"]);
-    assert_eq!(names(&jinja.macros), ["m"]);
+    assert_eq!((jinja.blocks.len(), &*jinja.blocks[0].name), (1, "b"));
+    assert_eq!((jinja.macros.len(), &*jinja.macros[0].name), (1, "m"));
     assert_eq!(names(&jinja.functions), ["ask", "role"]);
     assert_eq!(jinja.roles[0].role, None);
     let uses: Vec<_> =
@@ -78,7 +81,7 @@ fn names_that_are_used_and_defined_are_listed() {
         "a.gotmpl",
         "{{define \"d\"}}{{end}}{{template \"d\"}}{{template \"x.md\" .user}}{{len .a}}{{role .r}}",
     );
-    assert_eq!(names(&go.macros), ["d"]);
+    assert_eq!((go.macros.len(), &*go.macros[0].name), (1, "d"));
     assert_eq!(names(&go.functions), ["len", "role"]);
     assert_eq!(go.roles[0].role, None);
     assert_eq!(go.templates.len(), 1, "what the source defines itself is no other template");
@@ -129,6 +132,57 @@ fn an_import_and_a_call_without_data_see_no_variables() {
     ]);
     assert_eq!(graph_variables(&graph), ["main.md: a"]);
     assert_eq!(graph.templates.len(), 4);
+}
+
+#[test]
+fn a_template_sees_the_names_that_are_bound_where_it_is_used() {
+    let graph = graph(&[
+        ("main.md", "{% extends 'base' %}{% set title = site.title %}{% block b %}{{ x }}{% endblock %}"),
+        (
+            "base",
+            "{{ title.text }}{% for t in tools %}{% include 'tool' %}{% endfor %}{% include 'tool' without context %}",
+        ),
+        (
+            "tool",
+            "{{ t.name }}{{ user }}{% include 'main.md' ignore missing %}{% include n %}{% include 'gone' %}",
+        ),
+    ]);
+    let expected = [
+        "main.md: site.title",
+        "main.md: x",
+        "base: site.title.text",
+        "base: tools",
+        "tool: tools[].name",
+        "tool: user",
+        "tool: n",
+    ];
+    assert_eq!(graph_variables(&graph), expected);
+    assert_eq!((graph.missing.len(), graph.dynamic.len()), (1, 1));
+}
+
+#[test]
+fn a_graph_that_multiplies_itself_ends_at_the_budget() {
+    let sets: String = (0..3000).map(|n| format!("{{% set v{n} = 1 %}}{{% include 'b' %}}")).collect();
+    let reads: String = (0..3000).map(|n| format!("{{{{ r{n} }}}}")).collect();
+    let sources = MemorySources::from_iter([("a", sets), ("b", reads)]);
+    let limits = Limits { steps: 1_000_000, ..Limits::default() };
+    let error = analyze_graph("a", &sources, &Options::default(), &limits).expect_err("too much");
+    assert_eq!(error.limit(), Some(LimitKind::Steps));
+}
+
+#[test]
+fn a_template_that_is_rendered_from_a_cache_is_compiled_and_analysed_once() {
+    let texts = [("main.md", "{{ a }}{% include 'row.gotmpl' %}"), ("row.gotmpl", "{{.b}}")];
+    let (sources, cache) = (MemorySources::from_iter(texts), Cache::new(10));
+    let (options, limits) = (Arc::new(Options::default()), Limits::default());
+    let entry = SourceText::new(Engine::Jinja, texts[0].1);
+    let template = cache.get("main.md", &entry, &options, &limits).expect("compiles");
+    let first = cache.analyze_graph("main.md", &sources, &options, &limits).expect("within the limits");
+    let second = cache.analyze_graph("main.md", &sources, &options, &limits).expect("within the limits");
+    assert_eq!(graph_variables(&first), ["main.md: a", "row.gotmpl: b"]);
+    assert_eq!(cache.compiled(), 2);
+    assert!(Arc::ptr_eq(template.analysis(), &first.templates[0].1));
+    assert!(Arc::ptr_eq(&first.templates[1].1, &second.templates[1].1));
 }
 
 #[test]

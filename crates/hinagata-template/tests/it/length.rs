@@ -14,7 +14,7 @@ const STACK: usize = 2 << 20;
 fn go_through(source: &str) -> Result<(), Error> {
     let limits = Limits { steps: 500_000, ..Limits::default() };
     let template = Template::compile(Engine::Go, "main.gotmpl", source, &Options::default(), &limits)?;
-    template.analyze(&limits)?;
+    drop(template.analysis().clone());
     let (data, render) = (data(), Render::new().limits(limits));
     render.messages(&template, &data)?;
     let traced = render.traced(&template, &data)?;

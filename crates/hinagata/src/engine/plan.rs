@@ -326,12 +326,15 @@ impl Plan {
     fn uses_tools(&self) -> bool {
         let Some(tools) = &self.tools else { return false };
         let known = |name: &str| name == SPACE || tools.set.tools().contains_key(name);
-        let in_template = |(_, analysis): &(String, hinagata_template::Analysis)| {
+        let in_template = |analysis: &hinagata_template::Analysis| {
             analysis.functions.iter().any(|used| known(&used.name))
                 || analysis.variables.iter().any(|used| known(&used.path.root))
                 || analysis.templates.iter().any(|used| used.dynamic)
         };
-        self.reads.graphs.iter().any(|(_, graph)| graph.templates.iter().any(in_template))
+        self.reads
+            .graphs
+            .iter()
+            .any(|(_, graph)| graph.templates.iter().any(|(_, analysis)| in_template(analysis)))
     }
 
     /// Whether a template or a hook can reach the variable called `name`.
