@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata_template::{Cache, Engine as Language, Graph, Options, SourceText, Template, analyze_graph};
+use hinagata_template::{Cache, Engine as Language, Graph, Options, SourceText, Template};
 use hinagata_value::{Key, Limits};
 use serde_json::{Map, Number, Value};
 
@@ -506,13 +506,9 @@ impl Builder<'_> {
         let known = Known::with_entry(&text.file, file);
         let sources = PromptSources::new(self.with.catalog, &known);
         let place = |error| with_places(error, &sources);
-        let template = self
-            .with
-            .cache
-            .get(&text.file, &source, &self.options, &self.with.options.limits)
-            .map_err(place)?;
-        let graph =
-            analyze_graph(&text.file, &sources, &self.options, &self.with.options.limits).map_err(place)?;
+        let (cache, limits) = (self.with.cache, &self.with.options.limits);
+        let template = cache.get(&text.file, &source, &self.options, limits).map_err(place)?;
+        let graph = cache.analyze_graph(&text.file, &sources, &self.options, limits).map_err(place)?;
         self.known.merge(&known);
         self.known.merge(&sources.into_found());
         self.reads.add(first_line, graph);
