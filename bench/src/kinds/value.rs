@@ -136,7 +136,7 @@ fn step(items: &'static [Json]) -> Contest {
             let key = Key::new(NAMES[0]);
             let mut found = 0;
             for item in items {
-                if charge && budget.step(1).is_err() {
+                if charge && budget.charge_steps(1).is_err() {
                     break;
                 }
                 found += usize::from(heap.attribute(&Value::Json(black_box(item)), &key).is_some());

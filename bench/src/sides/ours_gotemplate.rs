@@ -21,7 +21,7 @@ pub(crate) fn entrant(work: &GoWorkload) -> Entrant {
 
 fn prepare(work: &GoWorkload) -> Result<Entrant> {
     let mut functions = Functions::new();
-    functions.add(Closure::typed(
+    functions.insert(Closure::with_signature(
         "add",
         Signature { parameters: vec![Type::Int; 2], result: Type::Int, ..Signature::default() },
         |_, arguments| {

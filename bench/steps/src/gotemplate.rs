@@ -138,20 +138,20 @@ impl<'d> Go<'d> {
         let mut functions = Functions::new();
         let takes =
             |parameter, result| Signature { parameters: vec![parameter], result, ..Signature::default() };
-        functions.add(Closure::typed("same", takes(Type::Any, Type::Any), |_, arguments| {
+        functions.insert(Closure::with_signature("same", takes(Type::Any, Type::Any), |_, arguments| {
             Ok(arguments.positional[0].clone())
         }));
-        functions.add(Closure::typed("length", takes(Type::String, Type::Int), |_, arguments| {
+        functions.insert(Closure::with_signature("length", takes(Type::String, Type::Int), |_, arguments| {
             Ok(Value::Int(arguments.positional[0].as_str().map_or(0, str::len) as i64))
         }));
         // A function as a value, for `call`; it lives as long as the process.
         let callee: Arc<dyn Function> =
-            Arc::new(Closure::typed("callee", takes(Type::Any, Type::Any), |_, arguments| {
+            Arc::new(Closure::with_signature("callee", takes(Type::Any, Type::Any), |_, arguments| {
                 Ok(arguments.positional[0].clone())
             }));
         let callee: &'static Arc<dyn Function> = Box::leak(Box::new(callee));
         let getter = Signature { result: Type::Any, ..Signature::default() };
-        functions.add(Closure::typed("getter", getter, |_, _| Ok(Value::Function(callee))));
+        functions.insert(Closure::with_signature("getter", getter, |_, _| Ok(Value::Function(callee))));
         Self { data, functions }
     }
 }

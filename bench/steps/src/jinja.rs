@@ -84,7 +84,7 @@ impl Language for Jinja<'_> {
                 settings: &settings,
                 loader,
                 outside: &(),
-                functions: Functions::none(),
+                functions: Functions::empty(),
                 calls: &calls,
                 loaded: &loaded,
                 number: 0,

@@ -135,7 +135,7 @@ fn not_utf8(name: &str, error: &std::string::FromUtf8Error) -> Error {
         span: None,
         excerpt: Some(String::from_utf8_lossy(line).trim_end_matches('\r').to_owned()),
     };
-    Error::syntax("the template is not UTF-8").at(|| place).with_hint("save the file as UTF-8")
+    Error::syntax("the template is not UTF-8").with_place(|| place).with_hint("save the file as UTF-8")
 }
 
 /// The names of files beneath `root`, hidden ones left out; links are not followed.

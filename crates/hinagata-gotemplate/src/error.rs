@@ -20,7 +20,7 @@ pub(crate) enum Part<'m> {
 
 /// A message of Go: `location` is part of its format, `context` is not; `%s`, `%q`, `%d`, `%v` and `%w` in
 /// `format` are replaced by `parts` in order.
-pub(crate) fn message(location: &str, context: &str, format: &str, parts: &[Part<'_>]) -> String {
+pub(crate) fn error_text(location: &str, context: &str, format: &str, parts: &[Part<'_>]) -> String {
     if location.contains('%')
         && let Ok(text) = through_printf(&format!("{location}{}", context.replace('%', "%%")), format, parts)
     {
@@ -32,7 +32,7 @@ pub(crate) fn message(location: &str, context: &str, format: &str, parts: &[Part
     while let Some(at) = rest.find('%') {
         text.push_str(&rest[..at]);
         match (rest.as_bytes().get(at + 1), parts.next()) {
-            (Some(b'q'), Some(Part::Text(part))) => text.push_str(&quote::quote(part)),
+            (Some(b'q'), Some(Part::Text(part))) => text.push_str(&quote::quote_text(part)),
             (_, Some(Part::Text(part))) => text.push_str(part),
             (_, Some(Part::Int(part))) => text.push_str(itoa::Buffer::new().format(*part)),
             (_, None) => {}
@@ -74,7 +74,7 @@ mod tests {
     fn parts_are_put_into_the_message() {
         let parts = [Part::Text("a%b"), Part::Int(3), Part::Text("q\"")];
         assert_eq!(
-            message("template: x: ", "", "%s and %d and %q", &parts),
+            error_text("template: x: ", "", "%s and %d and %q", &parts),
             "template: x: a%b and 3 and \"q\\\"\""
         );
     }
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_percent_sign_in_a_name_takes_part_in_the_format() {
         assert_eq!(
-            message("template: 50%d:1: ", "", "function %q not defined", &[Part::Text("f")]),
+            error_text("template: 50%d:1: ", "", "function %q not defined", &[Part::Text("f")]),
             "template: 50%!d(string=f):1: function %!q(MISSING) not defined"
         );
     }

@@ -3,7 +3,7 @@
 use crate::text::{unicode::is_print, utf8, utf8::Rune};
 
 /// Makes text safe inside HTML, attribute values included.
-pub(crate) fn html(text: &[u8]) -> Vec<u8> {
+pub(crate) fn escape_html(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + text.len() / 8);
     for &byte in text {
         match byte {
@@ -20,14 +20,14 @@ pub(crate) fn html(text: &[u8]) -> Vec<u8> {
 }
 
 /// Makes text safe inside a JavaScript string.
-pub(crate) fn js(text: &[u8]) -> Vec<u8> {
+pub(crate) fn escape_js(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + text.len() / 8);
     let mut rest = text;
     while !rest.is_empty() {
         let plain = rest.iter().position(|byte| !is_plain(*byte)).unwrap_or(rest.len());
         out.extend_from_slice(&rest[..plain]);
         rest = &rest[plain..];
-        let Some(rune) = utf8::first(rest) else { break };
+        let Some(rune) = utf8::first_rune(rest) else { break };
         match rune {
             Rune::Char('\\', _) => out.extend_from_slice(br"\\"),
             Rune::Char('\'', _) => out.extend_from_slice(br"\'"),
@@ -79,12 +79,12 @@ mod tests {
 
     #[test]
     fn what_is_special_is_escaped_and_nothing_else() {
-        assert_eq!(html(b"<a b='c'>\0&\""), "&lt;a b=&#39;c&#39;&gt;\u{fffd}&amp;&#34;".as_bytes());
+        assert_eq!(escape_html(b"<a b='c'>\0&\""), "&lt;a b=&#39;c&#39;&gt;\u{fffd}&amp;&#34;".as_bytes());
         assert_eq!(
-            js("a<'\"\\=\n\u{2028}é🚀\u{e0001}\x7f".as_bytes()),
+            escape_js("a<'\"\\=\n\u{2028}é🚀\u{e0001}\x7f".as_bytes()),
             "a\\u003C\\'\\\"\\\\\\u003D\\u000A\\u2028é🚀\\uE0001\x7f".as_bytes()
         );
-        assert_eq!(js(b"\xff"), b"\xff");
+        assert_eq!(escape_js(b"\xff"), b"\xff");
         assert_eq!(url_query("a b&é~".as_bytes()), b"a+b%26%C3%A9~");
     }
 }

@@ -47,7 +47,7 @@ pub use value::{
 /// Whether `name` means something to Go templates themselves, so that no function should have it.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
-    matches!(name, "true" | "false") || parse::is_keyword(name) || tree::Builtin::named(name).is_some()
+    matches!(name, "true" | "false") || parse::is_keyword(name) || tree::Builtin::from_name(name).is_some()
 }
 
 /// The names of the functions that every template has.

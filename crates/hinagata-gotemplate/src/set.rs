@@ -13,7 +13,7 @@ use crate::{
     exec::{self, Context, Data},
     parse::{self, Names, lex::Delims},
     text::{quote, unicode::is_identifier},
-    tree::{At, Builtin, Tree, shown},
+    tree::{At, Builtin, Tree, excerpt_at},
     value::view::Integers,
 };
 
@@ -37,7 +37,7 @@ pub enum MissingKey {
 impl MissingKey {
     /// The option by the name Go has for it.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "default" | "invalid" => Some(Self::Invalid),
             "zero" => Some(Self::Zero),
@@ -130,7 +130,7 @@ impl Set {
     /// Go's parse error, of kind [`ErrorKind::Syntax`]; or a limit. The set is unchanged then.
     pub fn parse(&mut self, name: &str, source: &str, budget: &Budget) -> Result<()> {
         let mut used = Used { known: &self.known, names: std::mem::take(&mut self.used) };
-        let trees = parse::parse(name, source, &self.delims, &mut used, budget);
+        let trees = parse::parse_source(name, source, &self.delims, &mut used, budget);
         self.used = used.names;
         let trees = trees?;
         self.first.get_or_insert_with(|| name.into());
@@ -226,14 +226,15 @@ impl Set {
         output: &mut Output<'a, P>,
     ) -> Result<()> {
         match self.number(name) {
-            Some(entry) => exec::execute(self, entry, data.into(), context, output),
+            Some(entry) => exec::execute_template(self, entry, data.into(), context, output),
             None => Err(self.no_template(name)),
         }
     }
 
     #[cold]
     fn no_template(&self, name: &str) -> Error {
-        let (wanted, set) = (quote::quote(name), quote::quote(self.first.as_deref().unwrap_or_default()));
+        let (wanted, set) =
+            (quote::quote_text(name), quote::quote_text(self.first.as_deref().unwrap_or_default()));
         let text = format!("template: no template {wanted} associated with template {set}");
         Error::new(ErrorKind::NotFound, text).with_near(near_names(name, self.names()))
     }
@@ -274,9 +275,9 @@ impl Set {
 
     /// The source of the action at a site, such as `{{.user.name}}`; empty for text.
     #[must_use]
-    pub fn shown(&self, site: Site, first_template: u32) -> Option<String> {
+    pub fn excerpt_at(&self, site: Site, first_template: u32) -> Option<String> {
         let tree = self.trees.get(site.template.checked_sub(first_template)? as usize)?;
-        Some(shown(tree, At::from_number(site.node)))
+        Some(excerpt_at(tree, At::from_number(site.node)))
     }
 }
 

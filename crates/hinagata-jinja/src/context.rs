@@ -73,7 +73,7 @@ impl Random {
 
     /// A number below `bound`; 0 when that is 0.
     #[must_use]
-    pub(crate) fn below(&self, bound: u64) -> u64 {
+    pub(crate) fn random_below(&self, bound: u64) -> u64 {
         // A step of the golden ratio and two rounds of mixing spread even a seed of 0.
         let state = self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.0.set(state);
@@ -145,7 +145,7 @@ impl Context<'_, '_> {
         let error = Error::undefined(message);
         match (undefined.owner, undefined.name) {
             // Only a variable has a list of names that it could have meant.
-            (Owner::Variables, Some(name)) => error.about(name),
+            (Owner::Variables, Some(name)) => error.with_subject(name),
             _ => error,
         }
     }

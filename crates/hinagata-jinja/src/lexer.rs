@@ -114,11 +114,11 @@ impl<'s> Lexer<'s> {
     ///
     /// # Errors
     /// When there is no token at this place, or a limit is reached.
-    pub(crate) fn next(&mut self) -> Result<Token<'s>> {
+    pub(crate) fn next_token(&mut self) -> Result<Token<'s>> {
         let start = self.at;
         let token = self.read()?;
         let cost = self.budget.step_bytes(self.at - start);
-        cost.map_err(|error| error.at(|| self.origin.place(token.span)))?;
+        cost.map_err(|error| error.with_place(|| self.origin.place(token.span)))?;
         self.last_line = token.span.line;
         Ok(token)
     }
@@ -272,7 +272,9 @@ impl<'s> Lexer<'s> {
             return if inside == self.text.len() {
                 Ok(())
             } else {
-                Err(self.origin.syntax(span, format!("the comment is not closed by `{}`", comment.close)))
+                Err(self
+                    .origin
+                    .syntax_error(span, format!("the comment is not closed by `{}`", comment.close)))
             };
         };
         let close = inside + len;
@@ -309,7 +311,8 @@ impl<'s> Lexer<'s> {
         if self.at == self.text.len() {
             return Ok(Some(self.eof()));
         }
-        let error = self.origin.syntax(self.span(self.text.len()), "the raw block is not closed by `endraw`");
+        let error =
+            self.origin.syntax_error(self.span(self.text.len()), "the raw block is not closed by `endraw`");
         Err(error.with_hint(format!("close it with `{} endraw {}`", block.open, block.close)))
     }
 
@@ -391,7 +394,7 @@ impl<'s> Lexer<'s> {
         let starts = chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c));
         if !starts || !chars.all(unicode_ident::is_xid_continue) {
             let span = self.span(self.at + name.len());
-            return Err(self.origin.syntax(span, format!("`{name}` is no name")));
+            return Err(self.origin.syntax_error(span, format!("`{name}` is no name")));
         }
         Ok(self.token(self.at + name.len(), TokenKind::Name(name)))
     }
@@ -399,12 +402,12 @@ impl<'s> Lexer<'s> {
     fn read_string(&mut self) -> Result<Token<'s>> {
         let rest = &self.text[self.at..];
         let Some(len) = literal::string_len(rest.as_bytes()) else {
-            let error = self.origin.syntax(self.span(self.at + 1), "the string is not closed");
+            let error = self.origin.syntax_error(self.span(self.at + 1), "the string is not closed");
             return Err(error.with_hint(format!("close it with `{}`", &rest[..1])));
         };
         match literal::string(&rest[1..len - 1]) {
             Ok(value) => Ok(self.token(self.at + len, TokenKind::Str(value))),
-            Err(message) => Err(self.origin.syntax(self.span(self.at + len), message)),
+            Err(message) => Err(self.origin.syntax_error(self.span(self.at + len), message)),
         }
     }
 
@@ -426,17 +429,17 @@ impl<'s> Lexer<'s> {
     fn unbalanced(&self, op: Op, span: Span, open: Option<(Op, Span)>) -> Error {
         let found = op.as_str();
         let Some((open, at)) = open else {
-            return self.origin.syntax(span, format!("`{found}` closes nothing"));
+            return self.origin.syntax_error(span, format!("`{found}` closes nothing"));
         };
         let (open, wanted) = (open.as_str(), open.closer().map_or("", Op::as_str));
         let message = format!("found `{found}`, wanted `{wanted}` for the `{open}` of line {}", at.line);
-        self.origin.syntax(span, message)
+        self.origin.syntax_error(span, message)
     }
 
     #[cold]
     fn unexpected(&self, c: char) -> Error {
         let span = self.span(self.at + c.len_utf8());
-        let error = self.origin.syntax(span, format!("unexpected character `{}`", c.escape_debug()));
+        let error = self.origin.syntax_error(span, format!("unexpected character `{}`", c.escape_debug()));
         match c {
             '&' => error.with_hint("write `and`"),
             '!' => error.with_hint("write `not`"),

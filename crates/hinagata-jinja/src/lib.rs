@@ -31,8 +31,8 @@ pub use template::{Loader, NoTemplates, Sources, Template};
 /// Every name that the language brings along, and what it is the name of: `filter`, `test`, `global`, or the
 /// type whose method it is.
 pub fn builtin_names() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let filters = library::filters::names().map(|name| ("filter", name));
-    let tests = library::tests::names().map(|name| ("test", name));
+    let filters = library::filters::filter_names().map(|name| ("filter", name));
+    let tests = library::tests::test_names().map(|name| ("test", name));
     let globals = run::global_names().map(|name| ("global", name));
-    filters.chain(tests).chain(globals).chain(library::methods::names())
+    filters.chain(tests).chain(globals).chain(library::methods::method_names())
 }

@@ -61,7 +61,7 @@ fn check_size(origin: Origin<'_>, budget: &Budget) -> Result<()> {
     let message = format!("the template has {size} bytes; the limit is {limit}");
     // No excerpt: the line may be all of it.
     let place = hinagata_value::Place { template: origin.name.to_owned(), line: 1, ..Default::default() };
-    Err(Error::limit_reached(LimitKind::Source, message).at(|| place))
+    Err(Error::limit_reached(LimitKind::Source, message).with_place(|| place))
 }
 
 struct Parser<'s> {
@@ -103,7 +103,8 @@ impl Parser<'_> {
             return Ok(());
         }
         let message = format!("expressions are nested more than {limit} deep");
-        Err(Error::limit_reached(LimitKind::Nesting, message).at(|| self.origin.place(self.current_span())))
+        Err(Error::limit_reached(LimitKind::Nesting, message)
+            .with_place(|| self.origin.place(self.current_span())))
     }
 
     /// Notes an error that waits for the end of the source.
@@ -144,7 +145,7 @@ struct LateError {
 impl LateError {
     #[cold]
     fn into_error(self, origin: Origin<'_>) -> Error {
-        let error = origin.syntax(self.span, self.message);
+        let error = origin.syntax_error(self.span, self.message);
         match self.hint {
             Some(hint) => error.with_hint(hint),
             None => error,

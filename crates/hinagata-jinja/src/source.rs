@@ -132,8 +132,8 @@ impl Origin<'_> {
 
     /// The error that the source cannot be compiled because of what is at `span`.
     #[cold]
-    pub(crate) fn syntax(self, span: Span, message: impl Into<String>) -> Error {
-        Error::syntax(message).at(|| self.place(span))
+    pub(crate) fn syntax_error(self, span: Span, message: impl Into<String>) -> Error {
+        Error::syntax(message).with_place(|| self.place(span))
     }
 }
 

@@ -45,7 +45,7 @@ impl Template {
         let tree = parse(name, source, options, &budget)?;
         let source = Source::new(name, source);
         check_names(&tree, &source)?;
-        let code = compile::compile(&tree, &source, &budget)?;
+        let code = compile::compile_template(&tree, &source, &budget)?;
         let (size, tree, analysis) = (AtomicUsize::new(0), Mutex::new(Some(tree)), OnceLock::new());
         Ok(Self { source, code, size, tree, analysis })
     }
@@ -93,15 +93,15 @@ impl fmt::Debug for Template {
 /// Refuses filters and tests that do not exist, where Jinja2 refuses them when it compiles.
 fn check_names(tree: &ast::Template, source: &Source) -> Result<()> {
     let known = |kind, name: &str| match kind {
-        NameKind::Filter => filters::find(name).is_some(),
-        NameKind::Test => tests::find(name).is_some(),
+        NameKind::Filter => filters::find_filter(name).is_some(),
+        NameKind::Test => tests::find_test(name).is_some(),
     };
     let Some(unknown) = check::check_names(tree, &known) else { return Ok(()) };
     let error = match unknown.kind {
-        NameKind::Filter => filters::unknown(unknown.name),
-        NameKind::Test => tests::unknown(unknown.name),
+        NameKind::Filter => filters::unknown_filter(unknown.name),
+        NameKind::Test => tests::unknown_test(unknown.name),
     };
-    Err(error.with_kind(ErrorKind::Syntax).at(|| source.place(unknown.span)))
+    Err(error.with_kind(ErrorKind::Syntax).with_place(|| source.place(unknown.span)))
 }
 
 /// Where a render finds the templates it includes, extends and imports.

@@ -105,7 +105,7 @@ impl<'r> Library<'r> {
     }
 
     /// The same behind renders that used `before` templates and share the limit.
-    pub(crate) fn after(mut self, before: usize) -> Result<Self> {
+    pub(crate) fn with_spent(mut self, before: usize) -> Result<Self> {
         self.before = before;
         if self.len() + before > self.limits.templates { Err(self.too_many()) } else { Ok(self) }
     }

@@ -251,7 +251,7 @@ impl<'r> Render<'r> {
                 Pass::Done(written) => return Ok(written),
                 Pass::Wait(waiting) => {
                     for call in waiting {
-                        calls.resolve(call.id, resolve(call));
+                        calls.resolve_call(call.id, resolve(call));
                     }
                 }
             }

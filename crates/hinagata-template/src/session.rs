@@ -92,8 +92,8 @@ impl<'r, 'a> Session<'r, 'a> {
     /// Renders the template called `name` on `data`.
     fn include<P: Provenance>(&self, name: &str, data: Value<'a>, out: &mut Output<'a, P>) -> Result<()> {
         let budget = self.heap.budget();
-        budget.step(1)?;
-        budget.enter()?;
+        budget.charge_steps(1)?;
+        budget.check_stack()?;
         let _link = self.link(name)?;
         match self.library.load(name).map_err(own_place)? {
             None => Err(self.not_found(name)),
@@ -150,7 +150,7 @@ impl<'r, 'a> Session<'r, 'a> {
 /// An error of compiling keeps its place in the template that does not compile.
 fn own_place(error: Error) -> Error {
     match error.place().cloned() {
-        Some(place) => error.settle(|_| place),
+        Some(place) => error.set_final_place(|_| place),
         None => error,
     }
 }
@@ -187,7 +187,7 @@ impl<'a> Outside<'a> for Session<'_, 'a> {
             scope: Value<'a>,
             record: impl FnOnce(&mut P) -> Segments,
         ) -> Result<Printed<'a>> {
-            let mut out = Output::<P>::capture(session.heap.budget());
+            let mut out = Output::<P>::new_capture(session.heap.budget());
             session.include(name, scope, &mut out)?;
             let record = record(out.provenance());
             let ends_with_value = out.ends_with_value();

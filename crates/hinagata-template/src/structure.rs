@@ -29,9 +29,9 @@ const ROLES_OF_DATA: [&str; 3] = ["user", "assistant", "tool"];
 #[must_use]
 pub fn structure_functions() -> Functions {
     let mut functions = Functions::new();
-    functions.add(Closure::new("role", role));
-    functions.add(Closure::new("media", media));
-    functions.add(Closure::new("resource", resource));
+    functions.insert(Closure::new("role", role));
+    functions.insert(Closure::new("media", media));
+    functions.insert(Closure::new("resource", resource));
     functions
 }
 
@@ -133,7 +133,7 @@ fn part<'a>(host: &Host<'_, 'a>, kind: &str, content: Json) -> Result<Value<'a>>
         _ => 0,
     };
     host.budget().step_bytes(bytes)?;
-    host.budget().charge(bytes)?;
+    host.budget().charge_bytes(bytes)?;
     host.heap.host_object(PartObject(Arc::new(Part { kind: kind.to_owned(), content })))
 }
 

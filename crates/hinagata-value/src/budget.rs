@@ -1,6 +1,6 @@
 //! What a run has used, and the errors when that is too much.
 //!
-//! One countdown is on the hot path: [`Budget::step`] subtracts and compares; the total, the
+//! One countdown is on the hot path: [`Budget::charge_steps`] subtracts and compares; the total, the
 //! cancellation flag and the clock are looked at when a chunk of it is used up. Bytes are charged
 //! by the objects that hold them ([`crate::Heap`]) and given back when they are dropped.
 
@@ -115,7 +115,7 @@ impl Budget {
 
     /// The same budget, of which `steps` and `time` are used already: by runs before that share its limits.
     #[must_use]
-    pub fn after(mut self, steps: u64, time: Duration) -> Self {
+    pub fn with_spent(mut self, steps: u64, time: Duration) -> Self {
         let left = self.limits.steps.saturating_sub(steps);
         let chunk = left.min(CHUNK as u64);
         self.chunk.set(chunk as i64);
@@ -135,7 +135,7 @@ impl Budget {
     /// # Errors
     /// When the steps are used up, the deadline passed or the run was cancelled.
     #[inline(always)]
-    pub fn step(&self, n: u64) -> Result<()> {
+    pub fn charge_steps(&self, n: u64) -> Result<()> {
         // A step count of 2^63 is more than any budget holds: the cast keeps it negative enough.
         let left = self.chunk.get().wrapping_sub(n.min(i64::MAX as u64) as i64);
         self.chunk.set(left);
@@ -145,25 +145,25 @@ impl Budget {
     /// Charges the steps for an operation that produces `bytes` bytes.
     ///
     /// # Errors
-    /// As [`Budget::step`].
+    /// As [`Budget::charge_steps`].
     #[inline(always)]
     pub fn step_bytes(&self, bytes: usize) -> Result<()> {
-        self.step(1 + (bytes as u64 >> 6))
+        self.charge_steps(1 + (bytes as u64 >> 6))
     }
 
     /// Charges `n` steps where no error can be returned: what is over the limit is refused by the next
-    /// [`Budget::step`].
+    /// [`Budget::charge_steps`].
     #[inline]
-    pub fn owe(&self, n: u64) {
+    pub fn owe_steps(&self, n: u64) {
         // Every error of a step comes again at the next one.
-        let _ = self.step(n);
+        let _ = self.charge_steps(n);
     }
 
     /// Charges for hashing or comparing `text` where no error can be returned.
     #[inline]
     pub(crate) fn owe_text(&self, text: &str) {
         if text.len() >= 64 {
-            self.owe(text.len() as u64 >> 6);
+            self.owe_steps(text.len() as u64 >> 6);
         }
     }
 
@@ -224,7 +224,7 @@ impl Budget {
     /// # Errors
     /// When more bytes would be alive than the limit allows. Nothing is charged then.
     #[inline]
-    pub fn charge(&self, n: usize) -> Result<()> {
+    pub fn charge_bytes(&self, n: usize) -> Result<()> {
         match self.bytes.get().checked_add(n) {
             Some(alive) if alive <= self.limits.bytes => {
                 self.set_alive(alive);
@@ -244,7 +244,7 @@ impl Budget {
 
     /// Charges `n` bytes that were allocated already: they count even where they are over the limit.
     pub(crate) fn charge_allocated(&self, n: usize) -> Result<()> {
-        let result = self.charge(n);
+        let result = self.charge_bytes(n);
         if result.is_err() {
             self.set_alive(self.bytes.get().saturating_add(n));
         }
@@ -275,7 +275,7 @@ impl Budget {
 
     /// Gives back `n` bytes that were charged.
     #[inline]
-    pub fn release(&self, n: usize) {
+    pub fn release_bytes(&self, n: usize) {
         debug_assert!(n <= self.bytes.get(), "released more than was charged");
         self.bytes.set(self.bytes.get().saturating_sub(n));
     }
@@ -300,7 +300,7 @@ impl Budget {
     /// # Errors
     /// When the run has used more stack than [`Limits::stack`].
     #[inline]
-    pub fn enter(&self) -> Result<()> {
+    pub fn check_stack(&self) -> Result<()> {
         if stack_address().abs_diff(self.stack_base) > self.limits.stack {
             return Err(self.stack_exceeded());
         }
@@ -322,7 +322,7 @@ impl Budget {
     /// # Errors
     /// When expressions and blocks are nested deeper than [`Limits::nesting`], or the stack is used up.
     #[inline]
-    pub fn nest(&self) -> Result<Level<'_>> {
+    pub fn enter_level(&self) -> Result<Level<'_>> {
         let level = self.levels.get() + 1;
         if level > self.limits.nesting {
             return Err(Error::limit_reached(
@@ -330,7 +330,7 @@ impl Budget {
                 format!("expressions and blocks are nested more than {} deep", self.limits.nesting),
             ));
         }
-        self.enter()?;
+        self.check_stack()?;
         self.levels.set(level);
         Ok(Level(&self.levels))
     }
@@ -340,7 +340,7 @@ impl Budget {
     /// # Errors
     /// When calls are deeper than [`Limits::calls`], or the stack is used up.
     #[inline]
-    pub fn call(&self) -> Result<Level<'_>> {
+    pub fn enter_call(&self) -> Result<Level<'_>> {
         let level = self.calls.get() + 1;
         if level > self.limits.calls {
             return Err(Error::limit_reached(
@@ -349,7 +349,7 @@ impl Budget {
             )
             .with_hint("does a macro or a template call itself?"));
         }
-        self.enter()?;
+        self.check_stack()?;
         self.calls.set(level);
         Ok(Level(&self.calls))
     }
@@ -365,7 +365,7 @@ impl Budget {
     ///
     /// # Errors
     /// When `bytes` is over the limit, or the steps are used up.
-    pub fn fill(&self, bytes: usize) -> Result<()> {
+    pub fn check_fill(&self, bytes: usize) -> Result<()> {
         if bytes > self.limits.fill {
             return Err(Error::limit_reached(
                 LimitKind::Fill,
@@ -379,7 +379,7 @@ impl Budget {
     ///
     /// # Errors
     /// When `items` is over the limit.
-    pub fn range(&self, items: u64) -> Result<()> {
+    pub fn check_range(&self, items: u64) -> Result<()> {
         if items > self.limits.range_items {
             return Err(Error::limit_reached(
                 LimitKind::RangeItems,
@@ -423,10 +423,10 @@ mod tests {
         for total in [0, 1, 4095, 4096, 4097, 10_000] {
             let budget = steps(total);
             for _ in 0..total {
-                budget.step(1).expect("within the limit");
+                budget.charge_steps(1).expect("within the limit");
             }
             assert_eq!(budget.steps_used(), total);
-            let error = budget.step(1).expect_err("one more");
+            let error = budget.charge_steps(1).expect_err("one more");
             assert_eq!(error.limit(), Some(LimitKind::Steps));
         }
     }
@@ -434,11 +434,11 @@ mod tests {
     #[test]
     fn what_runs_before_used_is_not_there_any_more() {
         for (total, before) in [(10_000, 4_000), (10_000, 9_999), (5_000, 5_000), (5_000, 6_000)] {
-            let budget = steps(total).after(before, Duration::ZERO);
+            let budget = steps(total).with_spent(before, Duration::ZERO);
             for _ in before..total {
-                budget.step(1).expect("within the limit");
+                budget.charge_steps(1).expect("within the limit");
             }
-            let error = budget.step(1).expect_err("one more");
+            let error = budget.charge_steps(1).expect_err("one more");
             assert!(
                 error.message().ends_with(&format!("{total} steps")),
                 "the whole limit is named: {error}"
@@ -446,25 +446,25 @@ mod tests {
             assert_eq!(budget.steps_used(), total);
         }
         let limits = Limits { deadline: Some(Duration::from_secs(3_600)), ..Limits::default() };
-        let budget = Budget::new(limits).after(0, Duration::from_secs(3_600));
+        let budget = Budget::new(limits).with_spent(0, Duration::from_secs(3_600));
         assert_eq!(budget.check_outside().expect_err("used up").kind(), ErrorKind::Deadline);
     }
 
     #[test]
     fn a_huge_step_is_refused_and_so_is_everything_after_it() {
         let budget = steps(1_000_000);
-        assert!(budget.step(u64::MAX).is_err());
-        assert!(budget.step(1).is_err());
+        assert!(budget.charge_steps(u64::MAX).is_err());
+        assert!(budget.charge_steps(1).is_err());
     }
 
     #[test]
     fn bytes_over_the_limit_are_not_charged() {
         let budget = Budget::new(Limits { bytes: 100, ..Limits::default() });
-        budget.charge(60).expect("fits");
-        assert_eq!(budget.charge(41).expect_err("over").limit(), Some(LimitKind::Bytes));
+        budget.charge_bytes(60).expect("fits");
+        assert_eq!(budget.charge_bytes(41).expect_err("over").limit(), Some(LimitKind::Bytes));
         assert_eq!(budget.bytes_alive(), 60);
-        assert!(budget.charge(usize::MAX).is_err());
-        budget.release(60);
+        assert!(budget.charge_bytes(usize::MAX).is_err());
+        budget.release_bytes(60);
         assert_eq!((budget.bytes_alive(), budget.bytes_peak()), (0, 60));
     }
 
@@ -473,7 +473,7 @@ mod tests {
         let cancel = Cancel::default();
         let budget = Budget::new(Limits::default()).with_cancel(cancel.clone());
         cancel.cancel();
-        let error = (0..10_000).find_map(|_| budget.step(1).err()).expect("stops soon");
+        let error = (0..10_000).find_map(|_| budget.charge_steps(1).err()).expect("stops soon");
         assert_eq!(error.kind(), ErrorKind::Cancelled);
     }
 
@@ -496,14 +496,14 @@ mod tests {
     #[test]
     fn a_passed_deadline_stops_a_run() {
         let budget = Budget::new(Limits { deadline: Some(Duration::ZERO), ..Limits::default() });
-        let error = (0..10_000).find_map(|_| budget.step(1).err()).expect("stops soon");
+        let error = (0..10_000).find_map(|_| budget.charge_steps(1).err()).expect("stops soon");
         assert_eq!(error.kind(), ErrorKind::Deadline);
     }
 
     #[test]
     fn endless_recursion_ends_before_the_stack_does() {
         fn descend(budget: &Budget, level: u64) -> Result<u64> {
-            budget.enter()?;
+            budget.check_stack()?;
             let frame = std::hint::black_box([level; 64]);
             Ok(descend(budget, level + 1)? + frame[1])
         }
@@ -520,9 +520,9 @@ mod tests {
     fn leaving_a_call_gives_its_level_back() {
         let budget = Budget::new(Limits { calls: 2, ..Limits::default() });
         for _ in 0..10 {
-            let _outer = budget.call().expect("first");
-            let _inner = budget.call().expect("second");
-            assert_eq!(budget.call().expect_err("third").limit(), Some(LimitKind::Calls));
+            let _outer = budget.enter_call().expect("first");
+            let _inner = budget.enter_call().expect("second");
+            assert_eq!(budget.enter_call().expect_err("third").limit(), Some(LimitKind::Calls));
         }
         assert_eq!(budget.call_depth(), 0);
     }

@@ -149,7 +149,7 @@ impl Calls {
     /// # Errors
     /// When the call failed; when the render made more calls than `limits` allows, or their arguments
     /// together take more bytes than values may.
-    pub fn start(&self, site: Site, request: Request, limits: &Limits) -> Result<Value<'_>> {
+    pub fn start_call(&self, site: Site, request: Request, limits: &Limits) -> Result<Value<'_>> {
         let id = match request.pure {
             true => self.start_shared(site, request, limits)?,
             false => self.start_here(site, request, limits)?,
@@ -220,7 +220,7 @@ impl Calls {
     }
 
     /// Records the result of a call; a second result of the same call is ignored.
-    pub fn resolve(&self, id: CallId, result: Result<Json, String>) {
+    pub fn resolve_call(&self, id: CallId, result: Result<Json, String>) {
         if let Some(call) = self.calls.get(id.0 as usize) {
             call.result.get_or_init(|| result);
         }

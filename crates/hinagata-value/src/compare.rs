@@ -10,11 +10,11 @@ use crate::{Budget, Entries, Error, Heap, Kind, Number, Result, Value, walk::che
 /// # Errors
 /// When a limit is reached: steps, or containers inside each other beyond `value_depth`. When it
 /// depends on the result of a call that is not there yet: [`crate::ErrorKind::Suspended`].
-pub fn equal<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
+pub fn is_equal<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
     let mut open = Vec::new();
     let mut pair = (a.clone(), b.clone());
     loop {
-        heap.budget().step(1)?;
+        heap.budget().charge_steps(1)?;
         match open_pair(heap, &pair.0, &pair.1)? {
             Compared::Equal => {}
             Compared::Different => return Ok(false),
@@ -41,7 +41,7 @@ pub fn equal<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> 
 ///
 /// # Errors
 /// Those of `scalars`, and limits as for [`equal`].
-pub fn order<'a>(
+pub fn order_values<'a>(
     heap: &Heap<'a>,
     a: &Value<'a>,
     b: &Value<'a>,
@@ -51,14 +51,14 @@ pub fn order<'a>(
     let mut pair = (a.clone(), b.clone());
     // The first pair that is not equal decides, and what lies before it was found equal on the way.
     loop {
-        heap.budget().step(1)?;
+        heap.budget().charge_steps(1)?;
         let (a, b) = &pair;
         if is_sequence(a) && a.kind() == b.kind() {
             if !a.is_same_container(b) {
                 check_depth(heap, open.len())?;
                 open.push(Pair::new(heap, pair.0, pair.1));
             }
-        } else if open.is_empty() || !equal(heap, a, b)? {
+        } else if open.is_empty() || !is_equal(heap, a, b)? {
             return scalars(a, b);
         }
         pair = loop {
@@ -215,7 +215,7 @@ impl<'h, 'a> Pair<'h, 'a> {
 /// # Errors
 /// When keys of different types meet, or the steps are used up.
 pub(crate) fn sort_by_key<'a>(budget: &Budget, entries: &mut [(Value<'a>, Value<'a>)]) -> Result<()> {
-    budget.step(entries.len() as u64 * u64::from(entries.len().max(1).ilog2() + 1))?;
+    budget.charge_steps(entries.len() as u64 * u64::from(entries.len().max(1).ilog2() + 1))?;
     let texts = entries.iter().filter(|(key, _)| key.as_str().is_some()).count();
     let numbers = entries.iter().filter(|(key, _)| as_number(key).is_some()).count();
     // Asked for beforehand: a sort must not meet a pair that has no order.

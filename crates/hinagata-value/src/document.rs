@@ -8,7 +8,7 @@ use crate::{
     Error, Heap, JsonStyle, Kind, Number, Result, Value,
     json::{contains_itself, is_list, no_json_form, write_key},
     metered::Charge,
-    walk::{Event, too_deep, walk},
+    walk::{Event, too_deep, walk_value},
 };
 
 /// Containers inside each other in a document, whatever `value_depth` says: dropping, cloning and
@@ -59,22 +59,24 @@ pub fn to_json<'a>(heap: &Heap<'a>, value: &Value<'a>) -> Result<Json> {
         }
         Some(_) => {}
     };
-    walk(heap, value, &mut |event| {
+    walk_value(heap, value, &mut |event| {
         match event {
             Event::Start(shape, len) => {
                 if levels.len() >= DOCUMENT_DEPTH {
                     return Err(too_deep(DOCUMENT_DEPTH));
                 }
                 let empty = match is_list(shape)? {
-                    true => charge.add(list_bytes(len)).map(|()| Json::Array(Vec::with_capacity(len))),
-                    false => charge.add(map_bytes(len)).map(|()| serde_json::Map::with_capacity(len).into()),
+                    true => charge.add_bytes(list_bytes(len)).map(|()| Json::Array(Vec::with_capacity(len))),
+                    false => {
+                        charge.add_bytes(map_bytes(len)).map(|()| serde_json::Map::with_capacity(len).into())
+                    }
                 };
                 levels.push((empty?, String::new()));
             }
             Event::Next => {}
             Event::Key(key) => {
                 let name = key_name(heap, &key)?;
-                charge.add(name.len())?;
+                charge.add_bytes(name.len())?;
                 if let Some((_, slot)) = levels.last_mut() {
                     *slot = name;
                 }
@@ -106,12 +108,12 @@ fn key_name<'a>(heap: &Heap<'a>, key: &Value<'a>) -> Result<String> {
 fn scalar_to_json<'a>(heap: &Heap<'a>, value: &Value<'a>, charge: &mut Charge<'a>) -> Result<Json> {
     if let Some(string) = value.as_str() {
         heap.budget().step_bytes(string.len())?;
-        charge.add(string.len())?;
+        charge.add_bytes(string.len())?;
         return Ok(Json::String(string.to_owned()));
     }
     if let Value::Range(range) = value {
-        heap.budget().step(range.len())?;
-        charge.add(list_bytes(range.len() as usize))?;
+        heap.budget().charge_steps(range.len())?;
+        charge.add_bytes(list_bytes(range.len() as usize))?;
         return Ok((0..range.len()).map_while(|index| range.get(index)).collect());
     }
     match (value.as_number(), value.kind()) {

@@ -145,7 +145,7 @@ struct Inner {
     limit: Option<LimitKind>,
     message: String,
     place: Option<Place>,
-    /// Whether the place is final; see [`Error::settle`].
+    /// Whether the place is final; see [`Error::set_final_place`].
     settled: bool,
     /// The name that the error is about.
     subject: Option<String>,
@@ -218,7 +218,7 @@ impl Error {
 
     /// The same error at `place`, unless it already has one: the innermost place wins.
     #[must_use]
-    pub fn at(mut self, place: impl FnOnce() -> Place) -> Self {
+    pub fn with_place(mut self, place: impl FnOnce() -> Place) -> Self {
         if self.0.place.is_none() {
             self.0.place = Some(place());
         }
@@ -230,7 +230,7 @@ impl Error {
     /// An expression knows the exact column, the statement around it which line is reported: the
     /// first settling counts, later ones change nothing.
     #[must_use]
-    pub fn settle(mut self, place: impl FnOnce(Option<Place>) -> Place) -> Self {
+    pub fn set_final_place(mut self, place: impl FnOnce(Option<Place>) -> Place) -> Self {
         if !self.0.settled {
             self.0.settled = true;
             self.0.place = Some(place(self.0.place.take()));
@@ -240,13 +240,13 @@ impl Error {
 
     /// Whether the place is final.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
+    pub fn has_final_place(&self) -> bool {
         self.0.settled
     }
 
     /// The same error with the name that it is about, for finding near ones.
     #[must_use]
-    pub fn about(mut self, subject: impl Into<String>) -> Self {
+    pub fn with_subject(mut self, subject: impl Into<String>) -> Self {
         self.0.subject = Some(subject.into());
         self
     }
@@ -272,7 +272,7 @@ impl Error {
 
     /// The same error with one more step of the way to it (an include, an import, a call).
     #[must_use]
-    pub fn via(mut self, place: Place) -> Self {
+    pub fn with_chain_step(mut self, place: Place) -> Self {
         self.0.chain.push(place);
         self
     }
@@ -375,7 +375,10 @@ mod tests {
     #[test]
     fn the_innermost_place_wins() {
         let place = |template: &str| Place { template: template.into(), line: 1, ..Place::default() };
-        let error = Error::runtime("no").at(|| place("inner")).at(|| place("outer")).via(place("outer"));
+        let error = Error::runtime("no")
+            .with_place(|| place("inner"))
+            .with_place(|| place("outer"))
+            .with_chain_step(place("outer"));
         assert_eq!(error.place().expect("was given").template, "inner");
         assert_eq!(error.chain()[0].template, "outer");
     }

@@ -72,7 +72,7 @@ pub struct Arguments<'r, 'a> {
 impl<'r, 'a> Arguments<'r, 'a> {
     /// Arguments given by place alone.
     #[must_use]
-    pub fn positional(positional: &'r [Value<'a>]) -> Self {
+    pub fn from_positional(positional: &'r [Value<'a>]) -> Self {
         Self { positional, named: &[] }
     }
 
@@ -111,8 +111,8 @@ impl<'a> Host<'_, 'a> {
     ///
     /// # Errors
     /// When the call failed, or the render made more calls than [`crate::Limits::requests`].
-    pub fn start(&self, request: Request) -> Result<Value<'a>> {
-        self.calls.start(self.site, request, self.budget().limits())
+    pub fn start_call(&self, request: Request) -> Result<Value<'a>> {
+        self.calls.start_call(self.site, request, self.budget().limits())
     }
 
     /// A function of this render as a value.
@@ -141,18 +141,18 @@ impl Functions {
 
     /// No functions, for as long as anybody likes.
     #[must_use]
-    pub fn none() -> &'static Self {
+    pub fn empty() -> &'static Self {
         static NONE: Functions = Functions::new();
         &NONE
     }
 
     /// Adds a function under its name, in the place of an older one.
-    pub fn add(&mut self, function: impl Function + 'static) {
-        self.add_shared(Arc::new(function));
+    pub fn insert(&mut self, function: impl Function + 'static) {
+        self.insert_shared(Arc::new(function));
     }
 
     /// As [`Functions::add`], for a function that others hold too.
-    pub fn add_shared(&mut self, function: Arc<dyn Function>) {
+    pub fn insert_shared(&mut self, function: Arc<dyn Function>) {
         self.0.insert(function.name().to_owned(), function);
     }
 
@@ -235,7 +235,7 @@ impl HostObject {
 
     /// The object, if it is of type `O`.
     #[must_use]
-    pub fn downcast<O: Object>(&self) -> Option<&O> {
+    pub fn downcast_ref<O: Object>(&self) -> Option<&O> {
         let any: &dyn Any = &*self.0;
         any.downcast_ref()
     }
@@ -264,7 +264,7 @@ where
     }
 
     /// A function whose arguments are checked before it is called.
-    pub fn typed(name: impl Into<String>, signature: Signature, call: F) -> Self {
+    pub fn with_signature(name: impl Into<String>, signature: Signature, call: F) -> Self {
         Self { name: name.into(), signature: Some(signature), call }
     }
 }

@@ -15,11 +15,11 @@ use hashbrown::HashMap;
 use serde_json::Value as Json;
 
 use crate::{
-    Budget, Error, HostObject, Kind, List, Map, Metered, Number, Object, Owner, Range, Result, Role, Text,
+    Budget, HostObject, Kind, List, ListKind, Map, Metered, Number, Object, Owner, Range, Result, Text,
     Undefined, Value,
     iter::Iter,
     list::holds_values,
-    metered::{grow, rc_size},
+    metered::{grow_to, rc_size},
 };
 
 /// The values of one run.
@@ -89,8 +89,8 @@ impl<'a> Heap<'a> {
 
     fn shared_text(&self, text: &str) -> Result<Rc<Metered<'a, String>>> {
         self.budget.step_bytes(text.len())?;
-        self.budget.charge(text.len())?;
-        Metered::charged(self.budget, text.to_owned())
+        self.budget.charge_bytes(text.len())?;
+        Metered::new_charged(self.budget, text.to_owned())
     }
 
     /// A string of bytes: text where they are UTF-8.
@@ -102,8 +102,8 @@ impl<'a> Heap<'a> {
             Ok(text) => self.string(text),
             Err(_) => {
                 self.budget.step_bytes(bytes.len())?;
-                self.budget.charge(bytes.len())?;
-                Ok(Value::Bytes(Metered::charged(self.budget, bytes.into())?))
+                self.budget.charge_bytes(bytes.len())?;
+                Ok(Value::Bytes(Metered::new_charged(self.budget, bytes.into())?))
             }
         }
     }
@@ -136,7 +136,7 @@ impl<'a> Heap<'a> {
     /// # Errors
     /// When a limit is reached.
     pub fn range(&self, range: Range) -> Result<Value<'a>> {
-        self.budget.range(range.len())?;
+        self.budget.check_range(range.len())?;
         Ok(Value::Range(Metered::new(self.budget, range)?))
     }
 
@@ -193,7 +193,7 @@ impl<'a> Heap<'a> {
     /// The value that stands for `value` now: itself, or the copy if the template changed it.
     #[inline]
     #[must_use]
-    pub fn current(&self, value: Value<'a>) -> Value<'a> {
+    pub fn current_version(&self, value: Value<'a>) -> Value<'a> {
         if self.changed.get() { self.current_copy(value) } else { value }
     }
 
@@ -209,7 +209,7 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// As [`Heap::current`], by reference: `slot` holds the copy where there is one.
+    /// As [`Heap::current_version`], by reference: `slot` holds the copy where there is one.
     #[inline]
     fn resolved<'v>(&self, value: &'v Value<'a>, slot: &'v mut Value<'a>) -> &'v Value<'a> {
         if self.changed.get() && matches!(value, Value::Json(_)) {
@@ -227,7 +227,7 @@ impl<'a> Heap<'a> {
             && !self.changed.get()
         {
             self.budget.owe_text(&key.name);
-            return key.find(map).map(Value::Json);
+            return key.find_in(map).map(Value::Json);
         }
         self.entry(value, &key.name)
     }
@@ -239,9 +239,11 @@ impl<'a> Heap<'a> {
         match self.resolved(value, &mut Value::None) {
             Value::Json(Json::Object(map)) => {
                 self.budget.owe_text(key);
-                map.get(key).map(|value| self.current(Value::Json(value)))
+                map.get(key).map(|value| self.current_version(Value::Json(value)))
             }
-            Value::Map(map) | Value::Namespace(map) => map.get_str(key).map(|value| self.current(value)),
+            Value::Map(map) | Value::Namespace(map) => {
+                map.get_str(key).map(|value| self.current_version(value))
+            }
             Value::Host(object) => object.get().attribute(self, key),
             _ => None,
         }
@@ -253,7 +255,7 @@ impl<'a> Heap<'a> {
     /// When `key` cannot be a key.
     pub fn lookup(&self, value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
         match self.resolved(value, &mut Value::None) {
-            Value::Map(map) => Ok(map.get(key)?.map(|value| self.current(value))),
+            Value::Map(map) => Ok(map.get(key)?.map(|value| self.current_version(value))),
             value => Ok(key.as_str().and_then(|key| self.entry(value, key))),
         }
     }
@@ -263,8 +265,10 @@ impl<'a> Heap<'a> {
     #[must_use]
     pub fn item(&self, value: &Value<'a>, index: usize) -> Option<Value<'a>> {
         match self.resolved(value, &mut Value::None) {
-            Value::Json(Json::Array(items)) => items.get(index).map(|item| self.current(Value::Json(item))),
-            Value::List(list) | Value::Tuple(list) => list.get(index).map(|item| self.current(item)),
+            Value::Json(Json::Array(items)) => {
+                items.get(index).map(|item| self.current_version(Value::Json(item)))
+            }
+            Value::List(list) | Value::Tuple(list) => list.get(index).map(|item| self.current_version(item)),
             Value::Range(range) => range.get(index as u64).map(Value::Int),
             _ => None,
         }
@@ -290,13 +294,13 @@ impl<'a> Heap<'a> {
     /// when that began, also when the template changes it meanwhile.
     #[must_use]
     pub fn iter(&self, value: &Value<'a>) -> Option<Iter<'a>> {
-        Iter::of(self.current(value.clone()))
+        Iter::from_value(self.current_version(value.clone()))
     }
 
     /// The keys and values of a map in order; `None` for what is no map.
     #[must_use]
     pub fn entries(&self, value: &Value<'a>) -> Option<Entries<'_, 'a>> {
-        let value = self.current(value.clone());
+        let value = self.current_version(value.clone());
         let borrowed = match &value {
             Value::Json(Json::Object(map)) => Some(map.iter()),
             _ => None,
@@ -316,10 +320,10 @@ impl<'a> Heap<'a> {
         match self.resolved(value, &mut Value::None) {
             Value::Json(Json::Object(map)) => {
                 let (key, value) = map.iter().nth(index)?;
-                Some((Value::Lit(key), self.current(Value::Json(value))))
+                Some((Value::Lit(key), self.current_version(Value::Json(value))))
             }
             Value::Map(map) | Value::Namespace(map) => {
-                map.entry(index).map(|(key, value)| (key, self.current(value)))
+                map.entry(index).map(|(key, value)| (key, self.current_version(value)))
             }
             _ => None,
         }
@@ -327,7 +331,7 @@ impl<'a> Heap<'a> {
 
     /// The undefined value that searching `owner` for the constant `name` gives.
     #[must_use]
-    pub fn missing(&self, owner: &Value<'a>, name: Option<&'a String>) -> Value<'a> {
+    pub fn undefined_value(&self, owner: &Value<'a>, name: Option<&'a String>) -> Value<'a> {
         let owner = match owner.kind() {
             Kind::Map => Owner::Map,
             Kind::List | Kind::Tuple => Owner::List,
@@ -343,8 +347,8 @@ impl<'a> Heap<'a> {
     ///
     /// # Errors
     /// When a limit is reached.
-    pub fn own(&self, value: &Value<'a>) -> Result<Value<'a>> {
-        let value = self.current(value.clone());
+    pub fn make_owned(&self, value: &Value<'a>) -> Result<Value<'a>> {
+        let value = self.current_version(value.clone());
         let copy = match &value {
             Value::Json(Json::Array(items)) => self.list_of(items.iter().map(Value::Json))?,
             Value::Json(Json::Object(map)) => {
@@ -392,7 +396,7 @@ impl<'a> Heap<'a> {
     /// When a limit is reached.
     pub fn insert_item(&self, list: &Rc<List<'a>>, index: usize, value: Value<'a>) -> Result<()> {
         // Items behind the new one move: charged as the items they are.
-        self.budget.step(1 + (list.len().saturating_sub(index) as u64 >> 4))?;
+        self.budget.charge_steps(1 + (list.len().saturating_sub(index) as u64 >> 4))?;
         self.note_list(list, &value)?;
         list.insert(index, value)
     }
@@ -402,7 +406,7 @@ impl<'a> Heap<'a> {
     /// # Errors
     /// When a limit is reached.
     pub fn set_item(&self, list: &Rc<List<'a>>, index: usize, value: Value<'a>) -> Result<bool> {
-        self.budget.step(1)?;
+        self.budget.charge_steps(1)?;
         self.note_list(list, &value)?;
         Ok(list.set(index, value))
     }
@@ -412,7 +416,7 @@ impl<'a> Heap<'a> {
     /// # Errors
     /// When a limit is reached.
     pub fn remove_item(&self, list: &List<'a>, index: usize) -> Result<Option<Value<'a>>> {
-        self.budget.step(1 + (list.len().saturating_sub(index) as u64 >> 4))?;
+        self.budget.charge_steps(1 + (list.len().saturating_sub(index) as u64 >> 4))?;
         Ok(list.remove(index))
     }
 
@@ -424,8 +428,8 @@ impl<'a> Heap<'a> {
     /// Lets `change` reorder the items of a list; `change` charges its own steps.
     ///
     /// To everything else the list is empty meanwhile, and what is put into it then is lost.
-    pub fn reorder<R>(&self, list: &List<'a>, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
-        list.change(change)
+    pub fn reorder_items<R>(&self, list: &List<'a>, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
+        list.change_items(change)
     }
 
     /// Puts an entry into a map or namespace.
@@ -433,7 +437,7 @@ impl<'a> Heap<'a> {
     /// # Errors
     /// When a limit is reached, or `key` cannot be a key.
     pub fn insert(&self, map: &Rc<Map<'a>>, key: Value<'a>, value: Value<'a>) -> Result<()> {
-        self.budget.step(1)?;
+        self.budget.charge_steps(1)?;
         if !map.noted.get() && holds_values(&value) {
             self.note(Stored::Map(Rc::downgrade(map)))?;
             map.noted.set(true);
@@ -446,7 +450,7 @@ impl<'a> Heap<'a> {
     /// # Errors
     /// When a limit is reached, or `key` cannot be a key.
     pub fn remove(&self, map: &Map<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
-        self.budget.step(1)?;
+        self.budget.charge_steps(1)?;
         map.remove(key)
     }
 
@@ -475,13 +479,13 @@ impl<'a> Heap<'a> {
             // Containers that have ended since cannot be part of a cycle any more.
             let before = list.len();
             list.retain(Stored::is_alive);
-            self.budget.release((before - list.len()) * KEPT);
+            self.budget.release_bytes((before - list.len()) * KEPT);
             if list.len() * 2 >= list.capacity() {
                 let capacity = (list.capacity() * 2).max(4);
-                grow(&mut list, capacity, self.budget)?;
+                grow_to(&mut list, capacity, self.budget)?;
             }
         }
-        self.budget.charge(KEPT)?;
+        self.budget.charge_bytes(KEPT)?;
         list.push(stored);
         Ok(())
     }
@@ -503,10 +507,10 @@ impl Drop for Heap<'_> {
             return;
         }
         let copies = self.copies.take();
-        self.budget.release(copies.allocation_size());
+        self.budget.release_bytes(copies.allocation_size());
         drop(copies);
         let stored = self.stored_into.take();
-        self.budget.release(stored.capacity() * NOTE + stored.len() * KEPT);
+        self.budget.release_bytes(stored.capacity() * NOTE + stored.len() * KEPT);
         for stored in stored {
             match stored {
                 Stored::List(list) => {
@@ -568,7 +572,7 @@ impl Key {
     /// The value under this key.
     #[inline]
     #[must_use]
-    pub fn find<'m>(&self, map: &'m serde_json::Map<String, Json>) -> Option<&'m Json> {
+    pub fn find_in<'m>(&self, map: &'m serde_json::Map<String, Json>) -> Option<&'m Json> {
         let hint = self.hint.load(Ordering::Relaxed) as usize;
         match map.iter().nth(hint) {
             Some((key, value)) if *key == self.name => Some(value),
@@ -615,7 +619,7 @@ impl<'a> ListBuilder<'a> {
     /// When a limit is reached.
     #[inline]
     pub fn push(&mut self, value: Value<'a>) -> Result<()> {
-        self.budget.step(1)?;
+        self.budget.charge_steps(1)?;
         self.list.push(value)
     }
 
@@ -632,8 +636,8 @@ impl<'a> ListBuilder<'a> {
     }
 
     /// Lets `change` reorder the items, for sorting.
-    pub fn reorder<R>(&mut self, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
-        self.list.change(change)
+    pub fn reorder_items<R>(&mut self, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
+        self.list.change_items(change)
     }
 
     /// The list.
@@ -650,15 +654,15 @@ impl<'a> ListBuilder<'a> {
 
     /// The items as the keys, values or items of a map, as `role` says.
     #[must_use]
-    pub fn finish_view(self, role: Role) -> Value<'a> {
-        self.list.set_role(role);
+    pub fn finish_view(self, kind: ListKind) -> Value<'a> {
+        self.list.set_kind(kind);
         Value::View(Rc::new(self.list))
     }
 
     /// A key and the list of what shares it, as a tuple whose parts have names too.
     #[must_use]
     pub fn finish_group(self) -> Value<'a> {
-        self.list.set_role(Role::Group);
+        self.list.set_kind(ListKind::Group);
         Value::Tuple(Rc::new(self.list))
     }
 
@@ -682,7 +686,7 @@ impl<'a> MapBuilder<'a> {
     /// # Errors
     /// When a limit is reached, or `key` cannot be a key.
     pub fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> Result<()> {
-        self.budget.step(1)?;
+        self.budget.charge_steps(1)?;
         self.map.insert(key, value)
     }
 
@@ -723,18 +727,9 @@ impl<'a> Iterator for Entries<'_, 'a> {
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(entries) = &mut self.borrowed {
             let (key, value) = entries.next()?;
-            return Some((Value::Lit(key), self.heap.current(Value::Json(value))));
+            return Some((Value::Lit(key), self.heap.current_version(Value::Json(value))));
         }
         self.next += 1;
         self.heap.entry_at(&self.value, self.next - 1)
-    }
-}
-
-impl Error {
-    /// A wrong operand: what was wanted, what was found.
-    #[cold]
-    #[must_use]
-    pub fn unexpected(wanted: &str, found: Kind) -> Self {
-        Self::runtime(format!("expected {wanted}, found {found:?}"))
     }
 }

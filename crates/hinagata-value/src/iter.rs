@@ -24,7 +24,7 @@ pub enum Iter<'a> {
 }
 
 impl<'a> Iter<'a> {
-    pub(crate) fn of(value: Value<'a>) -> Option<Self> {
+    pub(crate) fn from_value(value: Value<'a>) -> Option<Self> {
         Some(match value {
             Value::Json(Json::Array(items)) => Self::Borrowed(items.iter()),
             Value::Json(Json::Object(map)) => Self::BorrowedKeys(map.keys()),

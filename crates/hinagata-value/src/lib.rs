@@ -9,7 +9,7 @@
 //! | [`Provenance`] | where each piece of the output came from, when asked |
 //! | [`Function`], [`Object`], [`Calls`] | the host: functions, objects, results that arrive later |
 //! | [`analysis`] | what a template reads, uses and defines, for both languages |
-//! | [`walk()`], [`equal`], [`order`], [`write_json`] | printing, comparing and serialising at any depth |
+//! | [`walk_value`], [`is_equal`], [`order_values`], [`write_json`] | printing, comparing and serialising at any depth |
 //!
 //! What holds for all of it, each proved by a file of `tests/`:
 //!
@@ -20,7 +20,7 @@
 //! - `changes`: the caller's data never changes, and its copy takes its place everywhere.
 //! - `calls`: running again with results gives what running once with all of them at hand gives.
 //! - `provenance`: recording origins changes nothing and knows every byte.
-//! - `values`, `maps`, `json`: equality, order, keys and texts follow their laws.
+//! - `values`, `maps`, `json`: equality, order_values, keys and texts follow their laws.
 //!
 //! A result that is still under way ([`Value::Pending`]) is not an answer: what would have to look at
 //! it ends with [`ErrorKind::Suspended`], an error that nobody may turn into a value.
@@ -67,7 +67,7 @@ mod walk;
 
 pub use budget::{Budget, Cancel, Level};
 pub use calls::{Call, CallId, Calls, Pass, Request};
-pub use compare::{equal, order, order_numbers};
+pub use compare::{is_equal, order_numbers, order_values};
 pub use document::{has_long_number, to_json};
 pub use error::{Error, ErrorKind, LimitKind, Place, Result};
 pub use function::{Arguments, Closure, Function, Functions, Host, HostObject, Object, Signature, Type};
@@ -76,7 +76,7 @@ pub use iter::Iter;
 pub use json::{JsonStyle, write_json};
 pub use keep::Keep;
 pub use limits::Limits;
-pub use list::{List, Role};
+pub use list::{List, ListKind};
 pub use map::Map;
 pub use metered::{Extent, Metered};
 pub use near::{close_names, near_names};
@@ -87,4 +87,4 @@ pub use range::Range;
 pub use text::Text;
 pub use value::{EngineRef, Kind, Number, Owner, Undefined, Value};
 pub use variables::Variables;
-pub use walk::{Event, Shape, walk};
+pub use walk::{Event, Shape, walk_value};

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// What one render may use. Each field is a setting; the defaults are the product's.
 ///
 /// Steps and bytes are the same on every machine and decide; the deadline is an outer guard, and
-/// `stack` the net beneath the depth limits (see [`crate::Budget::enter`]).
+/// `stack` the net beneath the depth limits (see [`crate::Budget::check_stack`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Steps: one per operation, and one per 64 bytes or item produced.

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Budget, Result, Value,
-    metered::{grow, rc_size},
+    metered::{grow_to, rc_size},
 };
 
 /// A produced list or tuple.
@@ -21,12 +21,12 @@ pub struct List<'a> {
     pub(crate) noted: Cell<bool>,
     /// Items handed out so far, where going over them is possible once only.
     pub(crate) taken: Cell<usize>,
-    role: Cell<Role>,
+    kind: Cell<ListKind>,
 }
 
 /// What a produced sequence is beside its items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Role {
+pub enum ListKind {
     /// Nothing special.
     #[default]
     Plain,
@@ -44,24 +44,24 @@ const ITEM: usize = size_of::<Value<'_>>();
 
 impl<'a> List<'a> {
     pub(crate) fn new(budget: &'a Budget) -> Result<Self> {
-        budget.charge(rc_size::<Self>())?;
+        budget.charge_bytes(rc_size::<Self>())?;
         Ok(Self {
             budget,
             items: RefCell::default(),
             noted: Cell::new(false),
             taken: Cell::new(0),
-            role: Cell::default(),
+            kind: Cell::default(),
         })
     }
 
     /// What the sequence is beside its items.
     #[must_use]
-    pub fn role(&self) -> Role {
-        self.role.get()
+    pub fn kind(&self) -> ListKind {
+        self.kind.get()
     }
 
-    pub(crate) fn set_role(&self, role: Role) {
-        self.role.set(role);
+    pub(crate) fn set_kind(&self, kind: ListKind) {
+        self.kind.set(kind);
     }
 
     /// How many items there are.
@@ -86,7 +86,7 @@ impl<'a> List<'a> {
     ///
     /// # Panics
     /// When `look` runs anything that changes this list. Reading, comparing and printing do not.
-    pub fn with<R>(&self, look: impl FnOnce(&[Value<'a>]) -> R) -> R {
+    pub fn with_items<R>(&self, look: impl FnOnce(&[Value<'a>]) -> R) -> R {
         look(&self.items.borrow())
     }
 
@@ -95,7 +95,7 @@ impl<'a> List<'a> {
         let mut items = self.items.borrow_mut();
         let needed = items.len().saturating_add(additional);
         if needed > items.capacity() {
-            grow(&mut items, needed, self.budget)?;
+            grow_to(&mut items, needed, self.budget)?;
         }
         Ok(())
     }
@@ -104,7 +104,7 @@ impl<'a> List<'a> {
         let mut items = self.items.borrow_mut();
         if items.len() == items.capacity() {
             let capacity = (items.capacity() * 2).max(4);
-            grow(&mut items, capacity, self.budget)?;
+            grow_to(&mut items, capacity, self.budget)?;
         }
         let index = index.min(items.len());
         items.insert(index, value);
@@ -135,7 +135,7 @@ impl<'a> List<'a> {
 
     /// Lets `change` reorder the items. To everything else the list is empty meanwhile, as in Python:
     /// what compares the items may come across the list itself.
-    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
+    pub(crate) fn change_items<R>(&self, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
         let mut items = self.items.take();
         let result = change(&mut items);
         drop_all(self.replace(items));
@@ -145,14 +145,14 @@ impl<'a> List<'a> {
     /// Puts in `items`, whose room is charged already, and gives the room of the old ones back.
     fn replace(&self, items: Vec<Value<'a>>) -> Vec<Value<'a>> {
         let old = self.items.replace(items);
-        self.budget.release(old.capacity() * ITEM);
+        self.budget.release_bytes(old.capacity() * ITEM);
         old
     }
 }
 
 impl Drop for List<'_> {
     fn drop(&mut self) {
-        self.budget.release(rc_size::<Self>());
+        self.budget.release_bytes(rc_size::<Self>());
         self.clear();
     }
 }

@@ -12,7 +12,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::{
     Budget, Error, Kind, Number, Result, Value,
     list::drop_all,
-    metered::{grow, rc_size},
+    metered::{grow_to, rc_size},
 };
 
 /// Maps up to this size are searched one entry after the other.
@@ -46,7 +46,7 @@ const ENTRY: usize = size_of::<Entry<'_>>();
 
 impl<'a> Map<'a> {
     pub(crate) fn new(budget: &'a Budget) -> Result<Self> {
-        budget.charge(rc_size::<Self>())?;
+        budget.charge_bytes(rc_size::<Self>())?;
         Ok(Self { budget, table: RefCell::default(), noted: Cell::new(false) })
     }
 
@@ -109,7 +109,7 @@ impl<'a> Map<'a> {
         let hash = hash_key(key, self.budget)?;
         let mut table = self.table.borrow_mut();
         let Some(at) = table.find(|| hash, |other| same_key(other, key)) else { return Ok(None) };
-        self.budget.step(table.entries.len() as u64)?;
+        self.budget.charge_steps(table.entries.len() as u64)?;
         let entry = table.entries.remove(at);
         table.rebuild_index();
         drop(table);
@@ -135,7 +135,7 @@ impl<'a> Map<'a> {
             let mut table = self.table.borrow_mut();
             table.index.clear();
             let capacity = table.entries.capacity();
-            self.budget.release(capacity * ENTRY);
+            self.budget.release_bytes(capacity * ENTRY);
             std::mem::take(&mut table.entries)
         };
         drop_all(entries.into_iter().flat_map(|entry| [entry.key, entry.value]).collect());
@@ -144,7 +144,7 @@ impl<'a> Map<'a> {
     /// Moves all keys and values to a list of values to drop.
     pub(crate) fn take_into(&mut self, work: &mut Vec<Value<'a>>) {
         let table = std::mem::take(self.table.get_mut());
-        self.budget.release(table.extent());
+        self.budget.release_bytes(table.extent());
         work.extend(table.entries.into_iter().flat_map(|entry| [entry.key, entry.value]));
     }
 }
@@ -166,7 +166,7 @@ impl Table<'_> {
     fn make_room(&mut self, budget: &Budget) -> Result<()> {
         let capacity = self.entries.capacity();
         if self.entries.len() == capacity {
-            grow(&mut self.entries, (capacity * 2).max(4), budget)?;
+            grow_to(&mut self.entries, (capacity * 2).max(4), budget)?;
         }
         if u32::try_from(self.entries.len()).is_err() {
             return Err(Error::runtime("a map cannot hold more than 4 294 967 295 entries"));
@@ -204,7 +204,7 @@ impl Table<'_> {
 
 impl Drop for Map<'_> {
     fn drop(&mut self) {
-        self.budget.release(rc_size::<Self>());
+        self.budget.release_bytes(rc_size::<Self>());
         let mut work = Vec::new();
         self.take_into(&mut work);
         drop_all(work);
@@ -279,19 +279,19 @@ fn hash_str(text: &str) -> u64 {
 /// The hash of a key; tuples are hashed item by item, without recursion.
 fn hash_key(key: &Value<'_>, budget: &Budget) -> Result<u64> {
     if let Some(scalar) = scalar(key) {
-        budget.step(scalar.steps())?;
+        budget.charge_steps(scalar.steps())?;
         return Ok(HASHER.hash_one(scalar));
     }
     let mut hasher = HASHER.build_hasher();
     let mut work = vec![key.clone()];
     while let Some(value) = work.pop() {
-        budget.step(1)?;
+        budget.charge_steps(1)?;
         if let Some(scalar) = scalar(&value) {
-            budget.step(scalar.steps())?;
+            budget.charge_steps(scalar.steps())?;
             scalar.hash(&mut hasher);
         } else if let Value::Tuple(items) = &value {
             items.len().hash(&mut hasher);
-            items.with(|items| work.extend_from_slice(items));
+            items.with_items(|items| work.extend_from_slice(items));
         } else if value.is_pending() {
             return Err(Error::suspended());
         } else {
@@ -328,8 +328,8 @@ fn same_tuple(a: &Value<'_>, b: &Value<'_>) -> bool {
                 if left.len() != right.len() {
                     return false;
                 }
-                left.with(|left| {
-                    right.with(|right| work.extend(left.iter().cloned().zip(right.iter().cloned())));
+                left.with_items(|left| {
+                    right.with_items(|right| work.extend(left.iter().cloned().zip(right.iter().cloned())));
                 });
             }
             _ if scalar(&a).is_some() && scalar(&a) == scalar(&b) => {}

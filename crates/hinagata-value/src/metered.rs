@@ -44,11 +44,11 @@ pub(crate) const fn rc_bytes(len: usize) -> usize {
 ///
 /// # Errors
 /// When the byte budget is used up, or the machine has no such memory. Nothing changes then.
-pub(crate) fn grow<T>(items: &mut Vec<T>, capacity: usize, budget: &Budget) -> Result<()> {
+pub(crate) fn grow_to<T>(items: &mut Vec<T>, capacity: usize, budget: &Budget) -> Result<()> {
     let bytes = (capacity - items.capacity()).saturating_mul(size_of::<T>());
-    budget.charge(bytes)?;
+    budget.charge_bytes(bytes)?;
     if items.try_reserve_exact(capacity - items.len()).is_err() {
-        budget.release(bytes);
+        budget.release_bytes(bytes);
         return Err(budget.out_of_memory(bytes));
     }
     // Exact today; should it give more one day, that is in use as well.
@@ -71,8 +71,8 @@ impl<'a> Charge<'a> {
     ///
     /// # Errors
     /// When the byte budget is used up.
-    pub(crate) fn add(&mut self, bytes: usize) -> Result<()> {
-        self.budget.charge(bytes)?;
+    pub(crate) fn add_bytes(&mut self, bytes: usize) -> Result<()> {
+        self.budget.charge_bytes(bytes)?;
         self.bytes += bytes;
         Ok(())
     }
@@ -80,7 +80,7 @@ impl<'a> Charge<'a> {
 
 impl Drop for Charge<'_> {
     fn drop(&mut self) {
-        self.budget.release(self.bytes);
+        self.budget.release_bytes(self.bytes);
     }
 }
 
@@ -96,16 +96,16 @@ impl<'a, T: Extent> Metered<'a, T> {
     /// # Errors
     /// When the byte budget is used up.
     pub fn new(budget: &'a Budget, value: T) -> Result<Rc<Self>> {
-        budget.charge(rc_size::<Self>().saturating_add(value.extent()))?;
+        budget.charge_bytes(rc_size::<Self>().saturating_add(value.extent()))?;
         Ok(Rc::new(Self { budget, value }))
     }
 
     /// As [`Metered::new`], for a value whose extent was charged while it was built.
-    pub(crate) fn charged(budget: &'a Budget, value: T) -> Result<Rc<Self>> {
-        match budget.charge(rc_size::<Self>()) {
+    pub(crate) fn new_charged(budget: &'a Budget, value: T) -> Result<Rc<Self>> {
+        match budget.charge_bytes(rc_size::<Self>()) {
             Ok(()) => Ok(Rc::new(Self { budget, value })),
             Err(error) => {
-                budget.release(value.extent());
+                budget.release_bytes(value.extent());
                 Err(error)
             }
         }
@@ -114,7 +114,7 @@ impl<'a, T: Extent> Metered<'a, T> {
 
 impl<T: Extent> Drop for Metered<'_, T> {
     fn drop(&mut self) {
-        self.budget.release(rc_size::<Self>().saturating_add(self.value.extent()));
+        self.budget.release_bytes(rc_size::<Self>().saturating_add(self.value.extent()));
     }
 }
 

@@ -14,7 +14,7 @@ pub struct Digits {
 impl Digits {
     /// The digits of `float`; `None` for infinities and NaN.
     #[must_use]
-    pub fn of(float: f64) -> Option<Self> {
+    pub fn from_f64(float: f64) -> Option<Self> {
         if !float.is_finite() {
             return None;
         }
@@ -66,7 +66,7 @@ impl Digits {
 
 /// Appends a float as Python and JSON write it: `1.0`, `0.001`, `1e-07`, `1e+16`, `nan`, `-inf`.
 pub fn write_float_repr(float: f64, text: &mut String) {
-    let Some(digits) = Digits::of(float) else {
+    let Some(digits) = Digits::from_f64(float) else {
         text.push_str(match float {
             _ if float.is_nan() => "nan",
             _ if float > 0.0 => "inf",

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::{
     Budget, CallId, Error, ErrorKind, Extent, Metered, Provenance, Result, Site, Text, Value,
     document::document_bytes,
-    metered::{grow, rc_bytes, rc_size},
+    metered::{grow_to, rc_bytes, rc_size},
     provenance::Off,
 };
 
@@ -143,19 +143,19 @@ struct Marks<'a> {
 impl Marks<'_> {
     /// Makes room for `count` more marks that hold `extent` bytes.
     fn make_room(&mut self, count: usize, extent: usize) -> Result<()> {
-        self.budget.step((count as u64).saturating_add(extent as u64 >> 6))?;
+        self.budget.charge_steps((count as u64).saturating_add(extent as u64 >> 6))?;
         let (capacity, needed) = (self.list.capacity(), self.list.len() + count);
         if needed > capacity {
-            grow(&mut self.list, needed.max(capacity * 2).max(4), self.budget)?;
+            grow_to(&mut self.list, needed.max(capacity * 2).max(4), self.budget)?;
         }
-        self.budget.charge(extent)?;
+        self.budget.charge_bytes(extent)?;
         self.held += extent;
         Ok(())
     }
 
     /// Gives back what room was made for and not used.
     fn release(&mut self, extent: usize) {
-        self.budget.release(extent);
+        self.budget.release_bytes(extent);
         self.held -= extent;
     }
 
@@ -171,7 +171,7 @@ impl Marks<'_> {
     /// The marks themselves, no longer charged.
     fn take(&mut self) -> Vec<Mark> {
         if self.list.capacity() > 0 {
-            self.budget.release(self.list.capacity() * size_of::<Mark>() + self.held);
+            self.budget.release_bytes(self.list.capacity() * size_of::<Mark>() + self.held);
             self.held = 0;
         }
         std::mem::take(&mut self.list)
@@ -182,7 +182,7 @@ impl Drop for Marks<'_> {
     fn drop(&mut self) {
         self.take();
         if self.recorded > 0 {
-            self.budget.release(self.recorded);
+            self.budget.release_bytes(self.recorded);
         }
     }
 }
@@ -191,7 +191,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// The output of a whole render, under the limit `output`.
     #[must_use]
     pub fn new(budget: &'a Budget) -> Self {
-        Self::of(Text::new(budget).limited(budget.limits().output))
+        Self::from_text(Text::new(budget).with_limit(budget.limits().output))
     }
 
     /// As [`Output::new`], writing into a buffer from a pool.
@@ -199,7 +199,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// # Errors
     /// When the byte budget is used up.
     pub fn with_buffer(budget: &'a Budget, buffer: String) -> Result<Self> {
-        Ok(Self::of(Text::with_buffer(budget, buffer)?.limited(budget.limits().output)))
+        Ok(Self::from_text(Text::with_buffer(budget, buffer)?.with_limit(budget.limits().output)))
     }
 
     /// As [`Output::new`], with room for `capacity` bytes.
@@ -207,23 +207,23 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// # Errors
     /// When the byte budget is used up.
     pub fn with_capacity(budget: &'a Budget, capacity: usize) -> Result<Self> {
-        Ok(Self::of(Text::with_capacity(budget, capacity)?.limited(budget.limits().output)))
+        Ok(Self::from_text(Text::with_capacity(budget, capacity)?.with_limit(budget.limits().output)))
     }
 
     /// A capture: bounded by the byte budget alone.
     #[must_use]
-    pub fn capture(budget: &'a Budget) -> Self {
-        Self::of(Text::new(budget))
+    pub fn new_capture(budget: &'a Budget) -> Self {
+        Self::from_text(Text::new(budget))
     }
 
-    fn of(text: Text<'a>) -> Self {
+    fn from_text(text: Text<'a>) -> Self {
         let marks = Marks { budget: text.budget(), list: Vec::new(), held: 0, recorded: 0 };
         Self { text, marks, provenance: P::default(), value: false, check: None }
     }
 
     /// The same output, refusing the parts that `check` refuses.
     #[must_use]
-    pub fn checked(mut self, check: PartCheck) -> Self {
+    pub fn with_part_check(mut self, check: PartCheck) -> Self {
         self.check = Some(check);
         self
     }
@@ -232,7 +232,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     ///
     /// # Errors
     /// When those alone are over the limit.
-    pub fn after(mut self, characters: usize) -> Result<Self> {
+    pub fn with_spent(mut self, characters: usize) -> Result<Self> {
         self.text.count_raw(characters)?;
         Ok(self)
     }

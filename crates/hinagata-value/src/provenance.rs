@@ -116,7 +116,7 @@ impl Segments {
 
     /// The piece that holds the byte `offset` of the output.
     #[must_use]
-    pub fn at(&self, offset: usize) -> Option<&Segment> {
+    pub fn segment_at(&self, offset: usize) -> Option<&Segment> {
         let after = self.segments.partition_point(|segment| segment.end as usize <= offset);
         self.segments.get(after)
     }
@@ -204,11 +204,13 @@ mod tests {
             record.leave_turn();
         }
         record.wrote(9, site(1));
-        let turns: Vec<_> =
-            record.turns_of(record.at(5).expect("inside")).map(|turn| (turn.site.node, turn.index)).collect();
+        let turns: Vec<_> = record
+            .turns_of(record.segment_at(5).expect("inside"))
+            .map(|turn| (turn.site.node, turn.index))
+            .collect();
         assert_eq!(turns, [(11, 0), (10, 1)]);
-        assert_eq!(record.at(8).expect("inside").turn, None);
-        assert_eq!(record.at(9), None);
+        assert_eq!(record.segment_at(8).expect("inside").turn, None);
+        assert_eq!(record.segment_at(9), None);
         assert_eq!(record.segments().len(), 4);
     }
 
@@ -227,13 +229,13 @@ mod tests {
         outer.wrote(13, site(0, 3));
         outer.leave_turn();
         let turns_at = |offset| {
-            let segment = outer.at(offset).expect("inside");
+            let segment = outer.segment_at(offset).expect("inside");
             let turns = outer.turns_of(segment).map(|turn| (turn.site, turn.index)).collect::<Vec<_>>();
             (segment.site, turns)
         };
         assert_eq!(turns_at(9), (site(0, 0), vec![]));
         assert_eq!(turns_at(10), (site(1, 0), vec![(site(0, 2), 4)]));
         assert_eq!(turns_at(12), (site(1, 6), vec![(site(1, 5), 7), (site(0, 2), 4)]));
-        assert_eq!(outer.at(13), None);
+        assert_eq!(outer.segment_at(13), None);
     }
 }

@@ -48,7 +48,7 @@ impl<'a> Text<'a> {
     /// When the byte budget is used up.
     pub fn with_buffer(budget: &'a Budget, mut buffer: String) -> Result<Self> {
         buffer.clear();
-        budget.charge(buffer.capacity())?;
+        budget.charge_bytes(buffer.capacity())?;
         Ok(Self { budget, ceiling: buffer.capacity(), string: buffer, limit: None })
     }
 
@@ -64,7 +64,7 @@ impl<'a> Text<'a> {
 
     /// The same text, refusing to grow beyond `limit` characters.
     #[must_use]
-    pub fn limited(mut self, limit: Option<usize>) -> Self {
+    pub fn with_limit(mut self, limit: Option<usize>) -> Self {
         self.limit = limit.map(|limit| CharacterLimit { limit, raw: 0, counted: 0, characters: 0 });
         self.set_ceiling();
         self
@@ -99,7 +99,7 @@ impl<'a> Text<'a> {
     /// When a limit is reached; nothing is appended then.
     pub fn push_repeated(&mut self, text: &str, times: usize) -> Result<()> {
         let bytes = text.len().saturating_mul(times);
-        self.budget.fill(bytes)?;
+        self.budget.check_fill(bytes)?;
         if bytes == 0 {
             return Ok(());
         }
@@ -173,9 +173,9 @@ impl<'a> Text<'a> {
     /// Gives the text room for exactly `capacity` bytes, which is more than it has; charged first.
     fn set_capacity(&mut self, capacity: usize) -> Result<()> {
         let bytes = capacity - self.string.capacity();
-        self.budget.charge(bytes)?;
+        self.budget.charge_bytes(bytes)?;
         if self.string.try_reserve_exact(capacity - self.string.len()).is_err() {
-            self.budget.release(bytes);
+            self.budget.release_bytes(bytes);
             return Err(self.budget.out_of_memory(bytes));
         }
         // Exact today; should it give more one day, that is in use as well.
@@ -264,20 +264,20 @@ impl<'a> Text<'a> {
     /// # Errors
     /// When the byte budget is used up.
     pub fn into_shared(mut self) -> Result<Rc<Metered<'a, String>>> {
-        Metered::charged(self.budget, std::mem::take(&mut self.string))
+        Metered::new_charged(self.budget, std::mem::take(&mut self.string))
     }
 
     /// The text itself, no longer charged: for what leaves the render.
     #[must_use]
     pub fn into_string(mut self) -> String {
-        self.budget.release(self.string.capacity());
+        self.budget.release_bytes(self.string.capacity());
         std::mem::take(&mut self.string)
     }
 }
 
 impl Drop for Text<'_> {
     fn drop(&mut self) {
-        self.budget.release(self.string.capacity());
+        self.budget.release_bytes(self.string.capacity());
     }
 }
 
@@ -296,7 +296,7 @@ mod tests {
     fn a_limit_in_characters_is_exact() {
         for character in ["a", "é", "雛", "🎎"] {
             let budget = Budget::new(Limits::default());
-            let mut text = Text::new(&budget).limited(Some(100));
+            let mut text = Text::new(&budget).with_limit(Some(100));
             for _ in 0..100 {
                 text.push_str(character).expect("within the limit");
             }
@@ -311,7 +311,7 @@ mod tests {
     fn a_pooled_buffer_larger_than_the_limit_does_not_loosen_it() {
         let budget = Budget::new(Limits::default());
         let mut text =
-            Text::with_buffer(&budget, String::with_capacity(1000)).expect("fits").limited(Some(3));
+            Text::with_buffer(&budget, String::with_capacity(1000)).expect("fits").with_limit(Some(3));
         text.push_str("abc").expect("within the limit");
         assert!(text.push_str("d").is_err());
     }

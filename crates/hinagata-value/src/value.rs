@@ -46,7 +46,7 @@ pub enum Value<'a> {
     Tuple(Rc<List<'a>>),
     /// A produced sequence that can be gone over once, and has neither length nor items by number.
     Once(Rc<List<'a>>),
-    /// The keys, values or items of a map as they were when asked for; see [`crate::Role`].
+    /// The keys, values or items of a map as they were when asked for; see [`crate::ListKind`].
     View(Rc<List<'a>>),
     /// A produced map, in insertion order.
     Map(Rc<Map<'a>>),
@@ -211,7 +211,7 @@ impl<'a> Value<'a> {
             Self::Int(int) => Some(Number::Int(i128::from(*int))),
             Self::Big(big) => Some(Number::Int(***big)),
             Self::Float(float) => Some(Number::Float(*float)),
-            Self::Json(Json::Number(number)) => Some(Number::of_json(number)),
+            Self::Json(Json::Number(number)) => Some(Number::from_json(number)),
             _ => None,
         }
     }
@@ -339,7 +339,7 @@ impl Number {
     /// The number of a JSON document.
     #[inline]
     #[must_use]
-    pub fn of_json(number: &serde_json::Number) -> Self {
+    pub fn from_json(number: &serde_json::Number) -> Self {
         if let Some(int) = number.as_i64() {
             Self::Int(i128::from(int))
         } else if let Some(int) = number.as_u64() {

@@ -23,7 +23,7 @@ pub trait Variables {
 impl Variables for Map<String, Json> {
     #[inline]
     fn find(&self, key: &Key) -> Option<&Json> {
-        key.find(self)
+        key.find_in(self)
     }
 
     fn names(&self) -> Vec<&str> {
@@ -36,7 +36,7 @@ impl Variables for Json {
     #[inline]
     fn find(&self, key: &Key) -> Option<&Json> {
         match self {
-            Json::Object(map) => key.find(map),
+            Json::Object(map) => key.find_in(map),
             _ => None,
         }
     }

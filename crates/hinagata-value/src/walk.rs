@@ -1,6 +1,6 @@
 //! Going through a value and everything in it, without recursion.
 //!
-//! Printers of both languages and the JSON writer are visitors of [`walk`], so that no printer can
+//! Printers of both languages and the JSON writer are visitors of [`walk_value`], so that no printer can
 //! overflow the stack and each bounds depth in the same way.
 
 use std::rc::Rc;
@@ -8,9 +8,11 @@ use std::rc::Rc;
 use hashbrown::HashSet;
 use serde_json::Value as Json;
 
-use crate::{Error, Heap, LimitKind, List, Map, Result, Role, Value, compare::sort_by_key, metered::Charge};
+use crate::{
+    Error, Heap, LimitKind, List, ListKind, Map, Result, Value, compare::sort_by_key, metered::Charge,
+};
 
-/// What a visitor of [`walk`] meets, in the order of printing.
+/// What a visitor of [`walk_value`] meets, in the order of printing.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// Anything that is no container.
@@ -35,7 +37,7 @@ pub enum Shape {
     /// A tuple.
     Tuple,
     /// The keys, values or items of a map.
-    View(Role),
+    View(ListKind),
     /// A map.
     Map,
     /// A namespace.
@@ -71,7 +73,7 @@ impl<'a> Open<'a> {
             Value::Json(Json::Object(map)) => (Items::BorrowedMap(map.iter()), Shape::Map, map.len()),
             Value::List(list) => (Items::List(list.clone()), Shape::List, list.len()),
             Value::Tuple(list) => (Items::List(list.clone()), Shape::Tuple, list.len()),
-            Value::View(list) => (Items::List(list.clone()), Shape::View(list.role()), list.len()),
+            Value::View(list) => (Items::List(list.clone()), Shape::View(list.kind()), list.len()),
             Value::Map(map) => (Items::Map(map.clone()), Shape::Map, map.len()),
             Value::Namespace(map) => (Items::Map(map.clone()), Shape::Namespace, map.len()),
             scalar => return Err(scalar),
@@ -87,7 +89,7 @@ impl<'a> Open<'a> {
     /// Puts the entries of a map in the order of their keys: in a copy, which is charged.
     fn sort(&mut self, heap: &Heap<'a>) -> Result<()> {
         let mut charge = Charge::new(heap.budget());
-        charge.add(self.len.saturating_mul(size_of::<Entry<'_>>()))?;
+        charge.add_bytes(self.len.saturating_mul(size_of::<Entry<'_>>()))?;
         let mut entries: Vec<Entry<'a>> = match &self.items {
             Items::BorrowedMap(map) => {
                 map.clone().map(|(key, value)| (Value::Lit(key), Value::Json(value))).collect()
@@ -122,7 +124,7 @@ impl<'a> Open<'a> {
 ///
 /// # Errors
 /// Those of `visit`, and limits: steps, and containers inside each other beyond `value_depth`.
-pub fn walk<'a>(
+pub fn walk_value<'a>(
     heap: &Heap<'a>,
     value: &Value<'a>,
     visit: &mut impl FnMut(Event<'a>) -> Result<()>,
@@ -137,10 +139,10 @@ pub(crate) enum Order {
     ByKey,
 }
 
-/// As [`walk`], with the entries of maps in an order of their own.
+/// As [`walk_value`], with the entries of maps in an order of their own.
 ///
 /// # Errors
-/// As [`walk`]; when keys that are to be sorted are of different types.
+/// As [`walk_value`]; when keys that are to be sorted are of different types.
 pub(crate) fn walk_as<'a>(
     heap: &Heap<'a>,
     value: &Value<'a>,
@@ -153,8 +155,8 @@ pub(crate) fn walk_as<'a>(
     let mut inside: Option<HashSet<usize>> = None;
     let mut current = value.clone();
     loop {
-        heap.budget().step(1)?;
-        match Open::new(heap.current(current), may_cycle) {
+        heap.budget().charge_steps(1)?;
+        match Open::new(heap.current_version(current), may_cycle) {
             Err(scalar) => visit(Event::Scalar(scalar))?,
             Ok(container) if container.is_in(&mut inside) => visit(Event::Cycle(container.shape))?,
             Ok(mut container) => {

@@ -94,7 +94,7 @@ fn check_template(text: &TemplateText) -> Result<()> {
         };
         let unknown = error.subject().filter(|name| tools.get(name).is_none()).map(str::to_owned);
         match unknown.filter(|_| tools.names().count() < MOST) {
-            Some(name) => tools.add(Closure::new(name.as_str(), |_, _| Ok(Data::None))),
+            Some(name) => tools.insert(Closure::new(name.as_str(), |_, _| Ok(Data::None))),
             None => return Err(error.into()),
         }
     }

@@ -5,7 +5,7 @@ use hinagata_value::{Provenance, Result, Signature, Type, Value};
 use super::{Exec, Val};
 use crate::{
     error::Part,
-    tree::{At, Builtin, ExprKind, Span, shown},
+    tree::{At, Builtin, ExprKind, Span, excerpt_at},
     value::{
         exotic::Nil,
         view::{View, type_name},
@@ -20,7 +20,7 @@ pub(super) struct Parameters<'s> {
 }
 
 impl<'s> Parameters<'s> {
-    pub(super) fn of(signature: Option<&'s Signature>) -> Self {
+    pub(super) fn from_signature(signature: Option<&'s Signature>) -> Self {
         match signature {
             Some(signature) => Self { fixed: &signature.parameters, rest: signature.rest },
             None => Self { fixed: &[], rest: Some(Type::Any) },
@@ -156,12 +156,12 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             (_, Type::Float) => "float",
             (_, Type::Bool) => "bool",
             (_, Type::Any | Type::List | Type::Map) => {
-                let word = shown(tree, At::expr(index));
+                let word = excerpt_at(tree, At::expr(index));
                 let parts = [Part::Text(&word), Part::Text(type_name(type_))];
                 return Err(self.fail("can't handle %s for arg of type %s", &parts));
             }
         };
-        let word = shown(tree, At::expr(index));
+        let word = excerpt_at(tree, At::expr(index));
         Err(self.fail("expected %s; found %s", &[Part::Text(wanted), Part::Text(&word)]))
     }
 
@@ -177,7 +177,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                 value => Ok(value),
             };
         }
-        match View::of(&value.value, self.integers()) {
+        match View::from_value(&value.value, self.integers()) {
             Ok(view) if is_assignable(view, type_) => Ok(value.value),
             _ => self.assigned_rare(value, type_),
         }
@@ -187,7 +187,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline(never)]
     fn assigned_rare(&self, value: Val<'a>, type_: Type) -> Result<Value<'a>> {
         let settled = self.settled(value.value)?;
-        let view = View::of(&settled, self.integers())?;
+        let view = View::from_value(&settled, self.integers())?;
         match (view, type_) {
             (View::Invalid, Type::Any) => Ok(Value::None),
             (View::Invalid, Type::List) => Nil::List.value(self.heap),

@@ -29,7 +29,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             Builtin::Or => return self.and_or(true, first, args, last, dot),
             Builtin::Call => return self.call_value(first, blamed, args, last, dot),
             Builtin::Not => {
-                let value = self.asked(true, |exec| exec.only(args, last, dot))?;
+                let value = self.in_condition(true, |exec| exec.only(args, last, dot))?;
                 return Ok(Val::plain(Value::Bool(!self.truth(&value.value)?)));
             }
             Builtin::Len => {
@@ -59,10 +59,10 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             | Builtin::Printf
             | Builtin::Println
             | Builtin::Urlquery => {
-                let formatter = Formatter::of(builtin).unwrap_or(Formatter::Print);
+                let formatter = Formatter::from_builtin(builtin).unwrap_or(Formatter::Print);
                 let base = self.stack.len();
                 self.push_args(Parameters::of_builtin(builtin), args, last, dot)?;
-                let value = self.formatted(formatter, base)?;
+                let value = self.format_values(formatter, base)?;
                 self.stack.truncate(base);
                 return Ok(Val::plain(value));
             }
@@ -139,8 +139,8 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         for arg in args.ids() {
             // The last one is the result whatever it is, so it need not be there yet.
             let is_last = arg + 1 == args.end && last.is_none();
-            let asked = self.asked || !is_last;
-            value = self.asked(asked, |exec| exec.operand(arg, dot))?;
+            let only_truth = self.only_truth || !is_last;
+            value = self.in_condition(only_truth, |exec| exec.operand(arg, dot))?;
             if is_last || self.truth(&value.value)? == decides {
                 return Ok(value);
             }

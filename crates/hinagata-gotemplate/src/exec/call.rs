@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::Part,
-    tree::{At, Builtin, ExprKind, FunctionRef, Span, shown},
+    tree::{At, Builtin, ExprKind, FunctionRef, Span, excerpt_at},
     value::{
         exotic::Nil,
         view::{View, type_name},
@@ -35,9 +35,11 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             }
             // Whatever it is called for, it needs its arguments.
             FunctionRef::Builtin(builtin) => {
-                self.asked(false, |exec| exec.builtin(builtin, first, blamed, args, last, dot))
+                self.in_condition(false, |exec| exec.builtin(builtin, first, blamed, args, last, dot))
             }
-            FunctionRef::Host(number) => self.asked(false, |exec| exec.host(number, blamed, args, last, dot)),
+            FunctionRef::Host(number) => {
+                self.in_condition(false, |exec| exec.host(number, blamed, args, last, dot))
+            }
         }
     }
 
@@ -54,7 +56,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let Some(function) = self.host_function(host_name.index, name) else {
             return Err(self.fail("%q is not a defined function", &[Part::Text(name)]));
         };
-        let parameters = Parameters::of(function.signature());
+        let parameters = Parameters::from_signature(function.signature());
         self.check_count(name, parameters, args.len(), last.is_some())?;
         let literal = last.is_none() && self.are_literals(args);
         let base = self.stack.len();
@@ -92,7 +94,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         base: usize,
         literal: bool,
     ) -> Result<Val<'a>> {
-        self.budget.enter()?;
+        self.budget.check_stack()?;
         let host = Host {
             heap: self.heap,
             functions: self.context.functions,
@@ -100,7 +102,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             site: self.site(at),
             literal,
         };
-        let value = function.call(&host, &Arguments::positional(&self.stack[base..]))?;
+        let value = function.call(&host, &Arguments::from_positional(&self.stack[base..]))?;
         self.changed = self.heap.has_changes();
         let result = function.signature().map_or(Type::Any, |signature| signature.result);
         Ok(match (result, value) {
@@ -131,7 +133,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[cold]
     fn callee_name(&self, callee: Option<u32>, base: usize) -> Result<String> {
         match callee {
-            Some(callee) => Ok(shown(self.tree, At::expr(callee))),
+            Some(callee) => Ok(excerpt_at(self.tree, At::expr(callee))),
             None => self.reflected(&self.stack[base]),
         }
     }
@@ -155,7 +157,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                 return Err(Error::runtime(format!("non-function {name} of type {}", view.type_name())));
             }
         };
-        let parameters = Parameters::of(function.signature());
+        let parameters = Parameters::from_signature(function.signature());
         let (given, wanted) = (self.stack.len() - base - 1, parameters.fixed.len());
         if parameters.rest.is_some() && given < wanted {
             let name = self.callee_name(callee, base)?;

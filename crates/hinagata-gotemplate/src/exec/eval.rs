@@ -6,7 +6,7 @@ use super::{Exec, Val};
 use crate::{
     error::Part,
     text::number::Ideal,
-    tree::{Arm, At, Content, ExprKind, NumberLiteral, Span, StrLiteral, Test, shown},
+    tree::{Arm, At, Content, ExprKind, NumberLiteral, Span, StrLiteral, Test, excerpt_at},
     value::exotic::Complex,
 };
 
@@ -18,7 +18,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         if let Some(path) = &pipe.path
             && let Some(json) = self.data(path, dot)
         {
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             // Where Go would be now, in case the value is refused.
             self.at = At::expr(tree.commands[pipe.commands.start as usize].args.start);
             return Ok(Val::plain(Value::Json(json)).unboxed());
@@ -46,13 +46,13 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     pub(super) fn condition(&mut self, arm: &'a Arm, dot: &Val<'a>) -> Result<bool> {
         let known = match &arm.test {
             Test::Path(path) => self.path_truth(path, dot),
-            Test::Compare(comparison) => self.compared(comparison, dot),
+            Test::Compare(comparison) => self.compare_scalars(comparison, dot),
             Test::Any => None,
         };
         match known {
-            Some(truth) => self.budget.step(1).map(|()| truth),
+            Some(truth) => self.budget.charge_steps(1).map(|()| truth),
             None => {
-                let value = self.asked(true, |exec| exec.pipeline(arm.pipe, dot))?;
+                let value = self.in_condition(true, |exec| exec.pipeline(arm.pipe, dot))?;
                 self.truth(&value.value)
             }
         }
@@ -63,7 +63,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let tree = self.tree;
         let args = tree.commands[index as usize].args;
         // Each of its words is looked at: there can be a hundred thousand of them.
-        self.budget.step(args.len() as u64)?;
+        self.budget.charge_steps(args.len() as u64)?;
         let first = args.start;
         let has_args = args.len() > 1 || last.is_some();
         match &tree.exprs[first as usize].kind {
@@ -92,7 +92,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             }
             ExprKind::Pipe(pipe) => {
                 self.refuse_to_call(first, has_args)?;
-                self.budget.enter()?;
+                self.budget.check_stack()?;
                 self.pipeline(*pipe, dot)
             }
             kind => {
@@ -108,7 +108,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
 
     fn refuse_to_call(&self, first: u32, has_args: bool) -> Result<()> {
         if has_args {
-            let word = shown(self.tree, At::expr(first));
+            let word = excerpt_at(self.tree, At::expr(first));
             return Err(self.fail("can't give argument to non-function %s", &[Part::Text(&word)]));
         }
         Ok(())
@@ -124,7 +124,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                 self.fields(self.get(variable)?, &tree.keys[keys.range()], false)
             }
             ExprKind::Pipe(pipe) => {
-                self.budget.enter()?;
+                self.budget.check_stack()?;
                 self.pipeline(*pipe, dot)
             }
             ExprKind::Function(function) => {

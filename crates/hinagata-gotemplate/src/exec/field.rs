@@ -19,7 +19,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let Some((first, rest)) = keys.split_first() else { return Ok(receiver.clone()) };
         let mut value = self.field(receiver, first, has_args && rest.is_empty())?;
         if !rest.is_empty() {
-            self.budget.step(rest.len() as u64)?;
+            self.budget.charge_steps(rest.len() as u64)?;
         }
         for (key, left) in rest.iter().zip((0..rest.len()).rev()) {
             value = self.field(&value, key, has_args && left == 0)?;
@@ -46,9 +46,9 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                 self.refuse_arguments(key, has_args)?;
                 self.scope.and_then(|scope| scope.find(key)).map(Value::Json)
             }
-            value => match View::of(value, self.integers())? {
+            value => match View::from_value(value, self.integers())? {
                 View::Invalid => return self.field_of_nothing(key),
-                View::Nil if self.asked && self.set.options.missing_key == MissingKey::Needed => {
+                View::Nil if self.only_truth && self.set.options.missing_key == MissingKey::Needed => {
                     return Ok(Val::INVALID);
                 }
                 View::Nil => return Err(self.fail_on_nil(key)),
@@ -85,9 +85,9 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             MissingKey::Invalid => Ok(Val::INVALID),
             MissingKey::Zero => Ok(Val::boxed(Value::None)),
             MissingKey::Error | MissingKey::Needed => {
-                let name = quote::quote(key.name());
+                let name = quote::quote_text(key.name());
                 let error = self.fail("map has no entry for key %s", &[Part::Text(&name)]);
-                Err(Error::undefined(error.message()).at(|| self.tree.place(self.at)))
+                Err(Error::undefined(error.message()).with_place(|| self.tree.place(self.at)))
             }
         }
     }
@@ -95,7 +95,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     fn field_of_nothing(&self, key: &Key) -> Result<Val<'a>> {
         if self.missing_key() == MissingKey::Error {
             let error = self.fail("nil data; no entry for key %q", &[Part::Text(key.name())]);
-            return Err(Error::undefined(error.message()).at(|| self.tree.place(self.at)));
+            return Err(Error::undefined(error.message()).with_place(|| self.tree.place(self.at)));
         }
         Ok(Val::INVALID)
     }

@@ -41,7 +41,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             return Err(Error::runtime("index of untyped nil"));
         }
         for index in indexes {
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             item = self.element(&item.value, index)?;
         }
         Ok(item)
@@ -174,7 +174,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     fn window(&self, list: &Value<'a>) -> Result<Reach<'a>> {
         let part = match (list, &self.rare) {
             (Value::List(part), Some(rare)) => {
-                self.budget.step(rare.windows.len() as u64 >> 4)?;
+                self.budget.charge_steps(rare.windows.len() as u64 >> 4)?;
                 rare.windows.iter().find(|window| is(&window.part, part))
             }
             _ => None,
@@ -207,7 +207,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     fn forget_windows(&mut self) -> Result<()> {
         let windows = &mut self.rare.get_or_insert_default().windows;
         if windows.len() == windows.capacity() {
-            self.budget.step(windows.len() as u64)?;
+            self.budget.charge_steps(windows.len() as u64)?;
             windows.retain(|window| window.part.strong_count() > 0);
         }
         Ok(())

@@ -23,10 +23,10 @@ use hinagata_value::{
 };
 
 use crate::{
-    error::{Part, message},
+    error::{Part, error_text},
     set::{MissingKey, Set},
     text::quote,
-    tree::{At, Branch, Node, Slots, Span, TemplateNode, Tree, Variable, shown},
+    tree::{At, Branch, Node, Slots, Span, TemplateNode, Tree, Variable, excerpt_at},
     value::view::{Integers, View},
 };
 
@@ -168,7 +168,7 @@ enum Flow {
 }
 
 /// Runs the template number `entry` of `set`.
-pub(crate) fn execute<'a, P: Provenance>(
+pub(crate) fn execute_template<'a, P: Provenance>(
     set: &'a Set,
     entry: u32,
     data: Data<'a>,
@@ -200,7 +200,7 @@ pub(crate) fn execute<'a, P: Provenance>(
         scope_map: OnceCell::new(),
         depth: 0,
         changed: context.heap.has_changes(),
-        asked: false,
+        only_truth: false,
     };
     let dot = exec.root.clone();
     exec.enter_frame(&dot).map_err(|error| exec.placed(error))
@@ -234,7 +234,7 @@ struct Exec<'r, 'a, P: Provenance> {
     /// Data of the caller has been changed by another engine or a function, so copies stand for it.
     changed: bool,
     /// Whether only the truth of what is evaluated counts.
-    asked: bool,
+    only_truth: bool,
 }
 
 /// Tables of a run that are empty in most.
@@ -261,7 +261,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn view<'v>(&'v self, value: &'v Value<'a>) -> Result<View<'v, 'a>> {
         match value {
             Value::Engine(_) => self.view_scope(value),
-            _ => View::of(value, self.set.options.integers),
+            _ => View::from_value(value, self.set.options.integers),
         }
     }
 
@@ -274,9 +274,9 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
                     // Nothing else can have set it meanwhile.
                     let _ = self.scope_map.set(Box::new(map));
                 }
-                View::of(self.scope_map.get().map_or(value, |map| &**map), self.set.options.integers)
+                View::from_value(self.scope_map.get().map_or(value, |map| &**map), self.set.options.integers)
             }
-            _ => View::of(value, self.set.options.integers),
+            _ => View::from_value(value, self.set.options.integers),
         }
     }
 
@@ -316,9 +316,9 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn fail(&self, format: &str, parts: &[Part<'_>]) -> Error {
         let (line, column) = self.tree.source.line_and_column(self.tree.position(self.at));
         let location = format!("template: {}:{line}:{column}", self.tree.source.name);
-        let name = quote::quote(&self.tree.name);
-        let context = format!(": executing {name} at <{}>: ", shown(self.tree, self.at));
-        Error::runtime(message(&location, &context, format, parts)).at(|| self.tree.place(self.at))
+        let name = quote::quote_text(&self.tree.name);
+        let context = format!(": executing {name} at <{}>: ", excerpt_at(self.tree, self.at));
+        Error::runtime(error_text(&location, &context, format, parts)).with_place(|| self.tree.place(self.at))
     }
 
     /// The failure of a function, in the words of an error at `at`; limits and the like stay as they are.
@@ -349,7 +349,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn placed(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::Suspended => error,
-            _ => error.at(|| self.tree.place(self.at)),
+            _ => error.with_place(|| self.tree.place(self.at)),
         }
     }
 
@@ -405,7 +405,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         let tree = self.tree;
         if let Ok(at) = tree.conditional.binary_search_by_key(&first, |(command, _)| *command) {
             let slots = &tree.conditional[at].1;
-            self.budget.step(slots.len() as u64)?;
+            self.budget.charge_steps(slots.len() as u64)?;
             for &slot in slots {
                 self.slots[self.base + slot as usize - 1] = Val::plain(Value::Engine(UNDECLARED));
             }
@@ -422,12 +422,12 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         let own = self.tree.slots as usize - 1;
         let bytes = own * size_of::<Val<'_>>();
         // Also a template without anything in it: two calls of one that makes two calls, and so on, never end.
-        self.budget.step(1 + (own as u64 >> 2))?;
-        self.budget.charge(bytes)?;
+        self.budget.charge_steps(1 + (own as u64 >> 2))?;
+        self.budget.charge_bytes(bytes)?;
         self.base = self.slots.len();
         self.slots.resize(self.base + own, Val::INVALID);
         let result = self.body(self.tree.root, dot);
-        self.budget.release(bytes);
+        self.budget.release_bytes(bytes);
         result.map(drop)
     }
 
@@ -446,7 +446,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             Some(pipe) => self.pipeline(pipe, dot)?,
             None => Val::INVALID,
         };
-        let _level = self.budget.call()?;
+        let _level = self.budget.enter_call()?;
         let target = match target {
             Target::Own(number) => number,
             Target::Outside(name) => return self.outside(site, &name, dot.value),
@@ -461,7 +461,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             return Err(if error.kind() == ErrorKind::Suspended {
                 error
             } else {
-                error.via(caller.0.place(site))
+                error.with_chain_step(caller.0.place(site))
             });
         }
         self.depth -= 1;
@@ -478,7 +478,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         let known = self.set.names().into_iter().chain(outside.iter().map(String::as_str));
         let near = near_names(name, known);
         let error = self.fail("template %q not defined", &[Part::Text(name)]);
-        error.with_kind(ErrorKind::NotFound).with_near(near).about(name)
+        error.with_kind(ErrorKind::NotFound).with_near(near).with_subject(name)
     }
 
     /// The template that the source calls `name`, which the set does not define.
@@ -486,7 +486,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn find_outside(&self, name: &'a str) -> Result<Target<'a>> {
         let source = &*self.tree.source.name;
         let joined = self.context.templates.join(source, name).map_err(|error| match error.place() {
-            Some(_) => error.via(self.tree.place(self.at)),
+            Some(_) => error.with_chain_step(self.tree.place(self.at)),
             None => error,
         })?;
         if *joined == *source {
@@ -512,8 +512,8 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         result.map_err(|error| match (error.kind(), error.place()) {
             (ErrorKind::Suspended, _) => error,
             // It did not come to running the template.
-            (_, None) => error.at(|| self.tree.place(site)),
-            (_, Some(_)) => error.via(self.tree.place(site)),
+            (_, None) => error.with_place(|| self.tree.place(site)),
+            (_, Some(_)) => error.with_chain_step(self.tree.place(site)),
         })
     }
 
@@ -562,7 +562,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     fn with(&mut self, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
         let tree = self.tree;
         for arm in &tree.arms[branch.arms.range()] {
-            let value = self.asked(true, |exec| exec.pipeline(arm.pipe, dot))?;
+            let value = self.in_condition(true, |exec| exec.pipeline(arm.pipe, dot))?;
             if self.truth(&value.value)? {
                 return self.body(arm.body, &value);
             }
@@ -590,7 +590,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
 
     fn missing_key(&self) -> MissingKey {
         match self.set.options.missing_key {
-            MissingKey::Needed if self.asked => MissingKey::Invalid,
+            MissingKey::Needed if self.only_truth => MissingKey::Invalid,
             MissingKey::Needed => MissingKey::Error,
             other => other,
         }
@@ -598,10 +598,14 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
 
     /// Evaluates something of which only the truth counts, or more than that.
     #[inline]
-    fn asked<T>(&mut self, asked: bool, evaluate: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let before = std::mem::replace(&mut self.asked, asked);
+    fn in_condition<T>(
+        &mut self,
+        only_truth: bool,
+        evaluate: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let before = std::mem::replace(&mut self.only_truth, only_truth);
         let result = evaluate(self);
-        self.asked = before;
+        self.only_truth = before;
         result
     }
 }

@@ -11,7 +11,7 @@ use crate::{
         printf::printf,
         sink::{Building, Direct, Sink},
     },
-    tree::{Action, At, Builtin, ExprKind, FunctionRef, Span, shown},
+    tree::{Action, At, Builtin, ExprKind, FunctionRef, Span, excerpt_at},
     value::view::{Integers, View},
 };
 
@@ -32,7 +32,7 @@ pub(super) enum Escaper {
 }
 
 impl Formatter {
-    pub(super) fn of(builtin: Builtin) -> Option<Self> {
+    pub(super) fn from_builtin(builtin: Builtin) -> Option<Self> {
         Some(match builtin {
             Builtin::Print => Self::Print,
             Builtin::Println => Self::Println,
@@ -67,10 +67,10 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let args = tree.commands[last as usize].args;
         let first = args.start;
         if let ExprKind::Function(FunctionRef::Builtin(builtin)) = &tree.exprs[first as usize].kind
-            && let Some(formatter) = Formatter::of(*builtin)
+            && let Some(formatter) = Formatter::from_builtin(*builtin)
         {
             let before = self.stages(action.pipe, Span { end: last, ..pipe.commands }, dot)?;
-            self.budget.step(args.len() as u64)?;
+            self.budget.charge_steps(args.len() as u64)?;
             let rest = Span { start: first + 1, end: args.end };
             return self.print_formatted(index, formatter, *builtin, first, rest, before, dot);
         }
@@ -85,7 +85,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// Writes a value to the output.
     pub(super) fn print_value(&mut self, index: u32, value: &Value<'a>) -> Result<()> {
         let site = self.site(At::node(index));
-        match View::of(value, self.set.options.integers) {
+        match View::from_value(value, self.set.options.integers) {
             Ok(View::Str(text)) if !matches!(value, Value::Pieces(_)) => self.output.write(text, site),
             Ok(view @ (View::Float(_) | View::Int(_) | View::Bool(_) | View::List(_) | View::Map(_))) => {
                 let mut sink = Direct { output: self.output, site, budget: self.budget };
@@ -110,11 +110,11 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             _ => {}
         }
         let value = self.settled(value.clone())?;
-        let view = View::of(&value, self.set.options.integers)?;
+        let view = View::from_value(&value, self.set.options.integers)?;
         match view {
             View::Invalid | View::Nil => self.output.write("<no value>", site),
             View::Func(_) => {
-                let (node, type_) = (shown(self.tree, self.at), view.type_name());
+                let (node, type_) = (excerpt_at(self.tree, self.at), view.type_name());
                 let parts = [Part::Text(&node), Part::Text(&type_)];
                 Err(self.fail("can't print %s of type %s", &parts))
             }
@@ -147,7 +147,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 
     /// What a formatting builtin makes, as a value; its arguments are on the stack from `base` on.
-    pub(super) fn formatted(&mut self, formatter: Formatter, base: usize) -> Result<Value<'a>> {
+    pub(super) fn format_values(&mut self, formatter: Formatter, base: usize) -> Result<Value<'a>> {
         let mut building = Building::new(self.heap);
         format_into(&mut building, formatter, self.heap, self.set.options.integers, &self.stack[base..])?;
         building.finish(self.heap)
@@ -180,8 +180,8 @@ fn escape_into<'a>(
     values: &[Value<'a>],
 ) -> Result<()> {
     let escape = match escaper {
-        Escaper::Html => escape::html,
-        Escaper::Js => escape::js,
+        Escaper::Html => escape::escape_html,
+        Escaper::Js => escape::escape_js,
         Escaper::Urlquery => escape::url_query,
     };
     if let [value] = values
@@ -192,7 +192,7 @@ fn escape_into<'a>(
     // Nothing prints as `<no value>` here, and counts as a string.
     let values: Vec<Value<'a>> = values
         .iter()
-        .map(|value| match View::of(value, integers)? {
+        .map(|value| match View::from_value(value, integers)? {
             View::Nil | View::Invalid => heap.string("<no value>"),
             _ => Ok(value.clone()),
         })
@@ -214,7 +214,7 @@ fn escape_pieces(sink: &mut impl Sink, escape: fn(&[u8]) -> Vec<u8>, text: &[u8]
         }
         let (piece, after) = rest.split_at(end);
         // Every byte is looked at and most are copied one by one, which takes longer than other copies.
-        sink.budget().step(1 + (piece.len() as u64 >> 4))?;
+        sink.budget().charge_steps(1 + (piece.len() as u64 >> 4))?;
         sink.bytes(&escape(piece))?;
         rest = after;
     }

@@ -39,7 +39,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
         for key in &path.keys {
             let Json::Object(map) = json else { return None };
-            json = match key.find(map) {
+            json = match key.find_in(map) {
                 Some(value) => value,
                 None if self.set.options.missing_key == MissingKey::Invalid => return Some(&NULL),
                 None => return None,
@@ -109,7 +109,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 
     /// A comparison of two scalars of one kind.
-    pub(super) fn compared(&self, comparison: &'a Comparison, dot: &Val<'a>) -> Option<bool> {
+    pub(super) fn compare_scalars(&self, comparison: &'a Comparison, dot: &Val<'a>) -> Option<bool> {
         let (left, right) = (self.scalar(&comparison.left, dot)?, self.scalar(&comparison.right, dot)?);
         if let (View::Str(a), View::Str(b)) = (left, right) {
             // When nothing is left the usual way fails at once, and says so.

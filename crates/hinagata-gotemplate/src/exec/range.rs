@@ -16,7 +16,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let tree = self.tree;
         let value = self.pipeline(node.pipe, dot)?.value;
         let value = self.settled(value)?;
-        self.budget.enter()?;
+        self.budget.check_stack()?;
         let pipe = &tree.pipes[node.pipe as usize];
         let turns = Turns { exec: self, node, pipe, index, turn: 0 };
         let flow = match turns.exec.view(&value)? {
@@ -26,7 +26,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             View::Uint8(count) => turns.count(&value, i64::from(count))?,
             View::Invalid | View::Nil | View::TypedNil(_) => None,
             _ => {
-                let shown = turns.exec.shown(&value)?;
+                let shown = turns.exec.print_for_error(&value)?;
                 return Err(turns.exec.fail("range can't iterate over %v", &[Part::Text(&shown)]));
             }
         };
@@ -41,7 +41,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 
     /// A value as `%v` prints it.
-    pub(super) fn shown(&self, value: &Value<'a>) -> Result<String> {
+    pub(super) fn print_for_error(&self, value: &Value<'a>) -> Result<String> {
         let text = sprint(self.heap, value, self.integers())?;
         Ok(String::from_utf8_lossy(text.as_bytes()).into_owned())
     }
@@ -91,12 +91,12 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
 
     fn count(mut self, value: &Value<'a>, count: i64) -> Result<Option<()>> {
         if self.pipe.variables.len() > 1 {
-            let shown = self.exec.shown(value)?;
+            let shown = self.exec.print_for_error(value)?;
             let format = "can't use %v to iterate over more than one variable";
             return Err(self.exec.fail(format, &[Part::Text(&shown)]));
         }
         let count = count.max(0);
-        self.exec.budget.range(count.unsigned_abs())?;
+        self.exec.budget.check_range(count.unsigned_abs())?;
         let is_byte = matches!(value, Value::Big(_));
         for at in 0..count {
             let item = if is_byte { byte(self.exec.heap, at as u8)? } else { Value::Int(at) };
@@ -111,7 +111,7 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
     #[inline]
     fn turn(&mut self, index: impl FnOnce() -> Value<'a>, item: impl Fn() -> Val<'a>) -> Result<bool> {
         let exec = &mut *self.exec;
-        exec.budget.step(1)?;
+        exec.budget.charge_steps(1)?;
         match &*self.pipe.variables {
             [] => {}
             [only] => exec.put(only, item())?,

@@ -39,7 +39,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
     pub(crate) fn print(&mut self, values: &[Value<'a>]) -> Result<()> {
         let mut after_string = true;
         for value in values {
-            let view = View::of(value, self.integers)?;
+            let view = View::from_value(value, self.integers)?;
             let is_string = view.bytes().is_some();
             if !after_string && !is_string {
                 self.sink.text(" ")?;
@@ -56,7 +56,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
             if at > 0 {
                 self.sink.text(" ")?;
             }
-            self.argument(View::of(value, self.integers)?, 'v')?;
+            self.argument(View::from_value(value, self.integers)?, 'v')?;
         }
         self.sink.text("\n")
     }
@@ -215,7 +215,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
         let mut open = vec![self.open(value)?];
         loop {
             let Some(frame) = open.last_mut() else { return Ok(()) };
-            self.sink.budget().step(1)?;
+            self.sink.budget().charge_steps(1)?;
             let Some((key, item)) = frame.next(self.heap) else {
                 let close = if self.spec.sharp_v { "}" } else { "]" };
                 self.sink.text(close)?;
@@ -226,10 +226,10 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
                 self.sink.text(if self.spec.sharp_v { ", " } else { " " })?;
             }
             if let Some(key) = key {
-                self.scalar(View::of(&key, self.integers)?, verb)?;
+                self.scalar(View::from_value(&key, self.integers)?, verb)?;
                 self.sink.text(":")?;
             }
-            match View::of(&item, self.integers)? {
+            match View::from_value(&item, self.integers)? {
                 View::Nil | View::Invalid if self.spec.sharp_v => self.sink.text("interface {}(nil)")?,
                 View::Nil | View::Invalid => self.sink.text(NIL)?,
                 View::List(value) | View::Map(value) => {
@@ -250,7 +250,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
     }
 
     fn open(&mut self, value: &Value<'a>) -> Result<Frame<'a>> {
-        let value = self.heap.current(value.clone());
+        let value = self.heap.current_version(value.clone());
         let items = match sorted_entries(self.heap, &value)? {
             Some(entries) => Items::Map(entries.into_iter()),
             None => Items::List(value),
@@ -294,24 +294,26 @@ pub(crate) fn sorted_entries<'a>(
 ) -> Result<Option<Vec<(Value<'a>, Value<'a>)>>> {
     let mut entries: Vec<(Value<'a>, Value<'a>)> = match map {
         Value::Json(Json::Object(map)) => {
-            heap.budget().step(map.len() as u64)?;
-            map.iter().map(|(key, value)| (Value::Lit(key), heap.current(Value::Json(value)))).collect()
+            heap.budget().charge_steps(map.len() as u64)?;
+            map.iter()
+                .map(|(key, value)| (Value::Lit(key), heap.current_version(Value::Json(value))))
+                .collect()
         }
         _ => match heap.entries(map) {
             None => return Ok(None),
             Some(entries) => {
-                heap.budget().step(heap.len(map).unwrap_or(0) as u64)?;
+                heap.budget().charge_steps(heap.len(map).unwrap_or(0) as u64)?;
                 entries.collect()
             }
         },
     };
     // Keys that are long and alike are compared to their ends.
     let long = entries.iter().map(|(key, _)| key.as_bytes().map_or(0, <[u8]>::len) as u64 >> 6).sum::<u64>();
-    heap.budget().step(long)?;
+    heap.budget().charge_steps(long)?;
     let sorted = entries.is_sorted_by(|(a, _), (b, _)| a.as_bytes() <= b.as_bytes());
     if !sorted {
         let rounds = u64::from(entries.len().max(2).ilog2());
-        heap.budget().step((entries.len() as u64 / 2 + long) * rounds)?;
+        heap.budget().charge_steps((entries.len() as u64 / 2 + long) * rounds)?;
         entries.sort_by(|(a, _), (b, _)| a.as_bytes().cmp(&b.as_bytes()));
     }
     Ok(Some(entries))
@@ -346,7 +348,7 @@ fn print_float(sink: &mut impl Sink, value: f64) -> Result<()> {
 /// `value` as `Sprint` makes it.
 pub(crate) fn sprint<'a>(heap: &Heap<'a>, value: &Value<'a>, integers: Integers) -> Result<Building<'a>> {
     let mut building = Building::new(heap);
-    let view = View::of(value, integers)?;
+    let view = View::from_value(value, integers)?;
     print_default(&mut building, heap, view, integers)?;
     Ok(building)
 }

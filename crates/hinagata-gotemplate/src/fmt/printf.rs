@@ -45,7 +45,7 @@ pub(crate) fn printf<'a, S: Sink>(
         if percent > 0 {
             printer.sink.bytes(&rest[..percent])?;
         }
-        printer.sink.budget().step(1)?;
+        printer.sink.budget().charge_steps(1)?;
         rest = &rest[percent + 1..];
         match directive(printer, &mut arguments, rest)? {
             Some(after) => rest = after,
@@ -102,7 +102,7 @@ fn directive<'f, 'a, S: Sink>(
     if !after_index {
         index(printer, arguments, &mut rest)?;
     }
-    let Some(rune) = utf8::first(rest) else {
+    let Some(rune) = utf8::first_rune(rest) else {
         printer.sink.text("%!(NOVERB)")?;
         return Ok(None);
     };
@@ -191,7 +191,7 @@ fn verb<'a, S: Sink>(
     if matches!(verb, 'v' | 'w') {
         printer.spec.turn_to_default();
     }
-    let view = View::of(&arguments.values[arguments.next], arguments.integers)?;
+    let view = View::from_value(&arguments.values[arguments.next], arguments.integers)?;
     arguments.next += 1;
     printer.argument(view, verb)
 }
@@ -204,7 +204,7 @@ fn extra<'a, S: Sink>(printer: &mut Printer<'_, 'a, S>, values: &[Value<'a>]) ->
         if at > 0 {
             printer.sink.text(", ")?;
         }
-        let view = View::of(value, printer.integers)?;
+        let view = View::from_value(value, printer.integers)?;
         if !matches!(view, View::Nil | View::Invalid) {
             printer.sink.text(&view.type_name())?;
             printer.sink.text("=")?;
@@ -246,7 +246,7 @@ fn index<'a, S: Sink>(
     let found = arguments.index(rest);
     // Where no `]` follows, the whole rest was searched for it, and will be for the next one.
     let searched = if found || arguments.good { before - rest.len() } else { before };
-    printer.sink.budget().step(searched as u64 >> 5)?;
+    printer.sink.budget().charge_steps(searched as u64 >> 5)?;
     Ok(found)
 }
 
@@ -281,7 +281,7 @@ impl Arguments<'_, '_> {
     fn integer(&mut self) -> Result<Option<i64>> {
         let Some(value) = self.values.get(self.next) else { return Ok(None) };
         self.next += 1;
-        let integer = View::of(value, self.integers)?.int();
+        let integer = View::from_value(value, self.integers)?.int();
         Ok(integer.filter(|integer| (-LARGEST..=LARGEST).contains(integer)))
     }
 }

@@ -74,10 +74,10 @@ impl<'a> Building<'a> {
         self.budget.step_bytes(more.len())?;
         if self.bytes.is_none() {
             let so_far = self.text.as_str().as_bytes();
-            self.budget.charge(so_far.len())?;
+            self.budget.charge_bytes(so_far.len())?;
             self.bytes = Some(so_far.to_vec());
         }
-        self.budget.charge(more.len())?;
+        self.budget.charge_bytes(more.len())?;
         self.bytes.get_or_insert_default().extend_from_slice(more);
         Ok(())
     }
@@ -85,7 +85,7 @@ impl<'a> Building<'a> {
 
 impl Drop for Building<'_> {
     fn drop(&mut self) {
-        self.budget.release(self.bytes.as_ref().map_or(0, Vec::len));
+        self.budget.release_bytes(self.bytes.as_ref().map_or(0, Vec::len));
     }
 }
 

@@ -50,7 +50,7 @@ impl Spec {
         if count == 0 {
             return Ok(());
         }
-        sink.budget().fill(count)?;
+        sink.budget().check_fill(count)?;
         let run = if self.zero && !self.minus { ZEROS } else { SPACES };
         let mut left = count;
         while left > 0 {
@@ -65,7 +65,7 @@ impl Spec {
     pub(crate) fn pad(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
         let missing = match self.width {
             None | Some(0) => return sink.bytes(text),
-            Some(width) => width.saturating_sub(utf8::count(text)),
+            Some(width) => width.saturating_sub(utf8::count_runes(text)),
         };
         if !self.minus {
             self.fill(sink, missing)?;
@@ -83,8 +83,8 @@ impl Spec {
 
     fn truncated<'t>(&self, sink: &impl Sink, text: &'t [u8]) -> Result<&'t [u8]> {
         let Some(limit) = self.precision.filter(|&limit| limit < text.len()) else { return Ok(text) };
-        sink.budget().step(limit as u64 >> 3)?;
-        Ok(utf8::truncate(text, limit))
+        sink.budget().charge_steps(limit as u64 >> 3)?;
+        Ok(utf8::truncate_runes(text, limit))
     }
 
     /// `%s`.
@@ -98,14 +98,14 @@ impl Spec {
         let text = self.truncated(sink, text)?;
         // A byte takes up to four when it is escaped.
         let room = text.len().saturating_mul(4);
-        sink.budget().charge(room)?;
+        sink.budget().charge_bytes(room)?;
         let result = self.quoted_unmetered(sink, text);
-        sink.budget().release(room);
+        sink.budget().release_bytes(room);
         result
     }
 
     fn quoted_unmetered(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
-        sink.budget().step(text.len() as u64 >> 4)?;
+        sink.budget().charge_steps(text.len() as u64 >> 4)?;
         let mut quoted = Vec::with_capacity(text.len() + 2);
         if self.sharp && quote::can_backquote(text) {
             quoted.push(b'`');
@@ -128,9 +128,9 @@ impl Spec {
             return self.fill(sink, self.width.unwrap_or(0));
         }
         let room = text.len().saturating_mul(5);
-        sink.budget().charge(room)?;
+        sink.budget().charge_bytes(room)?;
         let result = self.hex_unmetered(sink, text, upper);
-        sink.budget().release(room);
+        sink.budget().release_bytes(room);
         result
     }
 
@@ -178,7 +178,7 @@ impl Spec {
             }
             _ => 0,
         };
-        sink.budget().fill(least)?;
+        sink.budget().check_fill(least)?;
         let mut digits = Vec::with_capacity(24);
         push_digits(&mut digits, magnitude, base);
         let mut text = Vec::with_capacity(least.max(digits.len()) + 4);
@@ -222,7 +222,7 @@ impl Spec {
     pub(crate) fn unicode(&self, sink: &mut impl Sink, code: i64) -> Result<()> {
         let code = code as u64;
         let least = self.precision.unwrap_or(0).max(4);
-        sink.budget().fill(least)?;
+        sink.budget().check_fill(least)?;
         let mut text = format!("U+{code:0>4X}").into_bytes();
         let missing = (least + 2).saturating_sub(text.len());
         text.splice(2..2, std::iter::repeat_n(b'0', missing));
@@ -246,18 +246,18 @@ impl Spec {
         default: Option<usize>,
     ) -> Result<()> {
         let precision = self.precision.or(default);
-        sink.budget().fill(precision.unwrap_or(0))?;
+        sink.budget().check_fill(precision.unwrap_or(0))?;
         let digits = float::exact_digits(value, layout, precision);
         if digits > float::CHEAP {
             // Exact digits take long arithmetic; there are only so many of them.
-            sink.budget().step(2 * digits as u64)?;
+            sink.budget().charge_steps(2 * digits as u64)?;
         }
         let mut text = Vec::with_capacity(32);
         // There is always a sign in front, shown or not.
         if value.is_nan() || value.is_sign_positive() && value.is_finite() {
             text.push(b'+');
         }
-        float::append(&mut text, value, layout, precision, upper);
+        float::append_float(&mut text, value, layout, precision, upper);
         if self.space && !self.plus && text[0] == b'+' {
             text[0] = b' ';
         }

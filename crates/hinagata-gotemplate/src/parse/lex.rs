@@ -252,7 +252,7 @@ impl<'s> Lexer<'s> {
             return self.bad_character();
         }
         let word = &self.source[self.start..self.at];
-        let kind = match Keyword::of(word) {
+        let kind = match Keyword::from_word(word) {
             Some(Keyword::Break) if !self.loop_words.break_ => Kind::Identifier,
             Some(Keyword::Continue) if !self.loop_words.continue_ => Kind::Identifier,
             Some(keyword) => Kind::Keyword(keyword),
@@ -363,7 +363,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn bad_number(&mut self) -> Token<'s> {
-        let message = format!("bad number syntax: {}", quote::quote(&self.source[self.start..self.at]));
+        let message = format!("bad number syntax: {}", quote::quote_text(&self.source[self.start..self.at]));
         self.error(message)
     }
 }

@@ -20,7 +20,7 @@ use self::{
     token::{Keyword, Kind, Token},
 };
 use crate::{
-    error::{Part, message},
+    error::{Part, error_text},
     text::quote,
     tree::{Builtin, FunctionRef, LARGEST_SOURCE, Node, Source, Span, Tree},
 };
@@ -38,7 +38,7 @@ pub(crate) trait Names {
 ///
 /// # Errors
 /// Go's parse error as a syntax error, or a limit.
-pub(crate) fn parse(
+pub(crate) fn parse_source(
     name: &str,
     text: &str,
     delims: &Delims,
@@ -169,8 +169,8 @@ impl<'p> Parser<'p> {
     #[cold]
     fn fail(&self, format: &str, parts: &[Part<'_>]) -> Error {
         let (name, line) = (&self.source.name, self.current.line);
-        let text = message(&format!("template: {name}:{line}: "), "", format, parts);
-        Error::syntax(text).at(|| self.place())
+        let text = error_text(&format!("template: {name}:{line}: "), "", format, parts);
+        Error::syntax(text).with_place(|| self.place())
     }
 
     fn place(&self) -> hinagata_value::Place {
@@ -185,7 +185,8 @@ impl<'p> Parser<'p> {
     #[cold]
     fn unexpected(&self, token: &Token<'_>, context: &str) -> Error {
         if token.kind != Kind::Error {
-            return self.fail("unexpected %s in %s", &[Part::Text(&token.shown()), Part::Text(context)]);
+            return self
+                .fail("unexpected %s in %s", &[Part::Text(&token.describe_token()), Part::Text(context)]);
         }
         let started = self.current.action_line;
         let mut extra = String::new();
@@ -250,7 +251,7 @@ impl<'p> Parser<'p> {
 
     /// The name in a string token. Names are text: bytes that are not are replaced.
     fn unquoted_name(&self, token: &Token<'_>) -> Result<String> {
-        match quote::unquote(&token.text) {
+        match quote::unquote_literal(&token.text) {
             Some(name) => Ok(String::from_utf8_lossy(&name).into_owned()),
             None => Err(self.fail("%s", &[Part::Text("invalid syntax")])),
         }
@@ -283,7 +284,7 @@ impl<'p> Parser<'p> {
 
     /// A body up to its `end` or `else`.
     fn item_list(&mut self) -> Result<(Span, Ending)> {
-        let _level = self.budget.nest()?;
+        let _level = self.budget.enter_level()?;
         let mut nodes = Vec::new();
         while self.peek_non_space()?.kind != Kind::Eof {
             match self.text_or_action()? {
@@ -304,11 +305,11 @@ impl<'p> Parser<'p> {
             });
             return Ok(FunctionRef::Host(local as u32));
         }
-        match Builtin::named(name) {
+        match Builtin::from_name(name) {
             Some(builtin) => Ok(FunctionRef::Builtin(builtin)),
             None => Err(self
                 .fail("function %q not defined", &[Part::Text(name)])
-                .about(name)
+                .with_subject(name)
                 .with_near(self.names.near(name))),
         }
     }
@@ -330,5 +331,5 @@ pub(crate) fn is_empty(tree: &Tree) -> bool {
 
 /// Whether `word` is a word of the language.
 pub(crate) fn is_keyword(word: &str) -> bool {
-    Keyword::of(word).is_some()
+    Keyword::from_word(word).is_some()
 }

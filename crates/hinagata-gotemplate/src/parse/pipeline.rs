@@ -271,10 +271,10 @@ impl<'p> Parser<'p> {
             Kind::Complex => self.number(&token, Form::Complex)?,
             Kind::Number => self.number(&token, Form::Plain)?,
             Kind::LeftParen => self.parenthesized()?,
-            Kind::String | Kind::RawString => match quote::unquote(&token.text) {
+            Kind::String | Kind::RawString => match quote::unquote_literal(&token.text) {
                 Some(bytes) => ExprKind::Str(Box::new(StrLiteral {
                     quoted: token.text.as_ref().into(),
-                    content: Content::of(bytes),
+                    content: Content::from_bytes(bytes),
                 })),
                 None => return Err(self.fail("%s", &[Part::Text("invalid syntax")])),
             },
@@ -307,7 +307,7 @@ impl<'p> Parser<'p> {
         if self.current.parens >= MOST_PARENS {
             return Err(self.fail("max expression depth exceeded", &[]));
         }
-        let _level = self.budget.nest()?;
+        let _level = self.budget.enter_level()?;
         self.current.parens += 1;
         let pipe = self.pipeline("parenthesized pipeline", Kind::RightParen)?;
         self.current.parens -= 1;

@@ -77,7 +77,7 @@ impl Scope {
     }
 
     pub(super) fn is_accepted(&self, name: &str, budget: &Budget) -> Result<bool> {
-        budget.step(1 + (self.accepted.len() as u64 >> 3))?;
+        budget.charge_steps(1 + (self.accepted.len() as u64 >> 3))?;
         Ok(self.accepted.iter().rev().any(|accepted| **accepted == *name))
     }
 
@@ -87,7 +87,7 @@ impl Scope {
     /// That holds for two that may be left out as well, as long as only the first of them marks the slot
     /// as not declared. It also keeps lists of possible slots short.
     pub(super) fn declare(&mut self, name: &str, budget: &Budget) -> Result<u32> {
-        budget.step(1 + (self.stack.len() as u64 >> 3))?;
+        budget.charge_steps(1 + (self.stack.len() as u64 >> 3))?;
         let maybe = !self.maybe.is_empty();
         let older = self.stack.iter().rposition(|declared| *declared.name == *name);
         if let Some(at) = older.filter(|&at| at >= self.block && maybe == self.stack[at].maybe) {
@@ -104,7 +104,7 @@ impl Scope {
 
     /// Where the run will find a variable.
     pub(super) fn resolve(&self, name: &str, budget: &Budget) -> Result<Slots> {
-        budget.step(1 + (self.stack.len() as u64 >> 3))?;
+        budget.charge_steps(1 + (self.stack.len() as u64 >> 3))?;
         let mut slots = Vec::new();
         for declared in self.stack.iter().rev().filter(|declared| *declared.name == *name) {
             if !declared.maybe && slots.is_empty() {

@@ -58,7 +58,7 @@ pub(crate) enum Keyword {
 }
 
 impl Keyword {
-    pub(super) fn of(word: &str) -> Option<Self> {
+    pub(super) fn from_word(word: &str) -> Option<Self> {
         Some(match word {
             "block" => Self::Block,
             "break" => Self::Break,
@@ -90,15 +90,17 @@ pub(crate) struct Token<'s> {
 
 impl Token<'_> {
     /// The token as messages show it.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn describe_token(&self) -> String {
         match self.kind {
             Kind::Eof => "EOF".to_owned(),
             Kind::Error => self.text.to_string(),
             Kind::Keyword(_) => format!("<{}>", self.text),
             _ => match self.text.char_indices().nth(10) {
-                Some((cut, _)) if self.text.len() > 10 => format!("{}...", quote::quote(&self.text[..cut])),
-                None if self.text.len() > 10 => format!("{}...", quote::quote(&self.text)),
-                _ => quote::quote(&self.text),
+                Some((cut, _)) if self.text.len() > 10 => {
+                    format!("{}...", quote::quote_text(&self.text[..cut]))
+                }
+                None if self.text.len() > 10 => format!("{}...", quote::quote_text(&self.text)),
+                _ => quote::quote_text(&self.text),
             },
         }
     }

@@ -30,7 +30,13 @@ pub(crate) enum Layout {
 
 /// Appends `value`. Without a precision, as many digits as are needed to read the same float back.
 /// `upper` writes `E`, `X` and `P` instead of small letters.
-pub(crate) fn append(out: &mut Vec<u8>, value: f64, layout: Layout, precision: Option<usize>, upper: bool) {
+pub(crate) fn append_float(
+    out: &mut Vec<u8>,
+    value: f64,
+    layout: Layout,
+    precision: Option<usize>,
+    upper: bool,
+) {
     if value.is_nan() {
         out.extend_from_slice(b"NaN");
         return;
@@ -84,7 +90,7 @@ pub(crate) fn exact_digits(value: f64, layout: Layout, precision: Option<usize>)
 pub(crate) fn append_default(out: &mut Vec<u8>, value: f64) {
     match small_integer(value) {
         Some(integer) => out.extend_from_slice(itoa::Buffer::new().format(integer).as_bytes()),
-        None => append(out, value, Layout::General, None, false),
+        None => append_float(out, value, Layout::General, None, false),
     }
 }
 
@@ -323,7 +329,7 @@ fn hex_form(out: &mut Vec<u8>, value: f64, precision: Option<usize>, upper: bool
 /// Makes `mantissa × 2^exponent`, rounded to the nearest float, ties to even.
 ///
 /// The lowest bit may stand for everything below it, if there are at least two bits to spare.
-pub(crate) fn scale(mantissa: u64, exponent: i64) -> f64 {
+pub(crate) fn scale_mantissa(mantissa: u64, exponent: i64) -> f64 {
     if mantissa == 0 {
         return 0.0;
     }
@@ -363,7 +369,7 @@ mod tests {
 
     fn text(value: f64, layout: Layout, precision: Option<usize>) -> String {
         let mut out = Vec::new();
-        append(&mut out, value, layout, precision, false);
+        append_float(&mut out, value, layout, precision, false);
         String::from_utf8(out).expect("is ASCII")
     }
 

@@ -81,11 +81,11 @@ impl Number {
             return Ok(Self { text: text.into(), int: None, float: Some(uint as f64), complex: None });
         }
         match parse_float(text) {
-            Ok(_) if !has_float_mark(text) => Err(format!("integer overflow: {}", quote::quote(text))),
+            Ok(_) if !has_float_mark(text) => Err(format!("integer overflow: {}", quote::quote_text(text))),
             Ok(float) => {
                 Ok(Self { text: text.into(), int: exact_int(float), float: Some(float), complex: None })
             }
-            Err(_) => Err(format!("illegal number syntax: {}", quote::quote(text))),
+            Err(_) => Err(format!("illegal number syntax: {}", quote::quote_text(text))),
         }
     }
 
@@ -268,7 +268,7 @@ fn parse_hex_float(text: &str) -> Result<f64, BadFloat> {
         }
     }
     let exponent = exponent - 4 * parts.fraction + 4 * dropped;
-    Ok(float::scale(mantissa | u64::from(sticky), exponent))
+    Ok(float::scale_mantissa(mantissa | u64::from(sticky), exponent))
 }
 
 /// Reads `1+2i` the way Go's scanner for complex numbers does, its sentences included.
@@ -289,7 +289,7 @@ fn scan_float(text: &str) -> Result<f64, String> {
             BadFloat::Syntax => "invalid syntax",
             BadFloat::Range => "value out of range",
         };
-        format!("strconv.ParseFloat: parsing {}: {why}", quote::quote(text))
+        format!("strconv.ParseFloat: parsing {}: {why}", quote::quote_text(text))
     })
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn quote_char_into(out: &mut Vec<u8>, c: char, keep: Keep) {
 
 /// `text` in double quotes, as `%q` prints it.
 #[must_use]
-pub(crate) fn quote(text: &str) -> String {
+pub(crate) fn quote_text(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
     quote_into(&mut out, text.as_bytes(), Keep::Printable);
     String::from_utf8(out).expect("quoting UTF-8 gives UTF-8")
@@ -94,7 +94,7 @@ pub(crate) fn can_backquote(text: &[u8]) -> bool {
 
 /// Reads the string literal `literal`, quotes included; `None` when an escape in it is wrong.
 #[must_use]
-pub(crate) fn unquote(literal: &str) -> Option<Vec<u8>> {
+pub(crate) fn unquote_literal(literal: &str) -> Option<Vec<u8>> {
     if let Some(raw) = literal.strip_prefix('`') {
         let raw = raw.strip_suffix('`')?;
         return Some(raw.bytes().filter(|&byte| byte != b'\r').collect());
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn quoting_shows_what_cannot_be_printed() {
-        assert_eq!(quote("a\"b\\\x07\x7f\0é\u{ad}\u{e000}"), r#""a\"b\\\a\x7f\x00é\u00ad\ue000""#);
+        assert_eq!(quote_text("a\"b\\\x07\x7f\0é\u{ad}\u{e000}"), r#""a\"b\\\a\x7f\x00é\u00ad\ue000""#);
         assert_eq!(quoted("é語🚀".as_bytes(), Keep::Ascii), r#""\u00e9\u8a9e\U0001f680""#);
         assert_eq!(quoted(b"a\xffb", Keep::Printable), r#""a\xffb""#);
         let mut out = Vec::new();
@@ -197,13 +197,16 @@ mod tests {
 
     #[test]
     fn literals_are_read_as_go_reads_them() {
-        assert_eq!(unquote(r#""\x48\151\u00e9\U0001F680\n\"""#).as_deref(), Some("Hié🚀\n\"".as_bytes()));
-        assert_eq!(unquote("`a\r\nb\\n`").as_deref(), Some(&b"a\nb\\n"[..]));
-        assert_eq!(unquote(r#""\xff""#).as_deref(), Some(&b"\xff"[..]));
+        assert_eq!(
+            unquote_literal(r#""\x48\151\u00e9\U0001F680\n\"""#).as_deref(),
+            Some("Hié🚀\n\"".as_bytes())
+        );
+        assert_eq!(unquote_literal("`a\r\nb\\n`").as_deref(), Some(&b"a\nb\\n"[..]));
+        assert_eq!(unquote_literal(r#""\xff""#).as_deref(), Some(&b"\xff"[..]));
         for wrong in
             [r#""\q""#, r#""\'""#, r#""\x4""#, r#""\ud800""#, r#""\U00110000""#, r#""\400""#, r#""\18a""#]
         {
-            assert_eq!(unquote(wrong), None, "{wrong}");
+            assert_eq!(unquote_literal(wrong), None, "{wrong}");
         }
         assert_eq!(unquote_char("ab'"), Some((97, "b'")));
         assert_eq!(unquote_char("'"), None);

@@ -28,7 +28,7 @@ impl Rune {
 }
 
 /// The first rune of `bytes`, `None` at the end.
-pub(crate) fn first(bytes: &[u8]) -> Option<Rune> {
+pub(crate) fn first_rune(bytes: &[u8]) -> Option<Rune> {
     let &byte = bytes.first()?;
     let len = match byte {
         0..=0x7f => return Some(Rune::Char(char::from(byte), 1)),
@@ -48,7 +48,7 @@ pub(crate) fn first(bytes: &[u8]) -> Option<Rune> {
 pub(crate) fn runes(bytes: &[u8]) -> impl Iterator<Item = (usize, Rune)> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let rune = first(&bytes[at..])?;
+        let rune = first_rune(&bytes[at..])?;
         let offset = at;
         at += rune.len();
         Some((offset, rune))
@@ -56,7 +56,7 @@ pub(crate) fn runes(bytes: &[u8]) -> impl Iterator<Item = (usize, Rune)> + '_ {
 }
 
 /// How many runes `bytes` has; a bad byte counts as one.
-pub(crate) fn count(bytes: &[u8]) -> usize {
+pub(crate) fn count_runes(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.chars().count(),
         Err(_) => runes(bytes).count(),
@@ -64,7 +64,7 @@ pub(crate) fn count(bytes: &[u8]) -> usize {
 }
 
 /// The longest prefix of `bytes` with at most `limit` runes.
-pub(crate) fn truncate(bytes: &[u8], limit: usize) -> &[u8] {
+pub(crate) fn truncate_runes(bytes: &[u8], limit: usize) -> &[u8] {
     if bytes.len() <= limit {
         return bytes;
     }
@@ -86,9 +86,9 @@ mod tests {
             (b"a\x80b", 3),
             ("é語🚀".as_bytes(), 3),
         ] {
-            assert_eq!(count(bytes), runes, "{bytes:x?}");
+            assert_eq!(count_runes(bytes), runes, "{bytes:x?}");
         }
-        assert_eq!(truncate("é語🚀".as_bytes(), 2), "é語".as_bytes());
-        assert_eq!(truncate(b"\xff\xfeab", 1), b"\xff");
+        assert_eq!(truncate_runes("é語🚀".as_bytes(), 2), "é語".as_bytes());
+        assert_eq!(truncate_runes(b"\xff\xfeab", 1), b"\xff");
     }
 }

@@ -10,7 +10,7 @@ use std::{ops::Range, sync::Arc};
 
 use hinagata_value::{Key, Place};
 
-pub(crate) use self::print::shown;
+pub(crate) use self::print::excerpt_at;
 use crate::{
     parse::lex::Delims,
     text::number::{Ideal, Number},
@@ -254,7 +254,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+    pub(crate) fn from_bytes(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) => Self::Text(text),
             Err(error) => Self::Bytes(error.into_bytes().into()),
@@ -354,7 +354,7 @@ impl Builtin {
         matches!(self, Self::Eq | Self::Ge | Self::Gt | Self::Le | Self::Lt | Self::Ne)
     }
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|builtin| builtin.name() == name)
     }
 }
@@ -440,7 +440,7 @@ impl Tree {
     /// The place of a node.
     pub(crate) fn place(&self, at: At) -> Place {
         let position = self.position(at);
-        let shown = shown(self, at);
+        let shown = excerpt_at(self, at);
         self.source.place(position, shown.len().min(80))
     }
 }

@@ -4,7 +4,7 @@ use super::{At, AtKind, ExprKind, FunctionRef, Node, Span, Tree};
 use crate::text::quote;
 
 /// The node as source.
-pub(crate) fn shown(tree: &Tree, at: At) -> String {
+pub(crate) fn excerpt_at(tree: &Tree, at: At) -> String {
     let mut printer = Printer { tree, out: String::new() };
     match at.kind() {
         AtKind::Node(index) => printer.node(index),
@@ -35,7 +35,7 @@ impl Printer<'_> {
             Node::Template(template) => {
                 self.out.push_str(&delims.left);
                 self.out.push_str("template ");
-                self.out.push_str(&quote::quote(&self.tree.calls[template.call as usize]));
+                self.out.push_str(&quote::quote_text(&self.tree.calls[template.call as usize]));
                 if let Some(pipe) = template.pipe {
                     self.out.push(' ');
                     self.pipe(pipe);

@@ -38,11 +38,11 @@ pub fn sprintf<'a>(
 /// # Errors
 /// When the value is the result of a call that is still under way.
 pub fn type_name<'v>(value: &'v Value<'_>, integers: Integers) -> Result<Cow<'v, str>> {
-    Ok(View::of(value, integers)?.type_name())
+    Ok(View::from_value(value, integers)?.type_name())
 }
 
 /// Whether a value is nil, with a type or without.
 #[must_use]
 pub fn is_nil(value: &Value<'_>) -> bool {
-    matches!(View::of(value, Integers::Float), Ok(View::Nil | View::Invalid | View::TypedNil(_)))
+    matches!(View::from_value(value, Integers::Float), Ok(View::Nil | View::Invalid | View::TypedNil(_)))
 }

@@ -53,9 +53,9 @@ impl<'v, 'a> View<'v, 'a> {
     /// # Errors
     /// When it is the result of a call that is still under way.
     #[inline]
-    pub(crate) fn of(value: &'v Value<'a>, integers: Integers) -> Result<Self> {
+    pub(crate) fn from_value(value: &'v Value<'a>, integers: Integers) -> Result<Self> {
         Ok(match value {
-            Value::Json(json) => Self::of_json(json, value, integers),
+            Value::Json(json) => Self::from_json(json, value, integers),
             Value::Lit(text) => Self::Str(text),
             Value::Str(text) | Value::Safe(text) => Self::Str(text),
             Value::Int(int) => Self::Int(*int),
@@ -70,7 +70,7 @@ impl<'v, 'a> View<'v, 'a> {
     }
 
     #[inline]
-    fn of_json(json: &'a Json, value: &'v Value<'a>, integers: Integers) -> Self {
+    fn from_json(json: &'a Json, value: &'v Value<'a>, integers: Integers) -> Self {
         match json {
             Json::Null => Self::Nil,
             Json::Bool(flag) => Self::Bool(*flag),
@@ -96,7 +96,7 @@ impl<'v, 'a> View<'v, 'a> {
         Ok(match value {
             Value::Bytes(bytes) => Self::Bytes(bytes),
             Value::Function(function) => Self::Func(function),
-            Value::Host(object) => match (object.downcast::<Complex>(), object.downcast::<Nil>()) {
+            Value::Host(object) => match (object.downcast_ref::<Complex>(), object.downcast_ref::<Nil>()) {
                 (Some(complex), _) => Self::Complex(complex.re, complex.im),
                 (_, Some(nil)) => Self::TypedNil(*nil),
                 _ => Self::Host(object),

@@ -18,17 +18,25 @@ fn set(source: &str, functions: &Functions) -> Set {
 fn tools() -> Functions {
     let mut functions = Functions::new();
     let signature = Signature { parameters: vec![Type::String], rest: None, result: Type::Any, fails: true };
-    functions.add(Closure::typed("ask", signature, |host: &Host<'_, '_>, arguments: &Arguments<'_, '_>| {
-        let question = arguments.positional[0].as_str().unwrap_or_default();
-        let request =
-            Request { function: "ask".into(), arguments: json!({"question": question}), pure: true };
-        host.start(request)
-    }));
+    functions.insert(Closure::with_signature(
+        "ask",
+        signature,
+        |host: &Host<'_, '_>, arguments: &Arguments<'_, '_>| {
+            let question = arguments.positional[0].as_str().unwrap_or_default();
+            let request =
+                Request { function: "ask".into(), arguments: json!({"question": question}), pure: true };
+            host.start_call(request)
+        },
+    ));
     let any = Signature { parameters: vec![Type::Any], ..Signature::default() };
-    functions.add(Closure::typed("id", any, |_: &Host<'_, '_>, arguments: &Arguments<'_, '_>| {
-        assert!(!arguments.positional[0].is_pending(), "functions get values that are there");
-        Ok(arguments.positional[0].clone())
-    }));
+    functions.insert(Closure::with_signature(
+        "id",
+        any,
+        |_: &Host<'_, '_>, arguments: &Arguments<'_, '_>| {
+            assert!(!arguments.positional[0].is_pending(), "functions get values that are there");
+            Ok(arguments.positional[0].clone())
+        },
+    ));
     functions
 }
 
@@ -52,7 +60,7 @@ fn with_tools(source: &str, answer: fn(&str) -> Json) -> Result<(String, Vec<usi
                 waits.push(outstanding.len());
                 for call in outstanding {
                     let question = call.request.arguments["question"].as_str().unwrap_or_default();
-                    calls.resolve(call.id, Ok(answer(question)));
+                    calls.resolve_call(call.id, Ok(answer(question)));
                 }
             }
         }
@@ -204,10 +212,10 @@ fn every_piece_of_output_knows_its_origin() {
     let written = output.finish();
     assert_eq!(written.text, "Hi Rumi!\n#a #b 3");
     let origin = |offset: usize| {
-        let segment = written.provenance.at(offset).expect("is inside");
+        let segment = written.provenance.segment_at(offset).expect("is inside");
         let place = set.place(segment.site, 7).expect("is a node of the set");
         let turns: Vec<_> = written.provenance.turns_of(segment).map(|turn| turn.index).collect();
-        (set.shown(segment.site, 7).expect("is a node"), place.line, place.column, turns)
+        (set.excerpt_at(segment.site, 7).expect("is a node"), place.line, place.column, turns)
     };
     assert_eq!(origin(0), (String::new(), 1, 1, vec![]));
     assert_eq!(origin(4), ("{{.name}}".to_owned(), 1, 6, vec![]));

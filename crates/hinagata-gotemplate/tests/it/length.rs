@@ -38,7 +38,7 @@ fn go_through(source: &str) -> Result<String, Error> {
     let written = output.finish();
     let segments = written.provenance.segments();
     for segment in segments.iter().take(3).chain(segments.iter().rev().take(3)) {
-        assert!(set.place(segment.site, 0).is_some() && set.shown(segment.site, 0).is_some());
+        assert!(set.place(segment.site, 0).is_some() && set.excerpt_at(segment.site, 0).is_some());
     }
     result.and_then(|()| written.into_text())
 }

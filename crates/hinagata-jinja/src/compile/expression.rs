@@ -15,8 +15,8 @@ use crate::{
 
 impl Compiler<'_> {
     pub(super) fn expr(&mut self, expr: &ast::Expr) -> Result<Expr> {
-        self.budget.step(1)?;
-        let _level = self.budget.nest()?;
+        self.budget.charge_steps(1)?;
+        let _level = self.budget.enter_level()?;
         Ok(match &expr.kind {
             ExprKind::Const(constant) => self.constant(constant, expr.span)?,
             ExprKind::Name(name) => self.name(name)?,
@@ -79,7 +79,9 @@ impl Compiler<'_> {
             },
             Const::HugeInt(digits) => {
                 let message = format!("an integer of {} digits does not fit 128 bits", digits.len());
-                return Err(Error::limit_reached(LimitKind::Integer, message).at(|| self.source.place(span)));
+                return Err(
+                    Error::limit_reached(LimitKind::Integer, message).with_place(|| self.source.place(span))
+                );
             }
             Const::Float(value) => Expr::Float(*value),
             Const::Str(value) => Expr::Str(value.to_string()),
@@ -99,7 +101,7 @@ impl Compiler<'_> {
         };
         let mut links: Vec<Expr> = Vec::new();
         while let Some(step) = ops.next() {
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             let link = match &step.op {
                 PostfixOp::Attr(name) => {
                     let name = path_step(name, step.span);
@@ -159,7 +161,7 @@ impl Compiler<'_> {
                 ops.next();
                 (Callee::LoopChanged, args, span)
             }
-            (PostfixOp::Attr(name), _) => return Ok(LoopField::of(name).map(Expr::Loop)),
+            (PostfixOp::Attr(name), _) => return Ok(LoopField::from_name(name).map(Expr::Loop)),
             _ => return Ok(None),
         };
         Ok(Some(Expr::Call(Box::new(Call { callee, args: self.args(args)?, span }))))
@@ -207,8 +209,8 @@ impl Compiler<'_> {
         let args = self.args(&filter.args)?;
         Ok(FilterCall {
             name: filter.name.to_string(),
-            filter: filters::find(&filter.name),
-            quick: Quick::of(&filter.name, &args),
+            filter: filters::find_filter(&filter.name),
+            quick: Quick::from_filter(&filter.name, &args),
             args,
             span: filter.span,
         })
@@ -220,7 +222,7 @@ impl Compiler<'_> {
         let no_args = args.literal && args.positional.is_empty() && args.named.is_empty();
         Ok(TestCall {
             name: test.name.to_string(),
-            test: tests::find(&test.name),
+            test: tests::find_test(&test.name),
             negated: test.negated,
             args,
             span: test.span,

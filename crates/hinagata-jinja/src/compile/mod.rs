@@ -26,7 +26,11 @@ use crate::{
 ///
 /// # Errors
 /// When a filter or test is not known, or a name cannot be set; when the budget is used up.
-pub(crate) fn compile(template: &ast::Template, source: &Source, budget: &Budget) -> Result<TemplateCode> {
+pub(crate) fn compile_template(
+    template: &ast::Template,
+    source: &Source,
+    budget: &Budget,
+) -> Result<TemplateCode> {
     let mut compiler = Compiler {
         source,
         budget,
@@ -224,7 +228,7 @@ impl Compiler<'_> {
             return Ok(Some(Arc::clone(var)));
         }
         let Some((places, initial)) = self.find(name) else { return Ok(None) };
-        self.budget.step(places.len() as u64)?;
+        self.budget.charge_steps(places.len() as u64)?;
         let mut otherwise = match initial {
             Initial::Context => Otherwise::Context,
             _ => Otherwise::Undefined,
@@ -306,14 +310,14 @@ impl Compiler<'_> {
     fn body(&mut self, body: &[Stmt]) -> Result<Code> {
         let mut code = Code::with_capacity(body.len());
         for stmt in body {
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             self.stmt(stmt, &mut code)?;
         }
         Ok(code)
     }
 
     fn stmt(&mut self, stmt: &Stmt, code: &mut Code) -> Result<()> {
-        let _level = self.budget.nest()?;
+        let _level = self.budget.enter_level()?;
         let op = match &stmt.kind {
             StmtKind::Text(text) => Op::Text(text.clone()),
             StmtKind::Print(expr) => Op::Print(self.expr(expr)?),

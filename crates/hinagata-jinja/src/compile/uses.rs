@@ -204,7 +204,7 @@ pub(super) fn is_direct_use(name: &str, base: &Expr, ops: &[PostfixStep]) -> boo
     match (&first.op, rest.first().map(|step| &step.op)) {
         (PostfixOp::Call(_), _) => true,
         (PostfixOp::Attr(attr), Some(PostfixOp::Call(_))) => matches!(&**attr, "cycle" | "changed"),
-        (PostfixOp::Attr(attr), _) => crate::code::LoopField::of(attr).is_some(),
+        (PostfixOp::Attr(attr), _) => crate::code::LoopField::from_name(attr).is_some(),
         _ => false,
     }
 }

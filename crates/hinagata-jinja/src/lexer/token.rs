@@ -32,7 +32,7 @@ pub(crate) enum TokenKind<'s> {
 
 impl TokenKind<'_> {
     /// How a message calls the token.
-    pub(crate) fn describe(&self) -> String {
+    pub(crate) fn describe_token(&self) -> String {
         match self {
             Self::Data(_) => "text".into(),
             Self::VariableBegin => "the begin of a print tag".into(),

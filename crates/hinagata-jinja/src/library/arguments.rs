@@ -10,7 +10,7 @@ use crate::context::Context;
 /// # Errors
 /// When there are too many arguments, one is given twice, or the name of one is not known.
 #[inline]
-pub(crate) fn bind<'r, 'a, const N: usize>(
+pub(crate) fn bind_arguments<'r, 'a, const N: usize>(
     arguments: &Arguments<'r, 'a>,
     function: &str,
     names: [&str; N],
@@ -42,7 +42,7 @@ pub(crate) fn bind<'r, 'a, const N: usize>(
 /// # Errors
 /// When the number of arguments is wrong, or one is given by name.
 #[inline]
-pub(crate) fn places<'r, 'a, const N: usize>(
+pub(crate) fn bind_positional<'r, 'a, const N: usize>(
     arguments: &Arguments<'r, 'a>,
     function: &str,
     required: usize,
@@ -69,7 +69,7 @@ pub(crate) fn places<'r, 'a, const N: usize>(
 /// # Errors
 /// When there is one.
 #[inline]
-pub(crate) fn none(arguments: &Arguments<'_, '_>, function: &str) -> Result<()> {
+pub(crate) fn expect_none(arguments: &Arguments<'_, '_>, function: &str) -> Result<()> {
     if arguments.positional.is_empty() && arguments.named.is_empty() {
         return Ok(());
     }
@@ -118,10 +118,14 @@ fn unknown_name(function: &str, name: &str, names: &[&str]) -> Error {
 ///
 /// # Errors
 /// When it is no integer.
-pub(crate) fn integer<'a>(cx: &Context<'_, 'a>, argument: Option<&Value<'a>>, default: i64) -> Result<i64> {
+pub(crate) fn integer_or<'a>(
+    cx: &Context<'_, 'a>,
+    argument: Option<&Value<'a>>,
+    default: i64,
+) -> Result<i64> {
     match argument {
         None => Ok(default),
-        Some(value) => index(cx, value),
+        Some(value) => to_index(cx, value),
     }
 }
 
@@ -130,7 +134,7 @@ pub(crate) fn integer<'a>(cx: &Context<'_, 'a>, argument: Option<&Value<'a>>, de
 /// # Errors
 /// When it is no integer.
 #[inline]
-pub(crate) fn index<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i64> {
+pub(crate) fn to_index<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i64> {
     match as_int(value) {
         Some(int) => Ok(int.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64),
         None => Err(type_error(cx, value, |name| format!("an integer is needed, not {name}"))),
@@ -141,14 +145,18 @@ pub(crate) fn index<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i64> 
 ///
 /// # Errors
 /// When it is none.
-pub(crate) fn string<'r, 'a>(cx: &Context<'_, 'a>, function: &str, value: &'r Value<'a>) -> Result<&'r str> {
+pub(crate) fn expect_string<'r, 'a>(
+    cx: &Context<'_, 'a>,
+    function: &str,
+    value: &'r Value<'a>,
+) -> Result<&'r str> {
     value
         .as_str()
         .ok_or_else(|| type_error(cx, value, |name| format!("`{function}` needs a string, not {name}")))
 }
 
 /// A width or count as a size in memory: negative is 0.
-pub(crate) fn size(int: i64) -> usize {
+pub(crate) fn to_size(int: i64) -> usize {
     usize::try_from(int.max(0)).unwrap_or(usize::MAX)
 }
 

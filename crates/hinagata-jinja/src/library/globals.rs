@@ -3,11 +3,11 @@
 use hinagata_value::{Arguments, Error, Range, Result, Text, Value};
 
 use super::{
-    arguments::{bind, index, integer, places, size, string},
-    methods::update,
+    arguments::{bind_arguments, bind_positional, expect_string, integer_or, to_index, to_size},
+    methods::update_map,
     moment,
     ops::is_true,
-    textual::{finish, textual},
+    textual::{finish_text, to_textual},
 };
 use crate::context::Context;
 
@@ -16,13 +16,13 @@ use crate::context::Context;
 /// # Errors
 /// When a bound is no integer, the step is 0, or the range is longer than the limit.
 pub(crate) fn range<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [first, second, step] = places(arguments, "range", 1)?;
-    let first = index(cx, first.unwrap_or(&Value::None))?;
+    let [first, second, step] = bind_positional(arguments, "range", 1)?;
+    let first = to_index(cx, first.unwrap_or(&Value::None))?;
     let (start, stop) = match second {
-        Some(stop) => (first, index(cx, stop)?),
+        Some(stop) => (first, to_index(cx, stop)?),
         None => (0, first),
     };
-    let range = Range::new(start, stop, integer(cx, step, 1)?);
+    let range = Range::new(start, stop, integer_or(cx, step, 1)?);
     cx.heap.range(range.ok_or_else(|| Error::runtime("the step of a range cannot be zero"))?)
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn range<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> 
 pub(crate) fn dict<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
     let map = cx.heap.map()?.finish();
     if let Value::Map(map) = &map {
-        update(cx, map, arguments, "dict")?;
+        update_map(cx, map, arguments, "dict")?;
     }
     Ok(map)
 }
@@ -43,8 +43,8 @@ pub(crate) fn dict<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> R
 /// # Errors
 /// Always: that is what it is for.
 pub(crate) fn raise_exception<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [message] = bind(arguments, "raise_exception", ["message"], 1)?;
-    let message = textual(cx, message.unwrap_or(&Value::None))?.to_owned();
+    let [message] = bind_arguments(arguments, "raise_exception", ["message"], 1)?;
+    let message = to_textual(cx, message.unwrap_or(&Value::None))?.to_owned();
     Err(Error::runtime(message))
 }
 
@@ -53,11 +53,11 @@ pub(crate) fn raise_exception<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_
 /// # Errors
 /// When the format is no string, or a limit is reached.
 pub(crate) fn strftime_now<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [format] = bind(arguments, "strftime_now", ["format"], 1)?;
-    let format = string(cx, "strftime_now", format.unwrap_or(&Value::None))?;
+    let [format] = bind_arguments(arguments, "strftime_now", ["format"], 1)?;
+    let format = expect_string(cx, "strftime_now", format.unwrap_or(&Value::None))?;
     let mut text = cx.heap.text();
     moment::push(cx.settings.now, format, &mut text)?;
-    finish(text, false)
+    finish_text(text, false)
 }
 
 /// What `lipsum` chooses from.
@@ -76,13 +76,13 @@ const WORDS: &[&str] = &[
 /// # Errors
 /// When the numbers leave nothing to choose from, or a limit is reached.
 pub(crate) fn lipsum<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [count, html, least, most] = bind(arguments, "lipsum", ["n", "html", "min", "max"], 0)?;
-    let count = size(integer(cx, count, 5)?);
+    let [count, html, least, most] = bind_arguments(arguments, "lipsum", ["n", "html", "min", "max"], 0)?;
+    let count = to_size(integer_or(cx, count, 5)?);
     let html = match html {
         Some(html) => is_true(cx, html)?,
         None => true,
     };
-    let (least, most) = (integer(cx, least, 20)?, integer(cx, most, 100)?);
+    let (least, most) = (integer_or(cx, least, 20)?, integer_or(cx, most, 100)?);
     if least >= most && count > 0 {
         return Err(Error::runtime("`lipsum` needs a `min` below its `max`"));
     }
@@ -94,13 +94,13 @@ pub(crate) fn lipsum<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) ->
         if html {
             text.push_str("<p>")?;
         }
-        let words = least.saturating_add(cx.random.below(most.abs_diff(least)).cast_signed());
-        push_paragraph(cx, size(words), &mut text)?;
+        let words = least.saturating_add(cx.random.random_below(most.abs_diff(least)).cast_signed());
+        push_paragraph(cx, to_size(words), &mut text)?;
         if html {
             text.push_str("</p>")?;
         }
     }
-    finish(text, html)
+    finish_text(text, html)
 }
 
 /// Sentences of some four to fourteen words, with a comma here and there.
@@ -108,8 +108,8 @@ fn push_paragraph<'a>(cx: &Context<'_, 'a>, words: usize, text: &mut Text<'a>) -
     let mut last = usize::MAX;
     let mut sentence = 0;
     for word in 0..words {
-        cx.heap.budget().step(1)?;
-        let mut choice = cx.random.below(WORDS.len() as u64) as usize;
+        cx.heap.budget().charge_steps(1)?;
+        let mut choice = cx.random.random_below(WORDS.len() as u64) as usize;
         if choice == last {
             choice = (choice + 1) % WORDS.len();
         }
@@ -120,14 +120,14 @@ fn push_paragraph<'a>(cx: &Context<'_, 'a>, words: usize, text: &mut Text<'a>) -
         if sentence == 0 {
             text.push(char::from(WORDS[choice].as_bytes()[0].to_ascii_uppercase()))?;
             text.push_str(&WORDS[choice][1..])?;
-            sentence = 4 + cx.random.below(11);
+            sentence = 4 + cx.random.random_below(11);
         } else {
             text.push_str(WORDS[choice])?;
         }
         sentence -= 1;
         if sentence == 0 && word + 1 < words {
             text.push_str(".")?;
-        } else if word + 1 < words && sentence > 1 && cx.random.below(8) == 0 {
+        } else if word + 1 < words && sentence > 1 && cx.random.random_below(8) == 0 {
             text.push_str(",")?;
         }
     }

@@ -1,7 +1,8 @@
 //! Printing as Python does it: `str`, `repr`, and the escaping of HTML.
 
 use hinagata_value::{
-    Error, Event, Number, Owner, Result, Role, Shape, Text, Undefined, Value, walk, write_float_repr,
+    Error, Event, ListKind, Number, Owner, Result, Shape, Text, Undefined, Value, walk_value,
+    write_float_repr,
 };
 
 use super::{types::no_text, unicode::is_printable};
@@ -13,7 +14,7 @@ use crate::context::{Context, UndefinedMode};
 /// When a limit is reached, when the value is undefined and the mode forbids printing it, or when it
 /// is not there yet.
 #[inline]
-pub(crate) fn print<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
+pub(crate) fn print_value<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
     match value {
         Value::Int(int) => text.push_str(itoa::Buffer::new().format(*int)),
         _ => match value.as_str() {
@@ -27,7 +28,7 @@ pub(crate) fn print<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text
 fn print_other<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
     match value {
         Value::Undefined(undefined) => print_undefined(cx, *undefined, text),
-        _ => repr(cx, value, text),
+        _ => print_repr(cx, value, text),
     }
 }
 
@@ -57,22 +58,22 @@ fn print_undefined<'a>(cx: &Context<'_, 'a>, undefined: Undefined<'a>, text: &mu
 /// Appends a value for HTML: escaped, unless it is marked safe.
 ///
 /// # Errors
-/// As [`print()`].
+/// As [`print_value()`].
 pub(crate) fn print_escaped<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
     if value.is_safe() {
-        return print(cx, value, text);
+        return print_value(cx, value, text);
     }
     match value {
         // Numbers have nothing to escape.
         Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::None | Value::Big(_) => {
-            print(cx, value, text)
+            print_value(cx, value, text)
         }
         _ => match value.as_str() {
-            Some(string) => escape(string, text),
+            Some(string) => escape_html(string, text),
             None => {
                 let mut plain = cx.heap.text();
-                print(cx, value, &mut plain)?;
-                escape(plain.as_str(), text)
+                print_value(cx, value, &mut plain)?;
+                escape_html(plain.as_str(), text)
             }
         },
     }
@@ -81,17 +82,17 @@ pub(crate) fn print_escaped<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &
 /// Appends a value as the output wants it here: escaped where autoescaping is on.
 ///
 /// # Errors
-/// As [`print()`].
+/// As [`print_value()`].
 #[inline]
 pub(crate) fn print_output<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
-    if cx.autoescape { print_escaped(cx, value, text) } else { print(cx, value, text) }
+    if cx.autoescape { print_escaped(cx, value, text) } else { print_value(cx, value, text) }
 }
 
 /// Appends a string with the characters that mean something in HTML replaced.
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn escape(string: &str, text: &mut Text<'_>) -> Result<()> {
+pub(crate) fn escape_html(string: &str, text: &mut Text<'_>) -> Result<()> {
     let mut from = 0;
     for (at, byte) in string.bytes().enumerate() {
         let replacement = match byte {
@@ -118,7 +119,7 @@ pub(crate) fn needs_escape(string: &str) -> bool {
 ///
 /// # Errors
 /// When a limit is reached, or something in the value is not there yet.
-pub(crate) fn repr<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
+pub(crate) fn print_repr<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
     repr_with(cx, value, text, false)
 }
 
@@ -131,7 +132,7 @@ pub(crate) fn repr_ascii<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut
 }
 
 fn repr_with<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>, ascii: bool) -> Result<()> {
-    walk(cx.heap, value, &mut |event| match event {
+    walk_value(cx.heap, value, &mut |event| match event {
         Event::Scalar(value) => repr_scalar(cx, &value, text, ascii),
         Event::Key(key) => {
             // A key may be a tuple; keys hold hashable values only, so there is no way back to a map.
@@ -152,7 +153,7 @@ fn repr_with<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>, a
 
 fn repr_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>, text: &mut Text<'a>, ascii: bool) -> Result<()> {
     match key {
-        Value::Tuple(_) => walk(cx.heap, key, &mut |event| match event {
+        Value::Tuple(_) => walk_value(cx.heap, key, &mut |event| match event {
             Event::Scalar(value) => repr_scalar(cx, &value, text, ascii),
             Event::Next => text.push_str(", "),
             Event::Start(shape, _) => text.push_str(opening(shape)),
@@ -170,8 +171,8 @@ fn opening(shape: Shape) -> &'static str {
         Shape::Tuple => "(",
         Shape::Map => "{",
         Shape::Namespace => "<Namespace {",
-        Shape::View(Role::Values) => "dict_values([",
-        Shape::View(Role::Items) => "dict_items([",
+        Shape::View(ListKind::Values) => "dict_values([",
+        Shape::View(ListKind::Items) => "dict_items([",
         Shape::View(_) => "dict_keys([",
     }
 }

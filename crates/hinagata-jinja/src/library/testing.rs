@@ -63,13 +63,13 @@ fn pending<'a>() -> Value<'a> {
 #[test]
 fn every_name_is_found() {
     let sorted = |names: Vec<&str>| names.is_sorted() && !names.is_empty();
-    assert!(sorted(filters::names().collect()));
-    assert!(sorted(tests::names().collect()));
-    assert!(filters::names().all(|name| filters::find(name).is_some()));
-    assert!(tests::names().all(|name| tests::find(name).is_some()));
-    assert_eq!((filters::names().count(), tests::names().count()), (54, 39));
-    assert!(filters::find("nosuch").is_none() && tests::find("").is_none());
-    assert_eq!(filters::unknown("uper").near(), ["upper"]);
+    assert!(sorted(filters::filter_names().collect()));
+    assert!(sorted(tests::test_names().collect()));
+    assert!(filters::filter_names().all(|name| filters::find_filter(name).is_some()));
+    assert!(tests::test_names().all(|name| tests::find_test(name).is_some()));
+    assert_eq!((filters::filter_names().count(), tests::test_names().count()), (54, 39));
+    assert!(filters::find_filter("nosuch").is_none() && tests::find_test("").is_none());
+    assert_eq!(filters::unknown_filter("uper").near(), ["upper"]);
     methods::check_tables();
 }
 
@@ -77,8 +77,8 @@ fn every_name_is_found() {
 fn no_filter_uses_a_value_that_is_not_there_yet() {
     with_context(&Settings::default(), |cx| {
         let attribute = cx.heap.string("upper").expect("fits");
-        for name in filters::names() {
-            let filter = filters::find(name).expect("is known");
+        for name in filters::filter_names() {
+            let filter = filters::find_filter(name).expect("is known");
             let given: &[Value<'_>] = match name {
                 "attr" | "groupby" | "map" | "select" | "selectattr" | "rejectattr" | "reject" => {
                     std::slice::from_ref(&attribute)
@@ -87,7 +87,7 @@ fn no_filter_uses_a_value_that_is_not_there_yet() {
                 "replace" => &[attribute.clone(), attribute.clone()],
                 _ => &[],
             };
-            let result = filter(cx, pending(), &Arguments::positional(given));
+            let result = filter(cx, pending(), &Arguments::from_positional(given));
             match name {
                 // It is defined whatever it will be.
                 "default" | "d" => assert_eq!(result.expect("is passed on").kind(), Kind::Pending),
@@ -100,15 +100,15 @@ fn no_filter_uses_a_value_that_is_not_there_yet() {
 #[test]
 fn no_test_or_operator_uses_a_value_that_is_not_there_yet() {
     with_context(&Settings::default(), |cx| {
-        for name in tests::names() {
-            let test = tests::find(name).expect("is known");
+        for name in tests::test_names() {
+            let test = tests::find_test(name).expect("is known");
             let given: &[Value<'_>] = match name {
                 "divisibleby" | "eq" | "equalto" | "ge" | "greaterthan" | "gt" | "in" | "le" | "lessthan"
                 | "lt" | "ne" | "sameas" => &[Value::Int(1)],
                 _ if !name.starts_with(|first: char| first.is_ascii_alphabetic()) => &[Value::Int(1)],
                 _ => &[],
             };
-            let result = test(cx, &pending(), &Arguments::positional(given));
+            let result = test(cx, &pending(), &Arguments::from_positional(given));
             match name {
                 "defined" => assert!(result.expect("does not wait")),
                 "undefined" => assert!(!result.expect("does not wait")),
@@ -128,24 +128,24 @@ fn no_test_or_operator_uses_a_value_that_is_not_there_yet() {
                     ops::floor_divide,
                     ops::remainder,
                     ops::power,
-                    ops::item,
+                    ops::get_item,
                 ];
                 for (at, operator) in operators.into_iter().enumerate() {
                     assert!(is_suspended(&operator(cx, a, b)), "operator {at} on {a:?} and {b:?}");
                 }
-                assert!(is_suspended(&ops::equals(cx, a, b)));
-                assert!(is_suspended(&ops::compare(cx, Order::Less, a, b)));
-                assert!(is_suspended(&ops::concat(cx, &[a.clone(), b.clone()])));
+                assert!(is_suspended(&ops::values_equal(cx, a, b)));
+                assert!(is_suspended(&ops::compare_values(cx, Order::Less, a, b)));
+                assert!(is_suspended(&ops::concat_values(cx, &[a.clone(), b.clone()])));
             }
-            assert!(is_suspended(&ops::contains(cx, &pending(), &list)));
+            assert!(is_suspended(&ops::contains_value(cx, &pending(), &list)));
         }
         assert!(is_suspended(&ops::is_true(cx, &pending())));
         assert!(is_suspended(&ops::negate(cx, &pending())));
-        assert!(is_suspended(&ops::iterate(cx, &pending())));
-        assert!(is_suspended(&ops::length(cx, &pending())));
-        assert!(is_suspended(&ops::attribute(cx, &pending(), "x", None)));
-        assert!(is_suspended(&ops::slice(cx, &pending(), None, None, None)));
-        assert!(is_suspended(&print::print(cx, &list, &mut cx.heap.text())));
+        assert!(is_suspended(&ops::iterate_value(cx, &pending())));
+        assert!(is_suspended(&ops::value_length(cx, &pending())));
+        assert!(is_suspended(&ops::get_attribute(cx, &pending(), "x", None)));
+        assert!(is_suspended(&ops::slice_value(cx, &pending(), None, None, None)));
+        assert!(is_suspended(&print::print_value(cx, &list, &mut cx.heap.text())));
     });
 }
 
@@ -163,7 +163,7 @@ fn a_debugging_run_shows_what_is_missing() {
             // The name outlives the run, as constants of a template do.
             let name = Box::leak(Box::new(name.clone()));
             let missing = Value::Undefined(Undefined { owner, name: Some(name) });
-            print::print(cx, &missing, &mut text).expect("prints");
+            print::print_value(cx, &missing, &mut text).expect("prints");
             assert_eq!(text.as_str(), expected);
         }
     });
@@ -175,13 +175,13 @@ fn what_a_template_must_not_change_stays() {
     let data = Box::leak(Box::new(json!([3, 1, 2])));
     with_context(&settings, |cx| {
         let list = Value::Json(data);
-        let refused = methods::call(cx, &list, "sort", &Arguments::positional(&[]));
+        let refused = methods::call_method(cx, &list, "sort", &Arguments::from_positional(&[]));
         assert_eq!(refused.expect_err("is refused").kind(), ErrorKind::Security);
-        let kept = ops::attribute(cx, &list, "append", None).expect("is undefined");
+        let kept = ops::get_attribute(cx, &list, "append", None).expect("is undefined");
         assert!(matches!(kept, Value::Undefined(Undefined { owner: Owner::Unsafe, .. })));
         let error = cx.require_defined(&kept).expect_err("is refused");
         assert_eq!(error.kind(), ErrorKind::Security);
-        let count = methods::call(cx, &list, "count", &Arguments::positional(&[Value::Int(1)]));
+        let count = methods::call_method(cx, &list, "count", &Arguments::from_positional(&[Value::Int(1)]));
         assert!(matches!(count, Ok(Some(Value::Int(1)))));
     });
 }

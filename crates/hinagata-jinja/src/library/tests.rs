@@ -3,11 +3,11 @@
 use hinagata_value::{Arguments, Error, Kind, Result, Value, near_names};
 
 use super::{
-    arguments::{bind, none},
+    arguments::{bind_arguments, expect_none},
     filters,
-    ops::{Order, compare, contains, equals, iterate, length, remainder},
-    textual::{charge_characters, textual},
-    types::settled,
+    ops::{Order, compare_values, contains_value, iterate_value, remainder, value_length, values_equal},
+    textual::{charge_characters, to_textual},
+    types::require_settled,
     unicode::is_title,
 };
 use crate::context::{Context, UndefinedMode};
@@ -59,44 +59,44 @@ const TESTS: &[(&str, Test)] = &[
 ];
 
 /// The test called `name`.
-pub(crate) fn find(name: &str) -> Option<Test> {
+pub(crate) fn find_test(name: &str) -> Option<Test> {
     TESTS.binary_search_by_key(&name, |(name, _)| name).ok().map(|at| TESTS[at].1)
 }
 
 /// The names of all tests.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn test_names() -> impl Iterator<Item = &'static str> {
     TESTS.iter().map(|(name, _)| *name)
 }
 
 /// The error for a test that does not exist, found only when the template ran.
 #[cold]
-pub(crate) fn unknown(name: &str) -> Error {
-    Error::runtime(format!("no test named '{name}'")).with_near(near_names(name, names()))
+pub(crate) fn unknown_test(name: &str) -> Error {
+    Error::runtime(format!("no test named '{name}'")).with_near(near_names(name, test_names()))
 }
 
 fn operand<'r, 'a>(name: &str, arguments: &Arguments<'r, 'a>) -> Result<&'r Value<'a>> {
-    let [other] = bind(arguments, name, ["other"], 1)?;
+    let [other] = bind_arguments(arguments, name, ["other"], 1)?;
     other.ok_or_else(|| Error::runtime(format!("`{name}` needs an argument")))
 }
 
 fn equal<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    equals(cx, value, operand("eq", arguments)?)
+    values_equal(cx, value, operand("eq", arguments)?)
 }
 
 fn not_equal<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    equals(cx, value, operand("ne", arguments)?).map(|equal| !equal)
+    values_equal(cx, value, operand("ne", arguments)?).map(|equal| !equal)
 }
 
 fn less<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    compare(cx, Order::Less, value, operand("lt", arguments)?)
+    compare_values(cx, Order::Less, value, operand("lt", arguments)?)
 }
 
 fn less_or_equal<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    compare(cx, Order::LessOrEqual, value, operand("le", arguments)?)
+    compare_values(cx, Order::LessOrEqual, value, operand("le", arguments)?)
 }
 
 fn greater<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    compare(cx, Order::Greater, value, operand("gt", arguments)?)
+    compare_values(cx, Order::Greater, value, operand("gt", arguments)?)
 }
 
 fn greater_or_equal<'a>(
@@ -104,12 +104,12 @@ fn greater_or_equal<'a>(
     value: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<bool> {
-    compare(cx, Order::GreaterOrEqual, value, operand("ge", arguments)?)
+    compare_values(cx, Order::GreaterOrEqual, value, operand("ge", arguments)?)
 }
 
 fn is_in<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    let [sequence] = bind(arguments, "in", ["seq"], 1)?;
-    contains(cx, value, sequence.unwrap_or(&Value::None))
+    let [sequence] = bind_arguments(arguments, "in", ["seq"], 1)?;
+    contains_value(cx, value, sequence.unwrap_or(&Value::None))
 }
 
 fn boolean<'a>(_: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
@@ -146,14 +146,14 @@ fn kind_is(
     name: &str,
     right: impl FnOnce(Kind) -> bool,
 ) -> Result<bool> {
-    none(arguments, name)?;
-    settled(value)?;
+    expect_none(arguments, name)?;
+    require_settled(value)?;
     Ok(right(value.kind()))
 }
 
 fn is_false<'a>(_: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "false")?;
-    settled(value)?;
+    expect_none(arguments, "false")?;
+    require_settled(value)?;
     Ok(value.as_bool() == Some(false))
 }
 
@@ -162,25 +162,25 @@ fn is_exactly_true<'a>(
     value: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<bool> {
-    none(arguments, "true")?;
-    settled(value)?;
+    expect_none(arguments, "true")?;
+    require_settled(value)?;
     Ok(value.as_bool() == Some(true))
 }
 
 /// A pending result is defined whatever it will be, so this does not wait for it.
 fn defined<'a>(_: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "defined")?;
+    expect_none(arguments, "defined")?;
     Ok(!value.is_undefined())
 }
 
 fn undefined<'a>(_: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "undefined")?;
+    expect_none(arguments, "undefined")?;
     Ok(value.is_undefined())
 }
 
 fn callable<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "callable")?;
-    settled(value)?;
+    expect_none(arguments, "callable")?;
+    require_settled(value)?;
     Ok(match value {
         Value::Function(_) => true,
         Value::Engine(object) => cx.objects.is_callable(*object),
@@ -191,43 +191,43 @@ fn callable<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'
 }
 
 fn odd<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "odd")?;
+    expect_none(arguments, "odd")?;
     let rest = remainder(cx, value, &Value::Int(2))?;
-    equals(cx, &rest, &Value::Int(1))
+    values_equal(cx, &rest, &Value::Int(1))
 }
 
 fn even<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "even")?;
+    expect_none(arguments, "even")?;
     let rest = remainder(cx, value, &Value::Int(2))?;
-    equals(cx, &rest, &Value::Int(0))
+    values_equal(cx, &rest, &Value::Int(0))
 }
 
 fn divisible_by<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    let [number] = bind(arguments, "divisibleby", ["num"], 1)?;
+    let [number] = bind_arguments(arguments, "divisibleby", ["num"], 1)?;
     let rest = remainder(cx, value, number.unwrap_or(&Value::None))?;
-    equals(cx, &rest, &Value::Int(0))
+    values_equal(cx, &rest, &Value::Int(0))
 }
 
 fn escaped<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "escaped")?;
-    settled(value)?;
+    expect_none(arguments, "escaped")?;
+    require_settled(value)?;
     // In Jinja2 a chainable undefined value knows how to show itself in HTML, others do not.
     let empty = value.is_undefined() && cx.settings.undefined == UndefinedMode::Empty;
     Ok(value.is_safe() || empty)
 }
 
 fn is_filter<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "filter")?;
-    is_name(cx, value, |name| filters::find(name).is_some())
+    expect_none(arguments, "filter")?;
+    is_name(cx, value, |name| filters::find_filter(name).is_some())
 }
 
 fn is_test<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "test")?;
-    is_name(cx, value, |name| find(name).is_some())
+    expect_none(arguments, "test")?;
+    is_name(cx, value, |name| find_test(name).is_some())
 }
 
 fn is_name<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, known: impl FnOnce(&str) -> bool) -> Result<bool> {
-    settled(value)?;
+    require_settled(value)?;
     cx.check_use(value)?;
     match (value.kind(), value.as_str()) {
         (_, Some(name)) => Ok(known(name)),
@@ -239,10 +239,10 @@ fn is_name<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, known: impl FnOnce(&str)
 }
 
 fn same_as<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    let [other] = bind(arguments, "sameas", ["other"], 1)?;
+    let [other] = bind_arguments(arguments, "sameas", ["other"], 1)?;
     let other = other.unwrap_or(&Value::None);
-    settled(value)?;
-    settled(other)?;
+    require_settled(value)?;
+    require_settled(other)?;
     if let (Some(text), Some(other)) = (value.as_str(), other.as_str()) {
         cx.heap.budget().step_bytes(text.len().min(other.len()))?;
     }
@@ -276,17 +276,17 @@ fn is_same<'a>(a: &Value<'a>, b: &Value<'a>) -> bool {
 }
 
 fn sequence<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "sequence")?;
-    settled(value)?;
+    expect_none(arguments, "sequence")?;
+    require_settled(value)?;
     Ok(match value.kind() {
         Kind::View => false,
-        _ => length(cx, value).is_ok(),
+        _ => value_length(cx, value).is_ok(),
     })
 }
 
 fn iterable<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "iterable")?;
-    settled(value)?;
+    expect_none(arguments, "iterable")?;
+    require_settled(value)?;
     match value.kind() {
         // Asked by kind: going over a string would make its characters.
         Kind::Str
@@ -297,21 +297,21 @@ fn iterable<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'
         | Kind::Range
         | Kind::View
         | Kind::Bytes => Ok(true),
-        Kind::Undefined => iterate(cx, value).map(|_| true),
+        Kind::Undefined => iterate_value(cx, value).map(|_| true),
         _ => Ok(false),
     }
 }
 
 fn lower<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "lower")?;
-    let text = textual(cx, value)?;
+    expect_none(arguments, "lower")?;
+    let text = to_textual(cx, value)?;
     charge_characters(cx, &text)?;
     Ok(is_lower(&text))
 }
 
 fn upper<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
-    none(arguments, "upper")?;
-    let text = textual(cx, value)?;
+    expect_none(arguments, "upper")?;
+    let text = to_textual(cx, value)?;
     charge_characters(cx, &text)?;
     Ok(is_upper(&text))
 }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use hinagata_value::{Metered, Result, Text, Value};
 
-use super::{print::print, types::no_text};
+use super::{print::print_value, types::no_text};
 use crate::context::Context;
 
 /// The text of a value: its own where it is a string, what it prints as where it is not.
@@ -31,7 +31,7 @@ impl Deref for Textual<'_, '_> {
 /// # Errors
 /// When a limit is reached, or the value cannot be printed.
 #[inline]
-pub(crate) fn textual<'v, 'a>(cx: &Context<'_, 'a>, value: &'v Value<'a>) -> Result<Textual<'v, 'a>> {
+pub(crate) fn to_textual<'v, 'a>(cx: &Context<'_, 'a>, value: &'v Value<'a>) -> Result<Textual<'v, 'a>> {
     match value.as_str() {
         Some(text) => Ok(Textual::Borrowed(text)),
         None => printed(cx, value),
@@ -43,7 +43,7 @@ fn printed<'v, 'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Textual<'v
         return Err(no_text());
     }
     let mut text = cx.heap.text();
-    print(cx, value, &mut text)?;
+    print_value(cx, value, &mut text)?;
     Ok(Textual::Made(text))
 }
 
@@ -53,7 +53,7 @@ fn printed<'v, 'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Textual<'v
 /// When the steps are used up.
 #[inline]
 pub(crate) fn charge_characters(cx: &Context<'_, '_>, text: &str) -> Result<()> {
-    cx.heap.budget().step(1 + (text.len() as u64 >> 4))
+    cx.heap.budget().charge_steps(1 + (text.len() as u64 >> 4))
 }
 
 /// A text as a value; `safe` marks it as not to be escaped.
@@ -61,7 +61,7 @@ pub(crate) fn charge_characters(cx: &Context<'_, '_>, text: &str) -> Result<()> 
 /// # Errors
 /// When the byte budget is used up.
 #[inline]
-pub(crate) fn finish(text: Text<'_>, safe: bool) -> Result<Value<'_>> {
+pub(crate) fn finish_text(text: Text<'_>, safe: bool) -> Result<Value<'_>> {
     let shared = text.into_shared()?;
     Ok(if safe { Value::Safe(shared) } else { Value::Str(shared) })
 }
@@ -70,7 +70,7 @@ pub(crate) fn finish(text: Text<'_>, safe: bool) -> Result<Value<'_>> {
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn made<'a>(cx: &Context<'_, 'a>, string: String, safe: bool) -> Result<Value<'a>> {
+pub(crate) fn new_string<'a>(cx: &Context<'_, 'a>, string: String, safe: bool) -> Result<Value<'a>> {
     cx.heap.budget().step_bytes(string.len())?;
     let shared = Metered::new(cx.heap.budget(), string)?;
     Ok(if safe { Value::Safe(shared) } else { Value::Str(shared) })
@@ -81,7 +81,7 @@ pub(crate) fn made<'a>(cx: &Context<'_, 'a>, string: String, safe: bool) -> Resu
 /// # Errors
 /// When a limit is reached.
 #[inline]
-pub(crate) fn copied<'a>(cx: &Context<'_, 'a>, text: &str, safe: bool) -> Result<Value<'a>> {
+pub(crate) fn copy_string<'a>(cx: &Context<'_, 'a>, text: &str, safe: bool) -> Result<Value<'a>> {
     if safe { cx.heap.safe(text) } else { cx.heap.string(text) }
 }
 
@@ -89,13 +89,13 @@ pub(crate) fn copied<'a>(cx: &Context<'_, 'a>, text: &str, safe: bool) -> Result
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn stripped<'a>(
+pub(crate) fn strip_text<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
     whole: &str,
     left: &str,
 ) -> Result<Value<'a>> {
-    cx.heap.budget().step(1 + ((whole.len() - left.len()) as u64 >> 4))?;
+    cx.heap.budget().charge_steps(1 + ((whole.len() - left.len()) as u64 >> 4))?;
     part_of(cx, value, left)
 }
 
@@ -107,6 +107,6 @@ pub(crate) fn stripped<'a>(
 pub(crate) fn part_of<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, part: &str) -> Result<Value<'a>> {
     match value.as_str() {
         Some(text) if text.len() == part.len() => Ok(value.clone()),
-        _ => copied(cx, part, value.is_safe()),
+        _ => copy_string(cx, part, value.is_safe()),
     }
 }

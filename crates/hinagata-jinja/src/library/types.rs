@@ -1,6 +1,6 @@
 //! What values are called, and the errors that call them so.
 
-use hinagata_value::{Error, Kind, Result, Role, Value};
+use hinagata_value::{Error, Kind, ListKind, Result, Value};
 
 use crate::context::Context;
 
@@ -9,9 +9,9 @@ pub(crate) fn type_name(cx: &Context<'_, '_>, value: &Value<'_>) -> &'static str
     match value {
         Value::Safe(_) => "Markup",
         Value::Engine(object) => cx.objects.type_name(*object),
-        Value::View(list) => match list.role() {
-            Role::Values => "dict_values",
-            Role::Items => "dict_items",
+        Value::View(list) => match list.kind() {
+            ListKind::Values => "dict_values",
+            ListKind::Items => "dict_items",
             _ => "dict_keys",
         },
         _ => kind_name(value.kind()),
@@ -84,7 +84,7 @@ pub(crate) fn no_text() -> Error {
 /// # Errors
 /// [`Error::suspended`] when the value is pending.
 #[inline]
-pub(crate) fn settled(value: &Value<'_>) -> Result<()> {
+pub(crate) fn require_settled(value: &Value<'_>) -> Result<()> {
     match value {
         Value::Pending(_) | Value::Pieces(_) if value.is_pending() => Err(Error::suspended()),
         _ => Ok(()),

@@ -82,7 +82,7 @@ impl Parser<'_> {
                 self.height = 0;
                 return Ok(Expr { kind: ExprKind::Tuple(Vec::new()), span: self.span_from(mark) });
             }
-            return Err(self.wanted("an expression"));
+            return Err(self.expected_error("an expression"));
         };
         if !self.at_op(Op::Comma) {
             return Ok(first);

@@ -72,7 +72,7 @@ impl Parser<'_> {
             }
             TokenKind::Op(Op::OpenBracket) => self.list_literal()?,
             TokenKind::Op(Op::OpenBrace) => self.dict_literal()?,
-            _ => return Err(self.wanted("an expression")),
+            _ => return Err(self.expected_error("an expression")),
         };
         Ok(Expr { kind, span: self.span_from(mark) })
     }
@@ -169,7 +169,7 @@ impl Parser<'_> {
         self.height = 0;
         self.advance()?;
         if !matches!(self.current(), TokenKind::Name(_) | TokenKind::Int(_)) {
-            return Err(self.wanted("a name or a number"));
+            return Err(self.expected_error("a name or a number"));
         }
         let token = self.advance()?;
         Ok(match token.kind {

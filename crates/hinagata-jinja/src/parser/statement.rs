@@ -72,7 +72,7 @@ impl<'s> Parser<'s> {
         let token = self.advance()?;
         match token.kind {
             TokenKind::Data(text) => Ok(Stmt { kind: StmtKind::Text(text.into()), span: token.span }),
-            other => Err(self.error_at(token.span, format!("unexpected {}", other.describe()))),
+            other => Err(self.error_at(token.span, format!("unexpected {}", other.describe_token()))),
         }
     }
 
@@ -89,7 +89,9 @@ impl<'s> Parser<'s> {
     /// The statement of one tag, and of the tags that belong to it.
     fn statement(&mut self, body: &mut Vec<Stmt>) -> Result<()> {
         let mark = self.mark();
-        let TokenKind::Name(name) = *self.current() else { return Err(self.wanted("the name of a tag")) };
+        let TokenKind::Name(name) = *self.current() else {
+            return Err(self.expected_error("the name of a tag"));
+        };
         let kind = match name {
             "for" => self.for_tag()?,
             "if" => self.if_tag()?,
@@ -172,7 +174,7 @@ impl<'s> Parser<'s> {
 
     #[cold]
     fn unclosed(&self) -> Error {
-        let Some(open) = self.open.last() else { return self.wanted("a tag") };
+        let Some(open) = self.open.last() else { return self.expected_error("a tag") };
         let message = format!(
             "the template ends, but {}; the innermost open block is `{}` of line {}",
             looking_for(open.ends),

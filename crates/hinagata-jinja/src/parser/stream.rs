@@ -21,7 +21,7 @@ pub(super) struct Stream<'s> {
 impl<'s> Stream<'s> {
     pub(super) fn new(origin: Origin<'s>, options: &'s ParseOptions, budget: &'s Budget) -> Result<Self> {
         let mut lexer = Lexer::new(origin, options, budget);
-        let current = lexer.next()?;
+        let current = lexer.next_token()?;
         Ok(Self { lexer, current, ahead: None, last_end: 0 })
     }
 }
@@ -46,7 +46,7 @@ impl<'s> Parser<'s> {
     pub(super) fn advance(&mut self) -> Result<Token<'s>> {
         let next = match self.stream.ahead.take() {
             Some(token) => token,
-            None => self.stream.lexer.next()?,
+            None => self.stream.lexer.next_token()?,
         };
         self.stream.last_end = self.stream.current.span.end;
         Ok(std::mem::replace(&mut self.stream.current, next))
@@ -55,7 +55,7 @@ impl<'s> Parser<'s> {
     /// The token behind the current one.
     pub(super) fn look(&mut self) -> Result<&TokenKind<'s>> {
         if self.stream.ahead.is_none() {
-            self.stream.ahead = Some(self.stream.lexer.next()?);
+            self.stream.ahead = Some(self.stream.lexer.next_token()?);
         }
         Ok(self.stream.ahead.as_ref().map_or(&TokenKind::Eof, |token| &token.kind))
     }
@@ -105,38 +105,38 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn expect_op(&mut self, op: Op) -> Result<Token<'s>> {
-        if self.at_op(op) { self.advance() } else { Err(self.wanted(&format!("`{}`", op.as_str()))) }
+        if self.at_op(op) { self.advance() } else { Err(self.expected_error(&format!("`{}`", op.as_str()))) }
     }
 
     pub(super) fn expect_word(&mut self, name: &str) -> Result<Token<'s>> {
-        if self.at_name(name) { self.advance() } else { Err(self.wanted(&format!("`{name}`"))) }
+        if self.at_name(name) { self.advance() } else { Err(self.expected_error(&format!("`{name}`"))) }
     }
 
     /// Takes a name, whatever it is.
     pub(super) fn expect_name(&mut self) -> Result<Ident> {
-        let TokenKind::Name(name) = *self.current() else { return Err(self.wanted("a name")) };
+        let TokenKind::Name(name) = *self.current() else { return Err(self.expected_error("a name")) };
         let span = self.advance()?.span;
         Ok(Ident { name: name.into(), span })
     }
 
     pub(super) fn expect_block_end(&mut self) -> Result<()> {
         if *self.current() != TokenKind::BlockEnd {
-            return Err(self.wanted("the end of the tag"));
+            return Err(self.expected_error("the end of the tag"));
         }
         self.advance().map(drop)
     }
 
     pub(super) fn expect_variable_end(&mut self) -> Result<()> {
         if *self.current() != TokenKind::VariableEnd {
-            return Err(self.wanted("the end of the print tag"));
+            return Err(self.expected_error("the end of the print tag"));
         }
         self.advance().map(drop)
     }
 
     /// The error that something else than the current token should be here.
     #[cold]
-    pub(super) fn wanted(&self, what: &str) -> Error {
-        let error = self.error_here(format!("wanted {what}, found {}", self.current().describe()));
+    pub(super) fn expected_error(&self, what: &str) -> Error {
+        let error = self.error_here(format!("wanted {what}, found {}", self.current().describe_token()));
         match self.current() {
             TokenKind::Op(Op::Assign) => error.with_hint("`==` compares; `{% set %}` assigns"),
             TokenKind::Op(Op::Semicolon) => error.with_hint("a tag holds one statement or expression"),
@@ -152,11 +152,11 @@ impl<'s> Parser<'s> {
 
     #[cold]
     pub(super) fn error_at(&self, span: Span, message: impl Into<String>) -> Error {
-        self.origin.syntax(span, message)
+        self.origin.syntax_error(span, message)
     }
 
     /// Goes one level down; the guard goes up again.
     pub(super) fn nest(&self) -> Result<hinagata_value::Level<'s>> {
-        self.budget.nest().map_err(|error| error.at(|| self.origin.place(self.current_span())))
+        self.budget.enter_level().map_err(|error| error.with_place(|| self.origin.place(self.current_span())))
     }
 }

@@ -24,7 +24,7 @@ impl Parser<'_> {
     pub(super) fn target(&mut self, assigns: Assigns) -> Result<Target> {
         let mut mark = self.mark();
         if self.at_tuple_end() {
-            return Err(self.wanted("a name to assign"));
+            return Err(self.expected_error("a name to assign"));
         }
         let first = self.single_target(assigns)?;
         if !self.at_op(Op::Comma) {

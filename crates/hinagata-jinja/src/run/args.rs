@@ -15,14 +15,14 @@ impl<'a> Vm<'_, 'a> {
     ) -> Result<R> {
         let simple = args.named.is_empty() && args.args.is_none() && args.kwargs.is_none();
         match (&args.positional[..], simple) {
-            ([], true) => call(self, &Arguments::positional(&[])),
+            ([], true) => call(self, &Arguments::from_positional(&[])),
             ([one], true) => {
                 let one = [self.eval(one)?];
-                call(self, &Arguments::positional(&one))
+                call(self, &Arguments::from_positional(&one))
             }
             ([one, two], true) => {
                 let two = [self.eval(one)?, self.eval(two)?];
-                call(self, &Arguments::positional(&two))
+                call(self, &Arguments::from_positional(&two))
             }
             _ => self.with_many_args(args, call),
         }
@@ -44,8 +44,8 @@ impl<'a> Vm<'_, 'a> {
         }
         if let Some(rest) = &args.args {
             let rest = self.eval(rest)?;
-            for item in ops::iterate(&self.cx(), &rest)? {
-                self.budget.step(1)?;
+            for item in ops::iterate_value(&self.cx(), &rest)? {
+                self.budget.charge_steps(1)?;
                 positional.push(item);
             }
         }
@@ -57,7 +57,7 @@ impl<'a> Vm<'_, 'a> {
             for (key, value) in
                 entries.ok_or_else(|| Error::runtime("the argument after ** must be a mapping"))?
             {
-                self.budget.step(1)?;
+                self.budget.charge_steps(1)?;
                 if key.as_str().is_none() {
                     return Err(Error::runtime("keywords must be strings"));
                 }
@@ -65,7 +65,7 @@ impl<'a> Vm<'_, 'a> {
             }
             // The keys of a map are distinct, so only the written names can be there twice.
             for (name, _) in &args.named {
-                self.budget.step(1)?;
+                self.budget.charge_steps(1)?;
                 if self.heap.entry(&rest, name).is_some() {
                     let message = format!("got multiple values for keyword argument '{name}'");
                     return Err(Error::runtime(message));

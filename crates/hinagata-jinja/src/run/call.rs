@@ -52,7 +52,7 @@ enum Action<'a> {
 impl<'a> Vm<'_, 'a> {
     /// Calls and gives the result.
     pub(super) fn call(&mut self, call: &'a Call) -> Result<Value<'a>> {
-        self.budget.enter()?;
+        self.budget.check_stack()?;
         let found = self.find_callee(call)?;
         self.with_args(&call.args, |vm, arguments| vm.call_found(&found, arguments, call))
             .map_err(|error| self.locate(error, call.span))
@@ -76,8 +76,8 @@ impl<'a> Vm<'_, 'a> {
         site: Site,
         out: &mut Output<'a, P>,
     ) -> Result<()> {
-        self.budget.step(1)?;
-        self.budget.enter()?;
+        self.budget.charge_steps(1)?;
+        self.budget.check_stack()?;
         let span = call.span;
         let found = self.find_callee(call)?;
         self.with_args(&call.args, |vm, arguments| {
@@ -101,7 +101,7 @@ impl<'a> Vm<'_, 'a> {
             Callee::Method(receiver, step) => {
                 let receiver = self.eval(receiver)?;
                 let name = step.key.name();
-                if methods::find(&receiver, name).is_some() || self.has_method(&receiver, name) {
+                if methods::find_method(&receiver, name).is_some() || self.has_method(&receiver, name) {
                     Found::Method(receiver, name)
                 } else {
                     Found::Value(self.attribute(&receiver, step)?)
@@ -126,7 +126,7 @@ impl<'a> Vm<'_, 'a> {
             Found::Value(callee) => self.call_value(callee, arguments, call),
             Found::Method(receiver, name) => self.call_method(receiver, name, arguments),
             Found::Loop => {
-                let mut out = Output::<Off>::capture(self.budget);
+                let mut out = Output::<Off>::new_capture(self.budget);
                 self.call_loop(one_argument(arguments)?, call.span, &mut out)?;
                 out.into_value(self.autoescape)
             }
@@ -144,7 +144,7 @@ impl<'a> Vm<'_, 'a> {
         name: &str,
         arguments: &Arguments<'_, 'a>,
     ) -> Result<Value<'a>> {
-        methods::call(&self.cx(), receiver, name, arguments)?
+        methods::call_method(&self.cx(), receiver, name, arguments)?
             .ok_or_else(|| Error::runtime(format!("there is no method '{name}'")))
     }
 
@@ -154,7 +154,7 @@ impl<'a> Vm<'_, 'a> {
         arguments: &Arguments<'_, 'a>,
         call: &'a Call,
     ) -> Result<Value<'a>> {
-        self.budget.step(1)?;
+        self.budget.charge_steps(1)?;
         match callee {
             Value::Function(function) => {
                 let host = Host {
@@ -266,12 +266,12 @@ impl<'a> Vm<'_, 'a> {
     ) -> Result<Value<'a>> {
         match action {
             Action::Macro(object) => {
-                let mut out = Output::<Off>::capture(self.budget);
+                let mut out = Output::<Off>::new_capture(self.budget);
                 self.run_macro(object, arguments, span, &mut out)?;
                 out.into_value(self.autoescape)
             }
             Action::Block { context, name, depth } => {
-                let mut out = Output::<Off>::capture(self.budget);
+                let mut out = Output::<Off>::new_capture(self.budget);
                 self.run_block(context, name, depth, span, &mut out)?;
                 out.into_value(self.autoescape)
             }

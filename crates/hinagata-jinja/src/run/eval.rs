@@ -12,11 +12,11 @@ use crate::{
 
 impl<'a> Vm<'_, 'a> {
     pub(super) fn eval(&mut self, expr: &'a Expr) -> Result<Value<'a>> {
-        self.budget.step(1)?;
+        self.budget.charge_steps(1)?;
         match expr {
             Expr::Var(var) => Ok(self.var(var)),
             Expr::Context(key) => {
-                self.budget.step(key.steps())?;
+                self.budget.charge_steps(key.steps())?;
                 Ok(self.lookup(key))
             }
             Expr::Path(path) => self.path(path),
@@ -48,7 +48,7 @@ impl<'a> Vm<'_, 'a> {
 
     #[inline(never)]
     fn eval_rare(&mut self, expr: &'a Expr) -> Result<Value<'a>> {
-        self.budget.enter()?;
+        self.budget.check_stack()?;
         match expr {
             Expr::Float(float) => Ok(Value::Float(*float)),
             Expr::Big(int) => self.heap.int(*int),
@@ -105,8 +105,8 @@ impl<'a> Vm<'_, 'a> {
     pub(super) fn test(&mut self, expr: &'a Expr) -> Result<bool> {
         match expr {
             Expr::Not(operand) => {
-                self.budget.step(1)?;
-                self.budget.enter()?;
+                self.budget.charge_steps(1)?;
+                self.budget.check_stack()?;
                 Ok(!self.test(operand)?)
             }
             Expr::And(items) => {
@@ -169,18 +169,18 @@ impl<'a> Vm<'_, 'a> {
         let mut value = match &path.base {
             Expr::Var(var) => self.var(var),
             Expr::Context(key) => {
-                self.budget.step(key.steps())?;
+                self.budget.charge_steps(key.steps())?;
                 self.lookup(key)
             }
             base => self.eval(base)?,
         };
-        self.budget.step(path.cost)?;
+        self.budget.charge_steps(path.cost)?;
         for step in &path.steps {
             value = match (&value, step.special) {
                 (Value::Json(Json::Object(map)), false) if !self.heap.has_copies() => {
-                    match step.key.find(map) {
+                    match step.key.find_in(map) {
                         Some(found) => Value::Json(found),
-                        None => self.heap.missing(&value, Some(step.key.name())),
+                        None => self.heap.undefined_value(&value, Some(step.key.name())),
                     }
                 }
                 _ => self.attribute(&value, step)?,
@@ -195,20 +195,20 @@ impl<'a> Vm<'_, 'a> {
         value: &Value<'a>,
         step: &'a crate::code::PathStep,
     ) -> Result<Value<'a>> {
-        self.budget.step(1)?;
-        ops::attribute(&self.cx(), value, step.key.name(), Some(step.key.name()))
+        self.budget.charge_steps(1)?;
+        ops::get_attribute(&self.cx(), value, step.key.name(), Some(step.key.name()))
             .map_err(|error| self.locate(error, step.span))
     }
 
     fn item(&mut self, value: &Value<'a>, key: &Value<'a>, span: Span) -> Result<Value<'a>> {
-        ops::item(&self.cx(), value, key).map_err(|error| self.locate(error, span))
+        ops::get_item(&self.cx(), value, key).map_err(|error| self.locate(error, span))
     }
 
     fn slice(&mut self, slice: &'a SliceExpr, span: Span) -> Result<Value<'a>> {
         let base = self.eval(&slice.base)?;
         let mut part = |part: &'a Option<Expr>| part.as_ref().map(|part| self.eval(part)).transpose();
         let (start, stop, step) = (part(&slice.start)?, part(&slice.stop)?, part(&slice.step)?);
-        let cut = if slice.literal { ops::slice_literal } else { ops::slice };
+        let cut = if slice.literal { ops::slice_literal } else { ops::slice_value };
         cut(&self.cx(), &base, start.as_ref(), stop.as_ref(), step.as_ref())
             .map_err(|error| self.locate(error, span))
     }
@@ -217,7 +217,7 @@ impl<'a> Vm<'_, 'a> {
         let mut left = self.eval(first)?;
         for (op, right, span) in rest {
             let right = self.eval(right)?;
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             left = match (op, &left, &right) {
                 (BinaryOp::Add, Value::Int(a), Value::Int(b)) if let Some(sum) = a.checked_add(*b) => {
                     Value::Int(sum)
@@ -235,14 +235,14 @@ impl<'a> Vm<'_, 'a> {
         let mut left = self.eval(first)?;
         for (op, right, span) in rest {
             let right = self.eval(right)?;
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             let holds = match (op, &left, &right) {
                 (CompareOp::Eq, left, Value::Lit(right)) if let Some(left) = left.as_str() => {
-                    self.budget.step(right.len() as u64 >> 6)?;
+                    self.budget.charge_steps(right.len() as u64 >> 6)?;
                     *left == ***right
                 }
                 (CompareOp::Ne, left, Value::Lit(right)) if let Some(left) = left.as_str() => {
-                    self.budget.step(right.len() as u64 >> 6)?;
+                    self.budget.charge_steps(right.len() as u64 >> 6)?;
                     *left != ***right
                 }
                 (op, left, right) if let Some(holds) = compare_ints(*op, left, right) => holds,
@@ -272,14 +272,14 @@ impl<'a> Vm<'_, 'a> {
     fn relation(&self, op: CompareOp, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
         let cx = self.cx();
         match op {
-            CompareOp::Eq => ops::equals(&cx, a, b),
-            CompareOp::Ne => Ok(!ops::equals(&cx, a, b)?),
-            CompareOp::Lt => ops::compare(&cx, Order::Less, a, b),
-            CompareOp::Le => ops::compare(&cx, Order::LessOrEqual, a, b),
-            CompareOp::Gt => ops::compare(&cx, Order::Greater, a, b),
-            CompareOp::Ge => ops::compare(&cx, Order::GreaterOrEqual, a, b),
-            CompareOp::In => ops::contains(&cx, a, b),
-            CompareOp::NotIn => Ok(!ops::contains(&cx, a, b)?),
+            CompareOp::Eq => ops::values_equal(&cx, a, b),
+            CompareOp::Ne => Ok(!ops::values_equal(&cx, a, b)?),
+            CompareOp::Lt => ops::compare_values(&cx, Order::Less, a, b),
+            CompareOp::Le => ops::compare_values(&cx, Order::LessOrEqual, a, b),
+            CompareOp::Gt => ops::compare_values(&cx, Order::Greater, a, b),
+            CompareOp::Ge => ops::compare_values(&cx, Order::GreaterOrEqual, a, b),
+            CompareOp::In => ops::contains_value(&cx, a, b),
+            CompareOp::NotIn => Ok(!ops::contains_value(&cx, a, b)?),
         }
     }
 
@@ -288,11 +288,11 @@ impl<'a> Vm<'_, 'a> {
         for item in items {
             values.push(self.eval(item)?);
         }
-        ops::concat(&self.cx(), &values)
+        ops::concat_values(&self.cx(), &values)
     }
 
     fn conditional(&mut self, node: &'a Conditional) -> Result<Value<'a>> {
-        self.budget.enter()?;
+        self.budget.check_stack()?;
         for (at, test) in node.tests.iter().enumerate().rev() {
             if !self.test(test)? {
                 return match &node.otherwise {
@@ -305,9 +305,9 @@ impl<'a> Vm<'_, 'a> {
     }
 
     pub(super) fn apply_filter(&mut self, value: Value<'a>, call: &'a FilterCall) -> Result<Value<'a>> {
-        self.budget.step(1)?;
+        self.budget.charge_steps(1)?;
         let Some(filter) = call.filter else {
-            return Err(self.locate(filters::unknown(&call.name), call.span));
+            return Err(self.locate(filters::unknown_filter(&call.name), call.span));
         };
         self.with_args(&call.args, |vm, arguments| {
             filter(&vm.cx(), value, arguments).map_err(|error| vm.locate(error, call.span))
@@ -322,7 +322,7 @@ impl<'a> Vm<'_, 'a> {
             return Ok((value.is_undefined() != defined) != call.negated);
         }
         let Some(test) = call.test else {
-            return Err(self.locate(tests::unknown(&call.name), call.span));
+            return Err(self.locate(tests::unknown_test(&call.name), call.span));
         };
         let holds = self.with_args(&call.args, |vm, arguments| {
             test(&vm.cx(), &value, arguments).map_err(|error| vm.locate(error, call.span))

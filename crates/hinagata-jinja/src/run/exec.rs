@@ -32,7 +32,7 @@ impl<'a> Vm<'_, 'a> {
                 },
             };
             if let Err(error) = result {
-                return Err(self.settle(error, node.span));
+                return Err(self.set_final_place(error, node.span));
             }
         }
         Ok(Flow::Next)
@@ -56,19 +56,19 @@ impl<'a> Vm<'_, 'a> {
         match &node.op {
             Op::If(arms, otherwise) => {
                 for arm in arms {
-                    self.budget.step(1)?;
-                    if self.test(&arm.test).map_err(|error| self.settle(error, arm.span))? {
+                    self.budget.charge_steps(1)?;
+                    if self.test(&arm.test).map_err(|error| self.set_final_place(error, arm.span))? {
                         return self.exec(&arm.body, out);
                     }
                 }
                 self.exec(otherwise, out)
             }
             Op::For(node_for) => {
-                self.budget.enter()?;
+                self.budget.check_stack()?;
                 self.exec_for(node_for, node.span, out)
             }
             Op::Set(target, value) => {
-                self.budget.step(1)?;
+                self.budget.charge_steps(1)?;
                 self.check_namespaces(target)?;
                 let value = self.eval(value)?;
                 self.assign(target, value)?;
@@ -81,8 +81,8 @@ impl<'a> Vm<'_, 'a> {
     /// Statements that are rare, apart so that the frame of the others stays small.
     #[inline(never)]
     fn exec_rare<P: Provenance>(&mut self, node: &'a Node, out: &mut Output<'a, P>) -> Result<Flow> {
-        self.budget.step(1)?;
-        self.budget.enter()?;
+        self.budget.charge_steps(1)?;
+        self.budget.check_stack()?;
         let span = node.span;
         match &node.op {
             Op::SetBlock(block) => self.exec_set_block(block),
@@ -208,7 +208,7 @@ impl<'a> Vm<'_, 'a> {
 
     /// Runs a body and catches what it prints.
     pub(super) fn capture(&mut self, scope: &'a Scope) -> Result<(Flow, Value<'a>)> {
-        let mut out = Output::<Off>::capture(self.budget);
+        let mut out = Output::<Off>::new_capture(self.budget);
         let flow = self.exec_scope(scope, &mut out)?;
         Ok((flow, out.into_value(self.autoescape)?))
     }
@@ -266,8 +266,8 @@ impl<'a> Vm<'_, 'a> {
     }
 
     fn unpack(&mut self, targets: &'a [Target], value: &Value<'a>) -> Result<()> {
-        self.budget.step(targets.len() as u64)?;
-        let mut items = ops::iterate(&self.cx(), value)?;
+        self.budget.charge_steps(targets.len() as u64)?;
+        let mut items = ops::iterate_value(&self.cx(), value)?;
         for (index, target) in targets.iter().enumerate() {
             let Some(item) = items.next() else {
                 return Err(Error::runtime(format!(
@@ -275,7 +275,7 @@ impl<'a> Vm<'_, 'a> {
                     targets.len()
                 )));
             };
-            let item = self.heap.current(item);
+            let item = self.heap.current_version(item);
             self.assign(target, item)?;
         }
         if items.next().is_some() {
@@ -289,7 +289,7 @@ impl<'a> Vm<'_, 'a> {
     fn print<P: Provenance>(&mut self, expr: &'a Expr, site: Site, out: &mut Output<'a, P>) -> Result<()> {
         let value = match expr {
             Expr::Context(key) => {
-                self.budget.step(1 + key.steps())?;
+                self.budget.charge_steps(1 + key.steps())?;
                 self.lookup(key)
             }
             Expr::Path(path) => self.path(path)?,

@@ -48,7 +48,7 @@ impl<'a> Vm<'_, 'a> {
         let mut next = Some(template);
         let mut result = Ok(());
         let budget = self.budget;
-        let _level = budget.call()?;
+        let _level = budget.enter_call()?;
         // A chain of parents is as deep as it is long: the parent runs inside of the child.
         let mut parents = Vec::new();
         while let Some(template) = next {
@@ -61,7 +61,7 @@ impl<'a> Vm<'_, 'a> {
             }
             next = self.parent;
             if next.is_some() {
-                match budget.call() {
+                match budget.enter_call() {
                     Ok(level) => parents.push(level),
                     Err(error) => {
                         result = Err(error);
@@ -105,7 +105,7 @@ impl<'a> Vm<'_, 'a> {
     /// Adds the blocks of a template behind those of the templates that extend it.
     fn add_blocks(&mut self, context: usize, template: u32) -> Result<()> {
         for block in &self.templates[template as usize].code.blocks {
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             let context = &mut self.contexts[context];
             match context.blocks.entry(&block.name) {
                 Entry::Occupied(mut known) => {
@@ -170,7 +170,7 @@ impl<'a> Vm<'_, 'a> {
         out: &mut Output<'a, P>,
     ) -> Result<()> {
         let budget = self.budget;
-        let _level = budget.call()?;
+        let _level = budget.enter_call()?;
         let owner = self.contexts[context].owner;
         let definitions = self.contexts[owner].blocks.get(name);
         let Some(&(template, block)) = definitions.and_then(|definitions| definitions.get(depth)) else {
@@ -186,7 +186,7 @@ impl<'a> Vm<'_, 'a> {
         self.leave(before);
         match result {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.via(error, span)),
+            Err(error) => Err(self.with_chain_step(error, span)),
         }
     }
 
@@ -231,7 +231,7 @@ impl<'a> Vm<'_, 'a> {
             Err(error) => return Err(error),
         };
         let context = self.context_of(include.with_context, include.visible.as_deref())?;
-        self.run_root(template, context, out).map_err(|error| self.via(error, span))
+        self.run_root(template, context, out).map_err(|error| self.with_chain_step(error, span))
     }
 
     /// Prints what a template of another language gives.
@@ -247,11 +247,11 @@ impl<'a> Vm<'_, 'a> {
             false => self.heap.map()?.finish(),
         };
         let budget = self.budget;
-        let _level = budget.call()?;
+        let _level = budget.enter_call()?;
         let printed = self.inputs.outside.render(name, scope, P::ON);
         // Without a place it did not come to running the template.
         let printed = printed.map_err(|error| match error.place() {
-            Some(_) => self.via(error, span),
+            Some(_) => self.with_chain_step(error, span),
             None => self.locate(error, span),
         })?;
         let offset = out.text().len();
@@ -301,12 +301,12 @@ impl<'a> Vm<'_, 'a> {
 
     /// Runs a template for its names.
     fn module(&mut self, template: u32, context: usize, span: Span) -> Result<Value<'a>> {
-        let mut out = Output::<Off>::capture(self.budget);
-        self.run_chain(template, context, &mut out).map_err(|error| self.via(error, span))?;
+        let mut out = Output::<Off>::new_capture(self.budget);
+        self.run_chain(template, context, &mut out).map_err(|error| self.with_chain_step(error, span))?;
         let mut exports: BTreeMap<&'a str, Value<'a>> = BTreeMap::new();
         for &(template, base) in self.contexts[context].roots.iter() {
             for name in &self.templates[template as usize].code.top_level.names {
-                self.budget.step(1)?;
+                self.budget.charge_steps(1)?;
                 let value = &self.slots[base + name.slot as usize];
                 if name.exported && !super::is_unset(value) {
                     exports.insert(&name.name, value.clone());

@@ -13,8 +13,8 @@ use crate::{
     ast::Span,
     library::{
         ops,
-        textual::textual,
-        types::{settled, type_name},
+        textual::to_textual,
+        types::{require_settled, type_name},
     },
 };
 
@@ -45,7 +45,7 @@ impl<'a> Vm<'_, 'a> {
 
     /// A template that does not compile has its own place, and `span` is on the way to it.
     fn on_the_way(&self, error: Error, span: Span) -> Error {
-        if error.is_settled() { self.via(error, span) } else { error }
+        if error.has_final_place() { self.with_chain_step(error, span) } else { error }
     }
 
     fn one(&mut self, name: &Value<'a>) -> Result<u32> {
@@ -53,10 +53,10 @@ impl<'a> Vm<'_, 'a> {
             let joined = self.join(name)?;
             return self.load_named(&joined)?.ok_or_else(|| self.not_found(&[name]));
         }
-        settled(name)?;
+        require_settled(name)?;
         self.cx().require_defined(name)?;
         self.check_name(name)?;
-        Err(self.not_found(&[&*textual(&self.cx(), name)?]))
+        Err(self.not_found(&[&*to_textual(&self.cx(), name)?]))
     }
 
     fn first(&mut self, name: &Value<'a>, may_miss: bool) -> Result<Option<Found>> {
@@ -67,13 +67,13 @@ impl<'a> Vm<'_, 'a> {
                 found => Ok(found),
             };
         }
-        settled(name)?;
+        require_settled(name)?;
         self.cx().require_defined(name)?;
         let mut tried = Vec::new();
         if ops::is_true(&self.cx(), name)? {
-            for item in ops::iterate(&self.cx(), name)? {
-                self.budget.step(1)?;
-                settled(&item)?;
+            for item in ops::iterate_value(&self.cx(), name)? {
+                self.budget.charge_steps(1)?;
+                require_settled(&item)?;
                 self.check_name(&item)?;
                 // What is no text is the name of no template.
                 let Some(candidate) = item.as_str() else { continue };
@@ -123,7 +123,7 @@ impl<'a> Vm<'_, 'a> {
 
     /// The number of the Jinja template with this joined name.
     pub(super) fn load_named(&mut self, name: &str) -> Result<Option<u32>> {
-        self.budget.step(1)?;
+        self.budget.charge_steps(1)?;
         if let Some(known) = self.templates.iter().position(|template| template.name() == name) {
             return Ok(Some(known as u32));
         }
@@ -161,7 +161,7 @@ impl<'a> Vm<'_, 'a> {
         };
         let error = Error::new(ErrorKind::NotFound, message).with_near(near);
         match names {
-            [name] => error.about(*name),
+            [name] => error.with_subject(*name),
             _ => error,
         }
     }
@@ -170,7 +170,7 @@ impl<'a> Vm<'_, 'a> {
 /// A template that does not compile has its own place.
 fn own_place(error: Error) -> Error {
     match error.place().cloned() {
-        Some(place) => error.settle(|_| place),
+        Some(place) => error.set_final_place(|_| place),
         None => error,
     }
 }

@@ -102,12 +102,13 @@ impl<'a> Vm<'_, 'a> {
         out: &mut Output<'a, P>,
     ) -> Result<Flow> {
         let site = self.site(span);
-        let completed = match (node.uses_loop, self.heap.current(items.clone())) {
+        let completed = match (node.uses_loop, self.heap.current_version(items.clone())) {
             (false, Value::Json(Json::Array(items))) => {
                 self.turns(node, items.iter().map(Value::Json), site, span, out)?
             }
             (false, items) => {
-                let items = ops::iterate(&self.cx(), &items).map_err(|error| self.locate(error, span))?;
+                let items =
+                    ops::iterate_value(&self.cx(), &items).map_err(|error| self.locate(error, span))?;
                 self.turns(node, items, site, span, out)?
             }
             (true, items) => {
@@ -132,7 +133,7 @@ impl<'a> Vm<'_, 'a> {
     ) -> Result<bool> {
         let mut completed = false;
         for (index, item) in items.enumerate() {
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             if !self.passes_filter(node, &item, span)? {
                 continue;
             }
@@ -156,7 +157,7 @@ impl<'a> Vm<'_, 'a> {
         out: &mut Output<'a, P>,
     ) -> Result<Flow> {
         if let Target::Slot(slot) = &node.target {
-            self.set_slot(*slot, self.heap.current(item));
+            self.set_slot(*slot, self.heap.current_version(item));
         } else {
             self.assign(&node.target, item).map_err(|error| self.locate(error, span))?;
         }
@@ -225,7 +226,7 @@ impl<'a> Vm<'_, 'a> {
         let mut completed = false;
         let mut index = 0;
         while let Some(item) = items.get(index) {
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             if let Some(state) = self.objects.loops.borrow_mut().get_mut(place) {
                 state.index = index;
             }
@@ -252,7 +253,7 @@ impl<'a> Vm<'_, 'a> {
                 _ => {}
             }
         }
-        let items = ops::iterate(&self.cx(), &items).map_err(|error| self.locate(error, span))?;
+        let items = ops::iterate_value(&self.cx(), &items).map_err(|error| self.locate(error, span))?;
         let mut list = self.heap.list()?;
         for item in items {
             if self.passes_filter(node, &item, span)? {
@@ -303,7 +304,7 @@ impl<'a> Vm<'_, 'a> {
         items: &Value<'a>,
         span: Span,
     ) -> Result<Value<'a>> {
-        let mut out = Output::<Off>::capture(self.budget);
+        let mut out = Output::<Off>::new_capture(self.budget);
         self.recurse(code, items, 2, base, span, &mut out)?;
         out.into_value(self.autoescape)
     }
@@ -321,12 +322,12 @@ impl<'a> Vm<'_, 'a> {
             return Err(Error::runtime("a loop must be `recursive` to be called"));
         }
         let budget = self.budget;
-        let _level = budget.call()?;
+        let _level = budget.enter_call()?;
         // The inner run must not change what the outer turn sees.
         let slots = base + code.slots.start as usize..base + code.slots.end as usize;
         let mut charged = Charged::new(budget);
         charged.charge(slots.len() * size_of::<Value<'_>>())?;
-        budget.step(slots.len() as u64)?;
+        budget.charge_steps(slots.len() as u64)?;
         let before = std::mem::replace(&mut self.base, base);
         let kept: Vec<Value<'a>> = self.slots[slots.clone()].to_vec();
         let result = self.run_loop(code, items, depth, span, out).map(drop);
@@ -362,7 +363,7 @@ impl<'a> Vm<'_, 'a> {
             state.changed.replace(values.clone())
         };
         match before {
-            Some(before) => Ok(!hinagata_value::equal(self.heap, &before, values)?),
+            Some(before) => Ok(!hinagata_value::is_equal(self.heap, &before, values)?),
             None => Ok(true),
         }
     }

@@ -23,7 +23,7 @@ impl<'a> Vm<'_, 'a> {
             return Err(Error::runtime("`caller` was called after its call block ended"));
         }
         let budget = self.budget;
-        let _level = budget.call()?;
+        let _level = budget.enter_call()?;
         let before = self.enter(object.code.function.slots)?;
         self.set_slot(0, Value::Int(object.base as i64));
         let template = std::mem::replace(&mut self.template, object.template);
@@ -42,7 +42,7 @@ impl<'a> Vm<'_, 'a> {
         match result {
             Ok(_) => Ok(()),
             // What went wrong inside has its place there; the call is on the way to it.
-            Err((error, true)) => Err(self.via(error, span)),
+            Err((error, true)) => Err(self.with_chain_step(error, span)),
             Err((error, false)) => Err(error),
         }
     }
@@ -53,7 +53,7 @@ impl<'a> Vm<'_, 'a> {
         let params = &code.params;
         let given = arguments.positional.len().min(params.len());
         // Every parameter is looked at once more for its default.
-        self.budget.step(params.len() as u64 >> 1)?;
+        self.budget.charge_steps(params.len() as u64 >> 1)?;
         for (param, value) in params.iter().zip(arguments.positional) {
             self.set_slot(param.slot, value.clone());
         }
@@ -119,7 +119,7 @@ impl<'a> Vm<'_, 'a> {
             if super::is_unset(&self.slots[self.base + param.slot as usize]) {
                 let value = match &param.default {
                     Some(default) => {
-                        self.eval(default).map_err(|error| (self.settle(error, param.span), true))?
+                        self.eval(default).map_err(|error| (self.set_final_place(error, param.span), true))?
                     }
                     None => Value::Undefined(Undefined { owner: Owner::Variables, name: Some(&param.name) }),
                 };

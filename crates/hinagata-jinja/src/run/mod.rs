@@ -190,7 +190,7 @@ impl<'b> Charged<'b> {
     }
 
     fn charge(&mut self, bytes: usize) -> Result<()> {
-        self.budget.charge(bytes)?;
+        self.budget.charge_bytes(bytes)?;
         self.bytes += bytes;
         Ok(())
     }
@@ -198,7 +198,7 @@ impl<'b> Charged<'b> {
 
 impl Drop for Charged<'_> {
     fn drop(&mut self) {
-        self.budget.release(self.bytes);
+        self.budget.release_bytes(self.bytes);
     }
 }
 
@@ -258,12 +258,12 @@ impl<'r, 'a> Vm<'r, 'a> {
     /// Pushes a frame and makes it the running one; gives what [`Vm::leave`] needs.
     #[inline]
     fn enter(&mut self, slots: Slot) -> Result<usize> {
-        self.budget.step(u64::from(slots) >> 3)?;
+        self.budget.charge_steps(u64::from(slots) >> 3)?;
         let base = self.slots.len();
         let needed = base + slots as usize;
         if needed > self.slots.capacity() {
             let capacity = needed.max(self.slots.capacity() * 2);
-            self.budget.charge((capacity - self.slots.capacity()) * size_of::<Value<'_>>())?;
+            self.budget.charge_bytes((capacity - self.slots.capacity()) * size_of::<Value<'_>>())?;
             self.slots.reserve_exact(capacity - base);
         }
         self.slots.resize(needed, Value::UNDEFINED);
@@ -299,14 +299,14 @@ impl<'r, 'a> Vm<'r, 'a> {
     #[cold]
     #[inline(never)]
     fn locate(&self, error: Error, span: Span) -> Error {
-        error.at(|| self.current().source().place(span))
+        error.with_place(|| self.current().source().place(span))
     }
 
     /// The error with its final place: the line of the statement, the column of the expression.
     #[cold]
     #[inline(never)]
-    fn settle(&self, error: Error, span: Span) -> Error {
-        if error.is_settled() || error.kind() == ErrorKind::Suspended {
+    fn set_final_place(&self, error: Error, span: Span) -> Error {
+        if error.has_final_place() || error.kind() == ErrorKind::Suspended {
             return error;
         }
         let source = self.current().source();
@@ -315,7 +315,7 @@ impl<'r, 'a> Vm<'r, 'a> {
             Some(LimitKind::Calls | LimitKind::Stack) => error.with_kind(ErrorKind::Runtime),
             _ => error,
         };
-        let error = error.settle(|place| match place {
+        let error = error.set_final_place(|place| match place {
             // An expression that starts on the reported line knows the column better.
             Some(place) if place.template == source.name() && place.line == span.line => place,
             Some(place) if place.template != source.name() => place,
@@ -348,18 +348,18 @@ impl<'r, 'a> Vm<'r, 'a> {
 
     /// The error as seen from outside of an include, import, macro or block.
     #[cold]
-    fn via(&self, error: Error, span: Span) -> Error {
+    fn with_chain_step(&self, error: Error, span: Span) -> Error {
         if error.kind() == ErrorKind::Suspended {
             return error;
         }
         let place: Place = self.current().source().place(span);
-        error.via(place)
+        error.with_chain_step(place)
     }
 }
 
 impl Drop for Vm<'_, '_> {
     fn drop(&mut self) {
         let contexts = self.contexts.len().saturating_sub(1) * names::CONTEXT;
-        self.budget.release(self.slots.capacity() * size_of::<Value<'_>>() + contexts);
+        self.budget.release_bytes(self.slots.capacity() * size_of::<Value<'_>>() + contexts);
     }
 }

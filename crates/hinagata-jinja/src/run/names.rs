@@ -51,11 +51,11 @@ impl<'a> Vm<'_, 'a> {
         locals: Option<(&'a Visible, usize)>,
         owner: Option<usize>,
     ) -> Result<usize> {
-        self.budget.step(1)?;
+        self.budget.charge_steps(1)?;
         let number = self.contexts.len();
         if number > 0 {
             // Kept until the end: a macro may still need it. The first one is on the stack.
-            self.budget.charge(CONTEXT)?;
+            self.budget.charge_bytes(CONTEXT)?;
         }
         let sealed = parent.is_none() && number > 0;
         self.contexts.push(Context {
@@ -74,7 +74,11 @@ impl<'a> Vm<'_, 'a> {
     #[inline]
     pub(super) fn var(&self, var: &'a Var) -> Value<'a> {
         let value = self.slot(self.base, var.place);
-        if is_unset(value) { self.var_elsewhere(var, self.base) } else { self.heap.current(value.clone()) }
+        if is_unset(value) {
+            self.var_elsewhere(var, self.base)
+        } else {
+            self.heap.current_version(value.clone())
+        }
     }
 
     #[cold]
@@ -86,7 +90,7 @@ impl<'a> Vm<'_, 'a> {
                 Otherwise::Outer(outer) => {
                     let value = self.slot(base, outer.0);
                     if !is_unset(value) {
-                        return self.heap.current(value.clone());
+                        return self.heap.current_version(value.clone());
                     }
                     otherwise = &outer.1;
                 }
@@ -120,7 +124,7 @@ impl<'a> Vm<'_, 'a> {
             && let Data::Variables(variables) = &self.data
             && let Some(value) = variables.find(key)
         {
-            return self.heap.current(Value::Json(value));
+            return self.heap.current_version(Value::Json(value));
         }
         self.lookup_slowly(key)
     }
@@ -128,7 +132,7 @@ impl<'a> Vm<'_, 'a> {
     #[inline(never)]
     fn lookup_slowly(&self, key: &'a Key) -> Value<'a> {
         self.find_name(self.context, key)
-            .map(|value| self.heap.current(value))
+            .map(|value| self.heap.current_version(value))
             .or_else(|| self.global(key.name()))
             .unwrap_or_else(|| undefined(key))
     }
@@ -138,7 +142,7 @@ impl<'a> Vm<'_, 'a> {
         let mut next = Some(context);
         while let Some(number) = next {
             let context = &self.contexts[number];
-            self.budget.owe(1);
+            self.budget.owe_steps(1);
             if let Some((visible, base)) = context.locals
                 && let Some(value) = self.visible_value(visible, base, name)
             {
@@ -171,7 +175,7 @@ impl<'a> Vm<'_, 'a> {
             if let Some(var) = scope.0.names.get(name) {
                 return self.var_at(var, scope.1);
             }
-            self.budget.owe(1);
+            self.budget.owe_steps(1);
             scope = self.outer_scope(scope)?;
         }
     }
@@ -191,7 +195,7 @@ impl<'a> Vm<'_, 'a> {
         let mut next = visible.map(|visible| (visible, base));
         while let Some(scope) = next {
             for (name, var) in &scope.0.names {
-                self.budget.step(1)?;
+                self.budget.charge_steps(1)?;
                 found.entry(&**name).or_insert_with(|| self.var_at(var, scope.1));
             }
             next = self.outer_scope(scope);

@@ -176,7 +176,7 @@ impl<'a> ObjectTable<'a> {
         let mut objects = self.objects.borrow_mut();
         if objects.len() == objects.capacity() {
             let more = objects.capacity().max(4);
-            self.budget.charge(more * size_of::<Object<'_>>())?;
+            self.budget.charge_bytes(more * size_of::<Object<'_>>())?;
             objects.reserve_exact(more);
         }
         objects.push(object);
@@ -185,7 +185,7 @@ impl<'a> ObjectTable<'a> {
 
     /// Charges for what an object holds beside itself, until the run ends.
     pub(super) fn charge(&self, bytes: usize) -> Result<()> {
-        self.budget.charge(bytes)?;
+        self.budget.charge_bytes(bytes)?;
         self.held.set(self.held.get() + bytes);
         Ok(())
     }
@@ -202,7 +202,7 @@ impl<'a> ObjectTable<'a> {
 impl Drop for ObjectTable<'_> {
     fn drop(&mut self) {
         let table = self.objects.get_mut().capacity() * size_of::<Object<'_>>();
-        self.budget.release(table + self.held.get());
+        self.budget.release_bytes(table + self.held.get());
     }
 }
 
@@ -308,10 +308,10 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
                 (_, "cycle") => Some(Found::New(Object::OwnMethod { receiver: handle, name: "cycle" })),
                 (_, "changed") => Some(Found::New(Object::OwnMethod { receiver: handle, name: "changed" })),
                 (LoopPlace::Ended(state), _) => {
-                    LoopField::of(name).map(|field| Found::Value(state.field(field)))
+                    LoopField::from_name(name).map(|field| Found::Value(state.field(field)))
                 }
                 (LoopPlace::Running(place), _) => {
-                    let field = LoopField::of(name)?;
+                    let field = LoopField::from_name(name)?;
                     self.loops.borrow().get(*place).map(|state| Found::Value(state.field(field)))
                 }
             },

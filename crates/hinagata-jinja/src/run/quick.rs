@@ -21,7 +21,7 @@ pub(crate) enum Quick {
 
 impl Quick {
     /// The short way of a filter with these arguments, if it has one.
-    pub(crate) fn of(name: &str, args: &Args) -> Option<Self> {
+    pub(crate) fn from_filter(name: &str, args: &Args) -> Option<Self> {
         let plain = args.named.is_empty() && args.args.is_none() && args.kwargs.is_none();
         match (name, &args.positional[..]) {
             ("length" | "count", []) if plain => Some(Self::Length),

@@ -135,7 +135,7 @@ impl<'r> Render<'r> {
             budget = budget.with_cancel(cancel.clone());
         }
         let loaded = Keep::new();
-        let functions = self.functions.unwrap_or(Functions::none());
+        let functions = self.functions.unwrap_or(Functions::empty());
         let heap = Heap::new(&budget);
         let run = Run {
             heap: &heap,

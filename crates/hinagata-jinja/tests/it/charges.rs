@@ -34,7 +34,7 @@ fn steps(source: &str, data: &Json) -> u64 {
             settings: &settings,
             loader: &NoTemplates,
             outside: &(),
-            functions: Functions::none(),
+            functions: Functions::empty(),
             calls: &calls,
             loaded: &loaded,
             number: 0,

@@ -45,7 +45,7 @@ fn walk(source: &str, limits: &Limits) -> Result<()> {
     let loader = Sources::new(sources, options, limits.clone());
     drop(loader.load("t"));
     let mut functions = Functions::new();
-    functions.add(Itself);
+    functions.insert(Itself);
     let data = data();
     let render = Render::new().limits(limits.clone()).loader(&loader).functions(&functions);
     let text = render.text(&template, &data);

@@ -189,7 +189,7 @@ fn measured<P: Provenance>(
         settings: &settings,
         loader: &loader,
         outside: &(),
-        functions: Functions::none(),
+        functions: Functions::empty(),
         calls: &calls,
         loaded: &loaded,
         number: 0,

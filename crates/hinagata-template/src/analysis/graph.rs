@@ -169,7 +169,7 @@ impl<'w> Walk<'w> {
 
     /// Finds and analyses one template, unless that was done.
     fn load(&mut self, name: &Arc<str>) -> Result<()> {
-        self.budget.step(1)?;
+        self.budget.charge_steps(1)?;
         if self.found.contains_key(name) {
             return Ok(());
         }
@@ -230,7 +230,7 @@ impl<'w> Walk<'w> {
     ) -> Result<Links> {
         let mut links = Vec::with_capacity(names.len());
         for name in names {
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             let link = match known.get(&name) {
                 Some(link) => link.clone(),
                 None => {
@@ -260,7 +260,7 @@ impl<'w> Walk<'w> {
         let mut done: HashMap<Arc<str>, Vec<GraphVariable>> = HashMap::new();
         let mut stack: Vec<Open> = self.open(entry).into_iter().collect();
         while let Some(mut open) = stack.pop() {
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             let Some((used, name)) = self.next_use(&mut open) else {
                 done.insert(open.name, open.variables);
                 continue;
@@ -322,7 +322,7 @@ impl<'w> Walk<'w> {
         let analysis = &self.graph.templates[open.number].1;
         let used = &analysis.templates[used];
         for item in variables {
-            self.budget.step(1)?;
+            self.budget.charge_steps(1)?;
             for path in analysis.paths_seen_by(used, &item.variable.path, &self.budget)? {
                 let variable = VariableUse { path, ..item.variable.clone() };
                 open.push(GraphVariable { template: item.template.clone(), variable });

@@ -57,7 +57,7 @@ impl Render<'_> {
         let before = self.meter.map_or_else(Used::default, Meter::used);
         let budget = self.budget(before);
         let library =
-            Library::new(template, self.sources, self.cache, budget.limits()).after(before.templates)?;
+            Library::new(template, self.sources, self.cache, budget.limits()).with_spent(before.templates)?;
         let heap = Heap::new(&budget);
         let session = Session::new(&heap, &library, self.functions, calls);
         let mut out = self.output::<P>(template, &budget, pool, before)?;
@@ -79,7 +79,9 @@ impl Render<'_> {
     fn budget(&self, before: Used) -> Budget {
         let budget = match self.meter {
             None => Budget::new(self.limits.clone()),
-            Some(meter) => Budget::new(meter.limits(&self.limits, before)).after(before.steps, before.time),
+            Some(meter) => {
+                Budget::new(meter.limits(&self.limits, before)).with_spent(before.steps, before.time)
+            }
         };
         match &self.cancel {
             None => budget,
@@ -98,8 +100,8 @@ impl Render<'_> {
             Some(pool) => Output::with_buffer(budget, self.buffer(pool))?,
             None => Output::with_capacity(budget, self.room(template))?,
         };
-        let out = if self.one_message { out.checked(refuse_roles) } else { out };
-        out.after(before.output)
+        let out = if self.one_message { out.with_part_check(refuse_roles) } else { out };
+        out.with_spent(before.output)
     }
 
     /// What a pass used, to be counted if it was the last one. Counts what it used in any case: its time,

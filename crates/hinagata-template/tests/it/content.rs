@@ -8,7 +8,7 @@ use serde_json::json;
 
 fn compile(name: &str, source: &str) -> Template {
     let mut functions = structure_functions();
-    functions.add(Closure::new("ask", |_, _| unreachable!("only its name is needed")));
+    functions.insert(Closure::new("ask", |_, _| unreachable!("only its name is needed")));
     let options = Options::default().functions(&functions);
     Template::compile(Engine::of_file(name), name, source, &options, &Limits::default()).expect("compiles")
 }
@@ -105,8 +105,8 @@ fn a_role_that_is_not_printed_is_no_message() {
 #[test]
 fn content_may_wait_for_calls() {
     let mut functions = structure_functions();
-    functions.add(Closure::new("ask", |host, _| {
-        host.start(Request { function: "ask".to_owned(), arguments: json!([]), pure: true })
+    functions.insert(Closure::new("ask", |host, _| {
+        host.start_call(Request { function: "ask".to_owned(), arguments: json!([]), pure: true })
     }));
     let template = compile("a.md", " {{ ask() }}{{ media('u') }}\n{{ ask()|upper }} ");
     let expected = [text(" yes"), media("u"), text("\nYES ")];
@@ -118,7 +118,9 @@ fn content_may_wait_for_calls() {
     let traced = loop {
         match render.pass_traced(&template, &json!({}), &calls).expect("renders") {
             Pass::Done(traced) => break traced,
-            Pass::Wait(waiting) => waiting.iter().for_each(|call| calls.resolve(call.id, Ok(json!("yes")))),
+            Pass::Wait(waiting) => {
+                waiting.iter().for_each(|call| calls.resolve_call(call.id, Ok(json!("yes"))));
+            }
         }
     };
     assert_eq!(render.pieces(&traced.written).expect("is UTF-8"), expected);

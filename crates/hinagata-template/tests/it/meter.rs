@@ -138,8 +138,8 @@ fn renders_share_the_time_of_a_deadline() {
 /// `ask(x)` waits for the outside.
 fn asking() -> Functions {
     let mut functions = structure_functions();
-    functions.add(Closure::new("ask", |host, _| {
-        host.start(Request { function: "ask".to_owned(), arguments: json!([]), pure: true })
+    functions.insert(Closure::new("ask", |host, _| {
+        host.start_call(Request { function: "ask".to_owned(), arguments: json!([]), pure: true })
     }));
     functions
 }
@@ -154,7 +154,9 @@ fn a_render_that_waits_counts_once() {
         let render = Render::new().functions(&functions).meter(&meter);
         let calls = Calls::new();
         match render.pass(&template, &data(), &calls).expect("waits") {
-            Pass::Wait(waiting) => waiting.iter().for_each(|call| calls.resolve(call.id, Ok(json!("yes")))),
+            Pass::Wait(waiting) => {
+                waiting.iter().for_each(|call| calls.resolve_call(call.id, Ok(json!("yes"))));
+            }
             Pass::Done(written) => panic!("nothing answered yet: {written:?}"),
         }
         assert_eq!(meter.used(), Used::default(), "{source}");

@@ -8,10 +8,10 @@ use serde_json::{Value as Json, json};
 fn functions() -> Functions {
     let mut functions = structure_functions();
     for (name, pure) in [("ask", true), ("tell", false)] {
-        functions.add(Closure::new(name, move |host, arguments| {
+        functions.insert(Closure::new(name, move |host, arguments| {
             let arguments = arguments.positional.iter().map(|value| to_json(host.heap, value));
             let arguments = Json::Array(arguments.collect::<Result<_, _>>()?);
-            host.start(Request { function: name.to_owned(), arguments, pure })
+            host.start_call(Request { function: name.to_owned(), arguments, pure })
         }));
     }
     functions
@@ -44,7 +44,7 @@ fn passes(
                 waits.push(waiting.iter().map(|call| call.request.arguments[0].to_string()).collect());
                 // In any order: results find their calls.
                 for call in waiting.into_iter().rev() {
-                    calls.resolve(call.id, Ok(answer(&call.request.arguments)));
+                    calls.resolve_call(call.id, Ok(answer(&call.request.arguments)));
                 }
             }
         }

@@ -129,7 +129,7 @@ impl ScopeLog {
         budget: &Budget,
     ) -> Result<Vec<VariablePath>> {
         let meaning = self.look_up(place, &path.root, budget)?;
-        budget.step(1 + meaning.shapes.len() as u64)?;
+        budget.charge_steps(1 + meaning.shapes.len() as u64)?;
         let free = meaning.free.then(|| path.clone());
         let bound = meaning.shapes.iter().filter_map(|shape| shape.continue_path(path));
         Ok(free.into_iter().chain(bound).collect())
@@ -140,7 +140,7 @@ impl ScopeLog {
         let mut meaning = Meaning::default();
         let mut at = place;
         while let Some(entry) = at.and_then(|at| self.entries.get(at as usize)) {
-            budget.step(1)?;
+            budget.charge_steps(1)?;
             if &*entry.name == name && meaning.add_binding(&entry.binding) {
                 return Ok(meaning);
             }

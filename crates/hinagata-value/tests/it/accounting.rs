@@ -125,7 +125,7 @@ fn a_copy_of_the_callers_data_that_contains_itself_ends_with_the_heap() {
     let ((), info) = measured(|| {
         let heap = Heap::new(&budget);
         let items = heap.entry(&Value::Json(&document), "items").expect("is there");
-        let Value::List(copy) = heap.own(&items).expect("no limit") else { unreachable!("a list") };
+        let Value::List(copy) = heap.make_owned(&items).expect("no limit") else { unreachable!("a list") };
         heap.push(&copy, Value::List(copy.clone())).expect("no limit");
         heap.push(&copy, items).expect("no limit");
     });
@@ -182,7 +182,7 @@ fn parts_and_shared_bytes_are_charged_to_every_output_that_holds_them() {
     let part =
         || Part { kind: "media".to_owned(), content: json!({"data": "x".repeat(1_000), "sizes": [1, 2]}) };
     let ((outer, captured), info) = measured(|| {
-        let mut capture: Output<'_> = Output::capture(&budget);
+        let mut capture: Output<'_> = Output::new_capture(&budget);
         capture.write_part(Arc::new(part())).expect("no limit");
         capture.write_bytes(b"\xff", Site::default()).expect("no limit");
         let Value::Pieces(captured) = capture.into_value(false).expect("no limit") else {

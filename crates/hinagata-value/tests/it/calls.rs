@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use hinagata_value::{
     Arguments, Budget, Call, CallId, Calls, Closure, Error, ErrorKind, Functions, Heap, Host, LimitKind,
-    Limits, Output, Pass, Request, Result, Site, Value, equal, to_json,
+    Limits, Output, Pass, Request, Result, Site, Value, is_equal, to_json,
 };
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -141,7 +141,7 @@ impl Outside {
 
     fn answer(&mut self, calls: &Calls, call: &Call) {
         let argument = call.request.arguments[0].as_i64().expect("a number");
-        calls.resolve(call.id, self.call(call.request.pure, argument).map(Json::from));
+        calls.resolve_call(call.id, self.call(call.request.pure, argument).map(Json::from));
     }
 }
 
@@ -242,7 +242,7 @@ impl<'a> Replayed<'_, 'a> {
                 let argument = Self::number(&self.eval(argument)?)?;
                 let request = Request { function: "f".into(), arguments: json!([argument]), pure: *pure };
                 let site = Site { template: 0, node: *site };
-                self.calls.start(site, request, self.heap.budget().limits())?
+                self.calls.start_call(site, request, self.heap.budget().limits())?
             }
             Expr::Sum(a, b) => {
                 let (a, b) = (self.eval(a)?, self.eval(b)?);
@@ -255,7 +255,7 @@ impl<'a> Replayed<'_, 'a> {
                     Ok(number) => self.heap.list_of([Value::Int(number)]),
                     Err(_) => self.heap.list_of([value]),
                 };
-                Value::Int(i64::from(equal(self.heap, &wrap(a)?, &wrap(b)?)?))
+                Value::Int(i64::from(is_equal(self.heap, &wrap(a)?, &wrap(b)?)?))
             }
         })
     }
@@ -291,7 +291,7 @@ impl<'a> Replayed<'_, 'a> {
                     (0..times).try_for_each(|_| self.run(body, output))?;
                 }
                 Step::Capture(variable, body) => {
-                    let mut capture = Output::capture(self.heap.budget());
+                    let mut capture = Output::new_capture(self.heap.budget());
                     self.run(body, &mut capture)?;
                     self.variables[*variable] = capture.into_value(false)?;
                 }
@@ -480,11 +480,11 @@ fn a_call_that_is_never_resolved_is_an_error_and_no_endless_loop() {
 fn the_first_result_of_a_call_counts() {
     let calls = Calls::new();
     let request = || Request { function: "f".into(), arguments: json!([]), pure: true };
-    calls.start(Site::default(), request(), &Limits::default()).expect("starts");
-    calls.resolve(CallId(0), Ok(json!("first")));
-    calls.resolve(CallId(0), Ok(json!("second")));
-    calls.resolve(CallId(7), Ok(json!("of no call")));
-    let value = calls.start(Site::default(), request(), &Limits::default()).expect("is there");
+    calls.start_call(Site::default(), request(), &Limits::default()).expect("starts");
+    calls.resolve_call(CallId(0), Ok(json!("first")));
+    calls.resolve_call(CallId(0), Ok(json!("second")));
+    calls.resolve_call(CallId(7), Ok(json!("of no call")));
+    let value = calls.start_call(Site::default(), request(), &Limits::default()).expect("is there");
     assert_eq!(value.as_str(), Some("first"));
 }
 
@@ -514,7 +514,7 @@ fn arguments_are_told_apart_by_every_part_of_them() {
     for function in ["f", "g"] {
         for arguments in documents.iter().cloned() {
             let request = Request { function: function.into(), arguments, pure: true };
-            calls.start(Site::default(), request, &Limits::default()).expect("starts");
+            calls.start_call(Site::default(), request, &Limits::default()).expect("starts");
         }
     }
     assert_eq!(calls.iter().count(), 2 * documents.len());
@@ -523,10 +523,10 @@ fn arguments_are_told_apart_by_every_part_of_them() {
 #[test]
 fn a_function_of_the_host_waits_for_what_it_is_given() {
     let mut functions = Functions::new();
-    functions.add(Closure::new("ask", |host: &Host<'_, '_>, arguments: &Arguments<'_, '_>| {
+    functions.insert(Closure::new("ask", |host: &Host<'_, '_>, arguments: &Arguments<'_, '_>| {
         let arguments = arguments.positional.iter().map(|value| to_json(host.heap, value));
         let arguments = Json::Array(arguments.collect::<Result<_>>()?);
-        host.start(Request { function: "ask".into(), arguments, pure: true })
+        host.start_call(Request { function: "ask".into(), arguments, pure: true })
     }));
     let calls = Calls::new();
     let pass = |expected: &str| {
@@ -535,21 +535,21 @@ fn a_function_of_the_host_waits_for_what_it_is_given() {
         let host =
             Host { heap: &heap, functions: &functions, calls: &calls, site: Site::default(), literal: false };
         let ask = functions.get("ask").expect("was added");
-        let inner = ask.call(&host, &Arguments::positional(&[Value::Int(1)])).expect("starts");
+        let inner = ask.call(&host, &Arguments::from_positional(&[Value::Int(1)])).expect("starts");
         let list = heap.list_of([inner]).expect("fits");
-        match ask.call(&host, &Arguments::positional(&[list])) {
+        match ask.call(&host, &Arguments::from_positional(&[list])) {
             Ok(value) => assert_eq!(format!("{value:?}"), expected),
             Err(error) => assert_eq!(error.kind().as_str(), expected),
         }
     };
     pass("suspended");
-    calls.resolve(CallId(0), Ok(json!(2)));
+    calls.resolve_call(CallId(0), Ok(json!(2)));
     pass("Pending");
     assert_eq!(
         calls.iter().map(|call| call.request.arguments.clone()).collect::<Vec<_>>(),
         [json!([1]), json!([[2]])]
     );
-    calls.resolve(CallId(1), Ok(json!(3)));
+    calls.resolve_call(CallId(1), Ok(json!(3)));
     pass("3");
 }
 
@@ -557,7 +557,7 @@ fn a_function_of_the_host_waits_for_what_it_is_given() {
 fn a_capture_with_a_hole_is_pending_until_the_hole_is_filled() {
     let budget = Budget::new(Limits::default());
     let heap = Heap::new(&budget);
-    let mut capture: Output<'_> = Output::capture(&budget);
+    let mut capture: Output<'_> = Output::new_capture(&budget);
     capture.write("before", Site::default()).expect("fits");
     capture.write_pending(CallId(0)).expect("fits");
     let captured = capture.into_value(false).expect("fits");
@@ -565,7 +565,7 @@ fn a_capture_with_a_hole_is_pending_until_the_hole_is_filled() {
     let kind = |result: Result<_>| result.map(drop).expect_err("waits").kind();
     assert_eq!(kind(to_json(&heap, &captured).map(|_| ())), ErrorKind::Suspended);
     let text = heap.string("before").expect("fits");
-    assert_eq!(kind(equal(&heap, &captured, &text).map(|_| ())), ErrorKind::Suspended);
+    assert_eq!(kind(is_equal(&heap, &captured, &text).map(|_| ())), ErrorKind::Suspended);
     let mut map = heap.map().expect("fits");
     assert_eq!(kind(map.insert(captured.clone(), Value::None)), ErrorKind::Suspended);
     let tuple = heap.tuple_of([captured]).expect("fits");

@@ -4,8 +4,8 @@
 use std::{cell::Cell, rc::Rc};
 
 use hinagata_value::{
-    Budget, ErrorKind, Event, Heap, JsonStyle, Key, LimitKind, Limits, List, Map, Result, Value, equal,
-    to_json, walk, write_json,
+    Budget, ErrorKind, Event, Heap, JsonStyle, Key, LimitKind, Limits, List, Map, Result, Value, is_equal,
+    to_json, walk_value, write_json,
 };
 use proptest::{prelude::*, sample::Index};
 use serde_json::{Value as Json, json};
@@ -104,7 +104,7 @@ fn value_at<'a>(heap: &Heap<'a>, root: Value<'a>, path: &[usize], by_iter: bool)
 
 /// Makes the change in the value and in its model.
 fn apply<'a>(heap: &Heap<'a>, value: &Value<'a>, model: &mut Json, change: &Change) -> Result<()> {
-    match (heap.own(value)?, model) {
+    match (heap.make_owned(value)?, model) {
         (Value::List(list), Json::Array(model)) => match change {
             Change::Add(new) => {
                 heap.push(&list, produced(heap, new)?)?;
@@ -136,7 +136,7 @@ fn apply<'a>(heap: &Heap<'a>, value: &Value<'a>, model: &mut Json, change: &Chan
                 model.clear();
             }
             Change::Reverse => {
-                heap.reorder(&list, <[_]>::reverse);
+                heap.reorder_items(&list, <[_]>::reverse);
                 model.reverse();
             }
         },
@@ -234,10 +234,10 @@ proptest! {
         }
         prop_assert_eq!(text(&heap, &root).expect("no limit is near").parse::<Json>().expect("JSON"), model.clone());
         let copy = produced(&heap, &model).expect("fits");
-        prop_assert!(equal(&heap, &root, &copy).expect("no limit is near"));
-        prop_assert!(equal(&heap, &copy, &root).expect("no limit is near"));
+        prop_assert!(is_equal(&heap, &root, &copy).expect("no limit is near"));
+        prop_assert!(is_equal(&heap, &copy, &root).expect("no limit is near"));
         let held = heap.list_of([copy]).expect("fits");
-        prop_assert!(equal(&heap, &holder, &held).expect("no limit is near"));
+        prop_assert!(is_equal(&heap, &holder, &held).expect("no limit is near"));
         prop_assert_eq!(&document, &before, "the caller's data is as it was");
         drop(held);
         drop(holder);
@@ -272,18 +272,18 @@ fn a_copy_is_made_once_and_stands_for_the_data_however_it_is_reached() {
     let root = Value::Json(&document);
     let (a, items) = (Value::Json(&document["a"]), Value::Json(&document["a"]["items"]));
     assert!(!heap.has_copies() && !heap.has_changes());
-    let copy = as_list(heap.own(&items).expect("fits"));
-    assert!(Rc::ptr_eq(&copy, &as_list(heap.own(&items).expect("fits"))));
-    assert!(Rc::ptr_eq(&copy, &as_list(heap.own(&Value::List(copy.clone())).expect("fits"))));
+    let copy = as_list(heap.make_owned(&items).expect("fits"));
+    assert!(Rc::ptr_eq(&copy, &as_list(heap.make_owned(&items).expect("fits"))));
+    assert!(Rc::ptr_eq(&copy, &as_list(heap.make_owned(&Value::List(copy.clone())).expect("fits"))));
     heap.push(&copy, Value::Int(2)).expect("fits");
     assert_eq!(text(&heap, &root).expect("fits"), r#"{"a":{"items":[1,2]},"b":2}"#);
     // The map around it gets a copy of its own later, and still shows the copy inside.
-    let map = as_map(heap.own(&a).expect("fits"));
+    let map = as_map(heap.make_owned(&a).expect("fits"));
     heap.insert(&map, heap.string("more").expect("fits"), items.clone()).expect("fits");
     heap.push(&copy, Value::Int(3)).expect("fits");
     assert_eq!(text(&heap, &root).expect("fits"), r#"{"a":{"items":[1,2,3],"more":[1,2,3]},"b":2}"#);
     assert!(items.is_same_container(&Value::Json(&document["a"]["items"])));
-    assert!(equal(&heap, &items, &Value::List(copy)).expect("fits"));
+    assert!(is_equal(&heap, &items, &Value::List(copy)).expect("fits"));
     assert_eq!(document, json!({"a": {"items": [1]}, "b": 2}));
 }
 
@@ -352,7 +352,7 @@ fn the_callers_list_is_gone_over_as_it_was_when_that_began() {
     let value = Value::Json(&document);
     let mut seen = 0;
     for item in heap.iter(&value).expect("a list") {
-        heap.push(&as_list(heap.own(&value).expect("fits")), item).expect("fits");
+        heap.push(&as_list(heap.make_owned(&value).expect("fits")), item).expect("fits");
         seen += 1;
     }
     assert_eq!((seen, heap.len(&value)), (3, Some(6)));
@@ -368,9 +368,9 @@ fn what_sorts_a_list_may_come_across_the_list_itself() {
     heap.push(&list, heap.tuple_of([Value::List(list.clone())]).expect("fits")).expect("fits");
     let value = Value::List(list.clone());
     let before = budget.bytes_alive();
-    heap.reorder(&list, |items| {
+    heap.reorder_items(&list, |items| {
         items.sort_by(|a, b| {
-            equal(&heap, a, b).expect("no limit is near");
+            is_equal(&heap, a, b).expect("no limit is near");
             heap.clear_list(&list);
             assert_eq!(heap.len(&value), Some(0), "to the outside the list is empty meanwhile");
             assert_eq!(text(&heap, &value).expect("no limit is near"), "[]");
@@ -392,12 +392,12 @@ fn a_list_can_be_read_while_it_is_looked_at() {
     let list = as_list(heap.list_of((0..3).map(Value::Int)).expect("fits"));
     heap.push(&list, Value::List(list.clone())).expect("fits");
     let value = Value::List(list.clone());
-    list.with(|items| {
+    list.with_items(|items| {
         assert_eq!(heap.len(&value), Some(items.len()));
-        assert!(items.iter().all(|item| equal(&heap, item, item).expect("no limit is near")));
+        assert!(items.iter().all(|item| is_equal(&heap, item, item).expect("no limit is near")));
         assert!(text(&heap, &value).is_err(), "it contains itself");
         assert_eq!(heap.iter(&value).expect("a list").count(), 4);
-        list.with(|again| assert_eq!(again.len(), items.len()));
+        list.with_items(|again| assert_eq!(again.len(), items.len()));
     });
 }
 
@@ -442,20 +442,20 @@ fn what_contains_itself_is_printed_with_a_mark_and_not_compared_for_ever() {
     let (a, b) = (make(), make());
     // Data of the caller that was put into its own copy contains itself as well.
     let inner = Value::Json(&document["self"]);
-    heap.push(&as_list(heap.own(&inner).expect("fits")), inner.clone()).expect("fits");
+    heap.push(&as_list(heap.make_owned(&inner).expect("fits")), inner.clone()).expect("fits");
     for value in [&a, &b, &inner, &Value::Json(&document)] {
         let cycles = Cell::new(0);
         let mut count = |event: Event<'_>| {
             cycles.set(cycles.get() + u32::from(matches!(event, Event::Cycle(_))));
             Ok(())
         };
-        walk(&heap, value, &mut count).expect("ends");
+        walk_value(&heap, value, &mut count).expect("ends");
         assert_eq!(cycles.get(), 1);
         assert_eq!(text(&heap, value).expect_err("no JSON").kind(), ErrorKind::Runtime);
         assert_eq!(to_json(&heap, value).expect_err("no JSON").kind(), ErrorKind::Runtime);
     }
-    assert_eq!(equal(&heap, &a, &b).expect_err("never ends").limit(), Some(LimitKind::ValueDepth));
-    assert!(equal(&heap, &a, &a).expect("the same"));
+    assert_eq!(is_equal(&heap, &a, &b).expect_err("never ends").limit(), Some(LimitKind::ValueDepth));
+    assert!(is_equal(&heap, &a, &a).expect("the same"));
     // A container that is there twice, but not inside itself, is no cycle.
     let twice = heap.list_of([Value::Int(1)]).expect("fits");
     let twice = heap.list_of([twice.clone(), twice]).expect("fits");
@@ -471,7 +471,7 @@ fn a_copy_that_does_not_fit_leaves_the_data_as_it_was() {
         for at in 0..2 {
             let value = Value::Json(&document[at]);
             let before = heap.len(&value);
-            match heap.own(&value) {
+            match heap.make_owned(&value) {
                 Ok(copy) => assert_eq!(heap.len(&copy), before),
                 Err(error) => assert_eq!(error.limit(), Some(LimitKind::Bytes)),
             }

@@ -6,8 +6,8 @@
 use std::{cell::Cell, cmp::Ordering, mem::ManuallyDrop, sync::LazyLock};
 
 use hinagata_value::{
-    Budget, Error, Event, Heap, JsonStyle, LimitKind, Limits, Result, Role, Value, equal, order, to_json,
-    walk, write_json,
+    Budget, Error, Event, Heap, JsonStyle, LimitKind, Limits, ListKind, Result, Value, is_equal,
+    order_values, to_json, walk_value, write_json,
 };
 use serde_json::Value as Json;
 
@@ -75,7 +75,7 @@ fn wrap<'a>(heap: &Heap<'a>, layer: Layer, value: Value<'a>) -> Result<Value<'a>
             Ok(match layer {
                 Tuple => list.finish_tuple(),
                 Once => list.finish_once(),
-                View => list.finish_view(Role::Values),
+                View => list.finish_view(ListKind::Values),
                 _ => list.finish(),
             })
         }
@@ -187,7 +187,7 @@ fn deep_values_are_compared_and_written_as_json() {
             let budget = Budget::new(no_limits());
             let heap = Heap::new(&budget);
             let [a, b] = [(); 2].map(|()| nested(&heap, depth, layers).expect("no limit is near"));
-            assert!(equal(&heap, &a, &b).expect("no limit is near"), "{layers:?}");
+            assert!(is_equal(&heap, &a, &b).expect("no limit is near"), "{layers:?}");
             drop(b);
             let is_list = |level: &usize| !matches!(layers[level % layers.len()], Map | Stored);
             let lists = (0..depth).filter(is_list).count();
@@ -208,8 +208,8 @@ fn a_deep_document_of_the_caller_is_compared_with_a_produced_value() {
         let heap = Heap::new(&budget);
         let borrowed = Value::Json(&document.0);
         let produced = nested(&heap, RATHER_DEEP, &layers).expect("no limit is near");
-        assert!(equal(&heap, &borrowed, &produced).expect("no limit is near"));
-        assert!(equal(&heap, &produced, &borrowed).expect("no limit is near"));
+        assert!(is_equal(&heap, &borrowed, &produced).expect("no limit is near"));
+        assert!(is_equal(&heap, &produced, &borrowed).expect("no limit is near"));
     });
 }
 
@@ -224,7 +224,7 @@ fn deep_lists_are_put_in_order_by_their_innermost_item() {
             (0..RATHER_DEEP).try_fold(Value::Int(innermost), wrap).expect("no limit is near")
         };
         let [one, two] = [1, 2].map(deep);
-        let order = |a, b| order(&heap, a, b, &mut compare_numbers).expect("no limit is near");
+        let order = |a, b| order_values(&heap, a, b, &mut compare_numbers).expect("no limit is near");
         assert_eq!(order(&one, &two), Ordering::Less);
     });
 }
@@ -241,7 +241,9 @@ fn a_deep_document_of_the_caller_is_written_as_json() {
             3 * RATHER_DEEP + 1
         );
         // Also when a part of it was changed, and the copy has to be found on the way.
-        let Value::Map(copy) = heap.own(&value).expect("no limit is near") else { unreachable!("a map") };
+        let Value::Map(copy) = heap.make_owned(&value).expect("no limit is near") else {
+            unreachable!("a map")
+        };
         heap.insert(&copy, heap.string("l").expect("no limit is near"), value.clone())
             .expect("no limit is near");
         let error = printed(&heap, &value, &JsonStyle::default()).expect_err("it contains itself");
@@ -266,7 +268,7 @@ fn every_kind_of_container_is_walked_through_at_any_depth() {
             }
             Ok(())
         };
-        walk(&heap, &value, &mut visit).expect("no limit is near");
+        walk_value(&heap, &value, &mut visit).expect("no limit is near");
         assert_eq!((started.get(), ended.get()), (DEEP, DEEP));
     });
 }
@@ -314,29 +316,32 @@ fn a_thousand_levels_are_allowed_and_one_more_is_refused() {
         let heap = Heap::new(&budget);
         for layers in each_and_mixed(&PRINTED) {
             let [a, b] = [(); 2].map(|()| nested(&heap, 1_000, layers).expect("no limit is near"));
-            assert!(equal(&heap, &a, &b).expect("allowed"));
+            assert!(is_equal(&heap, &a, &b).expect("allowed"));
             printed(&heap, &a, &JsonStyle::default()).expect("allowed");
             to_json(&heap, &a).expect("allowed");
 
             let [a, b] = [(); 2].map(|()| nested(&heap, 1_001, layers).expect("no limit is near"));
             let depth = Some(LimitKind::ValueDepth);
-            assert_eq!(limit_of(equal(&heap, &a, &b)), depth, "{layers:?}");
+            assert_eq!(limit_of(is_equal(&heap, &a, &b)), depth, "{layers:?}");
             assert_eq!(limit_of(printed(&heap, &a, &JsonStyle::default())), depth, "{layers:?}");
             assert_eq!(limit_of(to_json(&heap, &a)), depth, "{layers:?}");
         }
         for layer in [List, Tuple, Appended] {
             let [a, b] = [(); 2].map(|()| nested(&heap, 1_000, &[layer]).expect("no limit is near"));
-            let ordering = order(&heap, &a, &b, &mut compare_numbers).expect("allowed");
+            let ordering = order_values(&heap, &a, &b, &mut compare_numbers).expect("allowed");
             assert_eq!(ordering, Ordering::Equal);
             let [a, b] = [(); 2].map(|()| nested(&heap, 1_001, &[layer]).expect("no limit is near"));
-            assert_eq!(limit_of(order(&heap, &a, &b, &mut compare_numbers)), Some(LimitKind::ValueDepth));
+            assert_eq!(
+                limit_of(order_values(&heap, &a, &b, &mut compare_numbers)),
+                Some(LimitKind::ValueDepth)
+            );
         }
         for layers in each_and_mixed(&[View, Namespace]) {
             let mut nothing = |_: Event<'_>| Ok(());
             let value = nested(&heap, 1_000, layers).expect("no limit is near");
-            walk(&heap, &value, &mut nothing).expect("allowed");
+            walk_value(&heap, &value, &mut nothing).expect("allowed");
             let value = nested(&heap, 1_001, layers).expect("no limit is near");
-            assert_eq!(limit_of(walk(&heap, &value, &mut nothing)), Some(LimitKind::ValueDepth));
+            assert_eq!(limit_of(walk_value(&heap, &value, &mut nothing)), Some(LimitKind::ValueDepth));
         }
     });
 }
@@ -350,12 +355,12 @@ fn a_document_of_the_caller_has_the_same_limit() {
             let budget = Budget::new(Limits::default());
             let heap = Heap::new(&budget);
             let [a, b] = [&allowed[0], &allowed[1]].map(|document| Value::Json(&document.0));
-            assert!(equal(&heap, &a, &b).expect("allowed"));
+            assert!(is_equal(&heap, &a, &b).expect("allowed"));
             printed(&heap, &a, &JsonStyle::default()).expect("allowed");
             to_json(&heap, &a).expect("allowed");
             let [a, b] = [&refused[0], &refused[1]].map(|document| Value::Json(&document.0));
             let depth = Some(LimitKind::ValueDepth);
-            assert_eq!(limit_of(equal(&heap, &a, &b)), depth);
+            assert_eq!(limit_of(is_equal(&heap, &a, &b)), depth);
             assert_eq!(limit_of(printed(&heap, &a, &JsonStyle::default())), depth);
             assert_eq!(limit_of(to_json(&heap, &a)), depth);
         }
@@ -383,8 +388,8 @@ fn going_into_shared_parts_again_and_again_ends_by_the_steps() {
         |heap, a, _| printed(heap, &a, &JsonStyle::default()).map(drop),
         |heap, a, _| printed(heap, &a, &JsonStyle { sort_keys: true, ..JsonStyle::default() }).map(drop),
         |heap, a, _| to_json(heap, &a).map(drop),
-        |heap, a, b| equal(heap, &a, &b).map(drop),
-        |heap, a, b| order(heap, &a, &b, &mut compare_numbers).map(drop),
+        |heap, a, b| is_equal(heap, &a, &b).map(drop),
+        |heap, a, b| order_values(heap, &a, &b, &mut compare_numbers).map(drop),
         |heap, a, _| heap.map()?.insert(a, Value::None),
     ];
     // Each fits some kinds only: maps have no order, and only tuples can be keys.

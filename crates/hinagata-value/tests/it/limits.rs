@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use hinagata_value::{
     Budget, Calls, Cancel, ErrorKind, Heap, JsonStyle, LimitKind, Limits, Output, Range, Request, Result,
-    Site, Text, Value, equal, to_json, write_json,
+    Site, Text, Value, is_equal, to_json, write_json,
 };
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -52,7 +52,7 @@ const MAKINGS: [(&str, Making); 12] = [
         Ok(Value::Str(text.into_shared()?))
     }),
     ("capture", |heap| {
-        let mut capture: Output<'_> = Output::capture(heap.budget());
+        let mut capture: Output<'_> = Output::new_capture(heap.budget());
         capture.write("text", Site::default())?;
         capture.write_bytes(b"\xff", Site::default())?;
         capture.into_value(false)
@@ -144,7 +144,7 @@ fn bytes_that_are_not_utf_8_count_as_characters_of_the_output() {
 #[test]
 fn what_is_cut_off_may_be_written_anew_and_no_more_than_that() {
     let budget = Budget::new(Limits::default());
-    let mut text = Text::new(&budget).limited(Some(20));
+    let mut text = Text::new(&budget).with_limit(Some(20));
     text.push_str(&"é".repeat(20)).expect("within the limit");
     text.truncate(2);
     assert_eq!(limit(text.push_str(&"a".repeat(20))), Some(LimitKind::Output));
@@ -160,7 +160,7 @@ fn a_limit_below_what_is_there_already_refuses_the_next_character() {
     let budget = Budget::new(Limits::default());
     let mut text = Text::new(&budget);
     text.push_str("abcdef").expect("fits");
-    let mut text = text.limited(Some(3));
+    let mut text = text.with_limit(Some(3));
     assert_eq!(limit(text.push_str("g")), Some(LimitKind::Output));
     text.push_str("").expect("nothing is added");
     text.reserve(100).expect("fits");
@@ -177,7 +177,7 @@ proptest! {
     ) {
         let budget = Budget::new(Limits::default());
         let buffer = String::with_capacity(capacity);
-        let mut text = Text::with_buffer(&budget, buffer).expect("fits").limited(Some(allowed));
+        let mut text = Text::with_buffer(&budget, buffer).expect("fits").with_limit(Some(allowed));
         let mut expected = String::new();
         for (piece, times, percent) in pushes {
             let more = piece.repeat(times);
@@ -204,13 +204,13 @@ proptest! {
 #[test]
 fn calls_and_nesting_go_as_deep_as_their_limits() {
     let budget = Budget::new(Limits { calls: 3, nesting: 2, ..Limits::default() });
-    let calls: Vec<_> = (0..3).map(|_| budget.call().expect("within the limit")).collect();
-    let levels: Vec<_> = (0..2).map(|_| budget.nest().expect("within the limit")).collect();
-    assert_eq!(limit(budget.call()), Some(LimitKind::Calls));
-    assert_eq!(limit(budget.nest()), Some(LimitKind::Nesting));
+    let calls: Vec<_> = (0..3).map(|_| budget.enter_call().expect("within the limit")).collect();
+    let levels: Vec<_> = (0..2).map(|_| budget.enter_level().expect("within the limit")).collect();
+    assert_eq!(limit(budget.enter_call()), Some(LimitKind::Calls));
+    assert_eq!(limit(budget.enter_level()), Some(LimitKind::Nesting));
     drop((calls, levels));
-    budget.call().expect("all levels were given back");
-    budget.nest().expect("all levels were given back");
+    budget.enter_call().expect("all levels were given back");
+    budget.enter_level().expect("all levels were given back");
 }
 
 #[test]
@@ -223,9 +223,9 @@ fn containers_go_as_deep_as_their_limit() {
         };
         let print = |levels| write_json(&heap, &nested(levels), &JsonStyle::default(), &mut heap.text());
         print(depth).expect("allowed");
-        assert!(equal(&heap, &nested(depth), &nested(depth)).expect("allowed"));
+        assert!(is_equal(&heap, &nested(depth), &nested(depth)).expect("allowed"));
         assert_eq!(limit(print(depth + 1)), Some(LimitKind::ValueDepth));
-        let compared = equal(&heap, &nested(depth + 1), &nested(depth + 1));
+        let compared = is_equal(&heap, &nested(depth + 1), &nested(depth + 1));
         assert_eq!(limit(compared), Some(LimitKind::ValueDepth));
     }
 }
@@ -234,7 +234,7 @@ fn containers_go_as_deep_as_their_limit() {
 fn descend(budget: &Budget, start: usize) -> usize {
     let frame = std::hint::black_box([0_u8; 512]);
     let here = std::ptr::from_ref(&frame).addr();
-    match budget.enter() {
+    match budget.check_stack() {
         Ok(()) => descend(budget, start).max(usize::from(std::hint::black_box(frame[0]))),
         Err(error) => {
             assert_eq!(error.limit(), Some(LimitKind::Stack));
@@ -264,7 +264,7 @@ fn a_run_uses_as_much_stack_as_its_limit_wherever_its_budget_was_made() {
             assert!((stack.saturating_sub(slack)..=stack + slack).contains(&used), "{used} of {stack}");
         }
     }
-    Budget::new(Limits { stack: usize::MAX, ..Limits::default() }).enter().expect("no limit");
+    Budget::new(Limits { stack: usize::MAX, ..Limits::default() }).check_stack().expect("no limit");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn a_repetition_that_is_refused_leaves_nothing() {
         Limits { steps: 1, ..Limits::default() },
     ] {
         let budget = Budget::new(limits);
-        let mut text = Text::new(&budget).limited(budget.limits().output);
+        let mut text = Text::new(&budget).with_limit(budget.limits().output);
         assert!(text.push_repeated("ab", 100).is_err());
         assert_eq!(text.as_str(), "");
     }
@@ -313,11 +313,17 @@ fn passes_and_requests_are_as_many_as_their_limits() {
     let request = |n: i64, pure| Request { function: "f".into(), arguments: json!([n]), pure };
     calls.begin_pass(&limits).expect("the first");
     for n in 0..3 {
-        calls.start(Site::default(), request(n, n > 0), &limits).expect("within the limit");
+        calls.start_call(Site::default(), request(n, n > 0), &limits).expect("within the limit");
     }
-    calls.start(Site::default(), request(1, true), &limits).expect("the same call again");
-    assert_eq!(limit(calls.start(Site::default(), request(3, true), &limits)), Some(LimitKind::Requests));
-    assert_eq!(limit(calls.start(Site::default(), request(0, false), &limits)), Some(LimitKind::Requests));
+    calls.start_call(Site::default(), request(1, true), &limits).expect("the same call again");
+    assert_eq!(
+        limit(calls.start_call(Site::default(), request(3, true), &limits)),
+        Some(LimitKind::Requests)
+    );
+    assert_eq!(
+        limit(calls.start_call(Site::default(), request(0, false), &limits)),
+        Some(LimitKind::Requests)
+    );
     calls.begin_pass(&limits).expect("the second");
     assert_eq!(limit(calls.begin_pass(&limits)), Some(LimitKind::Passes));
     assert_eq!((calls.passes(), calls.iter().count()), (2, 3));
@@ -329,7 +335,7 @@ fn the_arguments_of_all_calls_together_are_bounded_by_the_bytes() {
     let calls = Calls::new();
     let start = |pure| {
         let arguments = json!(["x".repeat(1_000), calls.iter().count()]);
-        calls.start(Site::default(), Request { function: "f".into(), arguments, pure }, &limits)
+        calls.start_call(Site::default(), Request { function: "f".into(), arguments, pure }, &limits)
     };
     let (_, error) =
         (0..20).map(|n| (n, start(n % 2 == 0))).find(|(_, result)| result.is_err()).expect("too many");
@@ -359,10 +365,10 @@ fn the_deadline_and_the_caller_end_a_run_within_some_thousand_steps() {
 #[test]
 fn steps_that_are_owed_are_refused_next() {
     let budget = Budget::new(Limits { steps: 10, ..Limits::default() });
-    budget.owe(9);
-    budget.step(1).expect("the last one");
-    budget.owe(1);
-    assert_eq!(limit(budget.step(1)), Some(LimitKind::Steps));
+    budget.owe_steps(9);
+    budget.charge_steps(1).expect("the last one");
+    budget.owe_steps(1);
+    assert_eq!(limit(budget.charge_steps(1)), Some(LimitKind::Steps));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use hinagata_value::{Budget, EngineRef, Heap, Key, Limits, Map, Owner, Result, Undefined, Value, equal};
+use hinagata_value::{Budget, EngineRef, Heap, Key, Limits, Map, Owner, Result, Undefined, Value, is_equal};
 use proptest::{prelude::*, sample::Index};
 
 /// Every key of the test, many of them equal to another one of a different type.
@@ -56,7 +56,7 @@ struct Model<'p, 'a> {
 impl<'a> Model<'_, 'a> {
     fn find(&self, key: &Value<'a>) -> Option<usize> {
         // Tuples of equal items are equal keys; comparing knows nothing of hashing.
-        self.pairs.iter().position(|(other, _)| equal(self.heap, other, key).expect("no limit is near"))
+        self.pairs.iter().position(|(other, _)| is_equal(self.heap, other, key).expect("no limit is near"))
     }
 }
 
@@ -66,7 +66,7 @@ fn assert_same<'a>(heap: &Heap<'a>, map: &Rc<Map<'a>>, model: &Model<'_, 'a>, ke
     let entries: Vec<_> = heap.entries(&value).expect("a map").collect();
     assert_eq!(entries.len(), model.pairs.len());
     for ((key, value), (wanted, number)) in entries.iter().zip(&model.pairs) {
-        assert!(equal(heap, key, wanted).expect("no limit is near"));
+        assert!(is_equal(heap, key, wanted).expect("no limit is near"));
         assert_eq!(key.kind(), wanted.kind(), "the first of equal keys stays");
         assert_eq!(value.as_i64(), Some(*number));
     }

@@ -83,7 +83,7 @@ fn run<'a, P: Provenance>(nodes: &[Node], output: &mut Output<'a, P>, budget: &'
                 }
             }
             Node::Include { site, body } => {
-                let mut included: Output<'a, Segments> = Output::capture(budget);
+                let mut included: Output<'a, Segments> = Output::new_capture(budget);
                 run(body, &mut included, budget)?;
                 let Written { text, provenance, .. } = included.finish();
                 let offset = output.text().len();
@@ -91,7 +91,7 @@ fn run<'a, P: Provenance>(nodes: &[Node], output: &mut Output<'a, P>, budget: &'
                 output.write(&text, at(*site))?;
             }
             Node::Capture { site, times, body } => {
-                let mut capture: Output<'a, P> = Output::capture(budget);
+                let mut capture: Output<'a, P> = Output::new_capture(budget);
                 run(body, &mut capture, budget)?;
                 let captured = capture.into_value(false)?;
                 for _ in 0..*times {
@@ -214,12 +214,12 @@ proptest! {
         assert_covers(&record, &text);
         let turn_of = |turn: &Turn| (turn.site.node, turn.index);
         for (offset, (node, turns)) in expected.origins.iter().enumerate() {
-            let segment = record.at(offset).expect("covered");
+            let segment = record.segment_at(offset).expect("covered");
             prop_assert_eq!(segment.site, at(*node));
             let found: Vec<_> = record.turns_of(segment).map(turn_of).collect();
             prop_assert_eq!(&found, turns);
         }
-        prop_assert_eq!(record.at(text.len()), None);
+        prop_assert_eq!(record.segment_at(text.len()), None);
     }
 
     #[test]
@@ -263,7 +263,7 @@ proptest! {
 #[test]
 fn a_capture_that_does_not_fit_is_not_written_in_part() {
     let pieces_of = |budget| {
-        let mut capture: Output<'_, Segments> = Output::capture(budget);
+        let mut capture: Output<'_, Segments> = Output::new_capture(budget);
         for _ in 0..100 {
             capture.write("text", at(1)).expect("fits");
             capture.write_bytes(b"\xff", at(1)).expect("fits");

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use hinagata_value::{
     Budget, Digits, EngineRef, Error, Heap, Keep, Key, Kind, Limits, Number, Object, Output, Range, Result,
-    Site, Value, equal, near_names, order, order_numbers, write_float_repr,
+    Site, Value, is_equal, near_names, order_numbers, order_values, write_float_repr,
 };
 use proptest::{prelude::*, sample::Index};
 use serde_json::{Map, Value as Json};
@@ -90,7 +90,7 @@ fn same(a: &Json, b: &Json) -> bool {
     fn number(value: &Json) -> Option<Number> {
         match value {
             Json::Bool(flag) => Some(Number::Int(i128::from(*flag))),
-            Json::Number(number) => Some(Number::of_json(number)),
+            Json::Number(number) => Some(Number::from_json(number)),
             _ => None,
         }
     }
@@ -202,7 +202,7 @@ proptest! {
         let heap = Heap::new(&budget);
         let [first, again] = [(); 2].map(|()| make(&heap, &a).expect("no limit is near"));
         let other = make(&heap, &b).expect("no limit is near");
-        let equal = |a, b| equal(&heap, a, b).expect("no limit is near");
+        let equal = |a, b| is_equal(&heap, a, b).expect("no limit is near");
         prop_assert_eq!(equal(&first, &again), !has_nan(&a));
         prop_assert_eq!(equal(&first, &other), equal(&other, &first));
         // The very same container is equal to itself whatever it holds, as in Python.
@@ -222,8 +222,8 @@ proptest! {
         for (left, right, expected) in [(&a, &b, same(&a, &b)), (&a, &copy, true)] {
             for x in both(left) {
                 for y in both(right) {
-                    prop_assert_eq!(equal(&heap, &x, &y).expect("no limit is near"), expected);
-                    prop_assert_eq!(equal(&heap, &y, &x).expect("no limit is near"), expected);
+                    prop_assert_eq!(is_equal(&heap, &x, &y).expect("no limit is near"), expected);
+                    prop_assert_eq!(is_equal(&heap, &y, &x).expect("no limit is near"), expected);
                 }
             }
         }
@@ -255,7 +255,7 @@ proptest! {
         let both = |document| [Value::Json(document), produced::produced(&heap, document).expect("no limit is near")];
         for x in both(&json_a) {
             for y in both(&json_b) {
-                let order = order(&heap, &x, &y, &mut order_ints).expect("no limit is near");
+                let order = order_values(&heap, &x, &y, &mut order_ints).expect("no limit is near");
                 prop_assert_eq!(order, a.cmp(&b));
             }
         }
@@ -276,7 +276,7 @@ proptest! {
         };
         let (a, b) = (list(Recipe::Int(1)), list(Recipe::Text("x".into(), false)));
         let mut asked = 0;
-        let result = order(&heap, &a, &b, &mut |a, b| {
+        let result = order_values(&heap, &a, &b, &mut |a, b| {
             asked += 1;
             assert_eq!((a.as_i64(), b.as_str()), (Some(1), Some("x")));
             Err(Error::runtime("no order"))
@@ -323,12 +323,12 @@ proptest! {
         let make = |(start, stop, step)| heap.range(Range::new(start, stop, step).expect("a step")).expect("fits");
         let (a, b) = (make(a), make(b));
         let items = |value| heap.iter(value).expect("a range").map(|item| item.as_i64()).collect::<Vec<_>>();
-        prop_assert_eq!(equal(&heap, &a, &b).expect("no limit is near"), items(&a) == items(&b));
+        prop_assert_eq!(is_equal(&heap, &a, &b).expect("no limit is near"), items(&a) == items(&b));
     }
 
     #[test]
     fn the_digits_of_a_float_are_the_shortest(float in any::<f64>()) {
-        let Some(digits) = Digits::of(float) else {
+        let Some(digits) = Digits::from_f64(float) else {
             prop_assert!(!float.is_finite());
             return Ok(());
         };
@@ -364,8 +364,8 @@ proptest! {
         let keys: Vec<_> = names.into_iter().map(Key::new).collect();
         for (map, key) in looks {
             let (map, key) = (map.get(&maps), key.get(&keys));
-            prop_assert_eq!(key.find(map), map.get(key.name()));
-            prop_assert_eq!(key.clone().find(map), map.get(key.name()));
+            prop_assert_eq!(key.find_in(map), map.get(key.name()));
+            prop_assert_eq!(key.clone().find_in(map), map.get(key.name()));
         }
     }
 
@@ -427,7 +427,7 @@ fn what_has_no_contents_is_equal_to_itself_alone() {
     let budget = Budget::new(Limits::default());
     let heap = Heap::new(&budget);
     let pieces = || {
-        let mut capture: Output<'_> = Output::capture(&budget);
+        let mut capture: Output<'_> = Output::new_capture(&budget);
         capture.write_bytes(b"\xff", Site::default()).expect("fits");
         capture.into_value(false).expect("fits")
     };
@@ -440,8 +440,8 @@ fn what_has_no_contents_is_equal_to_itself_alone() {
         ]
     };
     for (a, b) in make().into_iter().zip(make()) {
-        assert!(equal(&heap, &a, &a.clone()).expect("no limit is near"), "{a:?}");
-        assert!(!equal(&heap, &a, &b).expect("no limit is near"), "{a:?}");
+        assert!(is_equal(&heap, &a, &a.clone()).expect("no limit is near"), "{a:?}");
+        assert!(!is_equal(&heap, &a, &b).expect("no limit is near"), "{a:?}");
     }
 }
 

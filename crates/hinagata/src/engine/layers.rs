@@ -205,7 +205,7 @@ impl<'a> Layers<'a> {
 impl Variables for Layers<'_> {
     fn find(&self, key: &Key) -> Option<&Value> {
         if !self.over.is_empty()
-            && let Some(value) = key.find(&self.over)
+            && let Some(value) = key.find_in(&self.over)
         {
             return Some(value);
         }
@@ -213,17 +213,17 @@ impl Variables for Layers<'_> {
             return Some(&store.tree);
         }
         if let Some(all) = &self.replaced {
-            return key.find(all).or_else(|| self.fetched_late(key.name()));
+            return key.find_in(all).or_else(|| self.fetched_late(key.name()));
         }
         if !self.files.is_empty()
-            && let Some(value) = key.find(&self.files)
+            && let Some(value) = key.find_in(&self.files)
         {
             return Some(value);
         }
-        if let Some(value) = self.call.and_then(|call| key.find(call)).filter(|_| self.takes(key.name())) {
+        if let Some(value) = self.call.and_then(|call| key.find_in(call)).filter(|_| self.takes(key.name())) {
             return Some(value);
         }
-        if let Some(value) = self.agent.and_then(|agent| key.find(agent)) {
+        if let Some(value) = self.agent.and_then(|agent| key.find_in(agent)) {
             return Some(value);
         }
         let name = key.name();

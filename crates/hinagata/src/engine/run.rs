@@ -75,7 +75,7 @@ impl PendingCalls {
     /// Hands in the result of a call.
     pub(super) fn resolve(&self, place: (usize, CallId), result: Result<Value, String>) {
         if let Some(calls) = self.calls.get(place.0) {
-            calls.resolve(place.1, result);
+            calls.resolve_call(place.1, result);
         }
     }
 

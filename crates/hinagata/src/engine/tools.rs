@@ -81,7 +81,7 @@ fn functions(set: &dyn ToolSet) -> Functions {
 
 fn add(functions: &mut Functions, known_as: &str, name: &str, tool: &Arc<Tool>) {
     let (tool, own) = (Arc::clone(tool), name.to_owned());
-    functions.add(Closure::new(known_as, move |host, arguments| start(&tool, &own, host, arguments)));
+    functions.insert(Closure::new(known_as, move |host, arguments| start(&tool, &own, host, arguments)));
 }
 
 /// The name with `_` for everything that an identifier cannot hold.
@@ -96,7 +96,7 @@ fn start<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Data<'a>> {
     let arguments = document(tool, name, host, arguments)?;
-    host.start(Request { function: name.to_owned(), arguments, pure: tool.pure })
+    host.start_call(Request { function: name.to_owned(), arguments, pure: tool.pure })
 }
 
 /// The arguments as what is sent: an object where the tool declares one, else a list.

@@ -75,7 +75,8 @@ impl Validation {
     ) -> Self {
         let mut found = Self::default();
         for (parameter, key) in parameters {
-            let value = key.find(call).or_else(|| agent.and_then(|agent| agent.get(parameter.name.as_str())));
+            let value =
+                key.find_in(call).or_else(|| agent.and_then(|agent| agent.get(parameter.name.as_str())));
             match value {
                 Some(value) => found.check_value(parameter, value, schemas),
                 None if parameter.class == Class::Required && !comes_by_itself(parameter) => {
@@ -179,7 +180,7 @@ pub(super) fn count_fitting<'p>(
 ) -> Option<usize> {
     let mut declared = 0;
     for (parameter, key) in parameters {
-        match key.find(call) {
+        match key.find_in(call) {
             Some(value) if fits(parameter.kind, value) => declared += 1,
             None if parameter.class != Class::Required => {}
             _ => return None,

@@ -74,7 +74,7 @@ impl Adder<'_> {
         F: for<'a> Fn(&Host<'_, 'a>, &Arguments<'_, 'a>) -> Result<Value<'a>> + Send + Sync + 'static,
     {
         let signature = Signature { parameters: parameters.to_vec(), rest, result, fails };
-        self.0.add(Closure::typed(name, signature, call));
+        self.0.insert(Closure::with_signature(name, signature, call));
     }
 }
 

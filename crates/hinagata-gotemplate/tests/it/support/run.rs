@@ -47,7 +47,7 @@ pub(crate) fn run(case: &Case, limits: &Limits) -> Outcome {
     let options = Options {
         left: case.delims.0.clone(),
         right: case.delims.1.clone(),
-        missing_key: MissingKey::named(&case.missing_key).expect("is one of Go's"),
+        missing_key: MissingKey::from_name(&case.missing_key).expect("is one of Go's"),
         integers,
     };
     let budget = Budget::new(limits.clone());

@@ -4,7 +4,7 @@ use hinagata_value::{Result, Value};
 
 use crate::{
     context::Context,
-    library::{methods::lowered, number::parse_int, ops::item, unicode::is_digit},
+    library::{methods::to_lower, number::parse_int, ops::get_item, unicode::is_digit},
 };
 
 /// What is compared or shown of an item: itself, or what is found along a path.
@@ -70,14 +70,14 @@ impl<'a> Getter<'a> {
             }
         };
         match found.as_str() {
-            Some(text) if self.ignore_case => lowered(cx, &found, text),
+            Some(text) if self.ignore_case => to_lower(cx, &found, text),
             _ => Ok(found),
         }
     }
 
     fn step(&self, cx: &Context<'_, 'a>, value: &Value<'a>, step: &Value<'a>) -> Result<Value<'a>> {
-        cx.heap.budget().step(1)?;
-        let found = item(cx, value, step)?;
+        cx.heap.budget().charge_steps(1)?;
+        let found = get_item(cx, value, step)?;
         match &self.default {
             Some(default) if found.is_undefined() => Ok(default.clone()),
             _ => Ok(found),

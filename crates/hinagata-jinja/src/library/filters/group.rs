@@ -11,8 +11,8 @@ use super::{
 use crate::{
     context::Context,
     library::{
-        arguments::bind,
-        ops::{Order, add, collect, compare, equals, iterate},
+        arguments::bind_arguments,
+        ops::{Order, add, collect_items, compare_values, iterate_value, values_equal},
     },
 };
 
@@ -23,13 +23,13 @@ pub(super) fn groupby<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let [attribute, default, case_sensitive] =
-        bind(arguments, "groupby", ["attribute", "default", "case_sensitive"], 1)?;
+        bind_arguments(arguments, "groupby", ["attribute", "default", "case_sensitive"], 1)?;
     let case_sensitive = flag(cx, case_sensitive, false)?;
     let getter = Getter::new(cx, attribute)?.or(default).ignoring_case(!case_sensitive);
     let shown = Getter::new(cx, attribute)?.or(default);
-    let items = collect(cx, &value)?.finish();
+    let items = collect_items(cx, &value)?.finish();
     let mut keys = cx.heap.list()?;
-    for item in iterate(cx, &items)? {
+    for item in iterate_value(cx, &items)? {
         keys.push(getter.get(cx, &item)?)?;
     }
     let keys = keys.finish();
@@ -40,7 +40,7 @@ pub(super) fn groupby<'a>(
     while start < places.len() {
         let first = key(places[start]);
         let mut end = start + 1;
-        while end < places.len() && equals(cx, &first, &key(places[end]))? {
+        while end < places.len() && values_equal(cx, &first, &key(places[end]))? {
             end += 1;
         }
         let members = in_order(cx, &items, &places[start..end])?;
@@ -64,14 +64,14 @@ pub(super) fn sum<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [attribute, start] = bind(arguments, "sum", ["attribute", "start"], 0)?;
+    let [attribute, start] = bind_arguments(arguments, "sum", ["attribute", "start"], 0)?;
     let getter = Getter::new(cx, attribute)?;
     let mut sum = start.cloned().unwrap_or(Value::Int(0));
     if matches!(sum.kind(), Kind::Str | Kind::Bytes) {
         return Err(Error::runtime("`sum` does not add strings").with_hint("`join` puts strings together"));
     }
-    for item in iterate(cx, &value)? {
-        cx.heap.budget().step(1)?;
+    for item in iterate_value(cx, &value)? {
+        cx.heap.budget().charge_steps(1)?;
         sum = add(cx, &sum, &getter.get(cx, &item)?)?;
     }
     Ok(sum)
@@ -102,15 +102,15 @@ fn extreme<'a>(
     name: &str,
     better: Order,
 ) -> Result<Value<'a>> {
-    let [case_sensitive, attribute] = bind(arguments, name, ["case_sensitive", "attribute"], 0)?;
+    let [case_sensitive, attribute] = bind_arguments(arguments, name, ["case_sensitive", "attribute"], 0)?;
     let getter = Getter::new(cx, attribute)?.ignoring_case(!flag(cx, case_sensitive, false)?);
-    let mut items = iterate(cx, value)?;
+    let mut items = iterate_value(cx, value)?;
     let Some(mut best) = items.next() else { return Ok(nothing(value)) };
     let mut best_key = getter.get(cx, &best)?;
     for item in items {
-        cx.heap.budget().step(1)?;
+        cx.heap.budget().charge_steps(1)?;
         let key = getter.get(cx, &item)?;
-        if compare(cx, better, &key, &best_key)? {
+        if compare_values(cx, better, &key, &best_key)? {
             (best, best_key) = (item, key);
         }
     }

@@ -8,10 +8,10 @@ use super::{entities::NAMED, flag};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, none},
-        methods::words,
-        print::{escape as push_escaped, needs_escape, print, print_escaped},
-        textual::{charge_characters, finish, made, textual},
+        arguments::{bind_arguments, expect_none},
+        methods::split_words,
+        print::{escape_html as push_escaped, needs_escape, print_escaped, print_value},
+        textual::{charge_characters, finish_text, new_string, to_textual},
         types::wrong_type,
     },
 };
@@ -22,13 +22,13 @@ pub(super) fn escape<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "escape")?;
+    expect_none(arguments, "escape")?;
     if value.is_safe() {
         return Ok(value);
     }
     let mut text = cx.heap.text();
     print_escaped(cx, &value, &mut text)?;
-    finish(text, true)
+    finish_text(text, true)
 }
 
 /// The value escaped, even where it is safe already.
@@ -37,10 +37,10 @@ pub(super) fn forceescape<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "forceescape")?;
+    expect_none(arguments, "forceescape")?;
     let mut text = cx.heap.text();
-    push_escaped(&textual(cx, &value)?, &mut text)?;
-    finish(text, true)
+    push_escaped(&to_textual(cx, &value)?, &mut text)?;
+    finish_text(text, true)
 }
 
 /// The value marked as not to be escaped.
@@ -49,14 +49,14 @@ pub(super) fn safe<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "safe")?;
+    expect_none(arguments, "safe")?;
     match value {
         Value::Safe(_) | Value::Pieces(_) => Ok(value),
         Value::Str(text) => Ok(Value::Safe(text)),
         _ => {
             let mut text = cx.heap.text();
-            print(cx, &value, &mut text)?;
-            finish(text, true)
+            print_value(cx, &value, &mut text)?;
+            finish_text(text, true)
         }
     }
 }
@@ -67,8 +67,8 @@ pub(super) fn striptags<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "striptags")?;
-    strip_tags(cx, &textual(cx, &value)?)
+    expect_none(arguments, "striptags")?;
+    strip_tags(cx, &to_textual(cx, &value)?)
 }
 
 /// A text without tags and comments; one that is not closed stays.
@@ -91,7 +91,7 @@ pub(crate) fn strip_tags<'a>(cx: &Context<'_, 'a>, text: &str) -> Result<Value<'
     }
     stripped.push_str(rest)?;
     let mut tidy = cx.heap.text();
-    for (at, word) in words(stripped.as_str(), usize::MAX).enumerate() {
+    for (at, word) in split_words(stripped.as_str(), usize::MAX).enumerate() {
         if at > 0 {
             tidy.push_str(" ")?;
         }
@@ -99,12 +99,12 @@ pub(crate) fn strip_tags<'a>(cx: &Context<'_, 'a>, text: &str) -> Result<Value<'
     }
     // Each reference is looked up under some thirty names.
     let references = tidy.as_str().bytes().filter(|byte| *byte == b'&').count();
-    cx.heap.budget().step(references as u64 * 32)?;
-    made(cx, unescape(tidy.as_str()), false)
+    cx.heap.budget().charge_steps(references as u64 * 32)?;
+    new_string(cx, unescape_html(tidy.as_str()), false)
 }
 
 /// A text with the characters that are written by name or number in HTML.
-pub(crate) fn unescape(text: &str) -> String {
+pub(crate) fn unescape_html(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('&') {
@@ -186,14 +186,14 @@ pub(super) fn xmlattr<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [autospace] = bind(arguments, "xmlattr", ["autospace"], 0)?;
+    let [autospace] = bind_arguments(arguments, "xmlattr", ["autospace"], 0)?;
     let autospace = flag(cx, autospace, true)?;
     if value.kind() != Kind::Map {
         return Err(wrong_type(cx, &value, |name| format!("`xmlattr` works on maps, not on {name}")));
     }
     let mut text = cx.heap.text();
     for (key, value) in cx.heap.entries(&value).into_iter().flatten() {
-        cx.heap.budget().step(1)?;
+        cx.heap.budget().charge_steps(1)?;
         if value.is_none() || value.is_undefined() {
             continue;
         }
@@ -219,5 +219,5 @@ pub(super) fn xmlattr<'a>(
         print_escaped(cx, &value, &mut text)?;
         text.push_str("\"")?;
     }
-    finish(text, cx.autoescape)
+    finish_text(text, cx.autoescape)
 }

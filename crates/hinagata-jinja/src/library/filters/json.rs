@@ -8,8 +8,8 @@ use super::{flag, given};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, index, size, string},
-        textual::finish,
+        arguments::{bind_arguments, expect_string, to_index, to_size},
+        textual::finish_text,
     },
 };
 
@@ -26,7 +26,7 @@ pub(super) fn tojson<'a>(
     if cx.settings.chat_host {
         return plain(cx, &value, arguments);
     }
-    let [indent] = bind(arguments, "tojson", ["indent"], 0)?;
+    let [indent] = bind_arguments(arguments, "tojson", ["indent"], 0)?;
     // A text has no levels, and its indentation is not looked at.
     let indent = given(indent).filter(|_| value.as_str().is_none());
     let indent = indentation(cx, indent)?;
@@ -37,7 +37,7 @@ pub(super) fn tojson<'a>(
 /// As the hosts of chat templates have it: options of the JSON writer of Python, nothing escaped.
 fn plain<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
     let [ascii, indent, separators, sort_keys] =
-        bind(arguments, "tojson", ["ensure_ascii", "indent", "separators", "sort_keys"], 0)?;
+        bind_arguments(arguments, "tojson", ["ensure_ascii", "indent", "separators", "sort_keys"], 0)?;
     let ascii = flag(cx, ascii, false)?;
     let indent = indentation(cx, given(indent))?;
     let mut style = JsonStyle {
@@ -49,7 +49,7 @@ fn plain<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 
     if let Some(separators) = given(separators) {
         let part = |at: usize| -> Result<Cow<'static, str>> {
             let part = cx.heap.item(separators, at).unwrap_or_default();
-            Ok(Cow::Owned(string(cx, "tojson", &part)?.to_owned()))
+            Ok(Cow::Owned(expect_string(cx, "tojson", &part)?.to_owned()))
         };
         if !matches!(separators.kind(), Kind::Tuple | Kind::List) || cx.heap.len(separators) != Some(2) {
             return Err(Error::runtime("the separators of `tojson` are two: between items, and behind keys"));
@@ -76,8 +76,8 @@ fn indentation<'a>(cx: &Context<'_, 'a>, indent: Option<&Value<'a>>) -> Result<O
     let text = match indent.as_str() {
         Some(text) => text.to_owned(),
         None => {
-            let width = size(index(cx, indent)?);
-            cx.heap.budget().fill(width)?;
+            let width = to_size(to_index(cx, indent)?);
+            cx.heap.budget().check_fill(width)?;
             " ".repeat(width)
         }
     };
@@ -92,5 +92,5 @@ fn write<'a>(
 ) -> Result<Value<'a>> {
     let mut text = cx.heap.text();
     write_json(cx.heap, value, style, &mut text)?;
-    finish(text, safe)
+    finish_text(text, safe)
 }

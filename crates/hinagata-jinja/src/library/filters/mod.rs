@@ -21,7 +21,7 @@ mod urlize;
 mod value;
 mod wrap;
 
-pub(crate) use html::{strip_tags, unescape};
+pub(crate) use html::{strip_tags, unescape_html};
 pub(crate) use sort::sort_values;
 
 use hinagata_value::{Arguments, Error, Result, Value, near_names};
@@ -90,21 +90,21 @@ const FILTERS: &[(&str, Filter)] = &[
 ];
 
 /// The filter called `name`.
-pub(crate) fn find(name: &str) -> Option<Filter> {
+pub(crate) fn find_filter(name: &str) -> Option<Filter> {
     FILTERS.binary_search_by_key(&name, |(name, _)| name).ok().map(|at| FILTERS[at].1)
 }
 
 /// The names of all filters.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn filter_names() -> impl Iterator<Item = &'static str> {
     FILTERS.iter().map(|(name, _)| *name)
 }
 
 /// The error for a filter that does not exist, found only when the template ran.
 #[cold]
-pub(crate) fn unknown(name: &str) -> Error {
+pub(crate) fn unknown_filter(name: &str) -> Error {
     Error::runtime(format!("no filter named '{name}'"))
         .with_reason("unknown_filter")
-        .with_near(near_names(name, names()))
+        .with_near(near_names(name, filter_names()))
 }
 
 /// An argument as a truth value, or what stands for it when it was not given.

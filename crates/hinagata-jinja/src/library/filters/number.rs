@@ -6,14 +6,14 @@ use super::flag;
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, index, integer_too_large, none},
-        format::fixed,
+        arguments::{bind_arguments, expect_none, integer_too_large, to_index},
+        format::format_fixed,
         number::{
             NotInt, as_int, as_number, division_by_zero, negate, parse_float, parse_int, round_float,
-            round_int, truncate,
+            round_int, truncate_float,
         },
-        textual::made,
-        types::{settled, type_error, wrong_type},
+        textual::new_string,
+        types::{require_settled, type_error, wrong_type},
     },
 };
 
@@ -23,7 +23,7 @@ pub(super) fn abs<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "abs")?;
+    expect_none(arguments, "abs")?;
     match as_number(&value) {
         Some(Number::Float(float)) => Ok(Value::Float(float.abs())),
         Some(number @ Number::Int(..0)) => cx.heap.number(negate(number)?),
@@ -38,8 +38,8 @@ pub(super) fn int<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [default, base] = bind(arguments, "int", ["default", "base"], 0)?;
-    settled(&value)?;
+    let [default, base] = bind_arguments(arguments, "int", ["default", "base"], 0)?;
+    require_settled(&value)?;
     cx.require_defined(&value)?;
     let found = match value.as_str() {
         Some(text) => {
@@ -49,7 +49,7 @@ pub(super) fn int<'a>(
         None => match as_number(&value) {
             Some(Number::Int(int)) => Some(int),
             Some(Number::Float(float)) if float.is_nan() => None,
-            Some(Number::Float(float)) => Some(truncate(float)?),
+            Some(Number::Float(float)) => Some(truncate_float(float)?),
             None => None,
         },
     };
@@ -62,7 +62,7 @@ pub(super) fn int<'a>(
 
 /// Charges for reading a number: each character is looked up among the digits of all scripts.
 fn charge_digits(cx: &Context<'_, '_>, text: &str) -> Result<()> {
-    cx.heap.budget().step(1 + (text.len() as u64 >> 2))
+    cx.heap.budget().charge_steps(1 + (text.len() as u64 >> 2))
 }
 
 /// The integer that a text is, or the whole part of the float that it is.
@@ -79,7 +79,7 @@ fn text_to_int(text: &str, base: Option<&Value<'_>>) -> Result<Option<i128>> {
         Some(Err(NotInt::Malformed)) | None => {}
     }
     match parse_float(text) {
-        Some(float) if float.is_finite() => truncate(float).map(Some),
+        Some(float) if float.is_finite() => truncate_float(float).map(Some),
         _ => Ok(None),
     }
 }
@@ -90,7 +90,7 @@ pub(super) fn float<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [default] = bind(arguments, "float", ["default"], 0)?;
+    let [default] = bind_arguments(arguments, "float", ["default"], 0)?;
     match (to_float(cx, &value)?, default) {
         (Some(float), _) => Ok(Value::Float(float)),
         (None, Some(default)) => Ok(default.clone()),
@@ -99,7 +99,7 @@ pub(super) fn float<'a>(
 }
 
 fn to_float<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Option<f64>> {
-    settled(value)?;
+    require_settled(value)?;
     cx.require_defined(value)?;
     match value.as_str() {
         Some(text) => {
@@ -116,7 +116,7 @@ pub(super) fn round<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [precision, method] = bind(arguments, "round", ["precision", "method"], 0)?;
+    let [precision, method] = bind_arguments(arguments, "round", ["precision", "method"], 0)?;
     let method = match method {
         None => "common",
         Some(method) => method.as_str().unwrap_or_default(),
@@ -135,17 +135,17 @@ pub(super) fn round<'a>(
     }
     let whole = precision.is_some_and(Value::is_none);
     let places = match precision {
-        Some(precision) if !whole => index(cx, precision)?,
+        Some(precision) if !whole => to_index(cx, precision)?,
         _ => 0,
     };
     if let Number::Float(float) = number {
         // Rounded in decimal: the digits before the point and behind it are made.
         let before = if float.abs() < 1e18 { 0 } else { 38 };
-        cx.heap.budget().step(before + (places.unsigned_abs().min(324) >> 3))?;
+        cx.heap.budget().charge_steps(before + (places.unsigned_abs().min(324) >> 3))?;
     }
     match (method, number) {
         ("common", Number::Int(int)) => cx.heap.int(round_int(int, places)?),
-        ("common", Number::Float(float)) if whole => cx.heap.int(truncate(round_float(float, 0))?),
+        ("common", Number::Float(float)) if whole => cx.heap.int(truncate_float(round_float(float, 0))?),
         ("common", Number::Float(float)) => Ok(Value::Float(round_float(float, places))),
         (_, number) => directed(number, places, if method == "ceil" { f64::ceil } else { f64::floor }),
     }
@@ -186,16 +186,16 @@ pub(super) fn filesizeformat<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [binary] = bind(arguments, "filesizeformat", ["binary"], 0)?;
+    let [binary] = bind_arguments(arguments, "filesizeformat", ["binary"], 0)?;
     let (base, units) = if flag(cx, binary, false)? { (1024_i128, BINARY) } else { (1000, DECIMAL) };
     let bytes = to_float(cx, &value)?.ok_or_else(|| {
         wrong_type(cx, &value, |name| format!("`filesizeformat` works on numbers, not on this {name}"))
     })?;
     if bytes == 1.0 {
-        return made(cx, "1 Byte".to_owned(), false);
+        return new_string(cx, "1 Byte".to_owned(), false);
     }
     if bytes < base as f64 {
-        return made(cx, format!("{} Bytes", truncate(bytes)?), false);
+        return new_string(cx, format!("{} Bytes", truncate_float(bytes)?), false);
     }
     let mut limit = base;
     let mut unit = units[0];
@@ -206,5 +206,5 @@ pub(super) fn filesizeformat<'a>(
             break;
         }
     }
-    made(cx, format!("{} {unit}", fixed(base as f64 * bytes / limit as f64, 1)), false)
+    new_string(cx, format!("{} {unit}", format_fixed(base as f64 * bytes / limit as f64, 1)), false)
 }

@@ -1,19 +1,19 @@
 //! `pprint`: values on several lines, as Python's pretty printer lays them out.
 
 use hinagata_value::{
-    Arguments, Error, Event, Kind, LimitKind, ListBuilder, Result, Shape, Text, Value, walk,
+    Arguments, Error, Event, Kind, LimitKind, ListBuilder, Result, Shape, Text, Value, walk_value,
 };
 
 use super::sort::merge_sort;
 use crate::{
     context::Context,
     library::{
-        arguments::none,
+        arguments::expect_none,
         methods::whole_lines,
         ops::sort_order,
-        print::{repr, repr_str},
-        textual::finish,
-        types::{settled, type_name},
+        print::{print_repr, repr_str},
+        textual::finish_text,
+        types::{require_settled, type_name},
         unicode::is_space,
     },
 };
@@ -27,12 +27,12 @@ pub(super) fn pprint<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "pprint")?;
-    settled(&value)?;
+    expect_none(arguments, "pprint")?;
+    require_settled(&value)?;
     let mut printer = Printer { cx, text: cx.heap.text(), work: Vec::new() };
     printer.work.push(Work::Value(sorted(cx, &value)?, Place { indent: 0, allowance: 0, top: true }));
     while let Some(work) = printer.work.pop() {
-        cx.heap.budget().step(1)?;
+        cx.heap.budget().charge_steps(1)?;
         match work {
             Work::Text(text) => printer.text.push_str(&text)?,
             Work::Value(value, place) => printer.value(&value, place)?,
@@ -40,7 +40,7 @@ pub(super) fn pprint<'a>(
             Work::Entries { map, next, place } => printer.entry(map, next, place)?,
         }
     }
-    finish(printer.text, false)
+    finish_text(printer.text, false)
 }
 
 /// Where a value starts, and how much must fit behind it on its last line.
@@ -96,7 +96,7 @@ impl<'a> Printer<'_, '_, 'a> {
                 Ok(())
             }
             Kind::Str if !value.is_safe() => self.long_string(value.as_str().unwrap_or_default(), place),
-            _ => repr(self.cx, value, &mut self.text),
+            _ => print_repr(self.cx, value, &mut self.text),
         }
     }
 
@@ -127,7 +127,7 @@ impl<'a> Printer<'_, '_, 'a> {
             self.new_line(indent)?;
         }
         let mut shown = self.cx.heap.text();
-        repr(self.cx, &key, &mut shown)?;
+        print_repr(self.cx, &key, &mut shown)?;
         self.text.push_str(shown.as_str())?;
         self.text.push_str(": ")?;
         let indent = indent + shown.as_str().chars().count() + 2;
@@ -209,8 +209,8 @@ fn quoted_len(cx: &Context<'_, '_>, text: &str) -> Result<usize> {
 
 /// The value on one line, if that is not longer than `room` characters.
 fn short<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, room: usize) -> Result<Option<Text<'a>>> {
-    let mut text = cx.heap.text().limited(Some(room));
-    match repr(cx, value, &mut text) {
+    let mut text = cx.heap.text().with_limit(Some(room));
+    match print_repr(cx, value, &mut text) {
         Ok(()) => Ok(Some(text)),
         Err(error) if error.limit() == Some(LimitKind::Output) => Ok(None),
         Err(error) => Err(error),
@@ -226,7 +226,7 @@ fn sorted<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Value<'a>> {
         Some((_, values)) => values.push(value),
         None => result = value,
     };
-    walk(cx.heap, value, &mut |event| {
+    walk_value(cx.heap, value, &mut |event| {
         match event {
             Event::Start(..) => open.push((Vec::new(), Vec::new())),
             Event::Next => {}

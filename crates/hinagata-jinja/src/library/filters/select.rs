@@ -2,11 +2,11 @@
 
 use hinagata_value::{Arguments, Error, Result, Value, near_names};
 
-use super::{attribute::Getter, find, unknown};
+use super::{attribute::Getter, find_filter, unknown_filter};
 use crate::{
     context::Context,
     library::{
-        ops::{is_true, iterate},
+        ops::{is_true, iterate_value},
         tests::{self, Test},
         types::type_error,
     },
@@ -32,7 +32,7 @@ pub(super) fn map<'a>(
                 .with_near(near_names(name, ["attribute", "default"])));
         }
         let getter = Getter::new(cx, named(arguments, "attribute"))?.or(named(arguments, "default"));
-        for item in iterate(cx, &value)? {
+        for item in iterate_value(cx, &value)? {
             mapped.push(getter.get(cx, &item)?)?;
         }
         return Ok(mapped.finish_once());
@@ -41,9 +41,9 @@ pub(super) fn map<'a>(
         return Err(Error::runtime("`map` needs the name of a filter, or `attribute`"));
     };
     let name = name_of(cx, name, "filter")?;
-    let filter = find(name).ok_or_else(|| unknown(name))?;
+    let filter = find_filter(name).ok_or_else(|| unknown_filter(name))?;
     let rest = Arguments { positional: rest, named: arguments.named };
-    for item in iterate(cx, &value)? {
+    for item in iterate_value(cx, &value)? {
         mapped.push(filter(cx, item, &rest)?)?;
     }
     Ok(mapped.finish_once())
@@ -116,12 +116,12 @@ fn chosen<'a>(
         None => (truth, positional),
         Some((name, rest)) => {
             let name = name_of(cx, name, "test")?;
-            (tests::find(name).ok_or_else(|| tests::unknown(name))?, rest)
+            (tests::find_test(name).ok_or_else(|| tests::unknown_test(name))?, rest)
         }
     };
     let arguments = Arguments { positional, named: arguments.named };
-    for item in iterate(cx, value)? {
-        cx.heap.budget().step(1)?;
+    for item in iterate_value(cx, value)? {
+        cx.heap.budget().charge_steps(1)?;
         if test(cx, &getter.get(cx, &item)?, &arguments)? == wanted {
             chosen.push(item)?;
         }

@@ -6,13 +6,13 @@ use super::{attribute::Getter, flag, given};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, index, none, size},
-        methods::entries,
+        arguments::{bind_arguments, expect_none, to_index, to_size},
+        methods::collect_entries,
         number::{as_int, floor_divide, remainder},
-        ops::{self, characters, collect, iterate},
-        print::{escape, print, print_escaped},
-        textual::{copied, finish, textual},
-        types::{settled, wrong_type},
+        ops::{self, collect_items, iterate_value, list_characters},
+        print::{escape_html, print_escaped, print_value},
+        textual::{copy_string, finish_text, to_textual},
+        types::{require_settled, wrong_type},
     },
 };
 
@@ -22,8 +22,8 @@ pub(super) fn length<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "length")?;
-    Ok(Value::Int(i64::try_from(ops::length(cx, &value)?).unwrap_or(i64::MAX)))
+    expect_none(arguments, "length")?;
+    Ok(Value::Int(i64::try_from(ops::value_length(cx, &value)?).unwrap_or(i64::MAX)))
 }
 
 /// The items as a list.
@@ -32,10 +32,10 @@ pub(super) fn list<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "list")?;
+    expect_none(arguments, "list")?;
     match value.as_str() {
-        Some(text) => Ok(characters(cx, text)?.finish()),
-        None => Ok(collect(cx, &value)?.finish()),
+        Some(text) => Ok(list_characters(cx, text)?.finish()),
+        None => Ok(collect_items(cx, &value)?.finish()),
     }
 }
 
@@ -51,11 +51,11 @@ pub(super) fn first<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "first")?;
+    expect_none(arguments, "first")?;
     let found = match value.as_str() {
         // Only the first character is made.
         Some(text) => text.chars().next().map(|first| character(cx, first)).transpose()?,
-        None => iterate(cx, &value)?.next(),
+        None => iterate_value(cx, &value)?.next(),
     };
     Ok(found.unwrap_or_else(|| nothing(&value)))
 }
@@ -66,13 +66,13 @@ pub(super) fn last<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "last")?;
-    settled(&value)?;
+    expect_none(arguments, "last")?;
+    require_settled(&value)?;
     let found = match value.kind() {
         Kind::Str => {
-            let text = textual(cx, &value)?;
+            let text = to_textual(cx, &value)?;
             let last = text.chars().next_back();
-            last.map(|last| copied(cx, last.encode_utf8(&mut [0; 4]), value.is_safe())).transpose()?
+            last.map(|last| copy_string(cx, last.encode_utf8(&mut [0; 4]), value.is_safe())).transpose()?
         }
         Kind::Once => return Err(not_reversible(cx, &value)),
         Kind::List | Kind::Tuple | Kind::Range => {
@@ -85,8 +85,8 @@ pub(super) fn last<'a>(
             .map(|(key, _)| key),
         _ => {
             let mut found = None;
-            for item in iterate(cx, &value)? {
-                cx.heap.budget().step(1)?;
+            for item in iterate_value(cx, &value)? {
+                cx.heap.budget().charge_steps(1)?;
                 found = Some(item);
             }
             found
@@ -102,7 +102,7 @@ fn not_reversible<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Error {
 }
 
 fn character<'a>(cx: &Context<'_, 'a>, character: char) -> Result<Value<'a>> {
-    copied(cx, character.encode_utf8(&mut [0; 4]), false)
+    copy_string(cx, character.encode_utf8(&mut [0; 4]), false)
 }
 
 /// The items from the end: a string for a string, something to go over for anything else.
@@ -111,15 +111,15 @@ pub(super) fn reverse<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "reverse")?;
+    expect_none(arguments, "reverse")?;
     if let Some(text) = value.as_str() {
         let mut reversed = cx.heap.text();
         reversed.reserve(text.len())?;
         text.chars().rev().try_for_each(|character| reversed.push(character))?;
-        return finish(reversed, value.is_safe());
+        return finish_text(reversed, value.is_safe());
     }
-    let mut items = collect(cx, &value)?;
-    items.reorder(<[Value<'_>]>::reverse);
+    let mut items = collect_items(cx, &value)?;
+    items.reorder_items(<[Value<'_>]>::reverse);
     // What has no end to start from is made a list, as Python does.
     Ok(if value.kind() == Kind::Once { items.finish() } else { items.finish_once() })
 }
@@ -130,16 +130,16 @@ pub(super) fn random<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "random")?;
-    let len = ops::length(cx, &value)?;
+    expect_none(arguments, "random")?;
+    let len = ops::value_length(cx, &value)?;
     if len == 0 {
         return Ok(nothing(&value));
     }
-    let place = Value::Int(cx.random.below(len as u64).cast_signed());
+    let place = Value::Int(cx.random.random_below(len as u64).cast_signed());
     let found = match value.kind() {
         Kind::Map => cx.heap.lookup(&value, &place)?,
         Kind::View => None,
-        _ => return ops::item(cx, &value, &place),
+        _ => return ops::get_item(cx, &value, &place),
     };
     found.ok_or_else(|| wrong_type(cx, &value, |name| format!("`random` works on sequences, not on {name}")))
 }
@@ -150,10 +150,10 @@ pub(super) fn items<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "items")?;
+    expect_none(arguments, "items")?;
     match value.kind() {
         Kind::Undefined => Ok(cx.heap.list()?.finish_once()),
-        Kind::Map => Ok(entries(cx, &value)?.finish_once()),
+        Kind::Map => Ok(collect_entries(cx, &value)?.finish_once()),
         _ => Err(wrong_type(cx, &value, |name| format!("`items` works on maps, not on {name}"))),
     }
 }
@@ -164,9 +164,9 @@ pub(super) fn join<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [separator, attribute] = bind(arguments, "join", ["d", "attribute"], 0)?;
+    let [separator, attribute] = bind_arguments(arguments, "join", ["d", "attribute"], 0)?;
     let separator = separator
-        .map(|separator| textual(cx, separator).map(|text| (text, separator.is_safe())))
+        .map(|separator| to_textual(cx, separator).map(|text| (text, separator.is_safe())))
         .transpose()?;
     let (separator, separator_safe) = match &separator {
         Some((text, safe)) => (&**text, *safe),
@@ -175,27 +175,27 @@ pub(super) fn join<'a>(
     let getter = Getter::new(cx, attribute)?;
     let mut text = cx.heap.text();
     if !cx.autoescape {
-        for (at, item) in iterate(cx, &value)?.enumerate() {
-            cx.heap.budget().step(1)?;
+        for (at, item) in iterate_value(cx, &value)?.enumerate() {
+            cx.heap.budget().charge_steps(1)?;
             if at > 0 {
                 text.push_str(separator)?;
             }
-            print(cx, &getter.get(cx, &item)?, &mut text)?;
+            print_value(cx, &getter.get(cx, &item)?, &mut text)?;
         }
-        return finish(text, false);
+        return finish_text(text, false);
     }
     let mut parts = cx.heap.list()?;
     let mut safe = separator_safe;
-    for item in iterate(cx, &value)? {
+    for item in iterate_value(cx, &value)? {
         let part = getter.get(cx, &item)?;
         safe |= part.is_safe();
         parts.push(part)?;
     }
     let parts = parts.finish();
-    for (at, part) in iterate(cx, &parts)?.enumerate() {
+    for (at, part) in iterate_value(cx, &parts)?.enumerate() {
         if at > 0 {
             if safe && !separator_safe {
-                escape(separator, &mut text)?;
+                escape_html(separator, &mut text)?;
             } else {
                 text.push_str(separator)?;
             }
@@ -203,10 +203,10 @@ pub(super) fn join<'a>(
         if safe {
             print_escaped(cx, &part, &mut text)?;
         } else {
-            print(cx, &part, &mut text)?;
+            print_value(cx, &part, &mut text)?;
         }
     }
-    finish(text, safe)
+    finish_text(text, safe)
 }
 
 /// The items, each once: what was there already is left out.
@@ -215,13 +215,14 @@ pub(super) fn unique<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [case_sensitive, attribute] = bind(arguments, "unique", ["case_sensitive", "attribute"], 0)?;
+    let [case_sensitive, attribute] =
+        bind_arguments(arguments, "unique", ["case_sensitive", "attribute"], 0)?;
     let getter = Getter::new(cx, attribute)?.ignoring_case(!flag(cx, case_sensitive, false)?);
     let mut seen = cx.heap.map()?;
     let mut unique = cx.heap.list()?;
-    for item in iterate(cx, &value)? {
+    for item in iterate_value(cx, &value)? {
         let key = getter.get(cx, &item)?;
-        settled(&key)?;
+        require_settled(&key)?;
         cx.check_use(&key)?;
         cx.heap.budget().step_bytes(key.as_str().map_or(0, str::len))?;
         if seen.get(&key)?.is_none() {
@@ -238,15 +239,15 @@ pub(super) fn batch<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [count, fill] = bind(arguments, "batch", ["linecount", "fill_with"], 1)?;
+    let [count, fill] = bind_arguments(arguments, "batch", ["linecount", "fill_with"], 1)?;
     let count = count.unwrap_or(&Value::None);
-    settled(count)?;
+    require_settled(count)?;
     cx.check_use(count)?;
     // What is no integer is the length of no list.
     let full = as_int(count).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
     let mut batches = cx.heap.list()?;
     let mut batch = cx.heap.list()?;
-    for item in iterate(cx, &value)? {
+    for item in iterate_value(cx, &value)? {
         if batch.len() == full {
             batches.push(std::mem::replace(&mut batch, cx.heap.list()?).finish())?;
         }
@@ -254,7 +255,7 @@ pub(super) fn batch<'a>(
     }
     if !batch.is_empty() {
         if let Some(fill) = given(fill) {
-            let missing = size(index(cx, count)?).saturating_sub(batch.len());
+            let missing = to_size(to_index(cx, count)?).saturating_sub(batch.len());
             batch.reserve(missing)?;
             for _ in 0..missing {
                 batch.push(fill.clone())?;
@@ -271,13 +272,13 @@ pub(super) fn slice<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [count, fill] = bind(arguments, "slice", ["slices", "fill_with"], 1)?;
+    let [count, fill] = bind_arguments(arguments, "slice", ["slices", "fill_with"], 1)?;
     let fill = given(fill);
-    let items = collect(cx, &value)?.finish();
+    let items = collect_items(cx, &value)?.finish();
     let len = Number::Int(cx.heap.len(&items).unwrap_or(0) as i128);
     let count = count.unwrap_or(&Value::None);
     cx.require_defined(count)?;
-    let count = index(cx, count)?;
+    let count = to_index(cx, count)?;
     let whole = |number: Number| match number {
         Number::Int(int) => usize::try_from(int).unwrap_or(0),
         Number::Float(_) => 0,
@@ -285,9 +286,9 @@ pub(super) fn slice<'a>(
     let each = whole(floor_divide(len, Number::Int(i128::from(count)))?);
     let longer = whole(remainder(len, Number::Int(i128::from(count)))?);
     let mut slices = cx.heap.list()?;
-    slices.reserve(size(count))?;
-    let mut rest = iterate(cx, &items)?;
-    for at in 0..size(count) {
+    slices.reserve(to_size(count))?;
+    let mut rest = iterate_value(cx, &items)?;
+    for at in 0..to_size(count) {
         let mut slice = cx.heap.list()?;
         for item in rest.by_ref().take(each + usize::from(at < longer)) {
             slice.push(item)?;

@@ -15,9 +15,9 @@ use super::{
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, integer},
-        methods::{entries, lowered},
-        ops::{collect, equals, sort_order},
+        arguments::{bind_arguments, integer_or},
+        methods::{collect_entries, to_lower},
+        ops::{collect_items, sort_order, values_equal},
         types::wrong_type,
     },
 };
@@ -75,7 +75,7 @@ fn merge<T: Clone>(
 /// Charges for sorting `len` items: each is looked at about log₂ n times.
 pub(super) fn charge(cx: &Context<'_, '_>, len: usize) -> Result<()> {
     let rounds = u64::from(len.max(1).ilog2() + 1);
-    cx.heap.budget().step((len as u64).saturating_mul(rounds))
+    cx.heap.budget().charge_steps((len as u64).saturating_mul(rounds))
 }
 
 /// Sorts items of a list that is being built, by their own order.
@@ -88,7 +88,7 @@ pub(crate) fn sort_values<'a>(
     reverse: bool,
 ) -> Result<()> {
     charge(cx, items.len())?;
-    items.reorder(|items| merge_sort(items, |a, b| comes_first(cx, a, b, reverse)))
+    items.reorder_items(|items| merge_sort(items, |a, b| comes_first(cx, a, b, reverse)))
 }
 
 /// Whether `b` must come before `a`.
@@ -130,7 +130,7 @@ fn sorted_places<'a>(
 
 fn key_order<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>, listed: bool) -> Result<Ordering> {
     let plain = matches!(a.kind(), Kind::Int | Kind::Str | Kind::Float);
-    if listed && !plain && equals(cx, a, b)? {
+    if listed && !plain && values_equal(cx, a, b)? {
         return Ok(Ordering::Equal);
     }
     sort_order(cx, a, b)
@@ -143,11 +143,11 @@ pub(super) fn sort<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let [reverse, case_sensitive, attribute] =
-        bind(arguments, "sort", ["reverse", "case_sensitive", "attribute"], 0)?;
+        bind_arguments(arguments, "sort", ["reverse", "case_sensitive", "attribute"], 0)?;
     let ignore_case = !flag(cx, case_sensitive, false)?;
-    let reverse = integer(cx, reverse, 0)? != 0;
+    let reverse = integer_or(cx, reverse, 0)? != 0;
     let getters = getters(cx, attribute, ignore_case)?;
-    let items = collect(cx, &value)?.finish();
+    let items = collect_items(cx, &value)?.finish();
     let keys = keys(cx, &items, &getters)?;
     in_order(cx, &items, &sorted_by(cx, &keys, getters.len(), true, reverse)?)
 }
@@ -173,7 +173,7 @@ pub(super) fn sorted_by<'a>(
     reverse: bool,
 ) -> Result<Vec<usize>> {
     match keys {
-        Value::List(keys) => keys.with(|keys| sorted_places(cx, keys, width, listed, reverse)),
+        Value::List(keys) => keys.with_items(|keys| sorted_places(cx, keys, width, listed, reverse)),
         _ => Ok(Vec::new()),
     }
 }
@@ -194,7 +194,8 @@ pub(super) fn dictsort<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [case_sensitive, by, reverse] = bind(arguments, "dictsort", ["case_sensitive", "by", "reverse"], 0)?;
+    let [case_sensitive, by, reverse] =
+        bind_arguments(arguments, "dictsort", ["case_sensitive", "by", "reverse"], 0)?;
     let place = match by.map(Value::as_str) {
         None | Some(Some("key")) => 0,
         Some(Some("value")) => 1,
@@ -204,13 +205,13 @@ pub(super) fn dictsort<'a>(
         return Err(wrong_type(cx, &value, |name| format!("`dictsort` works on maps, not on {name}")));
     }
     let ignore_case = !flag(cx, case_sensitive, false)?;
-    let reverse = integer(cx, reverse, 0)? != 0;
-    let pairs = entries(cx, &value)?.finish();
+    let reverse = integer_or(cx, reverse, 0)? != 0;
+    let pairs = collect_entries(cx, &value)?.finish();
     let mut keys = cx.heap.list()?;
     for pair in cx.heap.iter(&pairs).into_iter().flatten() {
         let key = cx.heap.item(&pair, place).unwrap_or_default();
         keys.push(match key.as_str() {
-            Some(text) if ignore_case => lowered(cx, &key, text)?,
+            Some(text) if ignore_case => to_lower(cx, &key, text)?,
             _ => key,
         })?;
     }

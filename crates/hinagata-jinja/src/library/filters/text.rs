@@ -6,12 +6,14 @@ use super::{flag, given};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, integer, none, size},
+        arguments::{bind_arguments, expect_none, integer_or, to_size},
         format::percent,
-        methods::{capitalized, centered, lines, lowered, replaced, strip_set, uppered},
-        ops::{add, length},
-        print::{print, print_escaped},
-        textual::{charge_characters, copied, finish, stripped, textual},
+        methods::{
+            lines_without_ends, push_centered, replace_text, strip_set, to_capitalized, to_lower, to_upper,
+        },
+        ops::{add, value_length},
+        print::{print_escaped, print_value},
+        textual::{charge_characters, copy_string, finish_text, strip_text, to_textual},
         types::wrong_type,
         unicode::{is_line_end, is_space, is_word, push_lower_at},
     },
@@ -22,8 +24,8 @@ pub(super) fn upper<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "upper")?;
-    uppered(cx, &value, &textual(cx, &value)?)
+    expect_none(arguments, "upper")?;
+    to_upper(cx, &value, &to_textual(cx, &value)?)
 }
 
 pub(super) fn lower<'a>(
@@ -31,8 +33,8 @@ pub(super) fn lower<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "lower")?;
-    lowered(cx, &value, &textual(cx, &value)?)
+    expect_none(arguments, "lower")?;
+    to_lower(cx, &value, &to_textual(cx, &value)?)
 }
 
 pub(super) fn capitalize<'a>(
@@ -40,8 +42,8 @@ pub(super) fn capitalize<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "capitalize")?;
-    capitalized(cx, &value, &textual(cx, &value)?)
+    expect_none(arguments, "capitalize")?;
+    to_capitalized(cx, &value, &to_textual(cx, &value)?)
 }
 
 pub(super) fn string<'a>(
@@ -49,13 +51,13 @@ pub(super) fn string<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "string")?;
+    expect_none(arguments, "string")?;
     if value.as_str().is_some() {
         return Ok(value);
     }
     let mut text = cx.heap.text();
-    print(cx, &value, &mut text)?;
-    finish(text, false)
+    print_value(cx, &value, &mut text)?;
+    finish_text(text, false)
 }
 
 /// Words start with an upper-case letter; they end at spaces, `-` and opening brackets.
@@ -64,8 +66,8 @@ pub(super) fn title<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "title")?;
-    let text = textual(cx, &value)?;
+    expect_none(arguments, "title")?;
+    let text = to_textual(cx, &value)?;
     charge_characters(cx, &text)?;
     let mut result = Text::with_capacity(cx.heap.budget(), text.len())?;
     let mut part = String::new();
@@ -84,7 +86,7 @@ pub(super) fn title<'a>(
         result.push_str(&part)?;
         rest = after;
     }
-    finish(result, false)
+    finish_text(result, false)
 }
 
 pub(super) fn trim<'a>(
@@ -92,10 +94,10 @@ pub(super) fn trim<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [characters] = bind(arguments, "trim", ["chars"], 0)?;
+    let [characters] = bind_arguments(arguments, "trim", ["chars"], 0)?;
     let set = strip_set(cx, "trim", characters)?;
-    let text = textual(cx, &value)?;
-    stripped(cx, &value, &text, text.trim_start_matches(&set).trim_end_matches(&set))
+    let text = to_textual(cx, &value)?;
+    strip_text(cx, &value, &text, text.trim_start_matches(&set).trim_end_matches(&set))
 }
 
 pub(super) fn center<'a>(
@@ -103,11 +105,11 @@ pub(super) fn center<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [width] = bind(arguments, "center", ["width"], 0)?;
-    let width = integer(cx, width, 80)?;
+    let [width] = bind_arguments(arguments, "center", ["width"], 0)?;
+    let width = integer_or(cx, width, 80)?;
     let mut result = cx.heap.text();
-    centered(&mut result, &textual(cx, &value)?, " ", width)?;
-    finish(result, value.is_safe())
+    push_centered(&mut result, &to_textual(cx, &value)?, " ", width)?;
+    finish_text(result, value.is_safe())
 }
 
 pub(super) fn replace<'a>(
@@ -115,29 +117,29 @@ pub(super) fn replace<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [old, new, count] = bind(arguments, "replace", ["old", "new", "count"], 2)?;
+    let [old, new, count] = bind_arguments(arguments, "replace", ["old", "new", "count"], 2)?;
     let (old, new) = (old.unwrap_or(&Value::None), new.unwrap_or(&Value::None));
-    let count = integer(cx, given(count), -1)?;
-    let old_text = textual(cx, old)?;
+    let count = integer_or(cx, given(count), -1)?;
+    let old_text = to_textual(cx, old)?;
     if !cx.autoescape {
-        let text = textual(cx, &value)?;
-        let plain = if value.is_safe() { copied(cx, &text, false)? } else { value.clone() };
-        return replaced(cx, &plain, &text, &old_text, &textual(cx, new)?, count);
+        let text = to_textual(cx, &value)?;
+        let plain = if value.is_safe() { copy_string(cx, &text, false)? } else { value.clone() };
+        return replace_text(cx, &plain, &text, &old_text, &to_textual(cx, new)?, count);
     }
     // Safe text in the arguments makes the value safe, escaped first.
     let mut escaped = cx.heap.text();
     let value = if !value.is_safe() && (old.is_safe() || new.is_safe()) {
         print_escaped(cx, &value, &mut escaped)?;
-        finish(std::mem::replace(&mut escaped, cx.heap.text()), true)?
+        finish_text(std::mem::replace(&mut escaped, cx.heap.text()), true)?
     } else {
         value
     };
-    let text = textual(cx, &value)?;
+    let text = to_textual(cx, &value)?;
     if value.is_safe() {
         print_escaped(cx, new, &mut escaped)?;
-        return replaced(cx, &value, &text, &old_text, escaped.as_str(), count);
+        return replace_text(cx, &value, &text, &old_text, escaped.as_str(), count);
     }
-    replaced(cx, &value, &text, &old_text, &textual(cx, new)?, count)
+    replace_text(cx, &value, &text, &old_text, &to_textual(cx, new)?, count)
 }
 
 /// `%` formatting with the arguments of the filter.
@@ -167,12 +169,12 @@ pub(super) fn indent<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [width, first, blank] = bind(arguments, "indent", ["width", "first", "blank"], 0)?;
+    let [width, first, blank] = bind_arguments(arguments, "indent", ["width", "first", "blank"], 0)?;
     let (first, blank) = (flag(cx, first, false)?, flag(cx, blank, false)?);
     width.map_or(Ok(()), |width| cx.require_defined(width))?;
     let (indent, times) = match width.and_then(Value::as_str) {
         Some(text) => (text, 1),
-        None => (" ", size(integer(cx, width, 4)?)),
+        None => (" ", to_size(integer_or(cx, width, 4)?)),
     };
     let Some(text) = value.as_str() else {
         return Err(wrong_type(cx, &value, |name| format!("`indent` works on strings, not on {name}")));
@@ -180,9 +182,9 @@ pub(super) fn indent<'a>(
     charge_characters(cx, text)?;
     // A line end at the very end starts one more line; a text without any line has one.
     let more = text.is_empty() || (text.ends_with(is_line_end) && !text.ends_with('\r'));
-    let all = || lines(text).chain(more.then_some(""));
+    let all = || lines_without_ends(text).chain(more.then_some(""));
     let each = indent.len().saturating_mul(times);
-    cx.heap.budget().fill(each.saturating_mul(all().count() - usize::from(!first)))?;
+    cx.heap.budget().check_fill(each.saturating_mul(all().count() - usize::from(!first)))?;
     let mut result = cx.heap.text();
     for (at, line) in all().enumerate() {
         if at > 0 {
@@ -193,7 +195,7 @@ pub(super) fn indent<'a>(
         }
         result.push_str(line)?;
     }
-    finish(result, value.is_safe())
+    finish_text(result, value.is_safe())
 }
 
 /// The text cut to a length, with a mark where it was cut.
@@ -203,15 +205,15 @@ pub(super) fn truncate<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let [limit, kill_words, end, leeway] =
-        bind(arguments, "truncate", ["length", "killwords", "end", "leeway"], 0)?;
+        bind_arguments(arguments, "truncate", ["length", "killwords", "end", "leeway"], 0)?;
     let end = match end {
         Some(end) => end.clone(),
         None => cx.heap.string("...")?,
     };
-    let end_len = i64::try_from(length(cx, &end)?).unwrap_or(i64::MAX);
+    let end_len = i64::try_from(value_length(cx, &end)?).unwrap_or(i64::MAX);
     limit.map_or(Ok(()), |limit| cx.require_defined(limit))?;
-    let limit = integer(cx, limit, 255)?;
-    let leeway = integer(cx, given(leeway), 5)?;
+    let limit = integer_or(cx, limit, 255)?;
+    let leeway = integer_or(cx, given(leeway), 5)?;
     if limit < end_len {
         return Err(Error::runtime(format!(
             "`truncate` cannot cut to {limit} characters: its end has {end_len}"
@@ -220,19 +222,19 @@ pub(super) fn truncate<'a>(
     if leeway < 0 {
         return Err(Error::runtime("the leeway of `truncate` cannot be negative"));
     }
-    let len = i64::try_from(length(cx, &value)?).unwrap_or(i64::MAX);
+    let len = i64::try_from(value_length(cx, &value)?).unwrap_or(i64::MAX);
     if len <= limit.saturating_add(leeway) {
         return Ok(value);
     }
     let Some(text) = value.as_str() else {
         return Err(wrong_type(cx, &value, |name| format!("`truncate` works on strings, not on {name}")));
     };
-    let kept = text.char_indices().nth(size(limit - end_len)).map_or(text, |(at, _)| &text[..at]);
+    let kept = text.char_indices().nth(to_size(limit - end_len)).map_or(text, |(at, _)| &text[..at]);
     let kept = match kept.rfind(' ') {
         Some(space) if !flag(cx, kill_words, false)? => &kept[..space],
         _ => kept,
     };
-    add(cx, &copied(cx, kept, value.is_safe())?, &end)
+    add(cx, &copy_string(cx, kept, value.is_safe())?, &end)
 }
 
 /// How many words there are: runs of letters, digits and `_`.
@@ -241,8 +243,8 @@ pub(super) fn wordcount<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "wordcount")?;
-    let text = textual(cx, &value)?;
+    expect_none(arguments, "wordcount")?;
+    let text = to_textual(cx, &value)?;
     charge_characters(cx, &text)?;
     let mut inside = false;
     let mut count = 0;

@@ -5,10 +5,10 @@ use hinagata_value::{Arguments, Error, Kind, Result, Text, Value};
 use crate::{
     context::Context,
     library::{
-        arguments::none,
-        ops::{collect, iterate},
-        textual::{finish, textual},
-        types::settled,
+        arguments::expect_none,
+        ops::{collect_items, iterate_value},
+        textual::{finish_text, to_textual},
+        types::require_settled,
     },
 };
 
@@ -18,8 +18,8 @@ pub(super) fn urlencode<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "urlencode")?;
-    settled(&value)?;
+    expect_none(arguments, "urlencode")?;
+    require_settled(&value)?;
     let mut text = cx.heap.text();
     match value.kind() {
         Kind::Map => {
@@ -28,8 +28,8 @@ pub(super) fn urlencode<'a>(
             }
         }
         Kind::List | Kind::Tuple | Kind::Once | Kind::View | Kind::Range | Kind::Undefined => {
-            for (at, pair) in iterate(cx, &value)?.enumerate() {
-                let pair = collect(cx, &pair)?;
+            for (at, pair) in iterate_value(cx, &value)?.enumerate() {
+                let pair = collect_items(cx, &pair)?;
                 if pair.len() != 2 {
                     return Err(Error::runtime("`urlencode` needs pairs of key and value"));
                 }
@@ -40,7 +40,7 @@ pub(super) fn urlencode<'a>(
         }
         _ => quote(cx, &value, false, &mut text)?,
     }
-    finish(text, false)
+    finish_text(text, false)
 }
 
 fn push_pair<'a>(
@@ -65,7 +65,7 @@ fn quote<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, query: bool, text: &mut Te
     let bytes = match value {
         Value::Bytes(bytes) => &***bytes,
         _ => {
-            shown = textual(cx, value)?;
+            shown = to_textual(cx, value)?;
             shown.as_bytes()
         }
     };

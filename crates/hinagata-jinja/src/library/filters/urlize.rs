@@ -6,11 +6,11 @@ use super::{flag, given};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, index, string},
-        methods::words,
-        ops::iterate,
+        arguments::{bind_arguments, expect_string, to_index},
+        methods::split_words,
+        ops::iterate_value,
         print::{print_escaped, repr_str},
-        textual::{charge_characters, finish, textual},
+        textual::{charge_characters, finish_text, to_textual},
         unicode::{is_decimal, is_space, is_word},
     },
 };
@@ -31,10 +31,14 @@ pub(super) fn urlize<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [limit, nofollow, target, rel, extra_schemes] =
-        bind(arguments, "urlize", ["trim_url_limit", "nofollow", "target", "rel", "extra_schemes"], 0)?;
+    let [limit, nofollow, target, rel, extra_schemes] = bind_arguments(
+        arguments,
+        "urlize",
+        ["trim_url_limit", "nofollow", "target", "rel", "extra_schemes"],
+        0,
+    )?;
     let style = Style {
-        limit: given(limit).map(|limit| index(cx, limit)).transpose()?,
+        limit: given(limit).map(|limit| to_index(cx, limit)).transpose()?,
         attributes: attributes(cx, flag(cx, nofollow, false)?, given(target), given(rel))?,
         schemes: schemes(cx, given(extra_schemes))?,
     };
@@ -51,7 +55,7 @@ pub(super) fn urlize<'a>(
         result.push_str(&after[..spaces])?;
         rest = &after[spaces..];
     }
-    finish(result, cx.autoescape)
+    finish_text(result, cx.autoescape)
 }
 
 fn attributes<'a>(
@@ -60,8 +64,8 @@ fn attributes<'a>(
     target: Option<&Value<'a>>,
     rel: Option<&Value<'a>>,
 ) -> Result<Text<'a>> {
-    let rel = rel.map(|rel| textual(cx, rel)).transpose()?;
-    let mut rels: Vec<&str> = words(rel.as_deref().unwrap_or_default(), usize::MAX).collect();
+    let rel = rel.map(|rel| to_textual(cx, rel)).transpose()?;
+    let mut rels: Vec<&str> = split_words(rel.as_deref().unwrap_or_default(), usize::MAX).collect();
     rels.push("noopener");
     if nofollow {
         rels.push("nofollow");
@@ -84,8 +88,8 @@ fn attributes<'a>(
 fn schemes<'a>(cx: &Context<'_, 'a>, schemes: Option<&Value<'a>>) -> Result<Vec<String>> {
     let Some(schemes) = schemes else { return Ok(Vec::new()) };
     let mut checked = Vec::new();
-    for scheme in iterate(cx, schemes)? {
-        let scheme = string(cx, "urlize", &scheme)?;
+    for scheme in iterate_value(cx, schemes)? {
+        let scheme = expect_string(cx, "urlize", &scheme)?;
         let name = scheme.trim_end_matches('/');
         let slashes = scheme.len() - name.len();
         let valid = |name: &str| {
@@ -154,7 +158,7 @@ fn push_middle(style: &Style<'_>, middle: &str, result: &mut Text<'_>) -> Result
     if !middle.starts_with("www.") && !middle.starts_with('@') && !middle.contains(':') && is_mail(middle) {
         return result.push_fmt(format_args!("<a href=\"mailto:{middle}\">{middle}</a>"));
     }
-    result.budget().step(style.schemes.len() as u64)?;
+    result.budget().charge_steps(style.schemes.len() as u64)?;
     let linked = |scheme: &&String| middle != scheme.as_str() && middle.starts_with(scheme.as_str());
     match style.schemes.iter().find(linked) {
         Some(_) => result.push_fmt(format_args!("<a href=\"{middle}\"{attributes}>{middle}</a>")),

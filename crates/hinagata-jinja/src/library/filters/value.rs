@@ -6,8 +6,8 @@ use super::flag;
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, string},
-        ops::{attribute, is_true, own_attribute},
+        arguments::{bind_arguments, expect_string},
+        ops::{get_attribute, is_true, own_attribute},
     },
 };
 
@@ -17,7 +17,7 @@ pub(super) fn default<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [default, boolean] = bind(arguments, "default", ["default_value", "boolean"], 0)?;
+    let [default, boolean] = bind_arguments(arguments, "default", ["default_value", "boolean"], 0)?;
     let missing = value.is_undefined() || (flag(cx, boolean, false)? && !is_true(cx, &value)?);
     match default {
         _ if !missing => Ok(value),
@@ -32,17 +32,17 @@ pub(super) fn attr<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [name] = bind(arguments, "attr", ["name"], 1)?;
+    let [name] = bind_arguments(arguments, "attr", ["name"], 1)?;
     let name = name.unwrap_or(&Value::None);
     let constant = match name {
         Value::Lit(name) => Some(*name),
         _ => None,
     };
     cx.check_use(name)?;
-    let text = string(cx, "attr", name)?;
+    let text = expect_string(cx, "attr", name)?;
     match own_attribute(cx, &value, text, constant)? {
         Some(found) => Ok(found),
-        None if value.is_undefined() => attribute(cx, &value, text, constant),
-        None => Ok(cx.heap.missing(&value, constant)),
+        None if value.is_undefined() => get_attribute(cx, &value, text, constant),
+        None => Ok(cx.heap.undefined_value(&value, constant)),
     }
 }

@@ -6,9 +6,9 @@ use super::{flag, given};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, integer, size},
-        methods::lines,
-        textual::{charge_characters, finish, textual},
+        arguments::{bind_arguments, integer_or, to_size},
+        methods::lines_without_ends,
+        textual::{charge_characters, finish_text, to_textual},
         types::wrong_type,
         unicode::{is_decimal, is_space, is_word},
     },
@@ -28,32 +28,36 @@ pub(super) fn wordwrap<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [width, break_long_words, separator, break_on_hyphens] =
-        bind(arguments, "wordwrap", ["width", "break_long_words", "wrapstring", "break_on_hyphens"], 0)?;
-    let width = integer(cx, width, 79)?;
+    let [width, break_long_words, separator, break_on_hyphens] = bind_arguments(
+        arguments,
+        "wordwrap",
+        ["width", "break_long_words", "wrapstring", "break_on_hyphens"],
+        0,
+    )?;
+    let width = integer_or(cx, width, 79)?;
     let style = Style {
-        width: size(width),
+        width: to_size(width),
         break_long_words: flag(cx, break_long_words, true)?,
         break_on_hyphens: flag(cx, break_on_hyphens, true)?,
     };
     separator.map_or(Ok(()), |separator| cx.require_defined(separator))?;
-    let separator = given(separator).map(|separator| textual(cx, separator)).transpose()?;
+    let separator = given(separator).map(|separator| to_textual(cx, separator)).transpose()?;
     let separator = separator.as_deref().unwrap_or("\n");
     let Some(text) = value.as_str() else {
         return Err(wrong_type(cx, &value, |name| format!("`wordwrap` works on strings, not on {name}")));
     };
-    if width <= 0 && lines(text).next().is_some() {
+    if width <= 0 && lines_without_ends(text).next().is_some() {
         return Err(Error::runtime("`wordwrap` needs a width above 0"));
     }
     charge_characters(cx, text)?;
     let mut result = cx.heap.text();
-    for (at, line) in lines(text).enumerate() {
+    for (at, line) in lines_without_ends(text).enumerate() {
         if at > 0 {
             result.push_str(separator)?;
         }
         push_wrapped(line, style, separator, &mut result)?;
     }
-    finish(result, false)
+    finish_text(result, false)
 }
 
 /// A piece of a line that stays together, and its length in characters.
@@ -65,7 +69,7 @@ fn push_wrapped(line: &str, style: Style, separator: &str, result: &mut Text<'_>
     let mut any = false;
     let mut row: Vec<Chunk<'_>> = Vec::new();
     while next.is_some() {
-        result.budget().step(1)?;
+        result.budget().charge_steps(1)?;
         row.clear();
         let mut len = 0;
         if any && next.is_some_and(is_blank) {

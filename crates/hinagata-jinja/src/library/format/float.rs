@@ -31,9 +31,9 @@ pub(super) fn digits(
     precision: usize,
     alternate: bool,
 ) -> Result<String> {
-    budget.fill(precision)?;
+    budget.check_fill(precision)?;
     // Digits of a float are computed one by one.
-    budget.step(precision.min(MOST) as u64 >> 2)?;
+    budget.charge_steps(precision.min(MOST) as u64 >> 2)?;
     let float = float.abs();
     if float.is_nan() {
         return Ok("nan".to_owned());
@@ -42,7 +42,7 @@ pub(super) fn digits(
         return Ok("inf".to_owned());
     }
     Ok(match notation {
-        Notation::Fixed => with_point(fixed(float, precision), alternate),
+        Notation::Fixed => with_point(format_fixed(float, precision), alternate),
         Notation::Scientific => scientific(float, precision, alternate),
         Notation::General => general(float, precision, alternate, false),
         Notation::GeneralWithPoint => general(float, precision, alternate, true),
@@ -50,7 +50,7 @@ pub(super) fn digits(
 }
 
 /// A float with exactly `precision` digits behind the point.
-pub(crate) fn fixed(float: f64, precision: usize) -> String {
+pub(crate) fn format_fixed(float: f64, precision: usize) -> String {
     if float.is_nan() {
         return "nan".to_owned();
     }
@@ -97,7 +97,7 @@ fn general(float: f64, precision: usize, alternate: bool, with_digit: bool) -> S
         return with_exponent(&mantissa, exponent);
     }
     let behind = usize::try_from(places - 1 - i64::from(exponent)).unwrap_or(0);
-    let text = fixed(float, behind);
+    let text = format_fixed(float, behind);
     match (alternate, with_digit) {
         (true, _) => with_point(text, true),
         (false, false) => without_zeros(text),

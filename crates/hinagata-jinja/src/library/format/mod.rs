@@ -8,4 +8,4 @@ pub(crate) mod percent;
 mod spec;
 pub(crate) mod template;
 
-pub(crate) use float::fixed;
+pub(crate) use float::format_fixed;

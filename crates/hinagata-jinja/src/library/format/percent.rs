@@ -4,11 +4,11 @@ use hinagata_value::{Error, Kind, Number, Result, Text, Value};
 
 use super::{
     super::{
-        arguments::size,
-        number::{as_int, as_number, truncate},
-        print::{escape, print, print_escaped, repr, repr_ascii},
-        textual::{finish, textual},
-        types::{settled, type_error, wrong_type},
+        arguments::to_size,
+        number::{as_int, as_number, truncate_float},
+        print::{escape_html, print_escaped, print_repr, print_value, repr_ascii},
+        textual::{finish_text, to_textual},
+        types::{require_settled, type_error, wrong_type},
     },
     float::{Notation, digits},
     layout::{Align, Field, int_digits, push_field, sign},
@@ -20,13 +20,13 @@ use crate::context::Context;
 ///
 /// # Errors
 /// When the format cannot take the values, or a limit is reached.
-pub(crate) fn format<'a>(
+pub(crate) fn format_percent<'a>(
     cx: &Context<'_, 'a>,
     format: &str,
     arguments: &Value<'a>,
     safe: bool,
 ) -> Result<Value<'a>> {
-    settled(arguments)?;
+    require_settled(arguments)?;
     let mut supply = Supply::new(cx, arguments, safe);
     let mut text = cx.heap.text();
     let mut rest = format;
@@ -44,7 +44,7 @@ pub(crate) fn format<'a>(
     }
     text.push_str(rest)?;
     supply.finish()?;
-    finish(text, safe)
+    finish_text(text, safe)
 }
 
 /// The arguments, in the order they are used up.
@@ -146,10 +146,10 @@ impl<'f> Directive<'f> {
         }
         if let Some(width) = self.number(supply)? {
             self.left |= width < 0;
-            self.width = size(width.saturating_abs());
+            self.width = to_size(width.saturating_abs());
         }
         if self.take(&['.']).is_some() {
-            self.precision = Some(size(self.number(supply)?.unwrap_or(0)));
+            self.precision = Some(to_size(self.number(supply)?.unwrap_or(0)));
         }
         self.take(&['h', 'l', 'L']);
         self.conversion = self.next().ok_or_else(|| Error::runtime("the format ends inside of `%`"))?;
@@ -198,7 +198,7 @@ impl<'f> Directive<'f> {
 
     fn push<'a>(self, supply: &mut Supply<'_, '_, 'a>, text: &mut Text<'a>) -> Result<()> {
         let value = supply.take()?;
-        settled(&value)?;
+        require_settled(&value)?;
         let (cx, safe) = (supply.cx, supply.safe);
         match self.conversion {
             's' | 'r' | 'a' => self.push_text(cx, &value, safe, text),
@@ -241,18 +241,18 @@ impl<'f> Directive<'f> {
         text: &mut Text<'a>,
     ) -> Result<()> {
         if self.conversion == 's' && self.width == 0 && self.precision.is_none() {
-            return if safe { print_escaped(cx, value, text) } else { print(cx, value, text) };
+            return if safe { print_escaped(cx, value, text) } else { print_value(cx, value, text) };
         }
         let mut shown = cx.heap.text();
         match (self.conversion, safe) {
             ('s', true) => print_escaped(cx, value, &mut shown)?,
-            ('s', false) => print(cx, value, &mut shown)?,
-            ('r', _) => repr(cx, value, &mut shown)?,
+            ('s', false) => print_value(cx, value, &mut shown)?,
+            ('r', _) => print_repr(cx, value, &mut shown)?,
             _ => repr_ascii(cx, value, &mut shown)?,
         }
         if safe && self.conversion != 's' {
             let plain = std::mem::replace(&mut shown, cx.heap.text());
-            escape(plain.as_str(), &mut shown)?;
+            escape_html(plain.as_str(), &mut shown)?;
         }
         push_field(text, self.field(false), "", first(shown.as_str(), self.precision))
     }
@@ -271,7 +271,7 @@ impl<'f> Directive<'f> {
         };
         let digits = int_digits(int.unsigned_abs(), conversion);
         let zeros = self.precision.unwrap_or(0).saturating_sub(digits.len());
-        text.budget().fill(zeros)?;
+        text.budget().check_fill(zeros)?;
         let digits = if zeros > 0 { "0".repeat(zeros) + &digits } else { digits };
         let sign = [self.sign(int < 0), prefix].concat();
         push_field(text, self.field(true), &sign, &digits)
@@ -325,20 +325,20 @@ fn single(text: &str) -> Option<char> {
 fn whole<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i128> {
     match as_number(value) {
         Some(Number::Int(int)) => Ok(int),
-        Some(Number::Float(float)) => truncate(float),
+        Some(Number::Float(float)) => truncate_float(float),
         None => Err(wrong_type(cx, value, |name| format!("`%d` needs a number, not {name}"))),
     }
 }
 
-/// `value|format(...)`: the text of a value with arguments by place or by name.
+/// `value|format_percent(...)`: the text of a value with arguments by place or by name.
 ///
 /// # Errors
-/// As [`format()`].
+/// As [`format_percent()`].
 pub(crate) fn format_value<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
     arguments: &Value<'a>,
 ) -> Result<Value<'a>> {
-    let text = textual(cx, value)?;
-    format(cx, &text, arguments, value.is_safe())
+    let text = to_textual(cx, value)?;
+    format_percent(cx, &text, arguments, value.is_safe())
 }

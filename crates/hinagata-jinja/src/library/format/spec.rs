@@ -5,8 +5,8 @@ use hinagata_value::{Error, Number, Result, Text, Value};
 use super::{
     super::{
         number::as_number,
-        print::print,
-        types::{settled, type_error, type_name},
+        print::print_value,
+        types::{require_settled, type_error, type_name},
     },
     float::{Notation, digits},
     layout::{Align, Field, grouped, int_digits, push_field, sign},
@@ -39,9 +39,9 @@ pub(super) fn push_formatted<'a>(
     text: &mut Text<'a>,
 ) -> Result<()> {
     if spec.is_empty() {
-        return print(cx, value, text);
+        return print_value(cx, value, text);
     }
-    settled(value)?;
+    require_settled(value)?;
     if let Some(string) = value.as_str() {
         return push_string(cx, string, Spec::parse(spec)?, text);
     }
@@ -146,7 +146,7 @@ impl Spec {
         };
         let zeros = field.fill == '0' && field.align == Align::AfterSign;
         let width = if zeros { field.width.saturating_sub(sign.len() + tail.len()) } else { 0 };
-        text.budget().fill(width)?;
+        text.budget().check_fill(width)?;
         let whole = grouped(whole, separator, group, width);
         push_field(text, field, sign, &[&whole, tail].concat())
     }

@@ -8,9 +8,9 @@ use hinagata_value::{Arguments, Error, Kind, Result, Text, Value};
 
 use super::{
     super::{
-        ops::{attribute, item},
-        print::{escape, print, repr, repr_ascii},
-        textual::finish,
+        ops::{get_attribute, get_item},
+        print::{escape_html, print_repr, print_value, repr_ascii},
+        textual::finish_text,
         types::type_error,
     },
     spec::push_formatted,
@@ -33,7 +33,7 @@ pub(crate) enum Fields<'r, 'a> {
 ///
 /// # Errors
 /// When the template is malformed, a field has no value, or a limit is reached.
-pub(crate) fn format<'a>(
+pub(crate) fn format_template<'a>(
     cx: &Context<'_, 'a>,
     template: &str,
     fields: Fields<'_, 'a>,
@@ -42,7 +42,7 @@ pub(crate) fn format<'a>(
     let mut text = cx.heap.text();
     let mut formatter = Formatter { cx, fields, safe, numbering: Numbering::Open, places: None };
     formatter.push(template, DEPTH, &mut text)?;
-    finish(text, safe)
+    finish_text(text, safe)
 }
 
 /// How fields without a name are counted.
@@ -115,25 +115,25 @@ impl<'a> Formatter<'_, '_, 'a> {
         }
         if value.is_safe() {
             return match spec {
-                "" => print(self.cx, value, text),
+                "" => print_value(self.cx, value, text),
                 _ => Err(Error::runtime("safe text takes no format specification")),
             };
         }
         let mut plain = self.cx.heap.text();
         push_formatted(self.cx, value, spec, &mut plain)?;
-        escape(plain.as_str(), text)
+        escape_html(plain.as_str(), text)
     }
 
     fn convert(&self, value: Value<'a>, conversion: Option<char>) -> Result<Value<'a>> {
         let Some(conversion) = conversion else { return Ok(value) };
         let mut text = self.cx.heap.text();
         match conversion {
-            's' => print(self.cx, &value, &mut text)?,
-            'r' => repr(self.cx, &value, &mut text)?,
+            's' => print_value(self.cx, &value, &mut text)?,
+            'r' => print_repr(self.cx, &value, &mut text)?,
             'a' => repr_ascii(self.cx, &value, &mut text)?,
             other => return Err(Error::runtime(format!("there is no conversion `!{other}` in a format"))),
         }
-        finish(text, false)
+        finish_text(text, false)
     }
 
     /// The value that a field names, attributes and items included.
@@ -148,7 +148,7 @@ impl<'a> Formatter<'_, '_, 'a> {
                 if name.is_empty() {
                     return Err(Error::runtime("an attribute in the format has no name"));
                 }
-                value = attribute(self.cx, &value, name, None)?;
+                value = get_attribute(self.cx, &value, name, None)?;
                 rest = after;
             } else if let Some(after) = rest.strip_prefix('[') {
                 let (key, after) =
@@ -170,7 +170,7 @@ impl<'a> Formatter<'_, '_, 'a> {
             Some(index) => Value::Int(i64::try_from(index).unwrap_or(i64::MAX)),
             None => self.cx.heap.string(key)?,
         };
-        item(self.cx, value, &key)
+        get_item(self.cx, value, &key)
     }
 
     /// The value of the first part of a field name: a number, a name, or nothing.

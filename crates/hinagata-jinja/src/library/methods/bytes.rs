@@ -6,8 +6,8 @@ use super::{Table, string::text};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, none, string},
-        textual::finish,
+        arguments::{bind_arguments, expect_none, expect_string},
+        textual::finish_text,
     },
 };
 
@@ -35,11 +35,11 @@ fn options<'a>(
     arguments: &Arguments<'_, 'a>,
     method: &str,
 ) -> Result<(Encoding, Faults)> {
-    let [encoding, errors] = bind(arguments, method, ["encoding", "errors"], 0)?;
+    let [encoding, errors] = bind_arguments(arguments, method, ["encoding", "errors"], 0)?;
     let encoding = match encoding {
         None => Encoding::Utf8,
         Some(name) => {
-            let name = string(cx, method, name)?.to_ascii_lowercase().replace(['-', '_', ' '], "");
+            let name = expect_string(cx, method, name)?.to_ascii_lowercase().replace(['-', '_', ' '], "");
             match name.as_str() {
                 "utf8" | "u8" => Encoding::Utf8,
                 "ascii" | "usascii" | "646" => Encoding::Ascii,
@@ -52,7 +52,7 @@ fn options<'a>(
             }
         }
     };
-    let faults = match errors.map(|errors| string(cx, method, errors)).transpose()? {
+    let faults = match errors.map(|errors| expect_string(cx, method, errors)).transpose()? {
         None | Some("strict") => Faults::Fail,
         Some("ignore") => Faults::Leave,
         Some("replace") => Faults::Replace,
@@ -103,7 +103,7 @@ fn decode<'a>(
     let mut text = cx.heap.text();
     if encoding == Encoding::Latin1 {
         bytes.iter().try_for_each(|byte| text.push(char::from(*byte)))?;
-        return finish(text, false);
+        return finish_text(text, false);
     }
     for chunk in bytes.utf8_chunks() {
         if encoding == Encoding::Ascii && !chunk.valid().is_ascii() && faults == Faults::Fail {
@@ -125,7 +125,7 @@ fn decode<'a>(
             Faults::Replace => text.push('\u{fffd}')?,
         }
     }
-    finish(text, false)
+    finish_text(text, false)
 }
 
 #[cold]
@@ -134,10 +134,10 @@ fn malformed() -> Error {
 }
 
 fn hex<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    none(arguments, "hex")?;
+    expect_none(arguments, "hex")?;
     let mut text = cx.heap.text();
     for byte in receiver.as_bytes().unwrap_or_default() {
         text.push_fmt(format_args!("{byte:02x}"))?;
     }
-    finish(text, false)
+    finish_text(text, false)
 }

@@ -6,9 +6,9 @@ use super::string::text;
 use crate::{
     context::Context,
     library::{
-        arguments::none,
+        arguments::expect_none,
         tests,
-        textual::{charge_characters, made},
+        textual::{charge_characters, new_string},
         unicode::{self, push_folded, push_lower_at, push_title},
     },
 };
@@ -28,14 +28,14 @@ fn mapped<'a>(
     }
     // Charged before: no mapping makes a character more than three times as long.
     charge_characters(cx, text)?;
-    made(cx, map(text), value.is_safe())
+    new_string(cx, map(text), value.is_safe())
 }
 
 /// A text in lower case, as safe as the value it came from.
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn lowered<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
+pub(crate) fn to_lower<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
     mapped(
         cx,
         value,
@@ -49,7 +49,7 @@ pub(crate) fn lowered<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn uppered<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
+pub(crate) fn to_upper<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
     mapped(
         cx,
         value,
@@ -63,7 +63,7 @@ pub(crate) fn uppered<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn capitalized<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
+pub(crate) fn to_capitalized<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
     charge_characters(cx, text)?;
     let mut result = String::with_capacity(text.len());
     let mut rest = text.char_indices();
@@ -76,7 +76,7 @@ pub(crate) fn capitalized<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &st
     } else {
         result.push_str(&rest.as_str().to_lowercase());
     }
-    made(cx, result, value.is_safe())
+    new_string(cx, result, value.is_safe())
 }
 
 pub(super) fn lower<'a>(
@@ -84,8 +84,8 @@ pub(super) fn lower<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "lower")?;
-    lowered(cx, receiver, text(receiver))
+    expect_none(arguments, "lower")?;
+    to_lower(cx, receiver, text(receiver))
 }
 
 pub(super) fn upper<'a>(
@@ -93,8 +93,8 @@ pub(super) fn upper<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "upper")?;
-    uppered(cx, receiver, text(receiver))
+    expect_none(arguments, "upper")?;
+    to_upper(cx, receiver, text(receiver))
 }
 
 pub(super) fn capitalize<'a>(
@@ -102,8 +102,8 @@ pub(super) fn capitalize<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "capitalize")?;
-    capitalized(cx, receiver, text(receiver))
+    expect_none(arguments, "capitalize")?;
+    to_capitalized(cx, receiver, text(receiver))
 }
 
 pub(super) fn casefold<'a>(
@@ -111,7 +111,7 @@ pub(super) fn casefold<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "casefold")?;
+    expect_none(arguments, "casefold")?;
     by_character(cx, receiver, |_, _, character, result| push_folded(character, result))
 }
 
@@ -120,7 +120,7 @@ pub(super) fn swap_case<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "swapcase")?;
+    expect_none(arguments, "swapcase")?;
     by_character(cx, receiver, |text, at, character, result| {
         if character.is_uppercase() {
             push_lower_at(text, at, character, result);
@@ -137,7 +137,7 @@ pub(super) fn title<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "title")?;
+    expect_none(arguments, "title")?;
     let mut inside = false;
     by_character(cx, receiver, |text, at, character, result| {
         if inside {
@@ -161,7 +161,7 @@ fn by_character<'a>(
     for (at, character) in text.char_indices() {
         map(text, at, character, &mut result);
     }
-    made(cx, result, receiver.is_safe())
+    new_string(cx, result, receiver.is_safe())
 }
 
 /// Whether the receiver is not empty and every character of it is one of a class.
@@ -172,7 +172,7 @@ fn all<'a>(
     name: &str,
     class: impl Fn(char) -> bool,
 ) -> Result<Value<'a>> {
-    none(arguments, name)?;
+    expect_none(arguments, name)?;
     let text = text(receiver);
     charge_characters(cx, text)?;
     Ok(Value::Bool(!text.is_empty() && text.chars().all(class)))
@@ -304,7 +304,7 @@ fn holds<'a>(
     name: &str,
     test: impl FnOnce(&str) -> bool,
 ) -> Result<Value<'a>> {
-    none(arguments, name)?;
+    expect_none(arguments, name)?;
     let text = text(receiver);
     charge_characters(cx, text)?;
     Ok(Value::Bool(test(text)))

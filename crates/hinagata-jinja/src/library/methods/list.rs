@@ -8,9 +8,9 @@ use super::Table;
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, index, integer, none, places, size},
+        arguments::{bind_arguments, bind_positional, expect_none, integer_or, to_index, to_size},
         filters::sort_values,
-        ops::{collect, equals},
+        ops::{collect_items, values_equal},
         types::type_error,
     },
 };
@@ -35,7 +35,7 @@ pub(super) const SEQUENCE_METHODS: Table = &[("count", count), ("index", index_o
 
 /// The template's own version of the receiver.
 fn own<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<List<'a>>> {
-    match cx.heap.own(receiver)? {
+    match cx.heap.make_owned(receiver)? {
         Value::List(list) => Ok(list),
         other => Err(type_error(cx, &other, |name| format!("a {name} cannot be changed"))),
     }
@@ -46,29 +46,29 @@ fn append<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [value] = places(arguments, "append", 1)?;
+    let [value] = bind_positional(arguments, "append", 1)?;
     cx.heap.push(&own(cx, receiver)?, value.cloned().unwrap_or_default())?;
     Ok(Value::None)
 }
 
 fn clear<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    none(arguments, "clear")?;
+    expect_none(arguments, "clear")?;
     cx.heap.clear_list(&*own(cx, receiver)?);
     Ok(Value::None)
 }
 
 fn copy<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    none(arguments, "copy")?;
-    Ok(collect(cx, receiver)?.finish())
+    expect_none(arguments, "copy")?;
+    Ok(collect_items(cx, receiver)?.finish())
 }
 
 fn count<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [wanted] = places(arguments, "count", 1)?;
+    let [wanted] = bind_positional(arguments, "count", 1)?;
     let wanted = wanted.unwrap_or(&Value::None);
     let mut count = 0;
     for item in cx.heap.iter(receiver).into_iter().flatten() {
-        cx.heap.budget().step(1)?;
-        count += i64::from(equals(cx, &item, wanted)?);
+        cx.heap.budget().charge_steps(1)?;
+        count += i64::from(values_equal(cx, &item, wanted)?);
     }
     Ok(Value::Int(count))
 }
@@ -78,9 +78,9 @@ fn extend<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [items] = places(arguments, "extend", 1)?;
+    let [items] = bind_positional(arguments, "extend", 1)?;
     // Collected first: the list may be extended by itself.
-    let items = collect(cx, items.unwrap_or(&Value::None))?.finish();
+    let items = collect_items(cx, items.unwrap_or(&Value::None))?.finish();
     let list = own(cx, receiver)?;
     for item in cx.heap.iter(&items).into_iter().flatten() {
         cx.heap.push(&list, item)?;
@@ -93,16 +93,16 @@ fn index_of<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [wanted, start, stop] = places(arguments, "index", 1)?;
+    let [wanted, start, stop] = bind_positional(arguments, "index", 1)?;
     let wanted = wanted.unwrap_or(&Value::None);
     let len = i64::try_from(cx.heap.len(receiver).unwrap_or(0)).unwrap_or(i64::MAX);
-    let place = |place: i64| size(if place < 0 { place.saturating_add(len) } else { place });
-    let start = place(integer(cx, start, 0)?);
-    let stop = place(integer(cx, stop, i64::MAX)?);
+    let place = |place: i64| to_size(if place < 0 { place.saturating_add(len) } else { place });
+    let start = place(integer_or(cx, start, 0)?);
+    let stop = place(integer_or(cx, stop, i64::MAX)?);
     let items = cx.heap.iter(receiver).into_iter().flatten().enumerate();
     for (at, item) in items.take(stop).skip(start) {
-        cx.heap.budget().step(1)?;
-        if equals(cx, &item, wanted)? {
+        cx.heap.budget().charge_steps(1)?;
+        if values_equal(cx, &item, wanted)? {
             return Ok(Value::Int(at as i64));
         }
     }
@@ -114,18 +114,18 @@ fn insert<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [place, value] = places(arguments, "insert", 2)?;
-    let place = index(cx, place.unwrap_or(&Value::None))?;
+    let [place, value] = bind_positional(arguments, "insert", 2)?;
+    let place = to_index(cx, place.unwrap_or(&Value::None))?;
     let list = own(cx, receiver)?;
     let len = list.len() as i64;
     let place = if place < 0 { place.saturating_add(len) } else { place };
-    cx.heap.insert_item(&list, size(place), value.cloned().unwrap_or_default())?;
+    cx.heap.insert_item(&list, to_size(place), value.cloned().unwrap_or_default())?;
     Ok(Value::None)
 }
 
 fn pop<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [place] = places(arguments, "pop", 0)?;
-    let place = integer(cx, place, -1)?;
+    let [place] = bind_positional(arguments, "pop", 0)?;
+    let place = integer_or(cx, place, -1)?;
     let list = own(cx, receiver)?;
     let len = list.len() as i64;
     let place = if place < 0 { place.saturating_add(len) } else { place };
@@ -133,7 +133,7 @@ fn pop<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_,
         Ok(place) => cx.heap.remove_item(&list, place)?,
         Err(_) => None,
     };
-    item.map(|item| cx.heap.current(item)).ok_or_else(|| match len {
+    item.map(|item| cx.heap.current_version(item)).ok_or_else(|| match len {
         0 => Error::runtime("nothing can be taken from an empty list"),
         _ => Error::runtime("the list has no item at that place"),
     })
@@ -145,8 +145,8 @@ fn remove<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let place = index_of(cx, receiver, arguments)?;
-    let place = index(cx, &place)?;
-    cx.heap.remove_item(&*own(cx, receiver)?, size(place))?;
+    let place = to_index(cx, &place)?;
+    cx.heap.remove_item(&*own(cx, receiver)?, to_size(place))?;
     Ok(Value::None)
 }
 
@@ -155,10 +155,10 @@ fn reverse<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "reverse")?;
+    expect_none(arguments, "reverse")?;
     let list = own(cx, receiver)?;
-    cx.heap.budget().step(list.len() as u64 / 16 + 1)?;
-    cx.heap.reorder(&list, <[Value<'_>]>::reverse);
+    cx.heap.budget().charge_steps(list.len() as u64 / 16 + 1)?;
+    cx.heap.reorder_items(&list, <[Value<'_>]>::reverse);
     Ok(Value::None)
 }
 
@@ -166,12 +166,12 @@ fn sort<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_
     if !arguments.positional.is_empty() {
         return Err(Error::runtime("`sort` takes its arguments by name"));
     }
-    let [key, reverse] = bind(arguments, "sort", ["key", "reverse"], 0)?;
+    let [key, reverse] = bind_arguments(arguments, "sort", ["key", "reverse"], 0)?;
     if key.is_some_and(|key| !key.is_none()) {
         return Err(Error::runtime("`sort` cannot call a key function here")
             .with_hint("the filter `sort` sorts by an attribute"));
     }
-    let reverse = integer(cx, reverse, 0)? != 0;
+    let reverse = integer_or(cx, reverse, 0)? != 0;
     let list = own(cx, receiver)?;
     // Sorted aside: comparing may look at the list itself.
     let mut items = cx.heap.list()?;
@@ -180,6 +180,6 @@ fn sort<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_
     }
     sort_values(cx, &mut items, reverse)?;
     let Value::List(sorted) = items.finish() else { return Ok(Value::None) };
-    sorted.with(|sorted| cx.heap.reorder(&list, |items| items.clone_from_slice(sorted)));
+    sorted.with_items(|sorted| cx.heap.reorder_items(&list, |items| items.clone_from_slice(sorted)));
     Ok(Value::None)
 }

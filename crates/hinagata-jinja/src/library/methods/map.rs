@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use hinagata_value::{Arguments, Error, Kind, ListBuilder, Map, Result, Role, Value};
+use hinagata_value::{Arguments, Error, Kind, ListBuilder, ListKind, Map, Result, Value};
 
 use super::Table;
 use crate::{
     context::Context,
     library::{
-        arguments::{none, places},
-        ops::{collect, iterate},
+        arguments::{bind_positional, expect_none},
+        ops::{collect_items, iterate_value},
         types::type_error,
     },
 };
@@ -31,7 +31,7 @@ pub(super) const METHODS: Table = &[
 
 /// The template's own version of the receiver.
 fn own<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<Map<'a>>> {
-    match cx.heap.own(receiver)? {
+    match cx.heap.make_owned(receiver)? {
         Value::Map(map) => Ok(map),
         other => Err(type_error(cx, &other, |name| format!("a {name} cannot be changed"))),
     }
@@ -49,13 +49,13 @@ fn lookup<'a>(cx: &Context<'_, 'a>, map: &Value<'a>, key: &Value<'a>) -> Result<
 }
 
 fn clear<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    none(arguments, "clear")?;
+    expect_none(arguments, "clear")?;
     cx.heap.clear_map(&*own(cx, receiver)?);
     Ok(Value::None)
 }
 
 fn copy<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    none(arguments, "copy")?;
+    expect_none(arguments, "copy")?;
     let mut map = cx.heap.map()?;
     for (key, value) in cx.heap.entries(receiver).into_iter().flatten() {
         map.insert(key, value)?;
@@ -64,9 +64,9 @@ fn copy<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_
 }
 
 fn from_keys<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [keys, value] = places(arguments, "fromkeys", 1)?;
+    let [keys, value] = bind_positional(arguments, "fromkeys", 1)?;
     let mut map = cx.heap.map()?;
-    for key in iterate(cx, keys.unwrap_or(&Value::None))? {
+    for key in iterate_value(cx, keys.unwrap_or(&Value::None))? {
         cx.check_use(&key)?;
         map.insert(key, value.cloned().unwrap_or_default())?;
     }
@@ -74,19 +74,19 @@ fn from_keys<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_, 
 }
 
 fn get<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [key, default] = places(arguments, "get", 1)?;
+    let [key, default] = bind_positional(arguments, "get", 1)?;
     let found = lookup(cx, receiver, key.unwrap_or(&Value::None))?;
     Ok(found.unwrap_or_else(|| default.cloned().unwrap_or_default()))
 }
 
 fn keys<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    none(arguments, "keys")?;
+    expect_none(arguments, "keys")?;
     let mut list = cx.heap.list()?;
     list.reserve(cx.heap.len(receiver).unwrap_or(0))?;
     for key in cx.heap.iter(receiver).into_iter().flatten() {
         list.push(key)?;
     }
-    Ok(list.finish_view(Role::Keys))
+    Ok(list.finish_view(ListKind::Keys))
 }
 
 fn values<'a>(
@@ -94,25 +94,25 @@ fn values<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "values")?;
+    expect_none(arguments, "values")?;
     let mut list = cx.heap.list()?;
     list.reserve(cx.heap.len(receiver).unwrap_or(0))?;
     for (_, value) in cx.heap.entries(receiver).into_iter().flatten() {
         list.push(value)?;
     }
-    Ok(list.finish_view(Role::Values))
+    Ok(list.finish_view(ListKind::Values))
 }
 
 fn items<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    none(arguments, "items")?;
-    Ok(entries(cx, receiver)?.finish_view(Role::Items))
+    expect_none(arguments, "items")?;
+    Ok(collect_entries(cx, receiver)?.finish_view(ListKind::Items))
 }
 
 /// The entries of a map as tuples, in a list that is being built.
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn entries<'a>(cx: &Context<'_, 'a>, map: &Value<'a>) -> Result<ListBuilder<'a>> {
+pub(crate) fn collect_entries<'a>(cx: &Context<'_, 'a>, map: &Value<'a>) -> Result<ListBuilder<'a>> {
     let mut list = cx.heap.list()?;
     list.reserve(cx.heap.len(map).unwrap_or(0))?;
     for (key, value) in cx.heap.entries(map).into_iter().flatten() {
@@ -126,13 +126,13 @@ pub(crate) fn entries<'a>(cx: &Context<'_, 'a>, map: &Value<'a>) -> Result<ListB
 }
 
 fn pop<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [key, default] = places(arguments, "pop", 1)?;
+    let [key, default] = bind_positional(arguments, "pop", 1)?;
     let key = key.unwrap_or(&Value::None);
     if lookup(cx, receiver, key)?.is_none() {
         return default.cloned().ok_or_else(|| Error::runtime("the map has no such key"));
     }
     let found = cx.heap.remove(&*own(cx, receiver)?, key)?;
-    Ok(cx.heap.current(found.unwrap_or_default()))
+    Ok(cx.heap.current_version(found.unwrap_or_default()))
 }
 
 fn pop_item<'a>(
@@ -140,9 +140,9 @@ fn pop_item<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "popitem")?;
+    expect_none(arguments, "popitem")?;
     match cx.heap.pop_entry(&*own(cx, receiver)?) {
-        Some((key, value)) => cx.heap.tuple_of([key, cx.heap.current(value)]),
+        Some((key, value)) => cx.heap.tuple_of([key, cx.heap.current_version(value)]),
         None => Err(Error::runtime("nothing can be taken from an empty map")),
     }
 }
@@ -152,7 +152,7 @@ fn set_default<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [key, default] = places(arguments, "setdefault", 1)?;
+    let [key, default] = bind_positional(arguments, "setdefault", 1)?;
     let key = key.unwrap_or(&Value::None);
     if let Some(found) = lookup(cx, receiver, key)? {
         return Ok(found);
@@ -167,7 +167,7 @@ fn update_method<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    update(cx, &own(cx, receiver)?, arguments, "update")?;
+    update_map(cx, &own(cx, receiver)?, arguments, "update")?;
     Ok(Value::None)
 }
 
@@ -175,13 +175,13 @@ fn update_method<'a>(
 ///
 /// # Errors
 /// When the argument is neither a map nor pairs, or a limit is reached.
-pub(crate) fn update<'a>(
+pub(crate) fn update_map<'a>(
     cx: &Context<'_, 'a>,
     map: &Rc<Map<'a>>,
     arguments: &Arguments<'_, 'a>,
     function: &str,
 ) -> Result<()> {
-    let [other] = places(&Arguments::positional(arguments.positional), function, 0)?;
+    let [other] = bind_positional(&Arguments::from_positional(arguments.positional), function, 0)?;
     if let Some(other) = other {
         if other.kind() == Kind::Map {
             // Collected first: the map may be updated with itself.
@@ -192,7 +192,7 @@ pub(crate) fn update<'a>(
         } else {
             // An undefined value could be gone over, but Python asks it for its keys first.
             cx.require_defined(other)?;
-            for pair in iterate(cx, other)? {
+            for pair in iterate_value(cx, other)? {
                 let (key, value) = pair_of(cx, &pair)?;
                 cx.check_use(&key)?;
                 cx.heap.insert(map, key, value)?;
@@ -207,7 +207,7 @@ pub(crate) fn update<'a>(
 
 /// The two items of a pair.
 fn pair_of<'a>(cx: &Context<'_, 'a>, pair: &Value<'a>) -> Result<(Value<'a>, Value<'a>)> {
-    let items = collect(cx, pair)?;
+    let items = collect_items(cx, pair)?;
     if items.len() != 2 {
         return Err(Error::runtime(format!("a pair of key and value is needed, not {} items", items.len())));
     }

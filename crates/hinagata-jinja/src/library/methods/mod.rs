@@ -13,11 +13,11 @@ mod search;
 mod split;
 mod string;
 
-pub(crate) use case::{capitalized, lowered, uppered};
-pub(crate) use map::{entries, update};
-pub(crate) use pad::centered;
-pub(crate) use search::replaced;
-pub(crate) use split::{lines, strip_set, whole_lines, words};
+pub(crate) use case::{to_capitalized, to_lower, to_upper};
+pub(crate) use map::{collect_entries, update_map};
+pub(crate) use pad::push_centered;
+pub(crate) use search::replace_text;
+pub(crate) use split::{lines_without_ends, split_words, strip_set, whole_lines};
 
 use hinagata_value::{Arguments, Error, Kind, Result, Value};
 
@@ -55,12 +55,12 @@ fn entry(value: &Value<'_>, name: &str) -> Option<&'static (&'static str, Method
 }
 
 /// The method called `name` of this value, under a name that lives for ever.
-pub(crate) fn find(value: &Value<'_>, name: &str) -> Option<&'static str> {
+pub(crate) fn find_method(value: &Value<'_>, name: &str) -> Option<&'static str> {
     entry(value, name).map(|(name, _)| *name)
 }
 
 /// Whether the method `name` changes this value in place.
-pub(crate) fn changes(value: &Value<'_>, name: &str) -> bool {
+pub(crate) fn changes_receiver(value: &Value<'_>, name: &str) -> bool {
     match value.kind() {
         Kind::List => LIST_CHANGES.contains(&name),
         Kind::Map => MAP_CHANGES.contains(&name),
@@ -77,17 +77,17 @@ pub(crate) fn is_map_method(name: &str) -> bool {
 ///
 /// # Errors
 /// Those of the method; a security error when it would change a value and changes are forbidden.
-pub(crate) fn call<'a>(
+pub(crate) fn call_method<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
     name: &str,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Option<Value<'a>>> {
     let Some((name, method)) = entry(receiver, name) else { return Ok(None) };
-    if cx.settings.immutable && changes(receiver, name) {
+    if cx.settings.immutable && changes_receiver(receiver, name) {
         return Err(refused(name));
     }
-    cx.heap.budget().step(1)?;
+    cx.heap.budget().charge_steps(1)?;
     method(cx, receiver, arguments).map(Some)
 }
 
@@ -109,7 +109,7 @@ const TABLES: [(&str, Table); 8] = [
 ];
 
 /// The names of all methods, each with its type.
-pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn method_names() -> impl Iterator<Item = (&'static str, &'static str)> {
     TABLES.iter().flat_map(|(type_name, table)| table.iter().map(move |(name, _)| (*type_name, *name)))
 }
 

@@ -6,9 +6,9 @@ use super::Table;
 use crate::{
     context::Context,
     library::{
-        arguments::{integer_too_large, none},
+        arguments::{expect_none, integer_too_large},
         number::{as_int, as_number},
-        textual::made,
+        textual::new_string,
     },
 };
 
@@ -33,7 +33,7 @@ fn conjugate<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "conjugate")?;
+    expect_none(arguments, "conjugate")?;
     cx.heap.number(as_number(receiver).unwrap_or(Number::Int(0)))
 }
 
@@ -42,7 +42,7 @@ fn bit_length<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "bit_length")?;
+    expect_none(arguments, "bit_length")?;
     let bits = 128 - as_int(receiver).unwrap_or(0).unsigned_abs().leading_zeros();
     Ok(Value::Int(i64::from(bits)))
 }
@@ -52,7 +52,7 @@ fn bit_count<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "bit_count")?;
+    expect_none(arguments, "bit_count")?;
     Ok(Value::Int(i64::from(as_int(receiver).unwrap_or(0).unsigned_abs().count_ones())))
 }
 
@@ -61,7 +61,7 @@ fn int_ratio<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "as_integer_ratio")?;
+    expect_none(arguments, "as_integer_ratio")?;
     let int = cx.heap.int(as_int(receiver).unwrap_or(0))?;
     cx.heap.tuple_of([int, Value::Int(1)])
 }
@@ -71,7 +71,7 @@ fn is_integer<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "is_integer")?;
+    expect_none(arguments, "is_integer")?;
     Ok(Value::Bool(float(receiver).is_finite() && float(receiver).fract() == 0.0))
 }
 
@@ -80,7 +80,7 @@ fn float_ratio<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "as_integer_ratio")?;
+    expect_none(arguments, "as_integer_ratio")?;
     let mut numerator = float(receiver);
     if !numerator.is_finite() {
         return Err(Error::runtime("an infinite or undefined float is no ratio of integers"));
@@ -100,15 +100,15 @@ fn float_ratio<'a>(
 
 /// The bits of a float as hexadecimal digits and a power of two.
 fn hex<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    none(arguments, "hex")?;
+    expect_none(arguments, "hex")?;
     let float = float(receiver);
     let sign = if float.is_sign_negative() && !float.is_nan() { "-" } else { "" };
     if float.is_nan() || float.is_infinite() {
         let name = if float.is_nan() { "nan" } else { "inf" };
-        return made(cx, format!("{sign}{name}"), false);
+        return new_string(cx, format!("{sign}{name}"), false);
     }
     if float == 0.0 {
-        return made(cx, format!("{sign}0x0.0p+0"), false);
+        return new_string(cx, format!("{sign}0x0.0p+0"), false);
     }
     let bits = float.to_bits();
     let fraction = bits & ((1 << 52) - 1);
@@ -116,5 +116,5 @@ fn hex<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_,
         0 => (0, -1022),
         biased => (1, biased as i32 - 1023),
     };
-    made(cx, format!("{sign}0x{lead}.{fraction:013x}p{exponent:+}"), false)
+    new_string(cx, format!("{sign}0x{lead}.{fraction:013x}p{exponent:+}"), false)
 }

@@ -6,7 +6,7 @@ use super::string::{text, written};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, index, integer, places, size, string},
+        arguments::{bind_arguments, bind_positional, expect_string, integer_or, to_index, to_size},
         print::needs_escape,
         textual::charge_characters,
     },
@@ -15,7 +15,7 @@ use crate::{
 /// Appends `text` with `before` and `after` copies of `fill` around it.
 fn push_padded(result: &mut Text<'_>, text: &str, fill: &str, before: usize, after: usize) -> Result<()> {
     // Both paddings are one operation to the limit.
-    result.budget().fill(before.saturating_add(after).saturating_mul(fill.len()))?;
+    result.budget().check_fill(before.saturating_add(after).saturating_mul(fill.len()))?;
     result.push_repeated(fill, before)?;
     result.push_str(text)?;
     result.push_repeated(fill, after)
@@ -25,8 +25,8 @@ fn push_padded(result: &mut Text<'_>, text: &str, fill: &str, before: usize, aft
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn centered(result: &mut Text<'_>, text: &str, fill: &str, width: i64) -> Result<()> {
-    let width = size(width);
+pub(crate) fn push_centered(result: &mut Text<'_>, text: &str, fill: &str, width: i64) -> Result<()> {
+    let width = to_size(width);
     let missing = width.saturating_sub(text.chars().count());
     // Where the padding is odd, the wider field has the larger half before it.
     let before = missing / 2 + (missing & width & 1);
@@ -40,10 +40,10 @@ fn field<'r, 'a>(
     arguments: &Arguments<'r, 'a>,
     method: &str,
 ) -> Result<(i64, &'r str)> {
-    let [width, fill] = places(arguments, method, 1)?;
-    let width = index(cx, width.unwrap_or(&Value::None))?;
+    let [width, fill] = bind_positional(arguments, method, 1)?;
+    let width = to_index(cx, width.unwrap_or(&Value::None))?;
     let fill = match fill {
-        Some(fill) => string(cx, method, fill)?,
+        Some(fill) => expect_string(cx, method, fill)?,
         None => " ",
     };
     if fill.chars().count() != 1 || (receiver.is_safe() && needs_escape(fill)) {
@@ -58,7 +58,7 @@ pub(super) fn center<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let (width, fill) = field(cx, receiver, arguments, "center")?;
-    written(cx, receiver, |result| centered(result, text(receiver), fill, width))
+    written(cx, receiver, |result| push_centered(result, text(receiver), fill, width))
 }
 
 pub(super) fn left<'a>(
@@ -67,7 +67,7 @@ pub(super) fn left<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let (width, fill) = field(cx, receiver, arguments, "ljust")?;
-    let missing = size(width).saturating_sub(text(receiver).chars().count());
+    let missing = to_size(width).saturating_sub(text(receiver).chars().count());
     written(cx, receiver, |result| push_padded(result, text(receiver), fill, 0, missing))
 }
 
@@ -77,7 +77,7 @@ pub(super) fn right<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let (width, fill) = field(cx, receiver, arguments, "rjust")?;
-    let missing = size(width).saturating_sub(text(receiver).chars().count());
+    let missing = to_size(width).saturating_sub(text(receiver).chars().count());
     written(cx, receiver, |result| push_padded(result, text(receiver), fill, missing, 0))
 }
 
@@ -86,10 +86,10 @@ pub(super) fn zero_fill<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [width] = places(arguments, "zfill", 1)?;
-    let width = index(cx, width.unwrap_or(&Value::None))?;
+    let [width] = bind_positional(arguments, "zfill", 1)?;
+    let width = to_index(cx, width.unwrap_or(&Value::None))?;
     let text = text(receiver);
-    let missing = size(width).saturating_sub(text.chars().count());
+    let missing = to_size(width).saturating_sub(text.chars().count());
     let sign = if text.starts_with(['+', '-']) { 1 } else { 0 };
     written(cx, receiver, |result| {
         result.push_str(&text[..sign])?;
@@ -102,8 +102,8 @@ pub(super) fn expand_tabs<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [tab] = bind(arguments, "expandtabs", ["tabsize"], 0)?;
-    let tab = size(integer(cx, tab, 8)?);
+    let [tab] = bind_arguments(arguments, "expandtabs", ["tabsize"], 0)?;
+    let tab = to_size(integer_or(cx, tab, 8)?);
     charge_characters(cx, text(receiver))?;
     written(cx, receiver, |result| {
         let mut column = 0_usize;

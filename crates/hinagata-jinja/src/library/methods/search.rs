@@ -6,9 +6,9 @@ use super::string::{no_named, text};
 use crate::{
     context::Context,
     library::{
-        arguments::{index, integer, places, string},
+        arguments::{bind_positional, expect_string, integer_or, to_index},
         print::print_escaped,
-        textual::{charge_characters, copied, finish, part_of},
+        textual::{charge_characters, copy_string, finish_text, part_of},
     },
 };
 
@@ -29,7 +29,7 @@ impl<'t> Window<'t> {
         end: Option<&Value<'a>>,
     ) -> Result<Self> {
         let bound = |value: Option<&Value<'a>>, default: i64| match value.filter(|value| !value.is_none()) {
-            Some(value) => index(cx, value),
+            Some(value) => to_index(cx, value),
             None => Ok(default),
         };
         let (start, end) = (bound(start, 0)?, bound(end, i64::MAX)?);
@@ -61,8 +61,8 @@ fn part_and_window<'r, 'v, 'a>(
     arguments: &Arguments<'r, 'a>,
     method: &str,
 ) -> Result<(&'r str, Window<'v>)> {
-    let [part, start, end] = places(arguments, method, 1)?;
-    let part = string(cx, method, part.unwrap_or(&Value::None))?;
+    let [part, start, end] = bind_positional(arguments, method, 1)?;
+    let part = expect_string(cx, method, part.unwrap_or(&Value::None))?;
     Ok((part, Window::new(cx, text(receiver), start, end)?))
 }
 
@@ -160,11 +160,11 @@ fn one_of<'a>(
     method: &str,
     test: impl Fn(&str, &str) -> bool,
 ) -> Result<Value<'a>> {
-    let [parts, start, end] = places(arguments, method, 1)?;
+    let [parts, start, end] = bind_positional(arguments, method, 1)?;
     let parts = parts.unwrap_or(&Value::None);
     let window = Window::new(cx, text(receiver), start, end)?;
     let holds = |part: &Value<'a>| {
-        let part = string(cx, method, part)?;
+        let part = expect_string(cx, method, part)?;
         cx.heap.budget().step_bytes(part.len())?;
         Ok(!window.outside && test(window.text, part))
     };
@@ -172,7 +172,7 @@ fn one_of<'a>(
         return holds(parts).map(Value::Bool);
     }
     for part in cx.heap.iter(parts).into_iter().flatten() {
-        cx.heap.budget().step(1)?;
+        cx.heap.budget().charge_steps(1)?;
         if holds(&part)? {
             return Ok(Value::Bool(true));
         }
@@ -185,17 +185,17 @@ pub(super) fn replace<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [old, new, count] = places(arguments, "replace", 2)?;
+    let [old, new, count] = bind_positional(arguments, "replace", 2)?;
     let (old, new) = (old.unwrap_or(&Value::None), new.unwrap_or(&Value::None));
-    let old = string(cx, "replace", old)?;
-    let count = integer(cx, count, -1)?;
+    let old = expect_string(cx, "replace", old)?;
+    let count = integer_or(cx, count, -1)?;
     if receiver.is_safe() {
         let mut escaped = cx.heap.text();
         print_escaped(cx, new, &mut escaped)?;
-        return replaced(cx, receiver, text(receiver), old, escaped.as_str(), count);
+        return replace_text(cx, receiver, text(receiver), old, escaped.as_str(), count);
     }
-    let new = string(cx, "replace", new)?;
-    replaced(cx, receiver, text(receiver), old, new, count)
+    let new = expect_string(cx, "replace", new)?;
+    replace_text(cx, receiver, text(receiver), old, new, count)
 }
 
 /// `text` with the first `count` places of `old` replaced (all of them when negative), as safe as the
@@ -203,7 +203,7 @@ pub(super) fn replace<'a>(
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn replaced<'a>(
+pub(crate) fn replace_text<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
     text: &str,
@@ -234,7 +234,7 @@ pub(crate) fn replaced<'a>(
         }
         result.push_str(rest)?;
     }
-    finish(result, value.is_safe())
+    finish_text(result, value.is_safe())
 }
 
 fn insert_between(result: &mut Text<'_>, text: &str, new: &str, count: usize) -> Result<()> {
@@ -253,8 +253,8 @@ pub(super) fn remove_prefix<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [prefix] = places(arguments, "removeprefix", 1)?;
-    let prefix = string(cx, "removeprefix", prefix.unwrap_or(&Value::None))?;
+    let [prefix] = bind_positional(arguments, "removeprefix", 1)?;
+    let prefix = expect_string(cx, "removeprefix", prefix.unwrap_or(&Value::None))?;
     cx.heap.budget().step_bytes(prefix.len())?;
     part_of(cx, receiver, text(receiver).strip_prefix(prefix).unwrap_or(text(receiver)))
 }
@@ -264,8 +264,8 @@ pub(super) fn remove_suffix<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [suffix] = places(arguments, "removesuffix", 1)?;
-    let suffix = string(cx, "removesuffix", suffix.unwrap_or(&Value::None))?;
+    let [suffix] = bind_positional(arguments, "removesuffix", 1)?;
+    let suffix = expect_string(cx, "removesuffix", suffix.unwrap_or(&Value::None))?;
     cx.heap.budget().step_bytes(suffix.len())?;
     part_of(cx, receiver, text(receiver).strip_suffix(suffix).unwrap_or(text(receiver)))
 }
@@ -298,8 +298,8 @@ pub(super) fn partition_last<'a>(
 
 fn separator<'r, 'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'r, 'a>, method: &str) -> Result<&'r str> {
     no_named(arguments, method)?;
-    let [separator] = places(arguments, method, 1)?;
-    match string(cx, method, separator.unwrap_or(&Value::None))? {
+    let [separator] = bind_positional(arguments, method, 1)?;
+    match expect_string(cx, method, separator.unwrap_or(&Value::None))? {
         "" => Err(Error::runtime("a separator cannot be empty")),
         separator => Ok(separator),
     }
@@ -309,7 +309,7 @@ fn three<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, parts: [&str; 3]) -> Re
     cx.heap.budget().step_bytes(text(receiver).len())?;
     let mut tuple = cx.heap.list()?;
     for part in parts {
-        tuple.push(copied(cx, part, receiver.is_safe())?)?;
+        tuple.push(copy_string(cx, part, receiver.is_safe())?)?;
     }
     Ok(tuple.finish_tuple())
 }

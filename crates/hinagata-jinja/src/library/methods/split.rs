@@ -8,10 +8,10 @@ use super::string::{parts, separator, text, written};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, integer, places, string},
-        ops::iterate,
+        arguments::{bind_arguments, bind_positional, expect_string, integer_or},
+        ops::iterate_value,
         print::print_escaped,
-        textual::{charge_characters, part_of, stripped},
+        textual::{charge_characters, part_of, strip_text},
         types::type_error,
         unicode::{is_line_end, is_space},
     },
@@ -28,12 +28,12 @@ pub(super) fn split<'a>(
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     match separator {
         Some(separator) => parts(cx, receiver, text.splitn(most.saturating_add(1), separator)),
-        None => parts(cx, receiver, words(text, most)),
+        None => parts(cx, receiver, split_words(text, most)),
     }
 }
 
 /// The words of a text; what is left after `most` of them is the last one, as it is.
-pub(crate) fn words(text: &str, most: usize) -> impl Iterator<Item = &str> {
+pub(crate) fn split_words(text: &str, most: usize) -> impl Iterator<Item = &str> {
     let mut rest = text.trim_start_matches(is_space);
     let mut left = most;
     std::iter::from_fn(move || {
@@ -66,7 +66,7 @@ pub(super) fn split_right<'a>(
         Some(separator) => text.rsplitn(most.saturating_add(1), separator).try_for_each(&mut push)?,
         None => words_from_right(text, most).try_for_each(&mut push)?,
     }
-    list.reorder(<[Value<'_>]>::reverse);
+    list.reorder_items(<[Value<'_>]>::reverse);
     Ok(list.finish())
 }
 
@@ -95,15 +95,15 @@ pub(super) fn split_lines<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [keep] = bind(arguments, "splitlines", ["keepends"], 0)?;
-    let keep = integer(cx, keep, 0)? != 0;
+    let [keep] = bind_arguments(arguments, "splitlines", ["keepends"], 0)?;
+    let keep = integer_or(cx, keep, 0)? != 0;
     let text = text(receiver);
     charge_characters(cx, text)?;
-    if keep { parts(cx, receiver, whole_lines(text)) } else { parts(cx, receiver, lines(text)) }
+    if keep { parts(cx, receiver, whole_lines(text)) } else { parts(cx, receiver, lines_without_ends(text)) }
 }
 
 /// The lines of a text without their ends.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn lines_without_ends(text: &str) -> impl Iterator<Item = &str> {
     whole_lines(text).map(|line| match line.strip_suffix("\r\n") {
         Some(line) => line,
         None => line.strip_suffix(is_line_end).unwrap_or(line),
@@ -136,12 +136,12 @@ pub(crate) fn strip_set<'r, 'a>(
     characters: Option<&'r Value<'a>>,
 ) -> Result<impl Fn(char) -> bool + use<'r, 'a>> {
     let set = match characters.filter(|characters| !characters.is_none()) {
-        Some(characters) => Some(string(cx, method, characters)?),
+        Some(characters) => Some(expect_string(cx, method, characters)?),
         None => None,
     };
     let large: Option<HashSet<char>> = match set.filter(|set| set.len() > SMALL_SET) {
         Some(set) => {
-            cx.heap.budget().step(set.len() as u64)?;
+            cx.heap.budget().charge_steps(set.len() as u64)?;
             Some(set.chars().collect())
         }
         None => None,
@@ -158,10 +158,10 @@ pub(super) fn strip<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [characters] = places(arguments, "strip", 0)?;
+    let [characters] = bind_positional(arguments, "strip", 0)?;
     let set = strip_set(cx, "strip", characters)?;
     let whole = text(receiver);
-    stripped(cx, receiver, whole, whole.trim_start_matches(&set).trim_end_matches(&set))
+    strip_text(cx, receiver, whole, whole.trim_start_matches(&set).trim_end_matches(&set))
 }
 
 pub(super) fn strip_left<'a>(
@@ -169,9 +169,9 @@ pub(super) fn strip_left<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [characters] = places(arguments, "lstrip", 0)?;
+    let [characters] = bind_positional(arguments, "lstrip", 0)?;
     let whole = text(receiver);
-    stripped(cx, receiver, whole, whole.trim_start_matches(strip_set(cx, "lstrip", characters)?))
+    strip_text(cx, receiver, whole, whole.trim_start_matches(strip_set(cx, "lstrip", characters)?))
 }
 
 pub(super) fn strip_right<'a>(
@@ -179,9 +179,9 @@ pub(super) fn strip_right<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [characters] = places(arguments, "rstrip", 0)?;
+    let [characters] = bind_positional(arguments, "rstrip", 0)?;
     let whole = text(receiver);
-    stripped(cx, receiver, whole, whole.trim_end_matches(strip_set(cx, "rstrip", characters)?))
+    strip_text(cx, receiver, whole, whole.trim_end_matches(strip_set(cx, "rstrip", characters)?))
 }
 
 /// `separator.join(items)`; a safe separator escapes what it joins, any other takes strings only.
@@ -190,8 +190,8 @@ pub(super) fn join<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [items] = places(arguments, "join", 1)?;
-    let items = iterate(cx, items.unwrap_or(&Value::None))?;
+    let [items] = bind_positional(arguments, "join", 1)?;
+    let items = iterate_value(cx, items.unwrap_or(&Value::None))?;
     let push = |item: &Value<'a>, result: &mut Text<'a>| match item.as_str() {
         _ if receiver.is_safe() => print_escaped(cx, item, result),
         Some(text) => result.push_str(text),

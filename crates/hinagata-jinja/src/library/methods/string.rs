@@ -6,12 +6,14 @@ use super::{Table, bytes, case, pad, search, split};
 use crate::{
     context::Context,
     library::{
-        arguments::{bind, index, integer, no_names, none, places, string},
-        filters::{strip_tags, unescape},
+        arguments::{
+            bind_arguments, bind_positional, expect_none, expect_string, integer_or, no_names, to_index,
+        },
+        filters::{strip_tags, unescape_html},
         format::template::{self, Fields},
         number::as_int,
         print::print_escaped,
-        textual::{finish, made, part_of},
+        textual::{finish_text, new_string, part_of},
         types::type_error,
     },
 };
@@ -81,7 +83,7 @@ fn format<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    template::format(cx, text(receiver), Fields::Arguments(arguments), receiver.is_safe())
+    template::format_template(cx, text(receiver), Fields::Arguments(arguments), receiver.is_safe())
 }
 
 fn format_map<'a>(
@@ -89,8 +91,13 @@ fn format_map<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [map] = places(arguments, "format_map", 1)?;
-    template::format(cx, text(receiver), Fields::Map(map.unwrap_or(&Value::None)), receiver.is_safe())
+    let [map] = bind_positional(arguments, "format_map", 1)?;
+    template::format_template(
+        cx,
+        text(receiver),
+        Fields::Map(map.unwrap_or(&Value::None)),
+        receiver.is_safe(),
+    )
 }
 
 fn safe_strip_tags<'a>(
@@ -98,15 +105,15 @@ fn safe_strip_tags<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "striptags")?;
+    expect_none(arguments, "striptags")?;
     strip_tags(cx, text(receiver))
 }
 
 fn safe_escape<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [value] = places(arguments, "escape", 1)?;
+    let [value] = bind_positional(arguments, "escape", 1)?;
     let mut text = cx.heap.text();
     print_escaped(cx, value.unwrap_or(&Value::None), &mut text)?;
-    finish(text, true)
+    finish_text(text, true)
 }
 
 fn safe_unescape<'a>(
@@ -114,9 +121,9 @@ fn safe_unescape<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    none(arguments, "unescape")?;
-    cx.heap.budget().step(text(receiver).bytes().filter(|byte| *byte == b'&').count() as u64 * 32)?;
-    made(cx, unescape(text(receiver)), false)
+    expect_none(arguments, "unescape")?;
+    cx.heap.budget().charge_steps(text(receiver).bytes().filter(|byte| *byte == b'&').count() as u64 * 32)?;
+    new_string(cx, unescape_html(text(receiver)), false)
 }
 
 /// `translate`: a table from characters (as numbers) to text, other characters, or nothing.
@@ -125,11 +132,11 @@ fn translate<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [table] = places(arguments, "translate", 1)?;
+    let [table] = bind_positional(arguments, "translate", 1)?;
     let table = table.unwrap_or(&Value::None);
     let mut result = cx.heap.text();
     for character in text(receiver).chars() {
-        cx.heap.budget().step(1)?;
+        cx.heap.budget().charge_steps(1)?;
         match translated(cx, table, character)? {
             None => result.push(character)?,
             Some(value) if value.is_none() => {}
@@ -144,7 +151,7 @@ fn translate<'a>(
             },
         }
     }
-    finish(result, receiver.is_safe())
+    finish_text(result, receiver.is_safe())
 }
 
 fn translated<'a>(cx: &Context<'_, 'a>, table: &Value<'a>, character: char) -> Result<Option<Value<'a>>> {
@@ -166,7 +173,7 @@ fn character_of(code: i128) -> Result<char> {
 
 /// `maketrans`: a table for `translate` from a map, or from texts of the same length.
 fn make_table<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [from, to, without] = places(arguments, "maketrans", 1)?;
+    let [from, to, without] = bind_positional(arguments, "maketrans", 1)?;
     let from = from.unwrap_or(&Value::None);
     let mut table = cx.heap.map()?;
     let Some(to) = to else {
@@ -180,7 +187,7 @@ fn make_table<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_,
         }
         return Ok(table.finish());
     };
-    let (from, to) = (string(cx, "maketrans", from)?, string(cx, "maketrans", to)?);
+    let (from, to) = (expect_string(cx, "maketrans", from)?, expect_string(cx, "maketrans", to)?);
     if from.chars().count() != to.chars().count() {
         return Err(Error::runtime("the first two arguments of `maketrans` must be of equal length"));
     }
@@ -189,7 +196,7 @@ fn make_table<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_,
         table.insert(number(from), number(to))?;
     }
     if let Some(without) = without {
-        for character in string(cx, "maketrans", without)?.chars() {
+        for character in expect_string(cx, "maketrans", without)?.chars() {
             table.insert(number(character), Value::None)?;
         }
     }
@@ -197,7 +204,7 @@ fn make_table<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_,
 }
 
 fn table_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>) -> Result<Value<'a>> {
-    let Some(text) = key.as_str() else { return index(cx, key).map(Value::Int) };
+    let Some(text) = key.as_str() else { return to_index(cx, key).map(Value::Int) };
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
         (Some(character), None) => Ok(Value::Int(i64::from(u32::from(character)))),
@@ -231,7 +238,7 @@ pub(super) fn written<'a>(
 ) -> Result<Value<'a>> {
     let mut text = cx.heap.text();
     write(&mut text)?;
-    finish(text, receiver.is_safe())
+    finish_text(text, receiver.is_safe())
 }
 
 /// Binds the arguments of a method that takes a separator and a count, by place or name.
@@ -240,13 +247,13 @@ pub(super) fn separator<'r, 'a>(
     method: &str,
     arguments: &Arguments<'r, 'a>,
 ) -> Result<(Option<&'r str>, i64)> {
-    let [separator, most] = bind(arguments, method, ["sep", "maxsplit"], 0)?;
+    let [separator, most] = bind_arguments(arguments, method, ["sep", "maxsplit"], 0)?;
     let separator = match separator.filter(|separator| !separator.is_none()) {
         None => None,
-        Some(value) => match string(cx, method, value)? {
+        Some(value) => match expect_string(cx, method, value)? {
             "" => return Err(Error::runtime("a separator cannot be empty")),
             text => Some(text),
         },
     };
-    Ok((separator, integer(cx, most, -1)?))
+    Ok((separator, integer_or(cx, most, -1)?))
 }

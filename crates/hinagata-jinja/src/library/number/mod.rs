@@ -209,7 +209,7 @@ pub(crate) fn negate(a: Number) -> Result<Number> {
 ///
 /// # Errors
 /// When it is infinite or no number, or has more than 128 bits.
-pub(crate) fn truncate(float: f64) -> Result<i128> {
+pub(crate) fn truncate_float(float: f64) -> Result<i128> {
     if float.is_nan() {
         return Err(Error::runtime("a float that is no number has no integer"));
     }

@@ -1,6 +1,6 @@
 //! Numbers in text, as `int()` and `float()` read them.
 
-use crate::library::unicode::{decimal, is_space};
+use crate::library::unicode::{decimal_digit, is_space};
 
 /// Why a text gave no integer.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ fn without_prefix(digits: &str, base: u32) -> (u32, &str, bool) {
 }
 
 fn digit_of(character: char) -> Option<u32> {
-    character.to_digit(36).or_else(|| decimal(character))
+    character.to_digit(36).or_else(|| decimal_digit(character))
 }
 
 /// Reads a float as `float(text)` does; `None` when the text is none.
@@ -93,12 +93,13 @@ pub(crate) fn parse_float(text: &str) -> Option<f64> {
     for (at, character) in text.char_indices() {
         if character == '_' {
             let after = text[at + 1..].chars().next();
-            let between = decimal(before).is_some() && after.is_some_and(|after| decimal(after).is_some());
+            let between =
+                decimal_digit(before).is_some() && after.is_some_and(|after| decimal_digit(after).is_some());
             if !between {
                 return None;
             }
         } else {
-            match decimal(character) {
+            match decimal_digit(character) {
                 Some(digit) => plain.push(char::from_digit(digit, 10)?),
                 None if character.is_ascii() => plain.push(character.to_ascii_lowercase()),
                 None => return None,

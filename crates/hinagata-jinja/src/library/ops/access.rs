@@ -3,14 +3,14 @@
 //! `a.b` looks for an attribute and then for an item, `a['b']` the other way round. What the sandbox
 //! keeps from templates is an undefined value whose use is a security error.
 
-use hinagata_value::{ErrorKind, Kind, Owner, Result, Role, Undefined, Value};
+use hinagata_value::{ErrorKind, Kind, ListKind, Owner, Result, Undefined, Value};
 
 use super::{
     super::{
         methods,
         number::{as_int, as_number},
-        textual::copied,
-        types::{no_text, settled},
+        textual::copy_string,
+        types::{no_text, require_settled},
     },
     attributes::{is_kept, is_kept_of_module},
 };
@@ -23,7 +23,7 @@ use crate::context::{Context, UndefinedMode};
 ///
 /// # Errors
 /// When the value is undefined and the mode does not let that chain, or is not there yet.
-pub(crate) fn attribute<'a>(
+pub(crate) fn get_attribute<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
     name: &str,
@@ -40,7 +40,7 @@ pub(crate) fn attribute<'a>(
     {
         return Ok(found);
     }
-    Ok(cx.heap.missing(value, constant))
+    Ok(cx.heap.undefined_value(value, constant))
 }
 
 /// The attribute `name` that a value has by its type, without a look at its items.
@@ -53,7 +53,7 @@ pub(crate) fn own_attribute<'a>(
     name: &str,
     constant: Option<&'a String>,
 ) -> Result<Option<Value<'a>>> {
-    settled(value)?;
+    require_settled(value)?;
     if let Value::Pieces(_) = value {
         return Err(no_text());
     }
@@ -78,8 +78,10 @@ pub(crate) fn own_attribute<'a>(
     if let Some(found) = plain_attribute(cx, value, name)? {
         return Ok(Some(found));
     }
-    match methods::find(value, name) {
-        Some(name) if cx.settings.immutable && methods::changes(value, name) => Ok(Some(kept(constant))),
+    match methods::find_method(value, name) {
+        Some(name) if cx.settings.immutable && methods::changes_receiver(value, name) => {
+            Ok(Some(kept(constant)))
+        }
         Some(name) => cx.objects.method(value.clone(), name).map(Some),
         None => Ok(None),
     }
@@ -88,8 +90,8 @@ pub(crate) fn own_attribute<'a>(
 /// An attribute that is a value, not a method.
 fn plain_attribute<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, name: &str) -> Result<Option<Value<'a>>> {
     Ok(match (value, name) {
-        (Value::Tuple(group), "grouper") if group.role() == Role::Group => group.get(0),
-        (Value::Tuple(group), "list") if group.role() == Role::Group => group.get(1),
+        (Value::Tuple(group), "grouper") if group.kind() == ListKind::Group => group.get(0),
+        (Value::Tuple(group), "list") if group.kind() == ListKind::Group => group.get(1),
         (Value::Range(range), "start") => Some(Value::Int(range.start())),
         (Value::Range(range), "stop") => Some(Value::Int(range.stop())),
         (Value::Range(range), "step") => Some(Value::Int(range.step())),
@@ -129,9 +131,9 @@ fn chain<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Value<'a>> {
 ///
 /// # Errors
 /// As [`attribute`].
-pub(crate) fn item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Result<Value<'a>> {
-    settled(value)?;
-    settled(key)?;
+pub(crate) fn get_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Result<Value<'a>> {
+    require_settled(value)?;
+    require_settled(key)?;
     if value.is_undefined() {
         return chain(cx, value);
     }
@@ -147,7 +149,7 @@ pub(crate) fn item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>)
     {
         return Ok(found);
     }
-    Ok(cx.heap.missing(value, constant))
+    Ok(cx.heap.undefined_value(value, constant))
 }
 
 /// The item under a key; `None` where there is none or the value has no items.
@@ -192,7 +194,7 @@ fn string_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> 
             text.char_indices().rev().nth(back).map(|(at, found)| &text[at..at + found.len_utf8()])
         }
     };
-    found.map(|found| copied(cx, found, value.is_safe())).transpose()
+    found.map(|found| copy_string(cx, found, value.is_safe())).transpose()
 }
 
 /// The place in a sequence of `len` items that an index means; negative ones count from the end.

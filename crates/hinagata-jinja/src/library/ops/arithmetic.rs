@@ -3,11 +3,11 @@
 use hinagata_value::{Error, Kind, Metered, Number, Result, Text, Value};
 
 use super::super::{
-    arguments::size,
+    arguments::to_size,
     format::percent,
     number::{self, as_int, as_number},
-    print::{escape, print, print_escaped},
-    textual::finish,
+    print::{escape_html, print_escaped, print_value},
+    textual::finish_text,
     types::{no_text, type_name, wrong_type},
 };
 use crate::context::Context;
@@ -61,7 +61,7 @@ pub(crate) fn add<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Res
         (Kind::List, Kind::List) | (Kind::Tuple, Kind::Tuple) => add_sequences(cx, a, b),
         (Kind::Bytes, Kind::Bytes) => {
             let (left, right) = (a.as_bytes().unwrap_or_default(), b.as_bytes().unwrap_or_default());
-            bytes(cx, [left, right].concat())
+            new_bytes(cx, [left, right].concat())
         }
         _ => Err(unsupported(cx, "+", a, b)),
     }
@@ -72,12 +72,12 @@ fn add_strings<'a>(cx: &Context<'_, 'a>, a: (&Value<'a>, &str), b: (&Value<'a>, 
     let mut text = Text::with_capacity(cx.heap.budget(), a.1.len() + b.1.len())?;
     for (value, string) in [a, b] {
         if safe && !value.is_safe() {
-            escape(string, &mut text)?;
+            escape_html(string, &mut text)?;
         } else {
             text.push_str(string)?;
         }
     }
-    finish(text, safe)
+    finish_text(text, safe)
 }
 
 fn add_sequences<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
@@ -96,7 +96,7 @@ fn add_sequences<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Resu
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn bytes<'a>(cx: &Context<'_, 'a>, bytes: Vec<u8>) -> Result<Value<'a>> {
+pub(crate) fn new_bytes<'a>(cx: &Context<'_, 'a>, bytes: Vec<u8>) -> Result<Value<'a>> {
     cx.heap.budget().step_bytes(bytes.len())?;
     Ok(Value::Bytes(Metered::new(cx.heap.budget(), bytes.into_boxed_slice())?))
 }
@@ -132,7 +132,7 @@ pub(crate) fn multiply<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -
 
 /// A string, list or tuple some times over; `None` for anything else.
 fn repeat<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, times: i128) -> Option<Result<Value<'a>>> {
-    let times = size(times.clamp(0, i128::from(i64::MAX)) as i64);
+    let times = to_size(times.clamp(0, i128::from(i64::MAX)) as i64);
     match value.as_str() {
         Some(string) => Some(repeat_string(cx, string, times, value.is_safe())),
         None if matches!(value.kind(), Kind::List | Kind::Tuple) => Some(repeat_items(cx, value, times)),
@@ -145,7 +145,7 @@ fn repeat_string<'a>(cx: &Context<'_, 'a>, string: &str, times: usize, safe: boo
     if !string.is_empty() {
         text.push_repeated(string, times)?;
     }
-    finish(text, safe)
+    finish_text(text, safe)
 }
 
 fn repeat_items<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, times: usize) -> Result<Value<'a>> {
@@ -187,7 +187,7 @@ pub(crate) fn remainder<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) 
         return rest;
     }
     match a.as_str() {
-        Some(format) => percent::format(cx, format, b, a.is_safe()),
+        Some(format) => percent::format_percent(cx, format, b, a.is_safe()),
         None => Err(unsupported(cx, "%", a, b)),
     }
 }
@@ -228,15 +228,15 @@ pub(crate) fn positive<'a>(cx: &Context<'_, 'a>, a: &Value<'a>) -> Result<Value<
 ///
 /// # Errors
 /// When a value cannot be printed, or a limit is reached.
-pub(crate) fn concat<'a>(cx: &Context<'_, 'a>, values: &[Value<'a>]) -> Result<Value<'a>> {
+pub(crate) fn concat_values<'a>(cx: &Context<'_, 'a>, values: &[Value<'a>]) -> Result<Value<'a>> {
     let safe = cx.autoescape && values.iter().any(Value::is_safe);
     let mut text = cx.heap.text();
     for value in values {
         if safe {
             print_escaped(cx, value, &mut text)?;
         } else {
-            print(cx, value, &mut text)?;
+            print_value(cx, value, &mut text)?;
         }
     }
-    finish(text, safe)
+    finish_text(text, safe)
 }

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use hinagata_value::{Error, Kind, Number, Result, Role, Value, equal, order, order_numbers};
+use hinagata_value::{Error, Kind, ListKind, Number, Result, Value, is_equal, order_numbers, order_values};
 
 use super::super::{
     number::as_number,
-    types::{settled, type_error, type_name, wrong_type},
+    types::{require_settled, type_error, type_name, wrong_type},
 };
 use crate::context::Context;
 
@@ -48,7 +48,7 @@ impl Order {
 /// # Errors
 /// When an operand is undefined and the mode forbids comparing it, or a limit is reached.
 #[inline]
-pub(crate) fn equals<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
+pub(crate) fn values_equal<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
     if let (Value::Int(a), Value::Int(b)) = (a, b) {
         return Ok(a == b);
     }
@@ -62,16 +62,16 @@ pub(crate) fn equals<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> 
 #[inline(never)]
 fn equals_others<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
     for operand in [a, b] {
-        settled(operand)?;
+        require_settled(operand)?;
         cx.check_use(operand)?;
     }
     match (a, b) {
         (Value::View(left), Value::View(right))
-            if left.role() != Role::Values && right.role() != Role::Values =>
+            if left.kind() != ListKind::Values && right.kind() != ListKind::Values =>
         {
             same_items(cx, a, b)
         }
-        _ => equal(cx.heap, a, b),
+        _ => is_equal(cx.heap, a, b),
     }
 }
 
@@ -93,7 +93,7 @@ fn same_items<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<
 /// # Errors
 /// When they have none, or a limit is reached.
 #[inline]
-pub(crate) fn compare<'a>(
+pub(crate) fn compare_values<'a>(
     cx: &Context<'_, 'a>,
     operator: Order,
     a: &Value<'a>,
@@ -126,7 +126,7 @@ fn partial_order<'a>(
     b: &Value<'a>,
 ) -> Result<Option<Ordering>> {
     let mut unordered = false;
-    let ordering = order(cx.heap, a, b, &mut |a, b| {
+    let ordering = order_values(cx.heap, a, b, &mut |a, b| {
         let ordering = scalar_order(cx, sign, a, b)?;
         unordered = ordering.is_none();
         Ok(ordering.unwrap_or(Ordering::Equal))
@@ -170,8 +170,12 @@ fn no_order<'a>(cx: &Context<'_, 'a>, sign: &str, a: &Value<'a>, b: &Value<'a>) 
 ///
 /// # Errors
 /// When the haystack is nothing to look in, or a limit is reached.
-pub(crate) fn contains<'a>(cx: &Context<'_, 'a>, needle: &Value<'a>, haystack: &Value<'a>) -> Result<bool> {
-    settled(needle)?;
+pub(crate) fn contains_value<'a>(
+    cx: &Context<'_, 'a>,
+    needle: &Value<'a>,
+    haystack: &Value<'a>,
+) -> Result<bool> {
+    require_settled(needle)?;
     if let Some(text) = haystack.as_str() {
         return match needle.as_str() {
             Some(part) => {
@@ -211,8 +215,8 @@ fn contains_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>, map: &Value<'a>) -> R
 
 fn contains_item<'a>(cx: &Context<'_, 'a>, needle: &Value<'a>, haystack: &Value<'a>) -> Result<bool> {
     for item in cx.heap.iter(haystack).into_iter().flatten() {
-        cx.heap.budget().step(1)?;
-        if equals(cx, &item, needle)? {
+        cx.heap.budget().charge_steps(1)?;
+        if values_equal(cx, &item, needle)? {
             return Ok(true);
         }
     }

@@ -10,10 +10,10 @@ mod compare;
 mod sequence;
 mod slice;
 
-pub(crate) use access::{attribute, item, own_attribute};
+pub(crate) use access::{get_attribute, get_item, own_attribute};
 pub(crate) use arithmetic::{
-    add, concat, divide, floor_divide, multiply, negate, positive, power, remainder, subtract,
+    add, concat_values, divide, floor_divide, multiply, negate, positive, power, remainder, subtract,
 };
-pub(crate) use compare::{Order, compare, contains, equals, sort_order};
-pub(crate) use sequence::{characters, collect, is_true, iterate, length};
-pub(crate) use slice::{slice, slice_literal};
+pub(crate) use compare::{Order, compare_values, contains_value, sort_order, values_equal};
+pub(crate) use sequence::{collect_items, is_true, iterate_value, list_characters, value_length};
+pub(crate) use slice::{slice_literal, slice_value};

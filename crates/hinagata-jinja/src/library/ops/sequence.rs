@@ -3,8 +3,8 @@
 use hinagata_value::{Iter, Kind, ListBuilder, Result, Value};
 
 use super::super::{
-    textual::copied,
-    types::{settled, wrong_type},
+    textual::copy_string,
+    types::{require_settled, wrong_type},
 };
 use crate::context::{Context, UndefinedMode};
 
@@ -33,7 +33,7 @@ fn is_other_true<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<bool> {
             _ => cx.check_use(value).map(|()| false),
         };
     }
-    settled(value)?;
+    require_settled(value)?;
     Ok(match value {
         Value::Namespace(_) => true,
         Value::Host(object) => object.get().is_true(),
@@ -52,7 +52,7 @@ fn is_other_true<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<bool> {
 ///
 /// # Errors
 /// When it has no length.
-pub(crate) fn length<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<usize> {
+pub(crate) fn value_length<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<usize> {
     if let Some(text) = value.as_str() {
         cx.heap.budget().step_bytes(text.len())?;
         return Ok(text.chars().count());
@@ -75,7 +75,7 @@ fn no_length<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> hinagata_value::Err
 /// # Errors
 /// When the value cannot be gone over, or a limit is reached.
 #[inline]
-pub(crate) fn iterate<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Iter<'a>> {
+pub(crate) fn iterate_value<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Iter<'a>> {
     match value {
         Value::Namespace(_) => Err(not_iterable(cx, value)),
         _ => match cx.heap.iter(value) {
@@ -88,7 +88,7 @@ pub(crate) fn iterate<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Ite
 #[inline(never)]
 fn iterate_other<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Iter<'a>> {
     if let Some(text) = value.as_str() {
-        let list = characters(cx, text)?.finish();
+        let list = list_characters(cx, text)?.finish();
         return cx.heap.iter(&list).ok_or_else(|| not_iterable(cx, value));
     }
     match value {
@@ -110,11 +110,11 @@ fn not_iterable<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> hinagata_value::
 ///
 /// # Errors
 /// When a limit is reached.
-pub(crate) fn characters<'a>(cx: &Context<'_, 'a>, text: &str) -> Result<ListBuilder<'a>> {
+pub(crate) fn list_characters<'a>(cx: &Context<'_, 'a>, text: &str) -> Result<ListBuilder<'a>> {
     let mut list = cx.heap.list()?;
     list.reserve(text.chars().count())?;
     for character in text.chars() {
-        list.push(copied(cx, character.encode_utf8(&mut [0; 4]), false)?)?;
+        list.push(copy_string(cx, character.encode_utf8(&mut [0; 4]), false)?)?;
     }
     Ok(list)
 }
@@ -123,8 +123,8 @@ pub(crate) fn characters<'a>(cx: &Context<'_, 'a>, text: &str) -> Result<ListBui
 ///
 /// # Errors
 /// As [`iterate`].
-pub(crate) fn collect<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<ListBuilder<'a>> {
-    let items = iterate(cx, value)?;
+pub(crate) fn collect_items<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<ListBuilder<'a>> {
+    let items = iterate_value(cx, value)?;
     let mut list = cx.heap.list()?;
     list.reserve(items.size_hint().0)?;
     for item in items {

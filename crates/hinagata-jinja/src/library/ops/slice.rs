@@ -4,10 +4,10 @@ use hinagata_value::{Error, Kind, Range, Result, Value};
 
 use super::super::{
     number::as_int,
-    textual::{copied, finish, part_of},
-    types::{no_text, settled, type_error, wrong_type},
+    textual::{copy_string, finish_text, part_of},
+    types::{no_text, require_settled, type_error, wrong_type},
 };
-use super::arithmetic::bytes;
+use super::arithmetic::new_bytes;
 use crate::context::{Context, UndefinedMode};
 
 /// The places that a slice takes, in order.
@@ -30,14 +30,14 @@ impl Cut {
 ///
 /// # Errors
 /// When the value cannot be sliced, a bound is no integer, the step is 0, or a limit is reached.
-pub(crate) fn slice<'a>(
+pub(crate) fn slice_value<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
     start: Option<&Value<'a>>,
     stop: Option<&Value<'a>>,
     step: Option<&Value<'a>>,
 ) -> Result<Value<'a>> {
-    settled(value)?;
+    require_settled(value)?;
     let cut = |len: usize| cut(cx, len, start, stop, step);
     match value.kind() {
         Kind::Str => match value.as_str() {
@@ -56,7 +56,7 @@ pub(crate) fn slice<'a>(
         Kind::Range => slice_range(cx, value, cut(cx.heap.len(value).unwrap_or(0))?),
         Kind::Bytes => {
             let whole = value.as_bytes().unwrap_or_default();
-            bytes(cx, cut(whole.len())?.places().map(|place| whole[place]).collect())
+            new_bytes(cx, cut(whole.len())?.places().map(|place| whole[place]).collect())
         }
         Kind::Undefined if cx.settings.undefined == UndefinedMode::Empty => Ok(value.clone()),
         _ => Err(wrong_type(cx, value, |name| format!("a {name} cannot be sliced"))),
@@ -79,9 +79,9 @@ pub(crate) fn slice_literal<'a>(
     let sliceable = matches!(value.kind(), Kind::Str | Kind::List | Kind::Tuple);
     let is_bound = |bound: &Value<'a>| bound.is_none() || as_int(bound).is_some();
     if sliceable && [start, stop, step].into_iter().flatten().all(is_bound) {
-        return slice(cx, value, start, stop, step);
+        return slice_value(cx, value, start, stop, step);
     }
-    Ok(cx.heap.missing(value, None))
+    Ok(cx.heap.undefined_value(value, None))
 }
 
 /// The places that the bounds mean in a sequence of `len` items.
@@ -129,7 +129,7 @@ fn slice_text<'a>(
     let ascii = text.is_ascii();
     let cut = cut(if ascii { text.len() } else { text.chars().count() })?;
     if cut.len == 0 {
-        return copied(cx, "", value.is_safe());
+        return copy_string(cx, "", value.is_safe());
     }
     if cut.step == 1 {
         let start = cut.start as usize;
@@ -142,14 +142,14 @@ fn slice_text<'a>(
             result.push_str(&text[place..=place])?;
         }
     } else {
-        cx.heap.budget().charge(text.len() * size_of::<char>())?;
+        cx.heap.budget().charge_bytes(text.len() * size_of::<char>())?;
         let characters: Vec<char> = text.chars().collect();
         let pushed = cut.places().try_for_each(|place| result.push(characters[place]));
         drop(characters);
-        cx.heap.budget().release(text.len() * size_of::<char>());
+        cx.heap.budget().release_bytes(text.len() * size_of::<char>());
         pushed?;
     }
-    finish(result, value.is_safe())
+    finish_text(result, value.is_safe())
 }
 
 /// The bytes of `len` characters from the character `start` on.

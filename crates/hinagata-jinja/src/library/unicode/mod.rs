@@ -28,7 +28,7 @@ pub(crate) fn is_alpha(character: char) -> bool {
 }
 
 /// The value of a decimal digit of any script.
-pub(crate) fn decimal(character: char) -> Option<u32> {
+pub(crate) fn decimal_digit(character: char) -> Option<u32> {
     if character.is_ascii() {
         return character.to_digit(10);
     }
@@ -40,7 +40,7 @@ pub(crate) fn decimal(character: char) -> Option<u32> {
 
 /// Whether it is a decimal digit of any script.
 pub(crate) fn is_decimal(character: char) -> bool {
-    decimal(character).is_some()
+    decimal_digit(character).is_some()
 }
 
 /// Whether it is a digit, superscripts and the like included.
@@ -157,7 +157,7 @@ mod tests {
         assert!(is_alpha('ª') && is_alpha('日') && !is_alpha('Ⅷ') && !is_alpha('\u{345}'));
         assert!(is_numeric('Ⅷ') && is_numeric('½') && is_numeric('一') && !is_digit('½'));
         assert!(is_digit('²') && !is_decimal('²'));
-        assert_eq!((decimal('７'), decimal('٣'), decimal('x')), (Some(7), Some(3), None));
+        assert_eq!((decimal_digit('７'), decimal_digit('٣'), decimal_digit('x')), (Some(7), Some(3), None));
         assert!(is_space('\u{1c}') && is_space('\u{3000}') && !is_space('\u{200b}'));
     }
 

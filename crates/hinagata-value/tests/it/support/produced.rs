@@ -8,7 +8,7 @@ pub(crate) fn produced<'a>(heap: &Heap<'a>, document: &Json) -> Result<Value<'a>
     Ok(match document {
         Json::Null => Value::None,
         Json::Bool(flag) => Value::Bool(*flag),
-        Json::Number(number) => heap.number(Number::of_json(number))?,
+        Json::Number(number) => heap.number(Number::from_json(number))?,
         Json::String(text) => heap.string(text)?,
         Json::Array(items) => {
             let items: Result<Vec<_>> = items.iter().map(|item| produced(heap, item)).collect();

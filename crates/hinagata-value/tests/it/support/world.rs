@@ -4,8 +4,8 @@ use std::{fmt, rc::Rc};
 
 use allocation_counter::{AllocationInfo, measure};
 use hinagata_value::{
-    Budget, CallId, Error, Heap, LimitKind, Limits, List, Map, Object, Off, Output, Result, Role, Site, Text,
-    Value,
+    Budget, CallId, Error, Heap, LimitKind, Limits, List, ListKind, Map, Object, Off, Output, Result, Site,
+    Text, Value,
 };
 use proptest::{prelude::*, sample::Index};
 use serde_json::Value as Json;
@@ -221,7 +221,7 @@ impl<'a> World<'a> {
                 Some(match kind {
                     0 => list.finish_tuple(),
                     1 => list.finish_once(),
-                    2 => list.finish_view(Role::Values),
+                    2 => list.finish_view(ListKind::Values),
                     _ => list.finish(),
                 })
             }
@@ -232,7 +232,7 @@ impl<'a> World<'a> {
                 }
                 Some(if *namespace { map.finish_namespace() } else { map.finish() })
             }
-            Own(document) => Some(heap.own(&Value::Json(document.get(self.documents)))?),
+            Own(document) => Some(heap.make_owned(&Value::Json(document.get(self.documents)))?),
             Push(list, item) => {
                 if let Some(list) = self.list(list) {
                     heap.push(&list, self.pick(item))?;
@@ -268,7 +268,7 @@ impl<'a> World<'a> {
             }
             Reverse(list) => {
                 if let Some(list) = self.list(list) {
-                    heap.reorder(&list, <[_]>::reverse);
+                    heap.reorder_items(&list, <[_]>::reverse);
                 }
                 None
             }
@@ -338,7 +338,7 @@ impl<'a> World<'a> {
             },
             StartCapture(whole) => {
                 let budget = heap.budget();
-                self.captures.push(if *whole { Output::new(budget) } else { Output::capture(budget) });
+                self.captures.push(if *whole { Output::new(budget) } else { Output::new_capture(budget) });
                 None
             }
             Capture(at, text) => {
