@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use hinagata::{Catalog, CatalogOptions, Engine, Request};
-use hinagata_template::{Engine as EngineName, Options, Render, Template};
+use hinagata_template::{Language, Options, Render, Template};
 use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
@@ -94,12 +94,12 @@ fn find(many: &Workspace) -> Result<Box<dyn Side>> {
 fn render(few: &Workspace, files: usize) -> Result<Contest> {
     let variables = tree::target_variables(files);
     let (options, limits) = (Options::default(), Limits::default());
-    let template = Template::compile(EngineName::Jinja, "bare", tree::TARGET_TEMPLATE, &options, &limits)?;
+    let template = Template::compile(Language::Jinja, "bare", tree::TARGET_TEMPLATE, &options, &limits)?;
     let mut data = variables.clone();
     for (name, value) in tree::TARGET_DEFAULTS {
         data[name] = (*value).into();
     }
-    let bare = move || Render::new().text(&template, &data);
+    let bare = move || Render::new().render_text(&template, &data);
     let again = bare.clone();
     let theirs = Entrant::local("", move || Ok(again()?.into_bytes()), move || drop(black_box(bare())));
     Ok(Contest {

@@ -29,12 +29,12 @@ fn prepare(work: &JinjaWorkload) -> Result<Entrant> {
     // The sides live as long as the process, and a render borrows its loader.
     let templates: &'static HashMap<_, _> = Box::leak(Box::new(templates));
     let entry = templates.load(&work.entry)?.context("the entry is one of the templates")?;
-    let render = Render::new().loader(templates);
+    let render = Render::new().with_loader(templates);
     let (again, same, data) = (entry.clone(), render.clone(), work.data.clone());
     let same_data = data.clone();
     Ok(Entrant::local(
         "",
         move || Ok(same.text(&again, &same_data)?.into_bytes()),
-        move || drop(black_box(render.text(&entry, &data))),
+        move || drop(black_box(render.render_text(&entry, &data))),
     ))
 }

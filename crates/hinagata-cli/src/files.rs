@@ -9,7 +9,7 @@ use std::{
 };
 
 use hinagata::source::{Directory, Refused};
-use hinagata_template::{Engine, SourceText, Sources};
+use hinagata_template::{Language, SourceText, Sources};
 use hinagata_value::{Error, LimitKind, Limits, Place, Result};
 
 use crate::input::reason;
@@ -21,7 +21,7 @@ const MOST_NAMES: usize = 1_000;
 pub(crate) struct Files {
     root: Option<Directory>,
     /// What files are written in whose names end as that of the template itself does.
-    ending: Option<(String, Engine)>,
+    ending: Option<(String, Language)>,
     limits: Limits,
     /// Why a name was not found although there is something of that name.
     remarks: RefCell<Vec<String>>,
@@ -32,7 +32,7 @@ impl Files {
     ///
     /// Those whose names end as `template` does are written in its language, `engine`; the names of all
     /// others tell theirs.
-    pub(crate) fn new(root: Option<Directory>, template: &Path, engine: Engine, limits: Limits) -> Self {
+    pub(crate) fn new(root: Option<Directory>, template: &Path, engine: Language, limits: Limits) -> Self {
         let ending = ending(template).map(|ending| (ending, engine));
         Self { root, ending, limits, remarks: RefCell::default() }
     }
@@ -50,10 +50,10 @@ impl Files {
         }
     }
 
-    fn engine(&self, name: &str) -> Engine {
+    fn engine(&self, name: &str) -> Language {
         match (&self.ending, ending(Path::new(name))) {
             (Some((known, engine)), Some(ending)) if *known == ending => *engine,
-            _ => Engine::of_file(name),
+            _ => Language::from_file_name(name),
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
             fs::write(path, content).expect("written");
         }
         let root = Directory::open(place.path()).expect("opens").expect("is there");
-        (place, Files::new(Some(root), Path::new("main.tmpl"), Engine::Jinja, limits))
+        (place, Files::new(Some(root), Path::new("main.tmpl"), Language::Jinja, limits))
     }
 
     #[test]
@@ -186,11 +186,14 @@ mod tests {
         let (_place, files) =
             files(&[("a.md", b"A"), ("sub/b.gotmpl", b"B"), ("c.tmpl", b"C")], Limits::default());
         let found = |name| {
-            files.source(name).expect("can be read").map(|source| (source.engine(), source.text().to_owned()))
+            files
+                .source(name)
+                .expect("can be read")
+                .map(|source| (source.language(), source.text().to_owned()))
         };
-        assert_eq!(found("a.md"), Some((Engine::Jinja, "A".to_owned())));
-        assert_eq!(found("sub/b.gotmpl"), Some((Engine::Go, "B".to_owned())));
-        assert_eq!(found("c.tmpl"), Some((Engine::Jinja, "C".to_owned())), "as the template itself");
+        assert_eq!(found("a.md"), Some((Language::Jinja, "A".to_owned())));
+        assert_eq!(found("sub/b.gotmpl"), Some((Language::Go, "B".to_owned())));
+        assert_eq!(found("c.tmpl"), Some((Language::Jinja, "C".to_owned())), "as the template itself");
         assert_eq!(found("./sub/./b.gotmpl").map(|(_, text)| text), Some("B".to_owned()));
         assert_eq!(found("b.gotmpl"), None);
     }
@@ -234,7 +237,7 @@ mod tests {
 
     #[test]
     fn without_a_root_there_is_nothing() {
-        let files = Files::new(None, Path::new("-"), Engine::Jinja, Limits::default());
+        let files = Files::new(None, Path::new("-"), Language::Jinja, Limits::default());
         assert!(files.source("/etc/passwd").expect("is no error").is_none());
         assert_eq!(files.names(), [] as [&str; 0]);
     }

@@ -13,7 +13,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use hinagata_template::{Engine, Options, Render, SourceText, Sources, Template};
+use hinagata_template::{Language, Options, Render, SourceText, Sources, Template};
 use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
@@ -51,7 +51,7 @@ pub fn render_file(
     })?;
     let name = path.to_string_lossy();
     let bag = crate::above_defaults(&file.variables, variables);
-    render(&name, Engine::of_file(&name), &source, &files, &bag, options)
+    render(&name, Language::from_file_name(&name), &source, &files, &bag, options)
 }
 
 /// The text that the template `source`, called `name`, gives with `variables`; it can include files of `base` that
@@ -68,12 +68,12 @@ pub fn render_text(
     guard: &Guard,
 ) -> Result<String> {
     let files = Files::new(vec![plain_path(base)], Encoding::default(), &options.limits, guard);
-    render(name, Engine::Jinja, source, &files, variables, options)
+    render(name, Language::Jinja, source, &files, variables, options)
 }
 
 fn render(
     name: &str,
-    engine: Engine,
+    engine: Language,
     source: &str,
     files: &Files<'_>,
     variables: &Map<String, Value>,
@@ -82,8 +82,8 @@ fn render(
     let mut compile = Options::default();
     compile.jinja.keep_trailing_newline = options.keep_trailing_newline;
     let template = Template::compile(engine, name, source, &compile, &options.limits)?;
-    let render = Render::new().limits(options.limits.clone()).sources(files);
-    render.text(&template, &Value::Object(variables.clone())).map_err(|error| files.explain(error))
+    let render = Render::new().with_limits(options.limits.clone()).with_sources(files);
+    render.render_text(&template, &Value::Object(variables.clone())).map_err(|error| files.explain(error))
 }
 
 /// The files that a template can include.
@@ -205,7 +205,7 @@ impl Sources for Files<'_> {
             return Err(self.withhold(path, refusal));
         }
         match self.read(path) {
-            Ok(text) => Ok(Some(SourceText::new(Engine::of_file(name), text))),
+            Ok(text) => Ok(Some(SourceText::new(Language::from_file_name(name), text))),
             Err(Unread::Refused(refusal)) => Err(self.withhold(path, refusal)),
             Err(Unread::Failed(why)) => Err(unreadable(&why)),
         }

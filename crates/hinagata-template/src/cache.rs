@@ -60,7 +60,7 @@ impl PartialEq for Key {
             && self.name == other.name
             && self.limits == other.limits
             && (Arc::ptr_eq(&self.options, &other.options)
-                || self.options.compile_alike(&other.options, self.source.engine()))
+                || self.options.compile_alike(&other.options, self.source.language()))
     }
 }
 
@@ -143,7 +143,7 @@ impl Cache {
 
     /// How often a template was compiled because it was not there.
     #[must_use]
-    pub fn compiled(&self) -> u64 {
+    pub fn compiled_count(&self) -> u64 {
         self.compiled.load(Ordering::Relaxed)
     }
 

@@ -11,7 +11,7 @@ use std::{
 use hinagata_value::{Error, Keep, LimitKind, Limits, Result};
 
 use crate::{
-    Cache, Engine, SourceText, Sources, Template,
+    Cache, Language, SourceText, Sources, Template,
     template::{Body, GoSource},
 };
 
@@ -140,11 +140,11 @@ impl<'r> Library<'r> {
     }
 
     /// The language of the template called `name`; `None` when there is none.
-    pub(crate) fn engine(&self, name: &str) -> Result<Option<Engine>> {
+    pub(crate) fn language_of(&self, name: &str) -> Result<Option<Language>> {
         if name == self.root.name() {
-            return Ok(Some(self.root.engine()));
+            return Ok(Some(self.root.language()));
         }
-        Ok(self.find(name)?.map(|entry| entry.source.engine()))
+        Ok(self.find(name)?.map(|entry| entry.source.language()))
     }
 
     /// The compiled template called `name`; `None` when there is none.
@@ -216,13 +216,13 @@ impl<'r> Library<'r> {
 /// What Jinja extends, includes and imports. Includes of Go templates do not come here.
 impl hinagata_jinja::Loader for Library<'_> {
     fn load(&self, name: &str) -> Result<Option<Arc<hinagata_jinja::Template>>> {
-        match self.engine(name)? {
+        match self.language_of(name)? {
             None => Ok(None),
-            Some(Engine::Go) => Err(Error::runtime(format!(
+            Some(Language::Go) => Err(Error::runtime(format!(
                 "'{name}' is a Go template: it can be included, but not extended or imported"
             ))
             .with_hint("use {% include %} for it")),
-            Some(Engine::Jinja) => Ok(self.load(name)?.and_then(|compiled| match compiled {
+            Some(Language::Jinja) => Ok(self.load(name)?.and_then(|compiled| match compiled {
                 Compiled::Jinja(template) => match template.body() {
                     Body::Jinja(jinja) => Some(jinja.clone()),
                     Body::Go(_) => None,

@@ -60,7 +60,7 @@ impl Message {
 ///
 /// # Errors
 /// When it holds bytes that are not UTF-8, or a call that is still under way.
-pub(crate) fn messages<P>(written: &Written<P>, default_role: &str) -> Result<Vec<Message>> {
+pub(crate) fn split_messages<P>(written: &Written<P>, default_role: &str) -> Result<Vec<Message>> {
     let mut cutter = Cutter { messages: Vec::new(), open: Open::outside(), default_role };
     let mut from = 0;
     for mark in &written.marks {
@@ -78,7 +78,7 @@ pub(crate) fn messages<P>(written: &Written<P>, default_role: &str) -> Result<Ve
 ///
 /// # Errors
 /// As [`messages`]; and when a message starts in it.
-pub(crate) fn content<P>(written: &Written<P>) -> Result<Vec<Content>> {
+pub(crate) fn split_content<P>(written: &Written<P>) -> Result<Vec<Content>> {
     let mut content = Vec::new();
     let text = |from: usize, to: usize, content: &mut Vec<Content>| {
         let text = written.text.get(from..to).unwrap_or_default();

@@ -15,18 +15,18 @@ use hinagata_value::Limits;
 /// is done again by the next one.
 ///
 /// ```
-/// use hinagata_template::{Engine, Meter, Options, Render, Template};
+/// use hinagata_template::{Language, Meter, Options, Render, Template};
 /// use hinagata_value::{LimitKind, Limits};
 ///
 /// let limits = Limits { output: Some(12), ..Limits::default() };
-/// let greeting = Template::compile(Engine::Jinja, "t", "Hello {{ name }}", &Options::default(), &limits)?;
+/// let greeting = Template::compile(Language::Jinja, "t", "Hello {{ name }}", &Options::default(), &limits)?;
 /// let data = serde_json::json!({"name": "Rumi"});
 ///
 /// let meter = Meter::new(&limits);
-/// let render = Render::new().limits(limits).meter(&meter);
-/// render.text(&greeting, &data)?;
+/// let render = Render::new().with_limits(limits).with_meter(&meter);
+/// render.render_text(&greeting, &data)?;
 /// assert_eq!(meter.output_used(), 10);
-/// let error = render.text(&greeting, &data).expect_err("twenty characters are too many");
+/// let error = render.render_text(&greeting, &data).expect_err("twenty characters are too many");
 /// assert_eq!(error.limit(), Some(LimitKind::Output));
 /// # Ok::<(), hinagata_value::Error>(())
 /// ```
@@ -103,7 +103,7 @@ impl Meter {
     }
 
     /// Adds what a render used.
-    pub(crate) fn add(&self, used: Used) {
+    pub(crate) fn add_used(&self, used: Used) {
         let nanoseconds = u64::try_from(used.time.as_nanos()).unwrap_or(u64::MAX);
         self.steps.fetch_add(used.steps, Ordering::Relaxed);
         self.output.fetch_add(used.output, Ordering::Relaxed);
@@ -113,7 +113,7 @@ impl Meter {
 
     /// The limits of a render whose own ones are `own`, counted from before everything that was `used`:
     /// so an error names a limit that somebody set.
-    pub(crate) fn limits(&self, own: &Limits, used: Used) -> Limits {
+    pub(crate) fn remaining_limits(&self, own: &Limits, used: Used) -> Limits {
         let all = &self.limits;
         let output = own.output.map(|output| output.saturating_add(used.output));
         let deadline = own.deadline.map(|deadline| deadline.saturating_add(used.time));

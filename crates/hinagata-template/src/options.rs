@@ -6,7 +6,7 @@ use hinagata_gotemplate::{MissingKey, Options as GoOptions};
 use hinagata_jinja::{ParseOptions, Settings, UndefinedMode};
 use hinagata_value::Functions;
 
-use crate::{Engine, structure};
+use crate::{Language, structure};
 
 /// The options of a template and of everything it includes; the defaults are the product's.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ impl Options {
     /// All others leave Go's own behaviour, which prints `<no value>`: a Go template that is rendered
     /// here and by Go gives the same text.
     #[must_use]
-    pub fn undefined(mut self, mode: UndefinedMode) -> Self {
+    pub fn with_undefined(mut self, mode: UndefinedMode) -> Self {
         self.settings.undefined = mode;
         self.go.missing_key = match mode {
             UndefinedMode::Error => MissingKey::Error,
@@ -54,7 +54,7 @@ impl Options {
     /// functions themselves may be others in every render. `role`, `media` and `resource` are always
     /// known.
     #[must_use]
-    pub fn functions(mut self, functions: &Functions) -> Self {
+    pub fn with_functions(mut self, functions: &Functions) -> Self {
         self.functions = functions.names().chain(structure::NAMES).map(str::to_owned).collect();
         self
     }
@@ -70,10 +70,10 @@ impl Options {
     }
 
     /// Whether a source compiles to the same under both; what only a run looks at does not count.
-    pub(crate) fn compile_alike(&self, other: &Self, engine: Engine) -> bool {
-        match engine {
-            Engine::Jinja => self.jinja == other.jinja,
-            Engine::Go => self.go == other.go && self.same_functions(other),
+    pub(crate) fn compile_alike(&self, other: &Self, language: Language) -> bool {
+        match language {
+            Language::Jinja => self.jinja == other.jinja,
+            Language::Go => self.go == other.go && self.same_functions(other),
         }
     }
 }

@@ -18,12 +18,12 @@ const SIZE: usize = 256 << 10;
 /// does not keep its memory for ever.
 ///
 /// ```
-/// use hinagata_template::{Engine, Options, Pool, Render, Template};
+/// use hinagata_template::{Language, Options, Pool, Render, Template};
 /// use hinagata_value::Limits;
 ///
 /// let pool = Pool::new(8, 64 << 10);
-/// let template = Template::compile(Engine::Jinja, "t", "Hi {{ name }}", &Options::default(), &Limits::default())?;
-/// let text = Render::new().pooled(&template, &serde_json::json!({"name": "Rumi"}), &pool)?;
+/// let template = Template::compile(Language::Jinja, "t", "Hi {{ name }}", &Options::default(), &Limits::default())?;
+/// let text = Render::new().render_pooled(&template, &serde_json::json!({"name": "Rumi"}), &pool)?;
 /// assert_eq!(&*text, "Hi Rumi");
 /// drop(text);
 /// assert_eq!(pool.len(), 1);
@@ -59,12 +59,12 @@ impl Pool {
 
     /// An empty buffer: one that was used before, or a new one without room.
     #[must_use]
-    pub(crate) fn take(&self) -> String {
+    pub(crate) fn take_buffer(&self) -> String {
         self.buffers(Vec::pop).unwrap_or_default()
     }
 
     /// Gives a buffer back; it is freed when it is too large or there are enough.
-    pub(crate) fn give(&self, mut buffer: String) {
+    pub(crate) fn return_buffer(&self, mut buffer: String) {
         if buffer.capacity() == 0 || buffer.capacity() > self.0.size {
             return;
         }
@@ -77,7 +77,7 @@ impl Pool {
     }
 
     /// A text whose buffer comes back here.
-    pub(crate) fn text(&self, text: String) -> PooledText {
+    pub(crate) fn pooled_text(&self, text: String) -> PooledText {
         PooledText { text, pool: self.clone() }
     }
 
@@ -141,6 +141,6 @@ impl fmt::Debug for PooledText {
 
 impl Drop for PooledText {
     fn drop(&mut self) {
-        self.pool.give(std::mem::take(&mut self.text));
+        self.pool.return_buffer(std::mem::take(&mut self.text));
     }
 }

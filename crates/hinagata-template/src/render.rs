@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use crate::{
     Cache, Content, Message, Meter, NoSources, Pool, PooledText, SourceMap, Sources, Template,
-    messages::{content, messages},
+    messages::{split_content, split_messages},
     structure::default_functions,
 };
 
@@ -21,15 +21,15 @@ const DEFAULT_ROLE: &str = "user";
 /// How templates are rendered: limits, functions, other templates.
 ///
 /// ```
-/// use hinagata_template::{Engine, MemorySources, Options, Render, Template};
+/// use hinagata_template::{Language, MemorySources, Options, Render, Template};
 /// use hinagata_value::Limits;
 ///
 /// let sources = MemorySources::from_iter([("tool.gotmpl", "- {{.tool.name | printf \"%q\"}}\n")]);
 /// let source = "{% for tool in tools %}{% include 'tool.gotmpl' %}{% endfor %}";
-/// let template = Template::compile(Engine::Jinja, "tools.md", source, &Options::default(), &Limits::default())?;
+/// let template = Template::compile(Language::Jinja, "tools.md", source, &Options::default(), &Limits::default())?;
 ///
 /// let data = serde_json::json!({"tools": [{"name": "search"}, {"name": "read"}]});
-/// let text = Render::new().sources(&sources).text(&template, &data)?;
+/// let text = Render::new().with_sources(&sources).render_text(&template, &data)?;
 /// assert_eq!(text, "- \"search\"\n- \"read\"\n");
 /// # Ok::<(), hinagata_value::Error>(())
 /// ```
@@ -78,7 +78,7 @@ impl<'r> Render<'r> {
 
     /// The same with these limits; all templates of a render share them.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
@@ -86,51 +86,51 @@ impl<'r> Render<'r> {
     /// The same with these functions, and no others: start from [`crate::structure_functions`] to keep
     /// `role`, `media` and `resource`.
     #[must_use]
-    pub fn functions(mut self, functions: &'r Functions) -> Self {
+    pub fn with_functions(mut self, functions: &'r Functions) -> Self {
         self.functions = functions;
         self
     }
 
     /// The same with templates that can be included, extended and imported.
     #[must_use]
-    pub fn sources(mut self, sources: &'r dyn Sources) -> Self {
+    pub fn with_sources(mut self, sources: &'r dyn Sources) -> Self {
         self.sources = sources;
         self
     }
 
     /// The same, looking for compiled templates in `cache`.
     #[must_use]
-    pub fn cache(mut self, cache: &'r Cache) -> Self {
+    pub fn with_cache(mut self, cache: &'r Cache) -> Self {
         self.cache = Some(cache);
         self
     }
 
     /// The same, watching a handle that stops the render.
     #[must_use]
-    pub fn cancel(mut self, cancel: Cancel) -> Self {
+    pub fn with_cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = Some(cancel);
         self
     }
 
     /// The same with another role than `user` for what stands outside of all messages.
     #[must_use]
-    pub fn default_role(mut self, role: &'r str) -> Self {
+    pub fn with_default_role(mut self, role: &'r str) -> Self {
         self.default_role = role;
         self
     }
 
     /// The same, sharing the budget of `meter` with other renders.
     #[must_use]
-    pub fn meter(mut self, meter: &'r Meter) -> Self {
+    pub fn with_meter(mut self, meter: &'r Meter) -> Self {
         self.meter = Some(meter);
         self
     }
 
     /// The same for the content of one message: `role` and `{% message %}` are errors at their place.
     ///
-    /// What a pass wrote is cut by [`Render::pieces`] then.
+    /// What a pass wrote is cut by [`Render::split_content`] then.
     #[must_use]
-    pub fn one_message(mut self) -> Self {
+    pub fn for_one_message(mut self) -> Self {
         self.one_message = true;
         self
     }
@@ -139,44 +139,49 @@ impl<'r> Render<'r> {
     ///
     /// # Errors
     /// The failure of the template, with its place; kind `suspended` when a function needs the outside
-    /// (use [`Render::pass`] or [`Render::text_with`] then).
-    pub fn text(&self, template: &Template, variables: &dyn Variables) -> Result<String> {
+    /// (use [`Render::run_pass`] or [`Render::render_text_with`] then).
+    pub fn render_text(&self, template: &Template, variables: &dyn Variables) -> Result<String> {
         self.written(template, variables)?.into_text()
     }
 
-    /// As [`Render::text`], in a buffer of `pool`.
+    /// As [`Render::render_text`], in a buffer of `pool`.
     ///
     /// # Errors
-    /// As [`Render::text`].
-    pub fn pooled(&self, template: &Template, variables: &dyn Variables, pool: &Pool) -> Result<PooledText> {
+    /// As [`Render::render_text`].
+    pub fn render_pooled(
+        &self,
+        template: &Template,
+        variables: &dyn Variables,
+        pool: &Pool,
+    ) -> Result<PooledText> {
         let ran = self.one_pass::<Off, _>(template, variables, &Calls::new(), Some(pool), |_| ())?;
-        Ok(pool.text(self.finished(ran).0.into_text()?))
+        Ok(pool.pooled_text(self.finished(ran).0.into_text()?))
     }
 
     /// Renders to messages; see [`crate::Message`].
     ///
     /// # Errors
-    /// As [`Render::text`].
-    pub fn messages(&self, template: &Template, variables: &dyn Variables) -> Result<Vec<Message>> {
-        self.cut(&self.written(template, variables)?)
+    /// As [`Render::render_text`].
+    pub fn render_messages(&self, template: &Template, variables: &dyn Variables) -> Result<Vec<Message>> {
+        self.split_messages(&self.written(template, variables)?)
     }
 
     /// Renders to the content of one message, whose role is decided elsewhere: text and parts.
     ///
     /// Whitespace stays as it is, and an empty text is left out: a template without parts gives what
-    /// [`Render::text`] gives.
+    /// [`Render::render_text`] gives.
     ///
     /// # Errors
-    /// As [`Render::text`]; and where the template starts a message of its own.
-    pub fn content(&self, template: &Template, variables: &dyn Variables) -> Result<Vec<Content>> {
-        self.pieces(&self.clone().one_message().written(template, variables)?)
+    /// As [`Render::render_text`]; and where the template starts a message of its own.
+    pub fn render_content(&self, template: &Template, variables: &dyn Variables) -> Result<Vec<Content>> {
+        self.split_content(&self.clone().for_one_message().written(template, variables)?)
     }
 
     /// Renders to text and a record of where each piece came from.
     ///
     /// # Errors
-    /// As [`Render::text`].
-    pub fn traced(&self, template: &Template, variables: &dyn Variables) -> Result<Traced> {
+    /// As [`Render::render_text`].
+    pub fn render_traced(&self, template: &Template, variables: &dyn Variables) -> Result<Traced> {
         Ok(self.finished_traced(self.one_traced(template, variables, &Calls::new())?))
     }
 
@@ -184,16 +189,16 @@ impl<'r> Render<'r> {
     ///
     /// # Errors
     /// When it holds bytes that are not UTF-8.
-    pub fn cut<P>(&self, written: &Written<P>) -> Result<Vec<Message>> {
-        messages(written, self.default_role)
+    pub fn split_messages<P>(&self, written: &Written<P>) -> Result<Vec<Message>> {
+        split_messages(written, self.default_role)
     }
 
-    /// The content of one message that a pass wrote; see [`Render::content`].
+    /// The content of one message that a pass wrote; see [`Render::render_content`].
     ///
     /// # Errors
     /// When it holds bytes that are not UTF-8, or starts a message.
-    pub fn pieces<P>(&self, written: &Written<P>) -> Result<Vec<Content>> {
-        content(written)
+    pub fn split_content<P>(&self, written: &Written<P>) -> Result<Vec<Content>> {
+        split_content(written)
     }
 
     /// Makes one pass of a render whose functions may need the outside.
@@ -203,7 +208,7 @@ impl<'r> Render<'r> {
     ///
     /// # Errors
     /// The failure of the template, with its place.
-    pub fn pass<'c>(
+    pub fn run_pass<'c>(
         &self,
         template: &Template,
         variables: &dyn Variables,
@@ -217,11 +222,11 @@ impl<'r> Render<'r> {
         })
     }
 
-    /// As [`Render::pass`], with a record of where each piece came from.
+    /// As [`Render::run_pass`], with a record of where each piece came from.
     ///
     /// # Errors
-    /// As [`Render::pass`].
-    pub fn pass_traced<'c>(
+    /// As [`Render::run_pass`].
+    pub fn run_traced_pass<'c>(
         &self,
         template: &Template,
         variables: &dyn Variables,
@@ -239,7 +244,7 @@ impl<'r> Render<'r> {
     ///
     /// # Errors
     /// The failure of the template, with its place; that of a call where the template uses its result.
-    pub fn written_with(
+    pub fn render_with(
         &self,
         template: &Template,
         variables: &dyn Variables,
@@ -247,7 +252,7 @@ impl<'r> Render<'r> {
     ) -> Result<Written> {
         let calls = Calls::new();
         loop {
-            match self.pass(template, variables, &calls)? {
+            match self.run_pass(template, variables, &calls)? {
                 Pass::Done(written) => return Ok(written),
                 Pass::Wait(waiting) => {
                     for call in waiting {
@@ -258,43 +263,43 @@ impl<'r> Render<'r> {
         }
     }
 
-    /// As [`Render::written_with`], to text.
+    /// As [`Render::render_with`], to text.
     ///
     /// # Errors
-    /// As [`Render::written_with`].
-    pub fn text_with(
+    /// As [`Render::render_with`].
+    pub fn render_text_with(
         &self,
         template: &Template,
         variables: &dyn Variables,
         resolve: impl FnMut(&Call) -> Result<Json, String>,
     ) -> Result<String> {
-        self.written_with(template, variables, resolve)?.into_text()
+        self.render_with(template, variables, resolve)?.into_text()
     }
 
-    /// As [`Render::written_with`], to messages.
+    /// As [`Render::render_with`], to messages.
     ///
     /// # Errors
-    /// As [`Render::written_with`].
-    pub fn messages_with(
+    /// As [`Render::render_with`].
+    pub fn render_messages_with(
         &self,
         template: &Template,
         variables: &dyn Variables,
         resolve: impl FnMut(&Call) -> Result<Json, String>,
     ) -> Result<Vec<Message>> {
-        self.cut(&self.written_with(template, variables, resolve)?)
+        self.split_messages(&self.render_with(template, variables, resolve)?)
     }
 
-    /// As [`Render::written_with`], to the content of one message.
+    /// As [`Render::render_with`], to the content of one message.
     ///
     /// # Errors
-    /// As [`Render::written_with`] and [`Render::content`].
-    pub fn content_with(
+    /// As [`Render::render_with`] and [`Render::render_content`].
+    pub fn render_content_with(
         &self,
         template: &Template,
         variables: &dyn Variables,
         resolve: impl FnMut(&Call) -> Result<Json, String>,
     ) -> Result<Vec<Content>> {
-        self.pieces(&self.clone().one_message().written_with(template, variables, resolve)?)
+        self.split_content(&self.clone().for_one_message().render_with(template, variables, resolve)?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! One render, over both languages.
 //!
 //! Each language knows the other one only as "templates from outside". A session is that outside for
-//! both: whatever one of them cannot find itself is looked up here and run by the engine it is written
+//! both: whatever one of them cannot find itself is looked up here and run by the language it is written
 //! for, on the same heap, budget and calls.
 
 use std::{borrow::Cow, cell::RefCell};
@@ -14,7 +14,7 @@ use hinagata_value::{
 };
 
 use crate::{
-    Engine,
+    Language,
     library::{Compiled, FIRST_GO, GoTemplate, Library},
     template::Body,
 };
@@ -177,7 +177,7 @@ impl Drop for Link<'_> {
 /// For Jinja, Go templates are outside.
 impl<'a> Outside<'a> for Session<'_, 'a> {
     fn contains(&self, name: &str) -> bool {
-        matches!(self.library.engine(name), Ok(Some(Engine::Go)))
+        matches!(self.library.language_of(name), Ok(Some(Language::Go)))
     }
 
     fn render(&self, name: &str, scope: Value<'a>, traced: bool) -> Result<Printed<'a>> {
@@ -208,7 +208,7 @@ impl<'a, P: Provenance> Templates<'a, P> for Session<'_, 'a> {
 
     fn contains(&self, name: &str) -> bool {
         // What cannot be read is there: reading it again tells why.
-        !matches!(self.library.engine(name), Ok(None))
+        !matches!(self.library.language_of(name), Ok(None))
     }
 
     fn names(&self) -> Vec<String> {

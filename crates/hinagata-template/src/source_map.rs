@@ -36,7 +36,7 @@ pub struct Origin {
 }
 
 impl SourceMap {
-    pub(crate) fn of(library: &Library<'_>) -> Self {
+    pub(crate) fn from_library(library: &Library<'_>) -> Self {
         let root = library.root();
         let mapped = |template: &Template, first| Mapped {
             template: template.clone(),

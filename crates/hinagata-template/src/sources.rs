@@ -9,7 +9,7 @@ use std::{
 
 use hinagata_value::Result;
 
-use crate::Engine;
+use crate::Language;
 
 /// Templates by name, as a render and an analysis find them.
 ///
@@ -20,7 +20,7 @@ use crate::Engine;
 ///
 /// ```
 /// use std::borrow::Cow;
-/// use hinagata_template::{Engine, MemorySources, Options, Render, SourceText, Sources, Template};
+/// use hinagata_template::{Language, MemorySources, Options, Render, SourceText, Sources, Template};
 /// use hinagata_value::{Limits, Result};
 ///
 /// /// Names are looked up beside the template that they are written in.
@@ -40,8 +40,8 @@ use crate::Engine;
 ///
 /// let sources = Beside(MemorySources::from_iter([("a/main.md", ""), ("a/part.md", "A"), ("part.md", "?")]));
 /// let (options, limits) = (Options::default(), Limits::default());
-/// let main = Template::compile(Engine::Jinja, "a/main.md", "{% include 'part.md' %}", &options, &limits)?;
-/// assert_eq!(Render::new().sources(&sources).text(&main, &serde_json::json!({}))?, "A");
+/// let main = Template::compile(Language::Jinja, "a/main.md", "{% include 'part.md' %}", &options, &limits)?;
+/// assert_eq!(Render::new().with_sources(&sources).render_text(&main, &serde_json::json!({}))?, "A");
 /// # Ok::<(), hinagata_value::Error>(())
 /// ```
 pub trait Sources {
@@ -78,25 +78,25 @@ pub trait Sources {
 /// compiled template independent of the size of the text.
 #[derive(Clone, Debug)]
 pub struct SourceText {
-    engine: Engine,
+    language: Language,
     text: Arc<str>,
     hash: u64,
 }
 
 impl SourceText {
-    /// A source in the language `engine`.
+    /// A source in the language `language`.
     #[must_use]
-    pub fn new(engine: Engine, text: impl Into<Arc<str>>) -> Self {
+    pub fn new(language: Language, text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
-        Self { engine, hash: hasher.finish(), text }
+        Self { language, hash: hasher.finish(), text }
     }
 
     /// The language.
     #[must_use]
-    pub fn engine(&self) -> Engine {
-        self.engine
+    pub fn language(&self) -> Language {
+        self.language
     }
 
     /// The text.
@@ -108,7 +108,7 @@ impl SourceText {
 
 impl PartialEq for SourceText {
     fn eq(&self, other: &Self) -> bool {
-        self.engine == other.engine
+        self.language == other.language
             && self.hash == other.hash
             && (Arc::ptr_eq(&self.text, &other.text) || self.text == other.text)
     }
@@ -135,10 +135,10 @@ impl Sources for NoSources {
 /// Sources in memory.
 ///
 /// ```
-/// use hinagata_template::{Engine, MemorySources, Sources};
+/// use hinagata_template::{Language, MemorySources, Sources};
 ///
 /// let sources = MemorySources::from_iter([("hello.md", "Hello {{ name }}"), ("bye.gotmpl", "Bye {{.name}}")]);
-/// assert_eq!(sources.source("bye.gotmpl")?.expect("is there").engine(), Engine::Go);
+/// assert_eq!(sources.source("bye.gotmpl")?.expect("is there").language(), Language::Go);
 /// # Ok::<(), hinagata_value::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -154,7 +154,7 @@ impl MemorySources {
     /// Adds a source under `name`, in the place of an older one; the name decides on the language.
     pub fn insert(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) {
         let name = name.into();
-        let source = SourceText::new(Engine::of_file(&name), text);
+        let source = SourceText::new(Language::from_file_name(&name), text);
         self.0.insert(name, source);
     }
 

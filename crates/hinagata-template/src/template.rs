@@ -8,7 +8,7 @@ use std::sync::{
 use hinagata_gotemplate::Set;
 use hinagata_value::{Budget, Limits, Result, analysis::Analysis};
 
-use crate::{Engine, Options, SourceText};
+use crate::{Language, Options, SourceText};
 
 /// Bytes of room that a template remembers at most for its next render.
 const LARGEST_HINT: usize = 1 << 20;
@@ -18,16 +18,16 @@ const LARGEST_HINT: usize = 1 << 20;
 /// It holds nothing of the templates it includes: those are found by name in every render.
 ///
 /// ```
-/// use hinagata_template::{Engine, Options, Render, Template};
+/// use hinagata_template::{Language, Options, Render, Template};
 /// use hinagata_value::Limits;
 ///
 /// let (options, limits) = (Options::default(), Limits::default());
-/// let jinja = Template::compile(Engine::Jinja, "a", "Hello {{ user.name|upper }}!", &options, &limits)?;
-/// let go = Template::compile(Engine::Go, "b", "Hello {{.user.name | printf \"%q\"}}!", &options, &limits)?;
+/// let jinja = Template::compile(Language::Jinja, "a", "Hello {{ user.name|upper }}!", &options, &limits)?;
+/// let go = Template::compile(Language::Go, "b", "Hello {{.user.name | printf \"%q\"}}!", &options, &limits)?;
 ///
 /// let data = serde_json::json!({"user": {"name": "Rumi"}});
-/// assert_eq!(Render::new().text(&jinja, &data)?, "Hello RUMI!");
-/// assert_eq!(Render::new().text(&go, &data)?, "Hello \"Rumi\"!");
+/// assert_eq!(Render::new().render_text(&jinja, &data)?, "Hello RUMI!");
+/// assert_eq!(Render::new().render_text(&go, &data)?, "Hello \"Rumi\"!");
 /// # Ok::<(), hinagata_value::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -70,13 +70,13 @@ impl Template {
     /// # Errors
     /// When it is no valid template (kind `syntax`, with its place), or beyond `limits`.
     pub fn compile(
-        engine: Engine,
+        language: Language,
         name: &str,
         source: &str,
         options: &Options,
         limits: &Limits,
     ) -> Result<Self> {
-        Self::compile_source(name, SourceText::new(engine, source), Arc::new(options.clone()), limits)
+        Self::compile_source(name, SourceText::new(language, source), Arc::new(options.clone()), limits)
     }
 
     pub(crate) fn compile_source(
@@ -85,13 +85,13 @@ impl Template {
         options: Arc<Options>,
         limits: &Limits,
     ) -> Result<Self> {
-        let body = match source.engine() {
-            Engine::Jinja => {
+        let body = match source.language() {
+            Language::Jinja => {
                 let template =
                     hinagata_jinja::Template::compile(name, source.text(), &options.jinja, limits)?;
                 Body::Jinja(Arc::new(template))
             }
-            Engine::Go => {
+            Language::Go => {
                 let mut set = Set::with_names(options.go.clone(), options.function_names());
                 set.parse(name, source.text(), &Budget::new(limits.clone()))?;
                 Body::Go(Arc::new(GoSource { set, analysis: OnceLock::new() }))
@@ -108,8 +108,8 @@ impl Template {
 
     /// Its language.
     #[must_use]
-    pub fn engine(&self) -> Engine {
-        self.0.source.engine()
+    pub fn language(&self) -> Language {
+        self.0.source.language()
     }
 
     /// Its source.

@@ -53,5 +53,5 @@ fn render(case: &JinjaCase, undefined: Undefined) -> Result<String, Error> {
     let entry = sources
         .load(&case.entry)?
         .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("template '{}' not found", case.entry)))?;
-    Render::new().settings(settings).loader(&sources).text(&entry, &case.data)
+    Render::new().with_settings(settings).with_loader(&sources).render_text(&entry, &case.data)
 }

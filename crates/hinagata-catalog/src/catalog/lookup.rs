@@ -4,7 +4,7 @@ use hinagata_document::{Code, Error, Result, front_matter};
 
 use crate::{
     Catalog, PromptId,
-    definition::{Body, Engine, LARGEST_TEMPLATE, TemplateText},
+    definition::{Body, LARGEST_TEMPLATE, Language, TemplateText},
     source::{Entry, Index, RootKind},
 };
 
@@ -175,9 +175,9 @@ fn plain(path: String, name: &str, text: &str) -> Result<TemplateText> {
     let split = front_matter::split(&path, text)?;
     let declared = split.matter.as_ref().and_then(|matter| matter.get("engine")?.as_str().map(str::to_owned));
     let engine = match declared.as_deref() {
-        Some("go") => Engine::Go,
-        Some(_) => Engine::Jinja,
-        None => Engine::of_file(name),
+        Some("go") => Language::Go,
+        Some(_) => Language::Jinja,
+        None => Language::from_file_name(name),
     };
     Ok(TemplateText { engine, text: split.template.into(), first_line: split.first_line, file: path })
 }

@@ -1,7 +1,7 @@
 //! What one file says about a prompt, before all files are laid over each other.
 
 use hinagata_document::{Data, Error, Fields, Node, Place, shortened};
-use hinagata_template::Engine;
+use hinagata_template::Language;
 use serde_json::{Map, Number, Value};
 
 use super::declarations;
@@ -27,7 +27,7 @@ pub(super) struct Draft {
     /// `Some(None)`: it says that there is no file.
     pub(super) template: Option<Option<(String, Place)>>,
     pub(super) body: Option<DraftBody>,
-    pub(super) engine: Option<Engine>,
+    pub(super) engine: Option<Language>,
     pub(super) undefined: Option<UndefinedMode>,
     pub(super) on_error: Option<OnError>,
     pub(super) parameters: Parameters,
@@ -220,10 +220,10 @@ impl Draft {
     }
 }
 
-fn engine(fields: &mut Fields<'_>, node: &Node) -> Option<Engine> {
+fn engine(fields: &mut Fields<'_>, node: &Node) -> Option<Language> {
     fields.one_of("engine", node, &["jinja", "go"], |word| match word {
-        "jinja" | "jinja2" => Some(Engine::Jinja),
-        "go" => Some(Engine::Go),
+        "jinja" | "jinja2" => Some(Language::Jinja),
+        "go" => Some(Language::Go),
         _ => None,
     })
 }

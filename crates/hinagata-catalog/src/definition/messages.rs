@@ -1,7 +1,7 @@
 //! Bodies that are lists of messages.
 
 use hinagata_document::{Fields, Node};
-use hinagata_template::Engine;
+use hinagata_template::Language;
 use serde_json::{Map, Value};
 
 use super::model::{Message, Part, Role, TemplateText};
@@ -133,7 +133,7 @@ fn part(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<DraftPart> 
 
 impl DraftMessage {
     /// The message, with its templates in the language `engine`.
-    pub(super) fn finish(self, engine: Engine) -> Message {
+    pub(super) fn finish(self, engine: Language) -> Message {
         let part = |part| match part {
             DraftPart::Text(text) => Part::Text(text.finish(engine)),
             DraftPart::Other { kind, fields } => Part::Other { kind, fields },
@@ -144,7 +144,7 @@ impl DraftMessage {
 }
 
 impl Text {
-    fn finish(self, engine: Engine) -> TemplateText {
+    fn finish(self, engine: Language) -> TemplateText {
         TemplateText { engine, text: self.text.into(), file: self.file, first_line: self.line }
     }
 }

@@ -17,7 +17,7 @@ mod python;
 mod read;
 mod view;
 
-pub use hinagata_template::Engine;
+pub use hinagata_template::Language;
 
 pub use computed::Computed;
 pub use hinagata_document::yaml_value;

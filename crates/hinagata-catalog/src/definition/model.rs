@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use hinagata_document::{Error, Place};
-use hinagata_template::Engine;
+use hinagata_template::Language;
 use serde_json::{Map, Value};
 
 use super::{limits::OwnLimits, module::ModuleBody, parameter::Parameters};
@@ -106,7 +106,7 @@ impl Body {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateText {
     /// The language.
-    pub engine: Engine,
+    pub engine: Language,
     /// The text, without front matter.
     pub text: Arc<str>,
     /// The file, as a path from the workspace root.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata_document::{Error, Fields, Node, Place, Result, front_matter, json, yaml};
-use hinagata_template::Engine;
+use hinagata_template::Language;
 use serde_json::Value;
 
 use super::computed::Computed;
@@ -90,7 +90,7 @@ impl PromptFiles for Again<'_> {
 ///
 /// # Errors
 /// Code `definition`, with every wrong field at once.
-pub fn document(id: &PromptId, source: &str, document: &Value, engine: Engine) -> Result<Definition> {
+pub fn document(id: &PromptId, source: &str, document: &Value, engine: Language) -> Result<Definition> {
     let files = &Nothing;
     let mut reader = Reader { id, name: id.as_str(), source, files, computed: None, read: Vec::new() };
     let mut fields = Fields::new(source, "");
@@ -137,7 +137,7 @@ impl Reader<'_> {
     fn read(mut self) -> Result<Definition> {
         let document = self.document()?;
         let (python, hooks) = self.python()?;
-        self.assemble(document.overlaid(python), hooks, Engine::Jinja)
+        self.assemble(document.overlaid(python), hooks, Language::Jinja)
     }
 
     fn path(&self, name: &str) -> String {
@@ -220,7 +220,7 @@ impl Reader<'_> {
         Ok((draft, hooks))
     }
 
-    fn assemble(&mut self, mut draft: Draft, hooks: Hooks, default_engine: Engine) -> Result<Definition> {
+    fn assemble(&mut self, mut draft: Draft, hooks: Hooks, default_engine: Language) -> Result<Definition> {
         let body = match draft.body.take() {
             Some(DraftBody::Text { text, file, line }) => {
                 let engine = draft.engine.unwrap_or(default_engine);
@@ -308,7 +308,7 @@ impl Reader<'_> {
             fields.finish()?;
             *draft = below.overlaid(std::mem::take(draft));
         }
-        let engine = draft.engine.unwrap_or_else(|| Engine::of_file(name));
+        let engine = draft.engine.unwrap_or_else(|| Language::from_file_name(name));
         Ok(match draft.body.take() {
             Some(DraftBody::Messages(messages)) => {
                 Body::Messages(messages.into_iter().map(|message| message.finish(engine)).collect())

@@ -43,7 +43,7 @@ fn a_template_alone_is_a_prompt() {
     assert_eq!((found.metadata.version.as_str(), found.metadata.kind.as_str()), ("1.0.0", "custom"));
     assert_eq!(
         (&*text(&found).text, text(&found).engine, text(&found).first_line),
-        ("Hello {{ name }}\n", Engine::Jinja, 1)
+        ("Hello {{ name }}\n", Language::Jinja, 1)
     );
     assert_eq!(text(&found).file, "prompts/A-Prompt/template.md");
     assert!(found.parameters.is_empty() && !found.hooks.any());
@@ -60,7 +60,7 @@ fn front_matter_declares() {
     assert_eq!((found.metadata.name.as_str(), found.metadata.version.as_str()), ("Greeting", "2.1"));
     assert_eq!(found.metadata.extends.as_deref(), Some("base"));
     assert_eq!(found.metadata.tags, ["a", "b"]);
-    assert_eq!((text(&found).engine, text(&found).first_line), (Engine::Go, 18));
+    assert_eq!((text(&found).engine, text(&found).first_line), (Language::Go, 18));
     assert_eq!(found.undefined, Some(UndefinedMode::Error));
     assert_eq!(found.parameters.names(Class::Required), ["who"]);
     assert_eq!(found.parameters.names(Class::Optional), ["style", "times"]);
@@ -86,7 +86,7 @@ fn a_document_has_the_shape_of_an_extension() {
         {"name": "depth", "type": "integer", "required": true}], "returns": []}"#;
     let value = serde_json::from_str(json).expect("is JSON");
     let id = PromptId::new("evaluator.evaluate").expect("is an id");
-    let stored = document(&id, "store:x", &value, Engine::Go).expect("reads");
+    let stored = document(&id, "store:x", &value, Language::Go).expect("reads");
     for found in [
         definition(&[("prompt.yaml", yaml)]),
         definition(&[("prompt.json", Box::leak(json.to_owned().into_boxed_str()))]),
@@ -132,7 +132,7 @@ fn python_is_read_without_running_it() {
         ("body.gotmpl", "{{.a}}"),
         ("template.md", "not this"),
     ]);
-    assert_eq!((&*text(&found).text, text(&found).engine), ("{{.a}}", Engine::Go));
+    assert_eq!((&*text(&found).text, text(&found).engine), ("{{.a}}", Language::Go));
     assert_eq!(found.metadata.author.as_deref(), Some("haru"));
     assert_eq!(found.metadata.more.get("x"), Some(&json!(1)));
     assert_eq!(found.parameters.get("n").and_then(|n| n.default.clone()), Some(json!(-1)));

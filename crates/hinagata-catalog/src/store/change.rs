@@ -87,7 +87,7 @@ fn check_template(text: &TemplateText) -> Result<()> {
     const MOST: usize = 100;
     let mut tools = Functions::new();
     loop {
-        let options = Options::default().functions(&tools);
+        let options = Options::default().with_functions(&tools);
         let Err(error) = Template::compile(text.engine, &text.file, &text.text, &options, &Limits::default())
         else {
             return Ok(());

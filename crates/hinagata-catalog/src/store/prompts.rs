@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use hinagata_document::{Diagnostic, Error, Result};
-use hinagata_template::Engine;
+use hinagata_template::Language;
 use serde_json::Value;
 
 use super::{
@@ -56,7 +56,7 @@ impl StorePrompt {
     /// # Errors
     /// Code `definition`.
     pub(crate) fn definition(&self) -> Result<Definition> {
-        let mut definition = definition::document(&self.id, &self.source, self.document(), Engine::Go)?;
+        let mut definition = definition::document(&self.id, &self.source, self.document(), Language::Go)?;
         name_templates(&mut definition.body, &self.source);
         let text = serde_json::to_string(self.document()).unwrap_or_default();
         definition.files = vec![FileRead { file: format!("{}#", self.source), text: text.into() }];

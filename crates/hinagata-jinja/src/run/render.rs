@@ -18,7 +18,7 @@ use crate::{Loader, NoTemplates, Template, context::Settings};
 ///
 /// let limits = Limits::default();
 /// let template = Template::compile("hello", "Hello {{ user.name|upper }}!", &ParseOptions::default(), &limits)?;
-/// let text = Render::new().text(&template, &serde_json::json!({"user": {"name": "Rumi"}}))?;
+/// let text = Render::new().render_text(&template, &serde_json::json!({"user": {"name": "Rumi"}}))?;
 /// assert_eq!(text, "Hello RUMI!");
 /// # Ok::<(), hinagata_value::Error>(())
 /// ```
@@ -55,35 +55,35 @@ impl<'r> Render<'r> {
 
     /// The same with these settings.
     #[must_use]
-    pub fn settings(mut self, settings: Settings) -> Self {
+    pub fn with_settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
     /// The same with these limits.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
     /// The same with templates that can be included, extended and imported.
     #[must_use]
-    pub fn loader(mut self, loader: &'r dyn Loader) -> Self {
+    pub fn with_loader(mut self, loader: &'r dyn Loader) -> Self {
         self.loader = loader;
         self
     }
 
     /// The same with functions of the host.
     #[must_use]
-    pub fn functions(mut self, functions: &'r Functions) -> Self {
+    pub fn with_functions(mut self, functions: &'r Functions) -> Self {
         self.functions = Some(functions);
         self
     }
 
     /// The same, watching a handle that stops the render.
     #[must_use]
-    pub fn cancel(mut self, cancel: Cancel) -> Self {
+    pub fn with_cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = Some(cancel);
         self
     }
@@ -92,8 +92,8 @@ impl<'r> Render<'r> {
     ///
     /// # Errors
     /// The failure of the template, with its place; kind `suspended` when a function needs the outside
-    /// (use [`Render::pass`] then).
-    pub fn text(&self, template: &Template, variables: &dyn Variables) -> Result<String> {
+    /// (use [`Render::run_pass`] then).
+    pub fn render_text(&self, template: &Template, variables: &dyn Variables) -> Result<String> {
         let calls = Calls::new();
         self.one_pass::<Off>(template, variables, &calls)?.into_text()
     }
@@ -101,8 +101,12 @@ impl<'r> Render<'r> {
     /// Renders to text and a record of where each piece came from.
     ///
     /// # Errors
-    /// As [`Render::text`].
-    pub fn traced(&self, template: &Template, variables: &dyn Variables) -> Result<Rendered<Segments>> {
+    /// As [`Render::render_text`].
+    pub fn render_traced(
+        &self,
+        template: &Template,
+        variables: &dyn Variables,
+    ) -> Result<Rendered<Segments>> {
         let calls = Calls::new();
         self.one_pass(template, variables, &calls)
     }
@@ -114,7 +118,7 @@ impl<'r> Render<'r> {
     ///
     /// # Errors
     /// The failure of the template, with its place.
-    pub fn pass<'c, P: Provenance>(
+    pub fn run_pass<'c, P: Provenance>(
         &self,
         template: &Template,
         variables: &dyn Variables,

@@ -120,7 +120,7 @@ fn named_arguments_of_a_wide_map_are_gone_over_once() {
         {% set d = '{k1}{k2}{k19999}'.format(**map) %}{% endfor %}done";
     let template =
         Template::compile("t", source, &ParseOptions::default(), &Limits::default()).expect("compiles");
-    assert_eq!(Render::new().text(&template, &data()).expect("within the limits"), "done");
+    assert_eq!(Render::new().render_text(&template, &data()).expect("within the limits"), "done");
 }
 
 /// The names that an include sees are shared: many includes beside many names are no product.

@@ -59,7 +59,10 @@ fn ours(case: &Case) -> Result<String, Error> {
         named.map(|(number, pieces)| (format!("t{number}"), source(pieces))).collect();
     let sources = Sources::new(sources, options, Limits::default());
     let entry = sources.load("t0")?.expect("there is a first template");
-    Render::new().settings(settings).loader(&sources).text(&entry, &Json::Object(case.data.clone()))
+    Render::new()
+        .with_settings(settings)
+        .with_loader(&sources)
+        .render_text(&entry, &Json::Object(case.data.clone()))
 }
 
 /// What is different between the two answers, where that is not on purpose.

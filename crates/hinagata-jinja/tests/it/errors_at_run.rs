@@ -13,7 +13,7 @@ fn failure(templates: &[(&str, &str)]) -> Error {
     let main = sources.load("main").expect("compiles").expect("is there");
     let settings = Settings { undefined: UndefinedMode::Jinja, ..Settings::default() };
     let data = json!({"agent_name": "Rumi", "tools": []});
-    Render::new().settings(settings).loader(&sources).text(&main, &data).expect_err("fails")
+    Render::new().with_settings(settings).with_loader(&sources).render_text(&main, &data).expect_err("fails")
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn render(sources: &[(&str, String)], limits: &Limits) -> Result<String, Error> 
         Sources::new(sources, ParseOptions::default(), Limits { source: 4 << 20, ..Limits::default() });
     let template = loader.load("t")?.expect("there is a first template");
     let data: Json = json!({"tree": {"children": []}, "text": "word ".repeat(200), "list": [3, 1, 2]});
-    Render::new().limits(limits.clone()).loader(&loader).text(&template, &data)
+    Render::new().with_limits(limits.clone()).with_loader(&loader).render_text(&template, &data)
 }
 
 /// Runs on a thread of the usual size; a stack that is used up would end the whole process.

@@ -47,9 +47,9 @@ fn walk(source: &str, limits: &Limits) -> Result<()> {
     let mut functions = Functions::new();
     functions.insert(Itself);
     let data = data();
-    let render = Render::new().limits(limits.clone()).loader(&loader).functions(&functions);
-    let text = render.text(&template, &data);
-    let traced = render.traced(&template, &data);
+    let render = Render::new().with_limits(limits.clone()).with_loader(&loader).with_functions(&functions);
+    let text = render.render_text(&template, &data);
+    let traced = render.render_traced(&template, &data);
     assert_eq!(text.is_ok(), traced.is_ok(), "a record changes nothing");
     text.map(drop)
 }

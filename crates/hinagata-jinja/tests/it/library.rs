@@ -21,7 +21,7 @@ fn render(case: &Value) -> Result<String, Error> {
     };
     let source = case["template"].as_str().expect("every case has a template");
     let template = Template::compile("main", source, &ParseOptions::default(), &Limits::default())?;
-    Render::new().settings(settings).text(&template, &case["data"])
+    Render::new().with_settings(settings).render_text(&template, &case["data"])
 }
 
 /// What is different from the recorded answer, if anything is.

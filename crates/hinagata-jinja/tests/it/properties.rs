@@ -170,7 +170,11 @@ fn loader(subject: &Subject) -> Sources {
 fn text(subject: &Subject, undefined: UndefinedMode, limits: Limits) -> Result<String, Error> {
     let loader = loader(subject);
     let template = loader.load("t0")?.expect("there is a first template");
-    Render::new().settings(settings(undefined)).limits(limits).loader(&loader).text(&template, &subject.data)
+    Render::new()
+        .with_settings(settings(undefined))
+        .with_limits(limits)
+        .with_loader(&loader)
+        .render_text(&template, &subject.data)
 }
 
 /// Renders with a look at the budget: the text, the most bytes, the steps.

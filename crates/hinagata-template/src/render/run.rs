@@ -29,13 +29,13 @@ impl Render<'_> {
         variables: &dyn Variables,
         calls: &Calls,
     ) -> Result<Ran<Segments, SourceMap>> {
-        self.one_pass(template, variables, calls, None, SourceMap::of)
+        self.one_pass(template, variables, calls, None, SourceMap::from_library)
     }
 
     /// The result of the last pass of a render, which is counted now.
     pub(super) fn finished<P, M>(&self, ran: Ran<P, M>) -> (Written<P>, M) {
         if let Some(meter) = self.meter {
-            meter.add(ran.used);
+            meter.add_used(ran.used);
         }
         (ran.written, ran.seen)
     }
@@ -66,7 +66,7 @@ impl Render<'_> {
         let used = self.count(&result, &written, &budget, &library, before);
         if let Err(error) = result {
             if let Some(pool) = pool {
-                pool.give(written.text);
+                pool.return_buffer(written.text);
             }
             return Err(error);
         }
@@ -79,9 +79,8 @@ impl Render<'_> {
     fn budget(&self, before: Used) -> Budget {
         let budget = match self.meter {
             None => Budget::new(self.limits.clone()),
-            Some(meter) => {
-                Budget::new(meter.limits(&self.limits, before)).with_spent(before.steps, before.time)
-            }
+            Some(meter) => Budget::new(meter.remaining_limits(&self.limits, before))
+                .with_spent(before.steps, before.time),
         };
         match &self.cancel {
             None => budget,
@@ -116,14 +115,14 @@ impl Render<'_> {
     ) -> Used {
         let Some(meter) = self.meter else { return Used::default() };
         let time = budget.time_used().saturating_sub(before.time);
-        meter.add(Used { time, ..Used::default() });
+        meter.add_used(Used { time, ..Used::default() });
         let steps = budget.steps_used().saturating_sub(before.steps);
         let work = Used { steps, templates: library.len(), ..Used::default() };
         match result {
             Ok(()) => Used { output: written.characters(), ..work },
             Err(error) if error.kind() == ErrorKind::Suspended => Used::default(),
             Err(_) => {
-                meter.add(work);
+                meter.add_used(work);
                 Used::default()
             }
         }
@@ -131,11 +130,11 @@ impl Render<'_> {
 
     /// A buffer that leaves most of the byte budget to the template.
     fn buffer(&self, pool: &Pool) -> String {
-        let buffer = pool.take();
+        let buffer = pool.take_buffer();
         if buffer.capacity() <= self.limits.bytes / 8 {
             return buffer;
         }
-        pool.give(buffer);
+        pool.return_buffer(buffer);
         String::new()
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata_template::{
-    Analysis, Cache, Engine, Graph, MemorySources, NameUse, Options, SourceText, Template, TemplateUseKind,
+    Analysis, Cache, Graph, Language, MemorySources, NameUse, Options, SourceText, Template, TemplateUseKind,
     Usage, analyze_graph,
 };
 use hinagata_value::{ErrorKind, LimitKind, Limits};
@@ -11,7 +11,7 @@ use hinagata_value::{ErrorKind, LimitKind, Limits};
 fn analyze(name: &str, source: &str) -> Analysis {
     let (options, limits) = (Options::default(), Limits::default());
     let template =
-        Template::compile(Engine::of_file(name), name, source, &options, &limits).expect("compiles");
+        Template::compile(Language::from_file_name(name), name, source, &options, &limits).expect("compiles");
     Analysis::clone(template.analysis())
 }
 
@@ -175,12 +175,12 @@ fn a_template_that_is_rendered_from_a_cache_is_compiled_and_analysed_once() {
     let texts = [("main.md", "{{ a }}{% include 'row.gotmpl' %}"), ("row.gotmpl", "{{.b}}")];
     let (sources, cache) = (MemorySources::from_iter(texts), Cache::new(10));
     let (options, limits) = (Arc::new(Options::default()), Limits::default());
-    let entry = SourceText::new(Engine::Jinja, texts[0].1);
+    let entry = SourceText::new(Language::Jinja, texts[0].1);
     let template = cache.get("main.md", &entry, &options, &limits).expect("compiles");
     let first = cache.analyze_graph("main.md", &sources, &options, &limits).expect("within the limits");
     let second = cache.analyze_graph("main.md", &sources, &options, &limits).expect("within the limits");
     assert_eq!(graph_variables(&first), ["main.md: a", "row.gotmpl: b"]);
-    assert_eq!(cache.compiled(), 2);
+    assert_eq!(cache.compiled_count(), 2);
     assert!(Arc::ptr_eq(template.analysis(), &first.templates[0].1));
     assert!(Arc::ptr_eq(&first.templates[1].1, &second.templates[1].1));
 }

@@ -4,12 +4,12 @@ use std::sync::{Arc, Barrier};
 
 use hinagata_gotemplate::Integers;
 use hinagata_jinja::UndefinedMode;
-use hinagata_template::{Cache, Engine, MemorySources, Options, Render, SourceText, Template};
+use hinagata_template::{Cache, Language, MemorySources, Options, Render, SourceText, Template};
 use hinagata_value::{ErrorKind, Limits};
 use serde_json::json;
 
 fn jinja(text: &str) -> SourceText {
-    SourceText::new(Engine::Jinja, text)
+    SourceText::new(Language::Jinja, text)
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn a_changed_include_is_seen_by_the_next_render() {
     let options = Options::default();
     let mut sources = MemorySources::from_iter([("a.gotmpl", "{{template \"b.md\" .}}"), ("b.md", "one")]);
     let main = Template::compile(
-        Engine::Jinja,
+        Language::Jinja,
         "main.md",
         "{% include 'a.gotmpl' %}{% include 'b.md' %}",
         &options,
@@ -26,17 +26,21 @@ fn a_changed_include_is_seen_by_the_next_render() {
     )
     .expect("compiles");
     let text = |sources: &MemorySources| {
-        Render::new().sources(sources).cache(&cache).text(&main, &json!({})).expect("renders")
+        Render::new()
+            .with_sources(sources)
+            .with_cache(&cache)
+            .render_text(&main, &json!({}))
+            .expect("renders")
     };
     assert_eq!(text(&sources), "oneone");
     assert_eq!(text(&sources), "oneone");
-    assert_eq!(cache.compiled(), 2, "each include is compiled once");
+    assert_eq!(cache.compiled_count(), 2, "each include is compiled once");
     sources.insert("b.md", "two");
     assert_eq!(text(&sources), "twotwo");
-    assert_eq!(cache.compiled(), 3, "only what changed is compiled again");
+    assert_eq!(cache.compiled_count(), 3, "only what changed is compiled again");
     sources.insert("b.md", "one");
     assert_eq!(text(&sources), "oneone");
-    assert_eq!(cache.compiled(), 3, "what was there before is still there");
+    assert_eq!(cache.compiled_count(), 3, "what was there before is still there");
 }
 
 #[test]
@@ -45,7 +49,7 @@ fn the_template_used_longest_ago_goes_first() {
     let options = Arc::new(Options::default());
     let get = |name: &str| {
         cache.get(name, &jinja(name), &options, &Limits::default()).expect("compiles");
-        cache.compiled()
+        cache.compiled_count()
     };
     assert_eq!([get("a"), get("b"), get("c")], [1, 2, 3]);
     assert_eq!(get("a"), 3);
@@ -69,27 +73,27 @@ fn what_compiling_looks_at_is_part_of_the_key() {
     trim.jinja.trim_blocks = true;
     let mut exact = Options::default();
     exact.go.integers = Integers::Exact;
-    let strict = Options::default().undefined(UndefinedMode::Error);
+    let strict = Options::default().with_undefined(UndefinedMode::Error);
     let limits = Limits::default();
     let text = |options: &Options, source: &SourceText| {
         let template = cache.get("t", source, &Arc::new(options.clone()), &limits).expect("compiles");
-        Render::new().text(&template, &json!({"n": 1e6})).map_err(|error| error.kind())
+        Render::new().render_text(&template, &json!({"n": 1e6})).map_err(|error| error.kind())
     };
     let source = jinja("{% if true %}\nx{% endif %}{{ missing }}");
     assert_eq!(text(&base, &source).as_deref(), Ok("\nx"));
     assert_eq!(text(&trim, &source).as_deref(), Ok("x"));
-    assert_eq!(cache.compiled(), 2);
+    assert_eq!(cache.compiled_count(), 2);
     assert_eq!(
         text(&strict, &source),
         Err(ErrorKind::Undefined),
         "behaviour is that of the options asked for"
     );
     assert_eq!(text(&base, &source).as_deref(), Ok("\nx"));
-    assert_eq!(cache.compiled(), 2, "what only a run looks at is not part of the key");
-    let go = SourceText::new(Engine::Go, "{{.n}}{{if true}}\nx{{end}}");
+    assert_eq!(cache.compiled_count(), 2, "what only a run looks at is not part of the key");
+    let go = SourceText::new(Language::Go, "{{.n}}{{if true}}\nx{{end}}");
     assert_eq!(text(&base, &go).as_deref(), Ok("1e+06\nx"));
     assert_eq!(text(&exact, &go).as_deref(), Ok("1e+06\nx"));
-    assert_eq!(cache.compiled(), 4);
+    assert_eq!(cache.compiled_count(), 4);
 }
 
 #[test]
@@ -100,7 +104,7 @@ fn an_error_is_not_kept() {
         let error =
             cache.get("t", &jinja("{% if %}"), &options, &Limits::default()).expect_err("no template");
         assert_eq!(error.kind(), ErrorKind::Syntax);
-        assert_eq!((cache.compiled(), cache.len()), (attempt, 0));
+        assert_eq!((cache.compiled_count(), cache.len()), (attempt, 0));
     }
 }
 
@@ -119,7 +123,7 @@ fn threads_that_ask_at_the_same_time_compile_once() {
             });
         }
     });
-    assert_eq!((cache.compiled(), cache.len()), (1, 1));
+    assert_eq!((cache.compiled_count(), cache.len()), (1, 1));
 }
 
 #[test]
@@ -128,6 +132,6 @@ fn a_cache_of_nothing_keeps_nothing() {
     let options = Arc::new(Options::default());
     for attempt in 1..=2 {
         cache.get("t", &jinja("x"), &options, &Limits::default()).expect("compiles");
-        assert_eq!((cache.compiled(), cache.len()), (attempt, 0));
+        assert_eq!((cache.compiled_count(), cache.len()), (attempt, 0));
     }
 }

@@ -1,7 +1,7 @@
 //! The content of one message, whose role is declared elsewhere.
 
 use hinagata_template::{
-    Content, Engine, MemorySources, Options, Render, Template, analyze_graph, structure_functions,
+    Content, Language, MemorySources, Options, Render, Template, analyze_graph, structure_functions,
 };
 use hinagata_value::{Calls, Closure, ErrorKind, Limits, Pass, Request, Result};
 use serde_json::json;
@@ -9,8 +9,9 @@ use serde_json::json;
 fn compile(name: &str, source: &str) -> Template {
     let mut functions = structure_functions();
     functions.insert(Closure::new("ask", |_, _| unreachable!("only its name is needed")));
-    let options = Options::default().functions(&functions);
-    Template::compile(Engine::of_file(name), name, source, &options, &Limits::default()).expect("compiles")
+    let options = Options::default().with_functions(&functions);
+    Template::compile(Language::from_file_name(name), name, source, &options, &Limits::default())
+        .expect("compiles")
 }
 
 fn content(name: &str, source: &str) -> Result<Vec<Content>> {
@@ -20,8 +21,8 @@ fn content(name: &str, source: &str) -> Result<Vec<Content>> {
         ("picture.gotmpl", " {{media \"http://x/y.png\"}} "),
     ]);
     Render::new()
-        .sources(&sources)
-        .content(&compile(name, source), &json!({"x": "{{ role('user') }}", "empty": ""}))
+        .with_sources(&sources)
+        .render_content(&compile(name, source), &json!({"x": "{{ role('user') }}", "empty": ""}))
 }
 
 fn text(text: &str) -> Content {
@@ -44,7 +45,7 @@ fn text_is_what_a_text_template_gives() {
     ] {
         let template = compile(name, source);
         let data = json!({"x": "{{ role('user') }}", "empty": ""});
-        let plain = none.text(&template, &data).expect("renders");
+        let plain = none.render_text(&template, &data).expect("renders");
         let expected = if plain.is_empty() { Vec::new() } else { vec![text(&plain)] };
         assert_eq!(content(name, source).expect("renders"), expected, "{source:?}");
     }
@@ -110,24 +111,24 @@ fn content_may_wait_for_calls() {
     }));
     let template = compile("a.md", " {{ ask() }}{{ media('u') }}\n{{ ask()|upper }} ");
     let expected = [text(" yes"), media("u"), text("\nYES ")];
-    let render = Render::new().functions(&functions);
-    let given = render.content_with(&template, &json!({}), |_| Ok(json!("yes"))).expect("renders");
+    let render = Render::new().with_functions(&functions);
+    let given = render.render_content_with(&template, &json!({}), |_| Ok(json!("yes"))).expect("renders");
     assert_eq!(given, expected);
     // In passes of one's own, with the origins.
-    let (render, calls) = (render.one_message(), Calls::new());
+    let (render, calls) = (render.for_one_message(), Calls::new());
     let traced = loop {
-        match render.pass_traced(&template, &json!({}), &calls).expect("renders") {
+        match render.run_traced_pass(&template, &json!({}), &calls).expect("renders") {
             Pass::Done(traced) => break traced,
             Pass::Wait(waiting) => {
                 waiting.iter().for_each(|call| calls.resolve_call(call.id, Ok(json!("yes"))));
             }
         }
     };
-    assert_eq!(render.pieces(&traced.written).expect("is UTF-8"), expected);
+    assert_eq!(render.split_content(&traced.written).expect("is UTF-8"), expected);
     let role = compile("b.md", "{{ role('user') }}");
-    assert!(render.pass(&role, &json!({}), &Calls::new()).is_err());
-    let written = Render::new().written_with(&role, &json!({}), |_| Ok(json!(null))).expect("renders");
-    assert!(render.pieces(&written).is_err(), "also where nobody asked before");
+    assert!(render.run_pass(&role, &json!({}), &Calls::new()).is_err());
+    let written = Render::new().render_with(&role, &json!({}), |_| Ok(json!(null))).expect("renders");
+    assert!(render.split_content(&written).is_err(), "also where nobody asked before");
 }
 
 #[test]

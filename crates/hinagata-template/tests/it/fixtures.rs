@@ -11,7 +11,7 @@ use std::{
 };
 
 use hinagata_jinja::UndefinedMode;
-use hinagata_template::{Content, Engine, MemorySources, Message, Options, Render, Sources, Template};
+use hinagata_template::{Content, Language, MemorySources, Message, Options, Render, Sources, Template};
 use hinagata_value::{Error, Limits};
 use serde_json::{Value as Json, json};
 
@@ -92,19 +92,21 @@ impl Case {
 
     fn compile(&self) -> Result<Template, Error> {
         let source = self.sources.source(&self.main)?.expect("is there");
-        let engine = Engine::of_file(&self.main);
-        Template::compile(engine, &self.main, source.text(), &self.options, &Limits::default())
+        let language = Language::from_file_name(&self.main);
+        Template::compile(language, &self.main, source.text(), &self.options, &Limits::default())
     }
 
     fn text(&self) -> String {
-        let text =
-            self.compile().and_then(|main| Render::new().sources(&self.sources).text(&main, &self.data));
+        let text = self
+            .compile()
+            .and_then(|main| Render::new().with_sources(&self.sources).render_text(&main, &self.data));
         text.unwrap_or_else(|error| shown(&error))
     }
 
     fn messages(&self) -> String {
-        let messages =
-            self.compile().and_then(|main| Render::new().sources(&self.sources).messages(&main, &self.data));
+        let messages = self
+            .compile()
+            .and_then(|main| Render::new().with_sources(&self.sources).render_messages(&main, &self.data));
         match messages {
             Ok(messages) => messages.iter().map(|message| format!("{}\n", message_json(message))).collect(),
             Err(error) => shown(&error),
@@ -112,8 +114,9 @@ impl Case {
     }
 
     fn error(&self) -> String {
-        let text =
-            self.compile().and_then(|main| Render::new().sources(&self.sources).text(&main, &self.data));
+        let text = self
+            .compile()
+            .and_then(|main| Render::new().with_sources(&self.sources).render_text(&main, &self.data));
         match text {
             Ok(text) => format!("no error, but this text: {text}"),
             Err(error) => shown(&error),
@@ -125,8 +128,8 @@ fn options(json: &Json) -> Options {
     let mut options = Options::default();
     options.settings.autoescape = json["autoescape"] == true;
     match json["undefined"].as_str() {
-        Some("jinja") => options.undefined(UndefinedMode::Jinja),
-        Some("error") => options.undefined(UndefinedMode::Error),
+        Some("jinja") => options.with_undefined(UndefinedMode::Jinja),
+        Some("error") => options.with_undefined(UndefinedMode::Error),
         _ => options,
     }
 }

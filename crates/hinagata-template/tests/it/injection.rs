@@ -1,6 +1,6 @@
 //! No string in the data can change the structure of a conversation or run as a template.
 
-use hinagata_template::{Content, Engine, MemorySources, Message, Options, Render, Template};
+use hinagata_template::{Content, Language, MemorySources, Message, Options, Render, Template};
 use hinagata_value::Limits;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -116,8 +116,9 @@ fn data(strings: &[String; 4]) -> Json {
 fn messages(main: &str, sources: &MemorySources, data: &Json) -> Vec<Message> {
     let source = MAINS.iter().find(|(name, _)| *name == main).expect("is there").1;
     let options = Options::default();
-    let template = Template::compile(Engine::of_file(main), main, source, &options, &Limits::default());
-    Render::new().sources(sources).messages(&template.expect("compiles"), data).expect("renders")
+    let template =
+        Template::compile(Language::from_file_name(main), main, source, &options, &Limits::default());
+    Render::new().with_sources(sources).render_messages(&template.expect("compiles"), data).expect("renders")
 }
 
 fn roles(messages: &[Message]) -> Vec<&str> {
@@ -164,8 +165,8 @@ proptest! {
         ] {
             let sources = MemorySources::from_iter([("t.gotmpl", "<{{.name}}>"), ("u.md", "<{{ name }}>")]);
             let options = Options::default();
-            let template = Template::compile(Engine::of_file(main), main, source, &options, &Limits::default());
-            let given = Render::new().sources(&sources).text(&template.expect("compiles"), &data(&strings));
+            let template = Template::compile(Language::from_file_name(main), main, source, &options, &Limits::default());
+            let given = Render::new().with_sources(&sources).render_text(&template.expect("compiles"), &data(&strings));
             prop_assert_eq!(given.expect("renders"), format!("<{text}><{text}>"));
         }
     }

@@ -6,7 +6,7 @@ mod productions;
 
 use std::thread;
 
-use hinagata_template::{Engine, MemorySources, Options, Render, Template, analyze_graph};
+use hinagata_template::{Language, MemorySources, Options, Render, Template, analyze_graph};
 use hinagata_value::{Limits, Result};
 use productions::{Production, lists, nested, operators, statements};
 use serde_json::json;
@@ -21,12 +21,12 @@ fn walk(source: &str, limits: &Limits) -> Result<()> {
     sources.insert("t.md", source);
     sources.insert("other", "{% macro a() %}{{ x1 }}{% endmacro %}");
     let graph = analyze_graph("t.md", &sources, &options, limits);
-    let template = Template::compile(Engine::Jinja, "t.md", source, &options, limits)?;
+    let template = Template::compile(Language::Jinja, "t.md", source, &options, limits)?;
     drop(graph?);
     let data = json!({"a": "", "data": {}});
-    let render = Render::new().sources(&sources).limits(limits.clone());
-    let messages = render.messages(&template, &data);
-    let traced = render.traced(&template, &data)?;
+    let render = Render::new().with_sources(&sources).with_limits(limits.clone());
+    let messages = render.render_messages(&template, &data);
+    let traced = render.render_traced(&template, &data)?;
     for segment in traced.written.provenance.segments() {
         assert!(traced.map.origin(&traced.written.provenance, segment).is_some());
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use hinagata_template::{
-    Cache, Engine, Graph, MemorySources, Options, Render, SourceText, Sources, Template, analyze_graph,
+    Cache, Graph, Language, MemorySources, Options, Render, SourceText, Sources, Template, analyze_graph,
 };
 use hinagata_value::{Error, ErrorKind, LimitKind, Limits, Result};
 use serde_json::json;
@@ -58,12 +58,12 @@ impl Sources for Roots {
 
 fn compile(sources: &Roots, main: &str) -> Template {
     let source = sources.kept.source(main).expect("can be read").expect("is there");
-    Template::compile(source.engine(), main, source.text(), &Options::default(), &Limits::default())
+    Template::compile(source.language(), main, source.text(), &Options::default(), &Limits::default())
         .expect("compiles")
 }
 
 fn render(sources: &Roots, main: &str) -> Result<String> {
-    Render::new().sources(sources).text(&compile(sources, main), &json!({"x": "X"}))
+    Render::new().with_sources(sources).render_text(&compile(sources, main), &json!({"x": "X"}))
 }
 
 fn graph(sources: &Roots, main: &str) -> Graph {
@@ -271,11 +271,13 @@ fn places_ways_and_origins_have_joined_names() {
         ("shared:leaf.md", "{{ x }}{{ 1 // 0 if bad }}"),
     ]);
     let main = compile(&sources, "a:main.md");
-    let error = Render::new().sources(&sources).text(&main, &json!({"bad": true})).expect_err("divides");
+    let error =
+        Render::new().with_sources(&sources).render_text(&main, &json!({"bad": true})).expect_err("divides");
     assert_eq!(error.place().expect("has one").template, "shared:leaf.md");
     let way: Vec<_> = error.chain().iter().map(|place| place.template.as_str()).collect();
     assert_eq!(way, ["shared:mid.gotmpl", "a:main.md"]);
-    let traced = Render::new().sources(&sources).traced(&main, &json!({"x": "X"})).expect("renders");
+    let traced =
+        Render::new().with_sources(&sources).render_traced(&main, &json!({"x": "X"})).expect("renders");
     let segments = &traced.written.provenance;
     let origins: Vec<_> = segments
         .segments()
@@ -310,7 +312,8 @@ fn a_template_that_calls_itself_is_found_in_its_run() {
     for (name, source) in [("a:main.md", jinja), ("a:main.gotmpl", go)] {
         let sources = Roots::new(&[(name, source)]);
         let data = json!({"x": 3, "v": 3, "next": {"v": 2, "next": {"v": 1}}});
-        let text = Render::new().sources(&sources).text(&compile(&sources, name), &data).expect("ends");
+        let text =
+            Render::new().with_sources(&sources).render_text(&compile(&sources, name), &data).expect("ends");
         assert_eq!(text, "321", "{name}");
         assert!(sources.loaded.borrow().is_empty(), "{name} is not loaded again");
     }
@@ -321,10 +324,14 @@ fn templates_of_one_name_are_cached_apart() {
     let sources = Roots::new(CASES[0].1);
     let (cache, main) = (Cache::default(), compile(&sources, "a:main.md"));
     for _ in 0..3 {
-        let text = Render::new().sources(&sources).cache(&cache).text(&main, &json!({})).expect("renders");
+        let text = Render::new()
+            .with_sources(&sources)
+            .with_cache(&cache)
+            .render_text(&main, &json!({}))
+            .expect("renders");
         assert_eq!(text, CASES[0].2);
     }
-    assert_eq!(cache.compiled(), 3);
+    assert_eq!(cache.compiled_count(), 3);
 }
 
 #[test]
@@ -349,18 +356,23 @@ fn many_names_of_one_template_stay_within_the_limits() {
     struct One;
     impl Sources for One {
         fn source(&self, name: &str) -> Result<Option<SourceText>> {
-            Ok((name == "one").then(|| SourceText::new(Engine::Jinja, ".")))
+            Ok((name == "one").then(|| SourceText::new(Language::Jinja, ".")))
         }
         fn join<'n>(&self, _from: &str, _name: &'n str) -> Result<Cow<'n, str>> {
             Ok(Cow::Owned("one".to_owned()))
         }
     }
     let source = "{% for i in range(2000) %}{% include i ~ '.md' %}{% endfor %}";
-    let main = Template::compile(Engine::Jinja, "main", source, &Options::default(), &Limits::default())
+    let main = Template::compile(Language::Jinja, "main", source, &Options::default(), &Limits::default())
         .expect("compiles");
-    let text = Render::new().sources(&One).text(&main, &json!({})).expect("one template is loaded");
+    let text =
+        Render::new().with_sources(&One).render_text(&main, &json!({})).expect("one template is loaded");
     assert_eq!(text.len(), 2000);
     let limits = Limits { templates: 1, ..Limits::default() };
-    let error = Render::new().sources(&One).limits(limits).text(&main, &json!({})).expect_err("one too many");
+    let error = Render::new()
+        .with_sources(&One)
+        .with_limits(limits)
+        .render_text(&main, &json!({}))
+        .expect_err("one too many");
     assert_eq!(error.limit(), Some(LimitKind::Templates));
 }

@@ -4,7 +4,7 @@
 #[path = "../../../hinagata-gotemplate/tests/it/support/productions.rs"]
 mod productions;
 
-use hinagata_template::{Engine, Options, Render, Template};
+use hinagata_template::{Language, Options, Render, Template};
 use hinagata_value::{Error, Limits};
 use productions::{PRODUCTIONS, data};
 
@@ -13,11 +13,11 @@ const STACK: usize = 2 << 20;
 
 fn go_through(source: &str) -> Result<(), Error> {
     let limits = Limits { steps: 500_000, ..Limits::default() };
-    let template = Template::compile(Engine::Go, "main.gotmpl", source, &Options::default(), &limits)?;
+    let template = Template::compile(Language::Go, "main.gotmpl", source, &Options::default(), &limits)?;
     drop(template.analysis().clone());
-    let (data, render) = (data(), Render::new().limits(limits));
-    render.messages(&template, &data)?;
-    let traced = render.traced(&template, &data)?;
+    let (data, render) = (data(), Render::new().with_limits(limits));
+    render.render_messages(&template, &data)?;
+    let traced = render.render_traced(&template, &data)?;
     let record = &traced.written.provenance;
     for segment in record.segments().iter().take(3).chain(record.segments().iter().rev().take(3)) {
         assert!(traced.map.origin(record, segment).is_some(), "every piece has an origin");

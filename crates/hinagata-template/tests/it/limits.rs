@@ -1,14 +1,14 @@
 //! One budget for both languages: whatever includes whatever, a render ends by its limits.
 
-use hinagata_template::{Engine, MemorySources, Options, Render, Template};
+use hinagata_template::{Language, MemorySources, Options, Render, Template};
 use hinagata_value::{Cancel, Error, ErrorKind, LimitKind, Limits};
 use serde_json::json;
 
 fn render(sources: &MemorySources, main: &str, limits: Limits) -> Result<String, Error> {
     let source = hinagata_template::Sources::source(sources, main)?.expect("is there");
     let template =
-        Template::compile(source.engine(), main, source.text(), &Options::default(), &Limits::default())?;
-    Render::new().sources(sources).limits(limits).text(&template, &json!({"x": "data"}))
+        Template::compile(source.language(), main, source.text(), &Options::default(), &Limits::default())?;
+    Render::new().with_sources(sources).with_limits(limits).render_text(&template, &json!({"x": "data"}))
 }
 
 /// A line of templates in turns of the languages, each of which includes the next one `times` times.
@@ -106,23 +106,23 @@ fn a_cancelled_render_stops_inside_of_an_include() {
     )]);
     let source = "{% include 'loop.gotmpl' %}";
     let template =
-        Template::compile(Engine::Jinja, "main.md", source, &Options::default(), &Limits::default())
+        Template::compile(Language::Jinja, "main.md", source, &Options::default(), &Limits::default())
             .expect("compiles");
     let cancel = Cancel::default();
     cancel.cancel();
     let data = json!({"many": vec![0; 1000]});
-    let render = Render::new().sources(&sources).cancel(cancel);
-    assert_eq!(render.text(&template, &data).expect_err("stops").kind(), ErrorKind::Cancelled);
+    let render = Render::new().with_sources(&sources).with_cancel(cancel);
+    assert_eq!(render.render_text(&template, &data).expect_err("stops").kind(), ErrorKind::Cancelled);
 }
 
 #[test]
 fn parts_are_charged() {
     let source =
         "{% set all = [] %}{% for i in range(1000) %}{% do all.append(media(url=big)) %}{% endfor %}";
-    let template = Template::compile(Engine::Jinja, "t", source, &Options::default(), &Limits::default())
+    let template = Template::compile(Language::Jinja, "t", source, &Options::default(), &Limits::default())
         .expect("compiles");
     let limits = Limits { bytes: 1 << 20, ..Limits::default() };
     let data = json!({"big": "x".repeat(10_000)});
-    let error = Render::new().limits(limits).text(&template, &data).expect_err("too many bytes");
+    let error = Render::new().with_limits(limits).render_text(&template, &data).expect_err("too many bytes");
     assert_eq!(error.limit(), Some(LimitKind::Bytes));
 }

@@ -2,21 +2,23 @@
 
 use std::time::Duration;
 
-use hinagata_template::{Engine, MemorySources, Meter, Options, Render, Template, Used, structure_functions};
+use hinagata_template::{
+    Language, MemorySources, Meter, Options, Render, Template, Used, structure_functions,
+};
 use hinagata_value::{Calls, Closure, Functions, LimitKind, Limits, Pass, Request};
 use serde_json::{Value as Json, json};
 
-fn compile(engine: Engine, source: &str, functions: &Functions) -> Template {
-    let options = Options::default().functions(functions);
-    Template::compile(engine, "main", source, &options, &Limits::default()).expect("compiles")
+fn compile(language: Language, source: &str, functions: &Functions) -> Template {
+    let options = Options::default().with_functions(functions);
+    Template::compile(language, "main", source, &options, &Limits::default()).expect("compiles")
 }
 
 /// A loop in each language; every turn prints two characters of four bytes.
 fn loops() -> [Template; 2] {
     let functions = Functions::new();
     [
-        compile(Engine::Jinja, "{% for i in range(100) %}é{{ x }}{% endfor %}", &functions),
-        compile(Engine::Go, "{{range .list}}é{{$.x}}{{end}}", &functions),
+        compile(Language::Jinja, "{% for i in range(100) %}é{{ x }}{% endfor %}", &functions),
+        compile(Language::Go, "{{range .list}}é{{$.x}}{{end}}", &functions),
     ]
 }
 
@@ -27,7 +29,7 @@ fn data() -> Json {
 /// What one render uses.
 fn used(template: &Template) -> Used {
     let meter = Meter::new(&Limits::default());
-    Render::new().meter(&meter).text(template, &data()).expect("renders");
+    Render::new().with_meter(&meter).render_text(template, &data()).expect("renders");
     meter.used()
 }
 
@@ -38,10 +40,10 @@ fn a_meter_tells_what_a_render_used() {
         assert!(used.steps >= 100, "{used:?}");
         assert_eq!((used.output, used.templates, used.time), (200, 1, Duration::ZERO), "{used:?}");
         let meter = Meter::new(&Limits::default());
-        let render = Render::new().meter(&meter);
-        render.text(&template, &data()).expect("renders");
+        let render = Render::new().with_meter(&meter);
+        render.render_text(&template, &data()).expect("renders");
         let before = meter.used();
-        render.traced(&template, &data()).expect("renders");
+        render.render_traced(&template, &data()).expect("renders");
         assert_eq!(meter.used().since(before).output, 200, "each render can be told from the others");
     }
 }
@@ -53,16 +55,16 @@ fn renders_share_steps_to_the_last_one() {
         for (steps, fits) in [(3 * once, true), (3 * once - 1, false)] {
             let limits = Limits { steps, ..Limits::default() };
             let meter = Meter::new(&limits);
-            let render = Render::new().limits(limits).meter(&meter);
+            let render = Render::new().with_limits(limits).with_meter(&meter);
             for _ in 0..2 {
-                render.text(&template, &data()).expect("there is enough");
+                render.render_text(&template, &data()).expect("there is enough");
             }
-            let last = render.text(&template, &data());
+            let last = render.render_text(&template, &data());
             assert_eq!(last.is_ok(), fits, "{last:?}");
             if let Err(error) = last {
                 assert_eq!(error.limit(), Some(LimitKind::Steps));
                 assert!(error.message().contains(&steps.to_string()), "the limit that was set: {error}");
-                assert!(render.text(&template, &data()).is_err(), "what a failed render used is gone");
+                assert!(render.render_text(&template, &data()).is_err(), "what a failed render used is gone");
             }
         }
     }
@@ -74,9 +76,9 @@ fn renders_share_the_characters_of_the_output() {
         for (output, fits) in [(400, true), (399, false)] {
             let limits = Limits { output: Some(output), ..Limits::default() };
             let meter = Meter::new(&limits);
-            let render = Render::new().limits(limits).meter(&meter);
-            render.text(&template, &data()).expect("there is enough");
-            let last = render.text(&template, &data());
+            let render = Render::new().with_limits(limits).with_meter(&meter);
+            render.render_text(&template, &data()).expect("there is enough");
+            let last = render.render_text(&template, &data());
             assert_eq!(last.is_ok(), fits, "{last:?}");
             assert_eq!(meter.output_used(), if fits { 400 } else { 200 });
             if let Err(error) = last {
@@ -91,7 +93,7 @@ fn renders_share_the_characters_of_the_output() {
 fn renders_share_the_count_of_templates() {
     let sources = MemorySources::from_iter([("a.md", "a"), ("b.gotmpl", "{{template \"a.md\" .}}")]);
     let template = compile(
-        Engine::Jinja,
+        Language::Jinja,
         "{% include 'a.md' %}{% include 'b.gotmpl' %}{% include 'a.md' %}",
         &Functions::new(),
     );
@@ -100,9 +102,9 @@ fn renders_share_the_count_of_templates() {
     {
         let limits = Limits { templates, ..Limits::default() };
         let meter = Meter::new(&limits);
-        let render = Render::new().sources(&sources).limits(limits).meter(&meter);
+        let render = Render::new().with_sources(&sources).with_limits(limits).with_meter(&meter);
         let given = results.map(|_| {
-            let result = render.text(&template, &json!({}));
+            let result = render.render_text(&template, &json!({}));
             assert!(result.as_ref().err().is_none_or(|error| error.limit() == Some(LimitKind::Templates)));
             result.is_ok()
         });
@@ -114,12 +116,17 @@ fn renders_share_the_count_of_templates() {
 fn the_own_limits_of_a_render_hold_too() {
     let [template, _] = loops();
     let meter = Meter::new(&Limits::default());
-    let render = Render::new().limits(Limits { output: Some(250), ..Limits::default() }).meter(&meter);
+    let render =
+        Render::new().with_limits(Limits { output: Some(250), ..Limits::default() }).with_meter(&meter);
     for _ in 0..5 {
-        render.text(&template, &data()).expect("each has its own 250 characters");
+        render.render_text(&template, &data()).expect("each has its own 250 characters");
     }
-    let render = Render::new().limits(Limits { output: Some(150), ..Limits::default() }).meter(&meter);
-    assert_eq!(render.text(&template, &data()).expect_err("too long").limit(), Some(LimitKind::Output));
+    let render =
+        Render::new().with_limits(Limits { output: Some(150), ..Limits::default() }).with_meter(&meter);
+    assert_eq!(
+        render.render_text(&template, &data()).expect_err("too long").limit(),
+        Some(LimitKind::Output)
+    );
 }
 
 #[test]
@@ -127,11 +134,11 @@ fn renders_share_the_time_of_a_deadline() {
     let [template, _] = loops();
     let limits = Limits { deadline: Some(Duration::from_secs(3_600)), ..Limits::default() };
     let meter = Meter::new(&limits);
-    let render = Render::new().limits(limits).meter(&meter);
-    render.text(&template, &data()).expect("an hour is enough");
+    let render = Render::new().with_limits(limits).with_meter(&meter);
+    render.render_text(&template, &data()).expect("an hour is enough");
     let once = meter.used().time;
     assert!(once > Duration::ZERO);
-    render.text(&template, &data()).expect("an hour is enough");
+    render.render_text(&template, &data()).expect("an hour is enough");
     assert!(meter.used().time > once);
 }
 
@@ -149,18 +156,18 @@ fn a_render_that_waits_counts_once() {
     let functions = asking();
     // The first leaves a hole, the second stops.
     for source in ["{{ ask() }}{{ x }}", "{{ x }}{{ ask()|upper }}"] {
-        let template = compile(Engine::Jinja, source, &functions);
+        let template = compile(Language::Jinja, source, &functions);
         let meter = Meter::new(&Limits::default());
-        let render = Render::new().functions(&functions).meter(&meter);
+        let render = Render::new().with_functions(&functions).with_meter(&meter);
         let calls = Calls::new();
-        match render.pass(&template, &data(), &calls).expect("waits") {
+        match render.run_pass(&template, &data(), &calls).expect("waits") {
             Pass::Wait(waiting) => {
                 waiting.iter().for_each(|call| calls.resolve_call(call.id, Ok(json!("yes"))));
             }
             Pass::Done(written) => panic!("nothing answered yet: {written:?}"),
         }
         assert_eq!(meter.used(), Used::default(), "{source}");
-        assert!(matches!(render.pass(&template, &data(), &calls), Ok(Pass::Done(_))), "{source}");
+        assert!(matches!(render.run_pass(&template, &data(), &calls), Ok(Pass::Done(_))), "{source}");
         assert_eq!((meter.output_used(), meter.used().templates), (4, 1), "{source}");
     }
 }

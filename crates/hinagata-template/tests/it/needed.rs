@@ -1,14 +1,14 @@
 //! The undefined mode `Needed`: what is asked about may be absent, what is used may not.
 
-use hinagata_template::{Engine, Options, Render, Template, UndefinedMode};
+use hinagata_template::{Language, Options, Render, Template, UndefinedMode};
 use hinagata_value::{ErrorKind, Limits};
 use serde_json::json;
 
-fn render(engine: Engine, source: &str) -> Result<String, ErrorKind> {
-    let options = Options::default().undefined(UndefinedMode::Needed);
-    let template = Template::compile(engine, "t", source, &options, &Limits::default()).expect("compiles");
+fn render(language: Language, source: &str) -> Result<String, ErrorKind> {
+    let options = Options::default().with_undefined(UndefinedMode::Needed);
+    let template = Template::compile(language, "t", source, &options, &Limits::default()).expect("compiles");
     let data = json!({"a": {"b": 1, "none": null}, "empty": ""});
-    Render::new().text(&template, &data).map_err(|error| error.kind())
+    Render::new().render_text(&template, &data).map_err(|error| error.kind())
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn jinja_conditions_may_ask_for_what_is_not_there() {
         ("{{ x is defined }}{{ x.y is defined }}", "FalseFalse"),
         ("{{ 'y' if x.y else 'n' }}", "n"),
     ] {
-        assert_eq!(render(Engine::Jinja, source).as_deref(), Ok(expected), "{source}");
+        assert_eq!(render(Language::Jinja, source).as_deref(), Ok(expected), "{source}");
     }
     for source in [
         "{{ x }}",
@@ -33,7 +33,7 @@ fn jinja_conditions_may_ask_for_what_is_not_there() {
         "{{ x + 1 }}",
         "{{ x | length }}",
     ] {
-        assert_eq!(render(Engine::Jinja, source), Err(ErrorKind::Undefined), "{source}");
+        assert_eq!(render(Language::Jinja, source), Err(ErrorKind::Undefined), "{source}");
     }
 }
 
@@ -48,7 +48,7 @@ fn go_conditions_may_ask_for_what_is_not_there() {
         ("{{or .x .a.b}}", "1"),
         ("{{if or (not .x) (eq .a.b 2.0)}}y{{end}}", "y"),
     ] {
-        assert_eq!(render(Engine::Go, source).as_deref(), Ok(expected), "{source}");
+        assert_eq!(render(Language::Go, source).as_deref(), Ok(expected), "{source}");
     }
     for source in [
         "{{.x}}",
@@ -60,6 +60,6 @@ fn go_conditions_may_ask_for_what_is_not_there() {
         "{{if .a}}{{.x}}{{end}}",
         "{{len .x}}",
     ] {
-        assert_eq!(render(Engine::Go, source), Err(ErrorKind::Undefined), "{source}");
+        assert_eq!(render(Language::Go, source), Err(ErrorKind::Undefined), "{source}");
     }
 }

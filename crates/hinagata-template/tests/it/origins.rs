@@ -1,21 +1,25 @@
 //! Where each piece of an output came from, through both languages.
 
-use hinagata_template::{Engine, MemorySources, Options, Render, Template};
+use hinagata_template::{Language, MemorySources, Options, Render, Template};
 use hinagata_value::Limits;
 use serde_json::json;
 
 /// Each piece of the output with its place and its variable.
-fn origins(engine: Engine, name: &str, source: &str, sources: &MemorySources) -> Vec<String> {
+fn origins(language: Language, name: &str, source: &str, sources: &MemorySources) -> Vec<String> {
     let template =
-        Template::compile(engine, name, source, &Options::default(), &Limits::default()).expect("compiles");
+        Template::compile(language, name, source, &Options::default(), &Limits::default()).expect("compiles");
     let data = json!({
         "name": "Rumi",
         "user": {"name": "Yuki"},
         "tools": [{"name": "search", "tags": ["x", "y"]}, {"name": "read", "tags": ["z"]}],
     });
-    let render = Render::new().sources(sources);
-    let traced = render.traced(&template, &data).expect("renders");
-    assert_eq!(traced.written.text, render.text(&template, &data).expect("renders"), "the text is the same");
+    let render = Render::new().with_sources(sources);
+    let traced = render.render_traced(&template, &data).expect("renders");
+    assert_eq!(
+        traced.written.text,
+        render.render_text(&template, &data).expect("renders"),
+        "the text is the same"
+    );
     let segments = &traced.written.provenance;
     let mut from = 0;
     let shown = segments.segments().iter().map(|segment| {
@@ -33,7 +37,7 @@ fn origins(engine: Engine, name: &str, source: &str, sources: &MemorySources) ->
 #[test]
 fn a_piece_of_jinja_knows_its_place_and_its_variable() {
     let source = "Hi {{ name }},\n{% for t in tools %}{% for tag in t.tags %}{{ tag }}{{ t.name|upper }}{% endfor %}{% endfor %}{{ name ~ user.name }}";
-    let given = origins(Engine::Jinja, "a.md", source, &MemorySources::new());
+    let given = origins(Language::Jinja, "a.md", source, &MemorySources::new());
     let expected = [
         r#""Hi " a.md:1:1"#,
         r#""Rumi" a.md:1:4 name"#,
@@ -52,7 +56,7 @@ fn a_piece_of_jinja_knows_its_place_and_its_variable() {
 #[test]
 fn the_order_of_a_sorted_loop_is_not_taken_for_that_of_the_data() {
     let source = "{% for t in tools|sort(attribute='name') %}{{ t.name }}{% endfor %}";
-    let given = origins(Engine::Jinja, "a.md", source, &MemorySources::new());
+    let given = origins(Language::Jinja, "a.md", source, &MemorySources::new());
     assert_eq!(given, [r#""read" a.md:1:44 tools[].name"#, r#""search" a.md:1:44 tools[].name"#]);
 }
 
@@ -63,7 +67,7 @@ fn origins_reach_through_includes_of_both_languages() {
         ("tail.md", "\n{{ user.name }}"),
     ]);
     let source = "{% for t in tools %}{% include 'row.gotmpl' %}{% endfor %}";
-    let given = origins(Engine::Jinja, "main.md", source, &sources);
+    let given = origins(Language::Jinja, "main.md", source, &sources);
     let expected = [
         r#""- " row.gotmpl:1:1"#,
         r#""search" row.gotmpl:1:5 t.name"#,
@@ -80,7 +84,7 @@ fn origins_reach_through_includes_of_both_languages() {
 #[test]
 fn a_piece_of_go_knows_its_place_and_its_variable() {
     let source = "Hi {{.name}},\n{{range $t := .tools}}{{range .tags}}{{.}}{{$t.name | printf \"%q\"}}{{end}}{{end}}{{with .user}}{{.name}}{{end}}{{define \"d\"}}{{.}}{{end}}{{template \"d\" .name}}{{printf \"%s%s\" .name .user.name}}";
-    let given = origins(Engine::Go, "a.gotmpl", source, &MemorySources::new());
+    let given = origins(Language::Go, "a.gotmpl", source, &MemorySources::new());
     let expected = [
         r#""Hi " a.gotmpl:1:1"#,
         r#""Rumi" a.gotmpl:1:6 name"#,

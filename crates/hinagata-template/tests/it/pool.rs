@@ -1,18 +1,19 @@
 //! The buffer pool: bounded in count and size, and no text of an earlier render shows.
 
-use hinagata_template::{Engine, Options, Pool, PooledText, Render, Template};
+use hinagata_template::{Language, Options, Pool, PooledText, Render, Template};
 use hinagata_value::Limits;
 use proptest::prelude::*;
 use serde_json::json;
 
 fn template() -> Template {
     let source = "{% if fail %}{{ 1 // 0 }}{% endif %}{{ text }}";
-    Template::compile(Engine::Jinja, "t", source, &Options::default(), &Limits::default()).expect("compiles")
+    Template::compile(Language::Jinja, "t", source, &Options::default(), &Limits::default())
+        .expect("compiles")
 }
 
 fn render(template: &Template, pool: &Pool, size: usize) -> PooledText {
     let text = "x".repeat(size);
-    Render::new().pooled(template, &json!({"text": text}), pool).expect("renders")
+    Render::new().render_pooled(template, &json!({"text": text}), pool).expect("renders")
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn a_text_that_is_kept_does_not_come_back() {
 fn a_failed_render_gives_its_buffer_back() {
     let (pool, template) = (Pool::new(2, 1000), template());
     drop(render(&template, &pool, 10));
-    let failed = Render::new().pooled(&template, &json!({"fail": true}), &pool);
+    let failed = Render::new().render_pooled(&template, &json!({"fail": true}), &pool);
     assert!(failed.is_err());
     assert_eq!(pool.len(), 1);
 }
@@ -50,7 +51,7 @@ fn a_large_buffer_does_not_use_up_a_small_budget() {
     let (pool, template) = (Pool::new(2, 1 << 20), template());
     drop(render(&template, &pool, 100_000));
     let limits = Limits { bytes: 10_000, ..Limits::default() };
-    let text = Render::new().limits(limits).pooled(&template, &json!({"text": "small"}), &pool);
+    let text = Render::new().with_limits(limits).render_pooled(&template, &json!({"text": "small"}), &pool);
     assert_eq!(&*text.expect("renders"), "small");
 }
 

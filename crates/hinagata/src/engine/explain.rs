@@ -134,7 +134,7 @@ fn trace_templates(call: &Call<'_>) -> Vec<TracedTemplate> {
                 continue;
             }
             let uses = analysis.templates.iter().flat_map(|used| traced_uses(call, name, used, shift));
-            let engine = plan.known.file(name).map_or("jinja", |file| file.source.engine().as_str());
+            let engine = plan.known.file(name).map_or("jinja", |file| file.source.language().as_str());
             all.push(TracedTemplate { file: name.clone(), engine, uses: uses.collect() });
         }
     }

@@ -268,11 +268,11 @@ impl<'a, 'c> CallCapabilities<'a, 'c> {
         };
         let limits = plan.limits.clone();
         let template = engine.0.cache.get(&joined, &file.source, &plan.options, &limits).map_err(placed)?;
-        let mut render = Render::new().limits(limits).sources(&sources).cache(&engine.0.cache);
+        let mut render = Render::new().with_limits(limits).with_sources(&sources).with_cache(&engine.0.cache);
         if let Some(cancel) = &self.call.request.cancel {
-            render = render.cancel(cancel.clone());
+            render = render.with_cancel(cancel.clone());
         }
-        render.text(&template, variables).map_err(placed)
+        render.render_text(&template, variables).map_err(placed)
     }
 
     async fn variable(&self, path: &str) -> Result<Option<Value>> {

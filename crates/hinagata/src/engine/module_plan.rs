@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hinagata_template::Engine as Language;
+use hinagata_template::Language;
 
 use super::{
     late::active_namespaces,

@@ -515,7 +515,7 @@ impl Call<'_> {
     ) -> Result<RenderOutput> {
         let plan = self.plan;
         let other_mode =
-            (mode != plan.undefined).then(|| Arc::new((*plan.options).clone().undefined(mode.into())));
+            (mode != plan.undefined).then(|| Arc::new((*plan.options).clone().with_undefined(mode.into())));
         let mut pending = PendingCalls::default();
         let mut calls = plan.tools.as_ref().map(|tools| ToolCalls::new(tools, plan, self.secrets()));
         let mut wanted_before: Vec<String> = Vec::new();

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata_template::{Cache, Engine as Language, Graph, Options, SourceText, Template};
+use hinagata_template::{Cache, Graph, Language, Options, SourceText, Template};
 use hinagata_value::{Key, Limits};
 use serde_json::{Map, Number, Value};
 
@@ -236,7 +236,7 @@ impl Plan {
         let undefined =
             definition.undefined.or(with.options.undefined).unwrap_or_else(|| default_mode(definition));
         let options = with.tools.as_ref().map(|tools| tools.options.clone()).unwrap_or_default();
-        let options = options.undefined(undefined.into());
+        let options = options.with_undefined(undefined.into());
         let root = with.catalog.root_of(&owner.source).unwrap_or(RootKind::Shared);
         let mut builder = Builder {
             with,

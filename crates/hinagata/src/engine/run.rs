@@ -106,8 +106,8 @@ impl Run<'_> {
                 let render = self.render(&sources);
                 let compiled = self.compiled(template)?;
                 match structured {
-                    false => render.text(&compiled, layers).map(RenderedBody::Text),
-                    true => render.messages(&compiled, layers).map(RenderedBody::Messages),
+                    false => render.render_text(&compiled, layers).map(RenderedBody::Text),
+                    true => render.render_messages(&compiled, layers).map(RenderedBody::Messages),
                 }
                 .map(RenderOutput::from)
                 .map_err(|error| with_places(error, &sources))
@@ -131,9 +131,9 @@ impl Run<'_> {
             PlannedBody::Text { template, structured: false } => {
                 pass.run_outer(template, |_, written| written.into_text())?.map(RenderedBody::Text)
             }
-            PlannedBody::Text { template, structured: true } => {
-                pass.run_outer(template, |render, written| render.cut(&written))?.map(RenderedBody::Messages)
-            }
+            PlannedBody::Text { template, structured: true } => pass
+                .run_outer(template, |render, written| render.split_messages(&written))?
+                .map(RenderedBody::Messages),
             PlannedBody::Messages(messages) => pass.messages(messages)?.map(RenderedBody::Messages),
             PlannedBody::Module(module) => {
                 return Ok(match pass.build_module(module)? {
@@ -155,12 +155,13 @@ impl Run<'_> {
     }
 
     fn render<'s>(&'s self, sources: &'s PromptSources<'_>) -> Render<'s> {
-        let mut render = Render::new().limits(self.plan.limits.clone()).sources(sources).cache(self.cache);
+        let mut render =
+            Render::new().with_limits(self.plan.limits.clone()).with_sources(sources).with_cache(self.cache);
         if let Some(tools) = &self.plan.tools {
-            render = render.functions(&tools.functions);
+            render = render.with_functions(&tools.functions);
         }
         if let Some(cancel) = &self.cancel {
-            render = render.cancel(cancel.clone());
+            render = render.with_cancel(cancel.clone());
         }
         render
     }
@@ -208,14 +209,14 @@ impl TemplatePass<'_, '_> {
         let number = self.next;
         self.next += 1;
         let sources = self.run.sources(template);
-        let mut render = self.run.render(&sources).meter(&self.meter);
+        let mut render = self.run.render(&sources).with_meter(&self.meter);
         if inner {
-            render = render.one_message();
+            render = render.for_one_message();
         }
         let compiled = self.run.compiled(template)?;
         let calls = self.pending.calls_of(number);
         let placed = |error| with_places(error, &sources);
-        match render.pass(&compiled, variables, calls).map_err(placed)? {
+        match render.run_pass(&compiled, variables, calls).map_err(placed)? {
             Pass::Done(written) => finish(&render, written).map(Some).map_err(placed),
             Pass::Wait(pending) => {
                 self.wanted.extend(pending.into_iter().map(|call| wanted_call(number, call)));
@@ -273,7 +274,7 @@ impl TemplatePass<'_, '_> {
     fn part(&mut self, part: &PlannedPart) -> Result<Option<Vec<Content>>> {
         match part {
             PlannedPart::Text(template) => {
-                self.run_inner(template, |render, written| render.pieces(&written))
+                self.run_inner(template, |render, written| render.split_content(&written))
             }
             PlannedPart::Other { kind, fields, home } => {
                 let Some(content) = self.value(fields)? else { return Ok(None) };

@@ -27,7 +27,7 @@ pub(super) struct KnownTools {
 impl KnownTools {
     fn new(set: Arc<dyn ToolSet>) -> Self {
         let functions = functions(&*set);
-        let options = Options::default().functions(&functions);
+        let options = Options::default().with_functions(&functions);
         Self { set, functions: Arc::new(functions), options }
     }
 }

@@ -284,7 +284,9 @@ mod tests {
     fn parameters(document: &Value) -> Parameters {
         let id = PromptId::new("p").expect("is an id");
         let document = json!({"userPrompt": "x", "parameters": document});
-        definition::document(&id, "store:p", &document, definition::Engine::Jinja).expect("reads").parameters
+        definition::document(&id, "store:p", &document, definition::Language::Jinja)
+            .expect("reads")
+            .parameters
     }
 
     fn check(declared: &Value, given: &Value) -> Validation {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hinagata_document::{Data, Fields, Node};
 use hinagata_module::Text;
-use hinagata_template::Engine;
+use hinagata_template::Language;
 
 use super::{
     ModuleTemplate,
@@ -74,7 +74,7 @@ impl<'r, 'f> Reader<'r, 'f> {
             return Some(TextSpec::Fixed(Text::from(text.strip_suffix('\n').unwrap_or(&text))));
         }
         let template = TemplateText {
-            engine: Engine::Jinja,
+            engine: Language::Jinja,
             text: text.into(),
             file: self.fields.file().to_owned(),
             first_line: self.fields.first_line_of(node),

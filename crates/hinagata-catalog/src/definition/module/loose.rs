@@ -254,7 +254,7 @@ impl<'p> World<'p> for Loose<'p> {
             return Ok(Text::default());
         };
         let variables = WithLocal { variables: self.variables, local };
-        let text = Render::new().limits(self.limits.clone()).text(template, &variables);
+        let text = Render::new().with_limits(self.limits.clone()).render_text(template, &variables);
         text.map(Text::from).map_err(|error| placed(error, &written.text))
     }
 

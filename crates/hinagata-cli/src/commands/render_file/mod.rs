@@ -13,7 +13,7 @@ use std::{
 };
 
 use hinagata::{Settings, definition::UndefinedMode};
-use hinagata_template::{Engine, Options};
+use hinagata_template::{Language, Options};
 use hinagata_value::{Limits, near_names};
 use serde_json::Value as Json;
 
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 
     /// The template language, whatever the file is called
     #[arg(long)]
-    engine: Option<options::Language>,
+    engine: Option<options::LanguageArgument>,
 
     /// Set a limit, as --set limits.NAME=VALUE; `hina limits` lists them
     #[arg(long = "limit", value_name = "NAME=VALUE")]
@@ -80,7 +80,7 @@ const EXAMPLES: &str = r#"Examples:
 /// One render: everything is read but the templates that it includes.
 struct Request<'a> {
     arguments: &'a Arguments,
-    engine: Engine,
+    engine: Language,
     source: String,
     /// The sources of `--with`, in its order.
     more: Vec<String>,
@@ -100,9 +100,9 @@ impl Request<'_> {
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let engine = match arguments.engine {
         Some(language) => language.into(),
-        None => Engine::of_file(&arguments.template.to_string_lossy()),
+        None => Language::from_file_name(&arguments.template.to_string_lossy()),
     };
-    if engine == Engine::Jinja && !arguments.with.is_empty() {
+    if engine == Language::Jinja && !arguments.with.is_empty() {
         return Err(Failure::usage("`--with` is for Go templates, and this is a Jinja template")
             .advise("Jinja loads other templates by itself; `--engine` sets the language"));
     }

@@ -3,24 +3,24 @@
 use clap::ValueEnum;
 use hinagata::definition;
 use hinagata_jinja::{ParseOptions, Settings, UndefinedMode};
-use hinagata_template::{Engine, Options};
+use hinagata_template::{Language, Options};
 
 use crate::clock;
 
 /// A template language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Language {
+pub(super) enum LanguageArgument {
     /// Jinja2
     Jinja,
     /// Go's text/template
     Go,
 }
 
-impl From<Language> for Engine {
-    fn from(language: Language) -> Self {
+impl From<LanguageArgument> for Language {
+    fn from(language: LanguageArgument) -> Self {
         match language {
-            Language::Jinja => Self::Jinja,
-            Language::Go => Self::Go,
+            LanguageArgument::Jinja => Self::Jinja,
+            LanguageArgument::Go => Self::Go,
         }
     }
 }
@@ -72,7 +72,7 @@ enum Undefined {
 impl Behaviour {
     /// What the engines need to know; `undefined` is what the settings say.
     pub(super) fn options(&self, undefined: definition::UndefinedMode) -> Options {
-        let mut options = Options::default().undefined(self.undefined(undefined));
+        let mut options = Options::default().with_undefined(self.undefined(undefined));
         options.jinja = ParseOptions {
             trim_blocks: self.trim_blocks || self.chat,
             lstrip_blocks: self.lstrip_blocks || self.chat,

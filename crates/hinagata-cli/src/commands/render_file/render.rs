@@ -27,13 +27,13 @@ fn pass(request: &Request<'_>, entry: &Entry, files: &Files) -> Result<Outcome, 
     let compile = started.elapsed();
 
     let started = Instant::now();
-    let render = Render::new().limits(limits.clone()).sources(files);
+    let render = Render::new().with_limits(limits.clone()).with_sources(files);
     let calls = Calls::new();
     if !arguments.explain {
-        let written = done(render.pass(&template, variables, &calls)?)?;
+        let written = done(render.run_pass(&template, variables, &calls)?)?;
         return Outcome::new(written, None, Usage { compile, render: started.elapsed() });
     }
-    let traced = done(render.pass_traced(&template, variables, &calls)?)?;
+    let traced = done(render.run_traced_pass(&template, variables, &calls)?)?;
     let usage = Usage { compile, render: started.elapsed() };
     let pieces = pieces(&traced.written.provenance, |record, segment| {
         let origin = traced.map.origin(record, segment)?;

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A template language.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Engine {
+pub enum Language {
     /// Jinja2, as known from Python.
     #[default]
     Jinja,
@@ -12,19 +12,19 @@ pub enum Engine {
     Go,
 }
 
-impl Engine {
+impl Language {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Jinja, Self::Go];
 
-    /// The engine that settings call `name`.
+    /// The language that settings call `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|engine| engine.as_str() == name)
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|language| language.as_str() == name)
     }
 
-    /// The engine that a file of this name is written for: Go for `.gotmpl` and `.tmpl`, else Jinja.
+    /// The language that a file of this name is written for: Go for `.gotmpl` and `.tmpl`, else Jinja.
     #[must_use]
-    pub fn of_file(name: &str) -> Self {
+    pub fn from_file_name(name: &str) -> Self {
         match name.rsplit_once('.') {
             Some((_, "gotmpl" | "tmpl")) => Self::Go,
             _ => Self::Jinja,
@@ -41,7 +41,7 @@ impl Engine {
     }
 }
 
-impl fmt::Display for Engine {
+impl fmt::Display for Language {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -54,23 +54,23 @@ mod tests {
     #[test]
     fn the_end_of_a_file_name_decides() {
         let cases = [
-            ("greeting.md", Engine::Jinja),
-            ("greeting.j2", Engine::Jinja),
-            ("greeting", Engine::Jinja),
-            ("a.gotmpl", Engine::Go),
-            ("dir.tmpl/a.md", Engine::Jinja),
-            ("dir/a.md.tmpl", Engine::Go),
+            ("greeting.md", Language::Jinja),
+            ("greeting.j2", Language::Jinja),
+            ("greeting", Language::Jinja),
+            ("a.gotmpl", Language::Go),
+            ("dir.tmpl/a.md", Language::Jinja),
+            ("dir/a.md.tmpl", Language::Go),
         ];
-        for (name, engine) in cases {
-            assert_eq!(Engine::of_file(name), engine, "{name}");
+        for (name, language) in cases {
+            assert_eq!(Language::from_file_name(name), language, "{name}");
         }
     }
 
     #[test]
     fn engines_are_found_by_their_names() {
-        for engine in Engine::ALL {
-            assert_eq!(Engine::named(engine.as_str()), Some(engine));
+        for language in Language::ALL {
+            assert_eq!(Language::from_name(language.as_str()), Some(language));
         }
-        assert_eq!(Engine::named("Jinja"), None);
+        assert_eq!(Language::from_name("Jinja"), None);
     }
 }
