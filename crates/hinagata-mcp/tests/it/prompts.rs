@@ -98,11 +98,11 @@ async fn string_arguments_are_parsed_by_declared_type() {
         );
         assert_eq!(got.meta.expect("has more")["hinagata/system"], "You help with errors.");
         for (wrong, name, expected) in [
-            (json!({"error": "x", "tries": "seven"}), "`tries`", "a whole number"),
-            (json!({"error": "x", "tries": 7.5}), "`tries`", "a whole number"),
-            (json!({"error": 5}), "`error`", "a text"),
+            (json!({"error": "x", "tries": "seven"}), "`tries`", "an integer"),
+            (json!({"error": "x", "tries": 7.5}), "`tries`", "an integer"),
+            (json!({"error": 5}), "`error`", "a string"),
             (json!({"error": "x", "level": "middle"}), "`level", ""),
-            (json!({"error": "x", "trise": "1"}), "`trise`", "is `tries` meant?"),
+            (json!({"error": "x", "trise": "1"}), "`trise`", "did you mean `tries`?"),
         ] {
             let error = client.get("test_guided_workflow", wrong.clone()).await.expect_err("is refused");
             assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{wrong}");

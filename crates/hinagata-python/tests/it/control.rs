@@ -245,7 +245,7 @@ fn a_wrong_result_is_reported_at_the_function() {
             "has the key (1, 2), a tuple",
         ),
         ("X = 1\ndef pre_render(v, c):\n    v['self'] = v", "`self` contains itself"),
-        ("X = 1\ndef pre_render(v, c):\n    v['half'] = '\\ud800'", "`half` holds half of a character"),
+        ("X = 1\ndef pre_render(v, c):\n    v['half'] = '\\ud800'", "`half` contains a lone surrogate"),
     ];
     for (source, expected) in cases {
         let error = Ask::new(source).pre_render(&pool).expect_err("is wrong");

@@ -143,7 +143,7 @@ fn an_undeclared_function_is_a_key_error_with_a_hint() {
         "async def pre_render(variables, context):\n    await context['http_request']('GET', 'http://a')";
     let error = Ask::new(source).pre_render(&pool()).expect_err("is not there");
     assert_eq!((error.code(), exception(&error)), (Code::Hook, "KeyError"));
-    assert_eq!(error.hint(), Some("declare `http_request` in PERMISSIONS to have it in the context"));
+    assert_eq!(error.hint(), Some("declare `http_request` in PERMISSIONS to add it to the context"));
 }
 
 #[test]
