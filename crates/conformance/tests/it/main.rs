@@ -1,5 +1,6 @@
 //! Tests of the runner of recorded cases, and of the documentation.
 
+mod architecture;
 mod command;
 mod documents;
 mod runner;
