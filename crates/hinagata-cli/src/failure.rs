@@ -41,7 +41,7 @@ impl Failure {
     pub(crate) fn template(error: &Error, path: impl Fn(&str) -> String) -> Self {
         let shown = |place: &Place| Place { template: path(&place.template), ..place.clone() };
         let code = code_of(error);
-        let exit = exit::Code::numbered(code.exit_code());
+        let exit = exit::Code::numbered(code.spec().exit);
         let mut diagnostic = Diagnostic::new(code.as_str(), exit, error.message());
         diagnostic.place = error.place().map(shown);
         diagnostic.chain = error.chain().iter().map(shown).collect();

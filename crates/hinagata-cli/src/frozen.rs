@@ -53,7 +53,7 @@ fn append_code(text: &mut String, name: &str, error: &Error) {
         "[\"{name}\"]\ntitle = {}\nhttp = {}\njson_rpc = {}\nexit = {}\n\n",
         problem.to_json()["title"],
         problem.status().as_u16(),
-        error.code().mcp_code(),
+        error.code().spec().rpc,
         error.exit_code(),
     );
 }

@@ -4,151 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::place::Place;
-
-/// What went wrong, as a stable name. HTTP status, MCP code and exit code follow from it alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Code {
-    /// The text is no prompt id.
-    Id,
-    /// There is no prompt, agent or file of that name.
-    NotFound,
-    /// Several candidates, and nothing that decides.
-    Conflict,
-    /// Variables are missing or of the wrong type.
-    Validation,
-    /// A prompt, pack or setting is written wrongly.
-    Definition,
-    /// A template does not parse.
-    RenderSyntax,
-    /// A template reads a variable that is not there.
-    RenderUndefined,
-    /// A template uses another one that is not there.
-    RenderTemplateNotFound,
-    /// A template does what it may not.
-    RenderSecurity,
-    /// A template fails while it runs.
-    RenderRuntime,
-    /// A template uses more than it may.
-    RenderLimit,
-    /// The text is longer than allowed.
-    OutputLimit,
-    /// The time is up.
-    Deadline,
-    /// A hook failed.
-    Hook,
-    /// A hook took too long.
-    HookTimeout,
-    /// Something is not approved.
-    Approval,
-    /// The store, or a file of the workspace, cannot be read or written.
-    Store,
-    /// A tool failed.
-    Tool,
-    /// A model failed.
-    Model,
-}
-
-impl Code {
-    /// Every code, in the order of this list.
-    pub const ALL: [Self; 19] = [
-        Self::Id,
-        Self::NotFound,
-        Self::Conflict,
-        Self::Validation,
-        Self::Definition,
-        Self::RenderSyntax,
-        Self::RenderUndefined,
-        Self::RenderTemplateNotFound,
-        Self::RenderSecurity,
-        Self::RenderRuntime,
-        Self::RenderLimit,
-        Self::OutputLimit,
-        Self::Deadline,
-        Self::Hook,
-        Self::HookTimeout,
-        Self::Approval,
-        Self::Store,
-        Self::Tool,
-        Self::Model,
-    ];
-
-    /// The name that every door uses.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Id => "id",
-            Self::NotFound => "not_found",
-            Self::Conflict => "conflict",
-            Self::Validation => "validation",
-            Self::Definition => "definition",
-            Self::RenderSyntax => "render.syntax",
-            Self::RenderUndefined => "render.undefined",
-            Self::RenderTemplateNotFound => "render.template_not_found",
-            Self::RenderSecurity => "render.security",
-            Self::RenderRuntime => "render.runtime",
-            Self::RenderLimit => "render.limit",
-            Self::OutputLimit => "output_limit",
-            Self::Deadline => "deadline",
-            Self::Hook => "hook",
-            Self::HookTimeout => "hook_timeout",
-            Self::Approval => "approval",
-            Self::Store => "store",
-            Self::Tool => "tool",
-            Self::Model => "model",
-        }
-    }
-
-    /// The HTTP status of an answer with this code.
-    #[must_use]
-    pub const fn http_status(self) -> u16 {
-        match self {
-            Self::Id | Self::Validation | Self::RenderSyntax | Self::RenderUndefined => 400,
-            Self::Approval => 403,
-            Self::NotFound => 404,
-            Self::Conflict => 409,
-            Self::Tool | Self::Model => 502,
-            Self::Deadline | Self::HookTimeout | Self::Store => 503,
-            Self::Definition
-            | Self::RenderTemplateNotFound
-            | Self::RenderSecurity
-            | Self::RenderRuntime
-            | Self::RenderLimit
-            | Self::OutputLimit
-            | Self::Hook => 500,
-        }
-    }
-
-    /// The JSON-RPC error code of an MCP answer with this code.
-    #[must_use]
-    pub const fn mcp_code(self) -> i32 {
-        match self {
-            Self::Id | Self::NotFound | Self::Conflict | Self::Validation => -32602,
-            _ => -32603,
-        }
-    }
-
-    /// The exit code of a command that ends with this code.
-    #[must_use]
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            Self::Id => 2,
-            Self::NotFound => 3,
-            Self::Conflict => 4,
-            Self::Store | Self::Tool | Self::Model => 5,
-            Self::Approval => 6,
-            Self::RenderLimit | Self::OutputLimit | Self::Deadline | Self::HookTimeout => 7,
-            _ => 1,
-        }
-    }
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+use crate::{Code, place::Place};
 
 /// The result of the engine's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -294,7 +150,7 @@ impl Error {
     pub fn http_status(&self) -> u16 {
         match self.0.code {
             Code::Definition if self.reason() == Some("syntax") => 400,
-            code => code.http_status(),
+            code => code.spec().http,
         }
     }
 
@@ -303,7 +159,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self.0.code {
             Code::Definition if self.reason() == Some("settings") => 2,
-            code => code.exit_code(),
+            code => code.spec().exit,
         }
     }
 
@@ -427,33 +283,6 @@ impl From<hinagata_value::Error> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn codes_have_the_numbers_of_every_door() {
-        let cases = [
-            (Code::Id, "id", 400, -32602, 2),
-            (Code::NotFound, "not_found", 404, -32602, 3),
-            (Code::Conflict, "conflict", 409, -32602, 4),
-            (Code::Validation, "validation", 400, -32602, 1),
-            (Code::Definition, "definition", 500, -32603, 1),
-            (Code::RenderSyntax, "render.syntax", 400, -32603, 1),
-            (Code::RenderRuntime, "render.runtime", 500, -32603, 1),
-            (Code::RenderLimit, "render.limit", 500, -32603, 7),
-            (Code::OutputLimit, "output_limit", 500, -32603, 7),
-            (Code::Deadline, "deadline", 503, -32603, 7),
-            (Code::Hook, "hook", 500, -32603, 1),
-            (Code::HookTimeout, "hook_timeout", 503, -32603, 7),
-            (Code::Approval, "approval", 403, -32603, 6),
-            (Code::Store, "store", 503, -32603, 5),
-            (Code::Tool, "tool", 502, -32603, 5),
-        ];
-        for (code, name, http, mcp, exit) in cases {
-            assert_eq!(
-                (code.as_str(), code.http_status(), code.mcp_code(), code.exit_code()),
-                (name, http, mcp, exit)
-            );
-        }
-    }
 
     #[test]
     fn a_definition_that_does_not_parse_is_the_callers_mistake() {

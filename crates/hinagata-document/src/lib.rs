@@ -19,6 +19,7 @@
 //!
 //! Documents come from strangers: sizes are checked by whoever reads the file, depths and the number of nodes here.
 
+mod code;
 mod diagnostic;
 mod digest;
 mod error;
@@ -33,9 +34,10 @@ pub mod python;
 pub mod toml;
 pub mod yaml;
 
+pub use code::{Code, CodeSpec};
 pub use diagnostic::{Diagnostic, Severity, sorted};
 pub use digest::{Digest, Digester, NoDigest};
-pub use error::{Code, Error, Result};
+pub use error::{Error, Result};
 pub use fields::{Fields, shortened};
 pub use node::{Data, Node};
 pub use number::long_number;

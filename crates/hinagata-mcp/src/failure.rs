@@ -45,7 +45,7 @@ pub(crate) fn from_engine_error(error: &Error) -> ErrorData {
         | Code::Deadline => error.message().to_owned(),
         _ => public_message(code).to_owned(),
     };
-    if code.mcp_code() == ErrorCode::INTERNAL_ERROR.0 {
+    if code.spec().rpc == ErrorCode::INTERNAL_ERROR.0 {
         let place = error.place().map(tracing::field::display);
         tracing::warn!(code = code.as_str(), place, error = error.message(), details = ?error.details(), "a render failed");
     }
@@ -56,7 +56,7 @@ pub(crate) fn from_engine_error(error: &Error) -> ErrorData {
             data.insert(key.to_owned(), value.clone());
         }
     }
-    ErrorData::new(ErrorCode(code.mcp_code()), redact_paths(&message), Some(Value::Object(data)))
+    ErrorData::new(ErrorCode(code.spec().rpc), redact_paths(&message), Some(Value::Object(data)))
 }
 
 /// The public message for errors whose own message is meant for the operator.

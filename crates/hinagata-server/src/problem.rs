@@ -127,38 +127,22 @@ impl Problem {
     }
 }
 
-/// What a code is about, for people.
+/// The title of a code of the engine, or of the daemon alone.
 fn title(code: &str) -> &'static str {
+    if let Some(code) = Code::from_name(code) {
+        return code.spec().title;
+    }
     match code {
-        "id" => "That is no id",
-        "not_found" => "There is no such thing",
-        "conflict" => "Several prompts have this name",
-        "validation" => "The variables are not what the prompt declares",
-        "definition" => "Something is written wrongly",
-        "render.syntax" => "A template does not parse",
-        "render.undefined" => "A template reads a variable that is not there",
-        "render.template_not_found" => "A template uses another one that is not there",
-        "render.security" => "A template does what it may not",
-        "render.runtime" => "A template failed",
-        "render.limit" => "A template uses more than it may",
-        "output_limit" => "The text is longer than allowed",
-        "deadline" => "The time is up",
-        "hook" => "A hook failed",
-        "hook_timeout" => "A hook took too long",
-        "approval" => "This is not approved",
-        "store" => "The store cannot be read or written",
-        "tool" => "A tool failed",
-        "model" => "The model failed",
-        "overload" => "Too much is asked at once",
-        "rate" => "You ask too often",
-        "key" => "A key is needed",
-        "scope" => "Your key does not allow this",
-        "origin" => "This page may not call the daemon",
-        "host" => "The daemon is not called that",
-        "too_large" => "The request is too large",
-        "method" => "That cannot be done here",
-        "timeout" => "The request took too long",
-        _ => "The request cannot be followed",
+        "overload" => "Server overloaded",
+        "rate" => "Rate limit exceeded",
+        "key" => "API key required",
+        "scope" => "Insufficient scope",
+        "origin" => "Origin not allowed",
+        "host" => "Unknown Host header",
+        "too_large" => "Request too large",
+        "method" => "Method not allowed",
+        "timeout" => "Request timed out",
+        _ => "Invalid request",
     }
 }
 
