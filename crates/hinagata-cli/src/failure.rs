@@ -29,7 +29,7 @@ impl Failure {
 
     /// The system does not let us.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self::Told(Box::new(Diagnostic::new(Code::Store.as_str(), exit::Code::Failed, message)))
+        Self::Told(Box::new(Diagnostic::new(Code::System.as_str(), exit::Code::Failed, message)))
     }
 
     /// What was asked for is not there.

@@ -290,7 +290,7 @@ fn patterns(place: usize, fields: &Map<String, Value>, name: &str) -> Result<Opt
 pub fn new_secret() -> Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Error::new(hinagata::Code::Store, format!("there are no random bytes: {error}")))?;
+        .map_err(|error| Error::new(hinagata::Code::System, format!("there are no random bytes: {error}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -80,7 +80,7 @@ impl Audit {
     /// Lines are added to the file at `path`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let failed = |error: io::Error| {
-            Error::new(Code::Store, format!("the audit log {} cannot be written: {error}", path.display()))
+            Error::new(Code::System, format!("the audit log {} cannot be written: {error}", path.display()))
                 .with_hint("the setting `server.audit` says where it is; `off` keeps none")
         };
         if let Some(directory) = path.parent() {

@@ -67,7 +67,7 @@ impl Server {
     /// Binds the address of the settings and prepares everything.
     ///
     /// # Errors
-    /// Code `definition` for settings that cannot be used, code `store` when the address or the audit log cannot be
+    /// Code `definition` for settings that cannot be used, code `system` when the address or the audit log cannot be
     /// had.
     pub async fn open(options: ServerOptions) -> Result<Self> {
         let ServerOptions { workspace, engine, tie_span, sandbox } = options;
@@ -76,7 +76,7 @@ impl Server {
         let listener = bind(settings.listen).await?;
         let address = listener.local_addr().map_err(|error| unbound(settings.listen, &error))?;
         let lanes = Lanes::start(settings.threads).map_err(|error| {
-            Error::new(Code::Store, format!("no threads can be started to answer: {error}"))
+            Error::new(Code::System, format!("no threads can be started to answer: {error}"))
                 .with("reason", "threads")
                 .with_hint("lower the setting `server.threads`")
         })?;
@@ -171,7 +171,7 @@ fn unbound(address: SocketAddr, error: &io::Error) -> Error {
         io::ErrorKind::PermissionDenied => "ports below 1024 are for the system; take another",
         _ => "the setting `server.listen` says where it listens",
     };
-    Error::new(Code::Store, format!("cannot listen at {address}: {error}"))
+    Error::new(Code::System, format!("cannot listen at {address}: {error}"))
         .with("reason", "listen")
         .with("address", address.to_string())
         .with_hint(hint)
@@ -190,7 +190,7 @@ fn keep_token(state: &StateDir, address: SocketAddr, token: &str) -> Result<Path
     let directory = state.path().join("daemon");
     let path = directory.join(format!("token-{}", address.port()));
     let failed = |error: io::Error| {
-        Error::new(Code::Store, format!("the token could not be kept in {}: {error}", path.display()))
+        Error::new(Code::System, format!("the token could not be kept in {}: {error}", path.display()))
             .with_hint("it is printed, and only there")
     };
     std::fs::create_dir_all(&directory).map_err(failed)?;

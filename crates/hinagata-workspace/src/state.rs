@@ -31,7 +31,7 @@ impl StateDir {
     /// The state directory of the user that runs this process.
     ///
     /// # Errors
-    /// Code `store` when nothing tells where it is.
+    /// Code `system` when nothing tells where it is.
     pub fn of_user() -> Result<Self> {
         Self::find(|name| env::var_os(name), env::home_dir())
     }
@@ -40,7 +40,7 @@ impl StateDir {
     /// `.local/state` of the home directory; on Windows in `LOCALAPPDATA`.
     ///
     /// # Errors
-    /// Code `store` when none of them is known.
+    /// Code `system` when none of them is known.
     pub fn find(variable: impl Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Result<Self> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(path) = set(Self::VARIABLE) {
@@ -54,7 +54,7 @@ impl StateDir {
         let home = home.filter(|home| !home.as_os_str().is_empty());
         let common = common.or_else(|| home.map(|home| home.join(".local/state")));
         common.map(|path| Self::at(path.join("hinagata"))).ok_or_else(|| {
-            Error::new(Code::Store, "there is no place to remember decisions in: no home directory is known")
+            Error::new(Code::System, "there is no place to remember decisions in: no home directory is known")
                 .with("reason", "no_state")
                 .with_hint(format!("set {} to a directory", Self::VARIABLE))
         })

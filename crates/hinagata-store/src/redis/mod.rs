@@ -92,7 +92,7 @@ impl RedisStore {
         let thread = std::thread::Builder::new()
             .name("store".into())
             .spawn(move || worker.run_until_closed(receiver))
-            .map_err(|error| Error::new(Code::Store, "cannot start a thread").with_source(error))?;
+            .map_err(|error| Error::new(Code::System, "cannot start a thread").with_source(error))?;
         // The first render should see the documents, but an unavailable server must not block it.
         if is_ready.recv_timeout(open_timeout).is_err() {
             shared.update_state(|state| {

@@ -52,7 +52,7 @@ impl Watcher {
     /// `told` on a thread of its own after each burst of changes. Links are not followed.
     ///
     /// # Errors
-    /// Code `store` when the system does not allow to watch.
+    /// Code `system` when the system does not allow to watch.
     pub fn new(
         places: impl IntoIterator<Item = PathBuf>,
         mut told: impl FnMut(Change) + Send + 'static,
@@ -140,7 +140,7 @@ fn cannot_watch(error: &notify::Error) -> Error {
         ),
         _ => ("watch", "check the permissions of the workspace"),
     };
-    Error::new(Code::Store, format!("changes cannot be watched: {error}"))
+    Error::new(Code::System, format!("changes cannot be watched: {error}"))
         .with("reason", reason)
         .with("paths", error.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>())
         .with_hint(hint)
