@@ -5,14 +5,14 @@ use hinagata::Result;
 use serde_json::Value;
 
 use crate::{
-    Choice,
-    completion::{self, not_understood},
+    ChosenModel,
+    completion::{self, invalid_response},
 };
 
 /// The whole answer of a model.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    pub(crate) choice: Choice,
+    pub(crate) choice: ChosenModel,
     pub(crate) status: u16,
     pub(crate) raw: Bytes,
 }
@@ -26,7 +26,7 @@ impl Answer {
 
     /// The model that answered.
     #[must_use]
-    pub fn choice(&self) -> &Choice {
+    pub fn chosen_model(&self) -> &ChosenModel {
         &self.choice
     }
 
@@ -41,10 +41,10 @@ impl Answer {
     ///
     /// # Errors
     /// Code `model`, reason `answer`, when it has to be translated and is no answer.
-    pub fn openai(&self) -> Result<Bytes> {
-        match self.choice.language().spec().translation {
+    pub fn to_openai(&self) -> Result<Bytes> {
+        match self.choice.kind().spec().translation {
             None => Ok(self.raw.clone()),
-            Some(_) => Ok(self.completion()?.to_string().into()),
+            Some(_) => Ok(self.to_completion()?.to_string().into()),
         }
     }
 
@@ -52,10 +52,10 @@ impl Answer {
     ///
     /// # Errors
     /// Code `model`, reason `answer`, when it is no answer.
-    pub fn completion(&self) -> Result<Value> {
+    pub fn to_completion(&self) -> Result<Value> {
         let parsed: Value =
-            serde_json::from_slice(&self.raw).map_err(|_| not_understood(self.choice.provider()))?;
-        completion::whole(self.choice.language(), &parsed, self.choice.model())
+            serde_json::from_slice(&self.raw).map_err(|_| invalid_response(self.choice.provider()))?;
+        completion::to_completion(self.choice.kind(), &parsed, self.choice.model())
     }
 
     /// What the model said; nothing where it only calls tools.
@@ -63,9 +63,9 @@ impl Answer {
     /// # Errors
     /// Code `model`, reason `answer`, when it is no answer.
     pub fn text(&self) -> Result<String> {
-        let completion = self.completion()?;
+        let completion = self.to_completion()?;
         let message = completion.pointer("/choices/0/message");
-        let message = message.ok_or_else(|| not_understood(self.choice.provider()))?;
+        let message = message.ok_or_else(|| invalid_response(self.choice.provider()))?;
         Ok(match message.get("content") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(parts)) => {

@@ -16,8 +16,8 @@ use reqwest::{
 use tokio::runtime::{Handle, Id};
 
 use crate::{
-    Choice, ProviderFailure, ProviderRequest,
-    failure::{failed, with_causes},
+    ChosenModel, ProviderFailure, ProviderRequest,
+    failure::{model_error, with_causes},
     retry::{self, Retries},
 };
 
@@ -44,8 +44,8 @@ impl Sender {
     }
 
     /// The client for a model: what is on this machine is reached without a proxy.
-    fn client(&self, choice: &Choice) -> Result<Client> {
-        let key = (Handle::current().id(), choice.endpoint.is_here);
+    fn client(&self, choice: &ChosenModel) -> Result<Client> {
+        let key = (Handle::current().id(), choice.endpoint.is_local);
         // Held while a client is made, which waits for nobody.
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&key) {
@@ -55,7 +55,7 @@ impl Sender {
             // Most of those runtimes are gone.
             clients.clear();
         }
-        let made = client(self.connect_timeout, key.1)?;
+        let made = new_client(self.connect_timeout, key.1)?;
         clients.insert(key, made.clone());
         Ok(made)
     }
@@ -64,7 +64,7 @@ impl Sender {
     ///
     /// # Errors
     /// Code `model`, after the last attempt.
-    pub(crate) async fn send(&self, request: &ProviderRequest, stream: bool) -> Result<Response> {
+    pub(crate) async fn send_request(&self, request: &ProviderRequest, stream: bool) -> Result<Response> {
         let choice = &request.choice;
         let client = self.client(choice)?;
         let (url, headers, body) = (request.url(stream), choice.endpoint.headers()?, request.body(stream));
@@ -77,11 +77,11 @@ impl Sender {
             let (error, wait) = match client.execute(http).await {
                 Ok(response) if response.status().is_success() => return Ok(response),
                 Ok(response) => {
-                    let wait = self.wait_for(&response, attempts);
+                    let wait = self.wait_before_retry(&response, attempts);
                     (status_error(choice, response, wait.is_none()).await, wait)
                 }
                 Err(error) => {
-                    let wait = error.is_connect().then(|| self.retries.wait(attempts, None)).flatten();
+                    let wait = error.is_connect().then(|| self.retries.wait_after(attempts, None)).flatten();
                     (send_error(choice, error), wait)
                 }
             };
@@ -96,13 +96,15 @@ impl Sender {
         }
     }
 
-    fn wait_for(&self, response: &Response, attempts: usize) -> Option<Duration> {
-        let asked = retry::asked(response.headers().get(RETRY_AFTER), SystemTime::now());
-        retry::is_passing(response.status().as_u16()).then(|| self.retries.wait(attempts, asked)).flatten()
+    fn wait_before_retry(&self, response: &Response, attempts: usize) -> Option<Duration> {
+        let asked = retry::parse_retry_after(response.headers().get(RETRY_AFTER), SystemTime::now());
+        retry::is_transient(response.status().as_u16())
+            .then(|| self.retries.wait_after(attempts, asked))
+            .flatten()
     }
 }
 
-fn client(connect_timeout: Duration, here: bool) -> Result<Client> {
+fn new_client(connect_timeout: Duration, here: bool) -> Result<Client> {
     hinagata_http::install_tls();
     let builder = Client::builder()
         // A redirect could lead the key elsewhere.
@@ -114,32 +116,34 @@ fn client(connect_timeout: Duration, here: bool) -> Result<Client> {
         .no_gzip()
         .user_agent(concat!("hinagata/", env!("CARGO_PKG_VERSION")));
     let builder = if here { builder.no_proxy() } else { builder };
-    builder.build().map_err(|error| failed("connect", format!("no client of HTTP can be made: {error}")))
+    builder.build().map_err(|error| model_error("connect", format!("no client of HTTP can be made: {error}")))
 }
 
 /// The failure of a request that got no answer.
-fn send_error(choice: &Choice, error: reqwest::Error) -> Error {
+fn send_error(choice: &ChosenModel, error: reqwest::Error) -> Error {
     let endpoint = &choice.endpoint;
     let origin = endpoint.base.origin().ascii_serialization();
     let connected = !error.is_connect();
     let why = with_causes(&error.without_url());
     let error = match connected {
-        false => failed("connect", format!("`{}` cannot be reached at {origin}: {why}", endpoint.name)),
-        true => failed("request", format!("the connection to `{}` at {origin} broke: {why}", endpoint.name)),
+        false => model_error("connect", format!("`{}` cannot be reached at {origin}: {why}", endpoint.name)),
+        true => {
+            model_error("request", format!("the connection to `{}` at {origin} broke: {why}", endpoint.name))
+        }
     };
     error.with("provider", endpoint.name.as_str()).with("model", choice.model()).with_hint(format!(
         "look whether it runs there; its address is `{}`, or `base_url` in `llm.providers.{}`",
-        endpoint.provider.spec().base_url_env,
+        endpoint.kind.spec().base_url_env,
         endpoint.name
     ))
 }
 
 /// The failure of an answer whose status is none of success; its body is only read for the last.
-async fn status_error(choice: &Choice, response: Response, last: bool) -> Error {
+async fn status_error(choice: &ChosenModel, response: Response, last: bool) -> Error {
     let status = response.status().as_u16();
     let content_type =
         response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let body = if last { beginning(response).await } else { Bytes::new() };
+    let body = if last { read_prefix(response).await } else { Bytes::new() };
     let endpoint = &choice.endpoint;
     let failure = ProviderFailure::new(status, content_type, body, endpoint.key.as_ref());
     let what = match status {
@@ -150,7 +154,7 @@ async fn status_error(choice: &Choice, response: Response, last: bool) -> Error 
         500.. => "is not able to answer",
         _ => "refused the request",
     };
-    let error = failed("status", format!("`{}` {what}", endpoint.name))
+    let error = model_error("status", format!("`{}` {what}", endpoint.name))
         .with("provider", endpoint.name.as_str())
         .with("model", choice.model())
         .with("provider_status", status)
@@ -171,7 +175,7 @@ async fn status_error(choice: &Choice, response: Response, last: bool) -> Error 
 }
 
 /// As much of a body as an error needs.
-async fn beginning(mut response: Response) -> Bytes {
+async fn read_prefix(mut response: Response) -> Bytes {
     let mut all = BytesMut::new();
     while let Ok(Some(chunk)) = response.chunk().await {
         let room = MOST_OF_AN_ERROR - all.len();
@@ -187,12 +191,12 @@ async fn beginning(mut response: Response) -> Bytes {
 ///
 /// # Errors
 /// Code `model`: reason `size` when it is longer than `most` bytes, reason `stream` when it breaks off.
-pub(crate) async fn whole(choice: &Choice, mut response: Response, most: usize) -> Result<Bytes> {
+pub(crate) async fn read_body(choice: &ChosenModel, mut response: Response, most: usize) -> Result<Bytes> {
     let mut all = BytesMut::new();
     let mut first = None;
-    while let Some(chunk) = response.chunk().await.map_err(|error| broken(choice, error))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| broken_stream_error(choice, error))? {
         if all.len() + first.as_ref().map_or(0, Bytes::len) + chunk.len() > most {
-            return Err(failed(
+            return Err(model_error(
                 "size",
                 format!("the answer of `{}` is longer than {most} bytes", choice.provider()),
             )
@@ -212,16 +216,16 @@ pub(crate) async fn whole(choice: &Choice, mut response: Response, most: usize) 
 }
 
 /// The failure of an answer that breaks off.
-pub(crate) fn broken(choice: &Choice, error: reqwest::Error) -> Error {
+pub(crate) fn broken_stream_error(choice: &ChosenModel, error: reqwest::Error) -> Error {
     let why = with_causes(&error.without_url());
-    failed("stream", format!("the answer of `{}` broke off: {why}", choice.provider()))
+    model_error("stream", format!("the answer of `{}` broke off: {why}", choice.provider()))
         .with("provider", choice.provider())
         .with("model", choice.model())
 }
 
 /// The failure of an answer that does not come.
-pub(crate) fn too_slow(choice: &Choice, time: Duration) -> Error {
-    failed("timeout", format!("`{}` did not answer within {time:?}", choice.provider()))
+pub(crate) fn timeout_error(choice: &ChosenModel, time: Duration) -> Error {
+    model_error("timeout", format!("`{}` did not answer within {time:?}", choice.provider()))
         .with("provider", choice.provider())
         .with("model", choice.model())
         .with("limit", time.as_secs_f64())

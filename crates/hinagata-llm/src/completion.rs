@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     ProviderKind,
-    failure::{failed, message_in},
+    failure::{embedded_message, model_error},
     providers::StreamTranslator,
 };
 
@@ -21,30 +21,30 @@ pub(crate) const DONE: &[u8] = b"data: [DONE]\n\n";
 ///
 /// # Errors
 /// Code `model`, reason `answer`, when it is no answer of that provider.
-pub(crate) fn whole(provider: ProviderKind, answer: &Value, model: &str) -> Result<Value> {
+pub(crate) fn to_completion(provider: ProviderKind, answer: &Value, model: &str) -> Result<Value> {
     let Some(translation) = &provider.spec().translation else { return Ok(answer.clone()) };
     let completion = (translation.to_completion)(answer, model);
-    let mut completion = completion.ok_or_else(|| not_understood(provider.name()))?;
+    let mut completion = completion.ok_or_else(|| invalid_response(provider.name()))?;
     completion["provider_answer"] = answer.clone();
     Ok(completion)
 }
 
 /// The error about an answer that is none.
-pub(crate) fn not_understood(who: &str) -> Error {
-    failed("answer", format!("what `{who}` answered is no answer of a model"))
+pub(crate) fn invalid_response(who: &str) -> Error {
+    model_error("answer", format!("what `{who}` answered is no answer of a model"))
         .with_hint("look whether its address is that of a provider, and of the kind that the settings say")
 }
 
 /// The error that a provider tells of inside its answer.
-pub(crate) fn told(error: &Value) -> Error {
-    let message = message_in(&json!({"error": error}));
-    failed("stream", format!("the provider broke off: {message}")).with("provider_message", message)
+pub(crate) fn stream_error(error: &Value) -> Error {
+    let message = embedded_message(&json!({"error": error}));
+    model_error("stream", format!("the provider broke off: {message}")).with("provider_message", message)
 }
 
 /// A completion.
-pub(crate) fn completion(id: &str, model: &str, choices: &[Value], usage: Option<Value>) -> Value {
+pub(crate) fn new_completion(id: &str, model: &str, choices: &[Value], usage: Option<Value>) -> Value {
     let mut all = json!({
-        "id": id, "object": "chat.completion", "created": now(), "model": model, "choices": choices,
+        "id": id, "object": "chat.completion", "created": unix_time(), "model": model, "choices": choices,
     });
     if let Some(usage) = usage {
         all["usage"] = usage;
@@ -53,7 +53,7 @@ pub(crate) fn completion(id: &str, model: &str, choices: &[Value], usage: Option
 }
 
 /// One choice of a completion.
-pub(crate) fn choice(index: usize, said: Said, reason: &str) -> Value {
+pub(crate) fn completion_choice(index: usize, said: AnswerParts, reason: &str) -> Value {
     let text = said.text.map_or(Value::Null, Value::String);
     let mut message = json!({"role": "assistant", "content": text});
     if let Some(reasoning) = said.reasoning {
@@ -67,13 +67,13 @@ pub(crate) fn choice(index: usize, said: Said, reason: &str) -> Value {
 
 /// What a model said.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct AnswerParts {
     pub(crate) text: Option<String>,
     pub(crate) reasoning: Option<String>,
     pub(crate) calls: Vec<Value>,
 }
 
-impl Said {
+impl AnswerParts {
     pub(crate) fn add_text(&mut self, text: &str) {
         self.text.get_or_insert_default().push_str(text);
     }
@@ -84,16 +84,16 @@ impl Said {
 
     /// Adds a call; without an id it gets its number.
     pub(crate) fn add_call(&mut self, id: Option<&str>, name: &str, arguments: &Value) {
-        self.calls.push(call(id, self.calls.len(), name, arguments));
+        self.calls.push(tool_call(id, self.calls.len(), name, arguments));
     }
 }
 
-pub(crate) fn call(id: Option<&str>, number: usize, name: &str, arguments: &Value) -> Value {
+pub(crate) fn tool_call(id: Option<&str>, number: usize, name: &str, arguments: &Value) -> Value {
     let id = id.map_or_else(|| format!("call_{number}"), str::to_owned);
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments.to_string()}})
 }
 
-pub(crate) fn usage(prompt: u64, answer: u64, cached: Option<u64>) -> Value {
+pub(crate) fn token_usage(prompt: u64, answer: u64, cached: Option<u64>) -> Value {
     let mut all = json!({
         "prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt.saturating_add(answer),
     });
@@ -103,15 +103,15 @@ pub(crate) fn usage(prompt: u64, answer: u64, cached: Option<u64>) -> Value {
     all
 }
 
-fn now() -> u64 {
+fn unix_time() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-pub(crate) fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+pub(crate) fn text_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer).and_then(Value::as_str)
 }
 
-pub(crate) fn count(value: &Value, pointer: &str) -> Option<u64> {
+pub(crate) fn count_at(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
 }
 
@@ -132,17 +132,18 @@ impl Translator {
     ///
     /// # Errors
     /// Code `model`: reason `answer` when it is no JSON, reason `stream` when it tells of an error.
-    pub(crate) fn piece(&mut self, data: &[u8]) -> Result<()> {
-        let piece: Value = serde_json::from_slice(data).map_err(|_| not_understood(self.provider.name()))?;
+    pub(crate) fn push_piece(&mut self, data: &[u8]) -> Result<()> {
+        let piece: Value =
+            serde_json::from_slice(data).map_err(|_| invalid_response(self.provider.name()))?;
         if let Some(error) = piece.get("error").filter(|error| !error.is_null()) {
-            return Err(told(error));
+            return Err(stream_error(error));
         }
         self.pieces.translate_piece(&piece, &mut self.chunks);
         Ok(())
     }
 
     /// The chunks that there are.
-    pub(crate) fn take(&mut self) -> Option<Bytes> {
+    pub(crate) fn take_chunks(&mut self) -> Option<Bytes> {
         let bytes = self.chunks.bytes.split().freeze();
         (!bytes.is_empty()).then_some(bytes)
     }
@@ -151,9 +152,9 @@ impl Translator {
     ///
     /// # Errors
     /// Code `model`, reason `stream`, when the model had not ended.
-    pub(crate) fn end(&mut self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         if !self.chunks.finished {
-            return Err(failed("stream", "the answer broke off before its end"));
+            return Err(model_error("stream", "the answer broke off before its end"));
         }
         self.chunks.bytes.put_slice(DONE);
         Ok(())
@@ -172,7 +173,7 @@ pub(crate) struct Chunks {
 
 impl Chunks {
     fn new(model: &str) -> Self {
-        let created = now();
+        let created = unix_time();
         Self {
             id: format!("chatcmpl-{created}"),
             model: model.to_owned(),
@@ -183,37 +184,37 @@ impl Chunks {
         }
     }
 
-    pub(crate) fn text(&mut self, text: &str) {
-        self.delta("content", text.into());
+    pub(crate) fn push_text(&mut self, text: &str) {
+        self.push_delta("content", text.into());
     }
 
-    pub(crate) fn reasoning(&mut self, text: &str) {
-        self.delta("reasoning_content", text.into());
+    pub(crate) fn push_reasoning(&mut self, text: &str) {
+        self.push_delta("reasoning_content", text.into());
     }
 
     /// A piece of the call with this number.
-    pub(crate) fn call(&mut self, number: usize, mut call: Value) {
+    pub(crate) fn push_call(&mut self, number: usize, mut call: Value) {
         call["index"] = number.into();
-        self.delta("tool_calls", json!([call]));
+        self.push_delta("tool_calls", json!([call]));
     }
 
-    fn delta(&mut self, key: &str, value: Value) {
+    fn push_delta(&mut self, key: &str, value: Value) {
         let mut delta = Map::new();
         if !self.started {
             delta.insert("role".to_owned(), "assistant".into());
             self.started = true;
         }
         delta.insert(key.to_owned(), value);
-        self.put(&json!([{"index": 0, "delta": delta, "finish_reason": null}]), None);
+        self.push_chunk(&json!([{"index": 0, "delta": delta, "finish_reason": null}]), None);
     }
 
     /// The last piece: why the model ended, and what was used.
-    pub(crate) fn finish(&mut self, reason: &str, usage: Option<Value>) {
+    pub(crate) fn push_finish(&mut self, reason: &str, usage: Option<Value>) {
         self.finished = true;
-        self.put(&json!([{"index": 0, "delta": {}, "finish_reason": reason}]), usage);
+        self.push_chunk(&json!([{"index": 0, "delta": {}, "finish_reason": reason}]), usage);
     }
 
-    fn put(&mut self, choices: &Value, usage: Option<Value>) {
+    fn push_chunk(&mut self, choices: &Value, usage: Option<Value>) {
         let mut chunk = json!({
             "id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.model,
             "choices": choices,
@@ -228,7 +229,7 @@ impl Chunks {
 }
 
 /// A whole completion of OpenAI as the one chunk of a stream: some servers do not stream what they are asked to.
-pub(crate) fn as_stream(completion: &Value) -> Option<Bytes> {
+pub(crate) fn completion_to_stream(completion: &Value) -> Option<Bytes> {
     let mut chunk = completion.as_object()?.clone();
     chunk.insert("object".to_owned(), "chat.completion.chunk".into());
     for choice in chunk.get_mut("choices")?.as_array_mut()? {
@@ -253,7 +254,7 @@ mod tests {
     }
 
     fn message(provider: &str, answer: &Value) -> (Value, Value) {
-        let completion = whole(kind(provider), answer, "asked").expect("is an answer");
+        let completion = to_completion(kind(provider), answer, "asked").expect("is an answer");
         assert_eq!(&completion["provider_answer"], answer);
         (completion["choices"][0]["message"].clone(), completion["choices"][0]["finish_reason"].clone())
     }
@@ -324,7 +325,7 @@ mod tests {
             "input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100, "output_tokens": 5,
         });
         let completion =
-            whole(kind("anthropic"), &json!({"content": [], "usage": used}), "m").expect("is one");
+            to_completion(kind("anthropic"), &json!({"content": [], "usage": used}), "m").expect("is one");
         assert_eq!(
             completion["usage"],
             json!({
@@ -340,7 +341,7 @@ mod tests {
             for answer in
                 [json!(null), json!([]), json!({"error": "x"}), json!({"content": 5, "candidates": 5})]
             {
-                assert!(whole(kind(provider), &answer, "m").is_err(), "{provider:?} {answer}");
+                assert!(to_completion(kind(provider), &answer, "m").is_err(), "{provider:?} {answer}");
             }
         }
     }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::{
     ProviderKind,
-    failure::failed,
+    failure::model_error,
     providers::{ChatPath, ProviderSpec},
     secret::Secret,
 };
@@ -22,7 +22,7 @@ pub(crate) type Env<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 /// What settings say about how a provider is reached.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Reach {
+pub(crate) struct ProviderSettings {
     /// The language that it speaks.
     pub(crate) kind: Option<ProviderKind>,
     /// Its address.
@@ -33,11 +33,11 @@ pub(crate) struct Reach {
     pub(crate) headers: BTreeMap<String, Header>,
 }
 
-impl Reach {
+impl ProviderSettings {
     /// The same for a model that has an address, a key or headers of its own.
     ///
     /// A key goes to the address that it was configured with and to no other: an address without a key has none.
-    pub(crate) fn with(&self, own: Self) -> Self {
+    pub(crate) fn with_overrides(&self, own: Self) -> Self {
         let key_env = match (&own.key_env, &own.base_url) {
             (None, None) => self.key_env.clone(),
             (own, _) => own.clone(),
@@ -75,7 +75,7 @@ impl std::fmt::Debug for Header {
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) name: String,
-    pub(crate) provider: ProviderKind,
+    pub(crate) kind: ProviderKind,
     pub(crate) base: Url,
     pub(crate) key: Option<Secret>,
     /// The variables that its key is looked for in.
@@ -83,7 +83,7 @@ pub(crate) struct Endpoint {
     /// Whether it answers nobody without a key.
     pub(crate) needs_key: bool,
     /// Whether it is on this machine.
-    pub(crate) is_here: bool,
+    pub(crate) is_local: bool,
     /// The address of every chat, where that is the same for all models.
     chat: Option<Url>,
     /// The headers of every request, or why there can be none.
@@ -95,35 +95,39 @@ impl Endpoint {
     ///
     /// # Errors
     /// Code `definition`, reason `settings`.
-    pub(crate) fn new(name: &str, reach: &Reach, setting: &str, env: Env<'_>) -> Result<Arc<Self>> {
-        let provider =
-            reach.kind.or_else(|| ProviderKind::from_name(name)).ok_or_else(|| {
-                let kinds: Vec<&str> = ProviderKind::all().map(ProviderKind::name).collect();
-                wrong(setting, format!("`{setting}` does not say what language it speaks"))
-                    .with_hint(format!("add kind = \"{}\", or {}", kinds[0], kinds[1..].join(", ")))
-            })?;
-        let spec = provider.spec();
+    pub(crate) fn new(
+        name: &str,
+        settings: &ProviderSettings,
+        setting: &str,
+        env: Env<'_>,
+    ) -> Result<Arc<Self>> {
+        let kind = settings.kind.or_else(|| ProviderKind::from_name(name)).ok_or_else(|| {
+            let kinds: Vec<&str> = ProviderKind::all().map(ProviderKind::name).collect();
+            setting_error(setting, format!("`{setting}` does not say what language it speaks"))
+                .with_hint(format!("add kind = \"{}\", or {}", kinds[0], kinds[1..].join(", ")))
+        })?;
+        let spec = kind.spec();
         // The address of the environment stands for the provider that the language is called after.
         let from_env = || (name == spec.name).then(|| address_in_env(spec, env)).flatten();
-        let (base, setting_of_base, usual) = match &reach.base_url {
+        let (base, setting_of_base, usual) = match &settings.base_url {
             Some(url) => (url.clone(), format!("{setting}.base_url"), false),
             None => match from_env() {
                 Some(url) => (url, spec.base_url_env.to_owned(), false),
                 None => (spec.base_url.to_owned(), setting.to_owned(), true),
             },
         };
-        let key_variables = match (&reach.key_env, &reach.base_url) {
+        let key_variables = match (&settings.key_env, &settings.base_url) {
             (Some(variable), _) => vec![variable.clone()],
             (None, Some(_)) => Vec::new(),
             (None, None) => spec.key_env.iter().map(|&name| name.to_owned()).collect(),
         };
-        let key = key_variables.iter().find_map(|variable| Secret::read(variable, env));
-        let needs_key = reach.key_env.is_some() || (usual && spec.needs_key);
-        let base = address(&base, &setting_of_base)?;
+        let key = key_variables.iter().find_map(|variable| Secret::from_env(variable, env));
+        let needs_key = settings.key_env.is_some() || (usual && spec.needs_key);
+        let base = parse_address(&base, &setting_of_base)?;
         let mut endpoint = Self {
             name: name.to_owned(),
-            provider,
-            is_here: is_here(&base),
+            kind,
+            is_local: is_loopback(&base),
             chat: fixed_chat_url(spec, &base),
             base,
             key,
@@ -131,40 +135,40 @@ impl Endpoint {
             needs_key,
             headers: Ok(HeaderMap::new()),
         };
-        endpoint.headers = endpoint.make_headers(&reach.headers, env);
+        endpoint.headers = endpoint.build_headers(&settings.headers, env);
         Ok(Arc::new(endpoint))
     }
 
-    fn make_headers(&self, more: &BTreeMap<String, Header>, env: Env<'_>) -> Result<HeaderMap> {
+    fn build_headers(&self, more: &BTreeMap<String, Header>, env: Env<'_>) -> Result<HeaderMap> {
         let mut all = HeaderMap::new();
         all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         all.insert(ACCEPT, HeaderValue::from_static("*/*"));
-        let spec = self.provider.spec();
+        let spec = self.kind.spec();
         for (name, value) in spec.headers {
             all.insert(*name, HeaderValue::from_static(value));
         }
         let (name, before) = spec.key_header;
         match &self.key {
             Some(key) => {
-                all.insert(name, key.header(before)?);
+                all.insert(name, key.to_header(before)?);
             }
-            None if self.needs_key => return Err(self.no_key()),
+            None if self.needs_key => return Err(self.missing_key_error()),
             None => {}
         }
         for (name, value) in more {
-            let wrong = || {
-                failed("key", format!("the header `{name}` of `{}` cannot be sent", self.name))
+            let header_error = || {
+                model_error("key", format!("the header `{name}` of `{}` cannot be sent", self.name))
                     .with_hint("look at its `headers` in the settings")
             };
-            let key = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
-            all.insert(key, header(value, env).ok_or_else(wrong)?);
+            let key = HeaderName::try_from(name.as_str()).map_err(|_| header_error())?;
+            all.insert(key, header_value(value, env).ok_or_else(header_error)?);
         }
         Ok(all)
     }
 
-    fn no_key(&self) -> Error {
+    fn missing_key_error(&self) -> Error {
         let variables: Vec<String> = self.key_variables.iter().map(|name| format!("`{name}`")).collect();
-        failed("key", format!("there is no key for `{}`", self.name))
+        model_error("key", format!("there is no key for `{}`", self.name))
             .with("provider", self.name.as_str())
             .with("variables", self.key_variables.clone())
             .with_hint(format!("set {} in the environment", variables.join(" or ")))
@@ -182,7 +186,7 @@ impl Endpoint {
     pub(crate) fn url(&self, model: &str, stream: bool) -> Url {
         match &self.chat {
             Some(url) => url.clone(),
-            None => chat_url(self.provider.spec(), &self.base, model, stream),
+            None => chat_url(self.kind.spec(), &self.base, model, stream),
         }
     }
 
@@ -216,13 +220,13 @@ fn chat_url(spec: &ProviderSpec, base: &Url, model: &str, stream: bool) -> Url {
 }
 
 /// Whether an address is on this machine.
-fn is_here(base: &Url) -> bool {
+fn is_loopback(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-fn header(value: &Header, env: Env<'_>) -> Option<HeaderValue> {
+fn header_value(value: &Header, env: Env<'_>) -> Option<HeaderValue> {
     let text = match value {
         Header::Text(text) => text.clone(),
         Header::Variable { env: variable } => env(variable)?.into_string().ok()?,
@@ -238,23 +242,23 @@ fn address_in_env(spec: &ProviderSpec, env: Env<'_>) -> Option<String> {
     (!text.is_empty()).then(|| (spec.parse_base_url)(text))
 }
 
-fn address(text: &str, setting: &str) -> Result<Url> {
-    let refused = |why: String| {
-        wrong(setting, format!("`{setting}` is no address of a provider: {why}"))
+fn parse_address(text: &str, setting: &str) -> Result<Url> {
+    let address_error = |why: String| {
+        setting_error(setting, format!("`{setting}` is no address of a provider: {why}"))
             .with_hint("write it as https://host/path")
     };
-    let url = Url::parse(text).map_err(|error| refused(error.to_string()))?;
+    let url = Url::parse(text).map_err(|error| address_error(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(refused(format!("`{}` cannot be called", url.scheme())));
+        return Err(address_error(format!("`{}` cannot be called", url.scheme())));
     }
     // It would be shown wherever the address is.
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(refused("it holds a name or a password".to_owned()));
+        return Err(address_error("it holds a name or a password".to_owned()));
     }
     Ok(url)
 }
 
-pub(crate) fn wrong(setting: &str, message: String) -> Error {
+pub(crate) fn setting_error(setting: &str, message: String) -> Error {
     Error::definition("settings", message).with("setting", setting)
 }
 
@@ -262,44 +266,56 @@ pub(crate) fn wrong(setting: &str, message: String) -> Error {
 mod tests {
     use super::*;
 
-    fn endpoint(name: &str, reach: &Reach, env: &[(&str, &str)]) -> Result<Arc<Endpoint>> {
-        Endpoint::new(name, reach, "llm.providers.x", &|asked| {
+    fn endpoint(name: &str, settings: &ProviderSettings, env: &[(&str, &str)]) -> Result<Arc<Endpoint>> {
+        Endpoint::new(name, settings, "llm.providers.x", &|asked| {
             env.iter().find(|(name, _)| *name == asked).map(|(_, value)| value.into())
         })
     }
 
-    fn at(base_url: &str) -> Reach {
-        Reach { base_url: Some(base_url.to_owned()), ..Reach::default() }
+    fn at(base_url: &str) -> ProviderSettings {
+        ProviderSettings { base_url: Some(base_url.to_owned()), ..ProviderSettings::default() }
     }
 
     const KEYS: &[(&str, &str)] = &[("OPENAI_API_KEY", "sk-1"), ("MINE", "k")];
 
     #[test]
     fn a_key_goes_only_where_it_was_configured_for() {
-        let has_key = |reach: &Reach, env: &[(&str, &str)]| {
-            endpoint("openai", reach, env).expect("is fine").key.as_ref().map(|key| key.variable().to_owned())
+        let has_key = |settings: &ProviderSettings, env: &[(&str, &str)]| {
+            endpoint("openai", settings, env)
+                .expect("is fine")
+                .key
+                .as_ref()
+                .map(|key| key.variable().to_owned())
         };
-        assert_eq!(has_key(&Reach::default(), KEYS).as_deref(), Some("OPENAI_API_KEY"));
+        assert_eq!(has_key(&ProviderSettings::default(), KEYS).as_deref(), Some("OPENAI_API_KEY"));
         assert_eq!(has_key(&at("http://elsewhere/v1"), KEYS), None);
-        let own = Reach { key_env: Some("MINE".to_owned()), ..at("http://elsewhere/v1") };
+        let own = ProviderSettings { key_env: Some("MINE".to_owned()), ..at("http://elsewhere/v1") };
         assert_eq!(has_key(&own, KEYS).as_deref(), Some("MINE"));
         assert_eq!(
-            has_key(&own.with(at("http://third/v1")), KEYS),
+            has_key(&own.with_overrides(at("http://third/v1")), KEYS),
             None,
             "nor by a model with another address"
         );
         let env = [KEYS, &[("OPENAI_BASE_URL", "http://proxy/v1")]].concat();
-        assert_eq!(has_key(&Reach::default(), &env).as_deref(), Some("OPENAI_API_KEY"), "both of one place");
+        assert_eq!(
+            has_key(&ProviderSettings::default(), &env).as_deref(),
+            Some("OPENAI_API_KEY"),
+            "both of one place"
+        );
     }
 
     #[test]
     fn without_a_key_the_variable_is_named() {
-        let error =
-            endpoint("gemini", &Reach::default(), &[]).expect("is fine").headers().expect_err("no key");
+        let error = endpoint("gemini", &ProviderSettings::default(), &[])
+            .expect("is fine")
+            .headers()
+            .expect_err("no key");
         assert_eq!((error.code(), error.reason()), (hinagata::Code::Model, Some("key")));
         assert_eq!(error.hint(), Some("set `GEMINI_API_KEY` or `GOOGLE_API_KEY` in the environment"));
-        for (name, reach) in [("ollama", Reach::default()), ("openai", at("http://127.0.0.1:8000/v1"))] {
-            assert!(endpoint(name, &reach, &[]).expect("is fine").headers().is_ok(), "{name} needs none");
+        for (name, settings) in
+            [("ollama", ProviderSettings::default()), ("openai", at("http://127.0.0.1:8000/v1"))]
+        {
+            assert!(endpoint(name, &settings, &[]).expect("is fine").headers().is_ok(), "{name} needs none");
         }
     }
 
@@ -325,7 +341,8 @@ mod tests {
             ("box:99", "http://box:99/"),
             ("https://o.example", "https://o.example/"),
         ] {
-            let found = endpoint("ollama", &Reach::default(), &[("OLLAMA_HOST", host)]).expect("is fine");
+            let found =
+                endpoint("ollama", &ProviderSettings::default(), &[("OLLAMA_HOST", host)]).expect("is fine");
             assert_eq!(found.base.as_str(), base);
         }
     }
@@ -337,6 +354,9 @@ mod tests {
             assert_eq!((error.exit_code(), error.reason()), (2, Some("settings")));
             assert!(!error.to_string().contains("secret"), "{error}");
         }
-        assert!(endpoint("other", &Reach::default(), &[]).is_err(), "it has to say what it speaks");
+        assert!(
+            endpoint("other", &ProviderSettings::default(), &[]).is_err(),
+            "it has to say what it speaks"
+        );
     }
 }

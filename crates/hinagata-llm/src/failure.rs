@@ -9,15 +9,15 @@ use serde_json::Value;
 use crate::secret::Secret;
 
 /// Characters of a provider's message that an error shows.
-const SHOWN: usize = 500;
+const MAX_CHARACTERS: usize = 500;
 
 /// A failed call, with its reason for machines.
-pub(crate) fn failed(reason: &str, message: impl Into<String>) -> Error {
+pub(crate) fn model_error(reason: &str, message: impl Into<String>) -> Error {
     Error::new(Code::Model, message).with("reason", reason)
 }
 
 /// A call that cannot be followed as it is.
-pub(crate) fn invalid(message: impl Into<String>) -> Error {
+pub(crate) fn validation_error(message: impl Into<String>) -> Error {
     Error::new(Code::Validation, message)
 }
 
@@ -45,13 +45,13 @@ impl ProviderFailure {
             (Some(key), Err(_)) => key.hide_in(&String::from_utf8_lossy(&body)).into_owned().into(),
             (None, _) => body,
         };
-        let message = message_of(&body);
+        let message = extract_message(&body);
         Self { status, content_type, body, message }
     }
 
     /// The one that `error` tells of.
     #[must_use]
-    pub fn of(error: &Error) -> Option<&Self> {
+    pub fn from_error(error: &Error) -> Option<&Self> {
         std::error::Error::source(error)?.downcast_ref()
     }
 
@@ -74,29 +74,29 @@ impl fmt::Display for ProviderFailure {
 impl std::error::Error for ProviderFailure {}
 
 /// The sentence in the body of an error: each provider has a place of its own for it.
-fn message_of(body: &[u8]) -> String {
+fn extract_message(body: &[u8]) -> String {
     let sentence = |value: &Value| {
         let places = ["/error/message", "/0/error/message", "/message", "/error", "/detail"];
         places.iter().find_map(|place| value.pointer(place)?.as_str().map(str::to_owned))
     };
     let parsed = serde_json::from_slice::<Value>(body).ok();
     let text = parsed.as_ref().and_then(sentence);
-    shown(&text.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned()))
+    truncate_for_display(&text.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned()))
 }
 
 /// The message of an error that came inside an answer.
-pub(crate) fn message_in(value: &Value) -> String {
-    message_of(value.to_string().as_bytes())
+pub(crate) fn embedded_message(value: &Value) -> String {
+    extract_message(value.to_string().as_bytes())
 }
 
 /// The beginning of a text of a stranger, on one line.
-pub(crate) fn shown(text: &str) -> String {
-    hinagata_http::truncate_for_display(text, SHOWN)
+pub(crate) fn truncate_for_display(text: &str) -> String {
+    hinagata_http::truncate_for_display(text, MAX_CHARACTERS)
 }
 
 /// The sentence of an error together with the sentences of what caused it.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    shown(&hinagata_http::with_causes(error))
+    truncate_for_display(&hinagata_http::with_causes(error))
 }
 
 #[cfg(test)]
@@ -115,12 +115,12 @@ mod tests {
         assert_eq!(message(r#"{"detail": "no"}"#), "no");
         assert_eq!(message("<html>\x1b[2J bad gateway</html>"), "<html>[2J bad gateway</html>");
         assert_eq!(message(""), "");
-        assert_eq!(message(&"x".repeat(9999)).chars().count(), SHOWN + 1);
+        assert_eq!(message(&"x".repeat(9999)).chars().count(), MAX_CHARACTERS + 1);
     }
 
     #[test]
     fn a_provider_that_repeats_the_key_does_not_tell_it() {
-        let key = Secret::read("K", &|_| Some("sk-secret".into())).expect("is one");
+        let key = Secret::from_env("K", &|_| Some("sk-secret".into())).expect("is one");
         for body in [b"wrong key sk-secret".to_vec(), b"\xffsk-secret".to_vec()] {
             let failure = ProviderFailure::new(401, None, body.into(), Some(&key));
             let body = String::from_utf8_lossy(&failure.body).into_owned();

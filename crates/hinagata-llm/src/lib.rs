@@ -10,8 +10,8 @@
 //! # async fn example() -> hinagata::Result<()> {
 //! let llm = Llm::new(&Settings::default(), |name| std::env::var_os(name))?;
 //! let rendered = Engine::open(".").render(&Request::new("general_system")).await?;
-//! let choice = llm.choose(Some("gpt-5-mini"), None)?;
-//! let answer = llm.chat(llm.request(&choice, &rendered, &Map::new())?).await?;
+//! let choice = llm.choose_model(Some("gpt-5-mini"), None)?;
+//! let answer = llm.send_chat(llm.build_request(&choice, &rendered, &Map::new())?).await?;
 //! println!("{}", answer.text()?);
 //! # Ok(())
 //! # }
@@ -44,7 +44,7 @@ mod stream;
 pub use answer::Answer;
 pub use failure::ProviderFailure;
 pub use llm::Llm;
-pub use models::{Choice, ModelInfo, Models, ProviderInfo};
+pub use models::{ChosenModel, ModelInfo, Models, ProviderInfo};
 pub use providers::ProviderKind;
 pub use request::ProviderRequest;
 pub use span::SPANS;

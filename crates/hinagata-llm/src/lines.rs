@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use hinagata::Result;
 use memchr::memchr;
 
-use crate::failure::failed;
+use crate::failure::model_error;
 
 /// Splits bytes into lines.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Lines {
     /// Code `model`, reason `size`, when a line does not end.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         if self.buffer.len().saturating_add(bytes.len()) > self.longest {
-            return Err(failed(
+            return Err(model_error(
                 "size",
                 format!("a piece of its answer is longer than {} bytes", self.longest),
             )
@@ -38,7 +38,7 @@ impl Lines {
     }
 
     /// The next whole line, without its end.
-    pub(crate) fn next(&mut self) -> Option<Bytes> {
+    pub(crate) fn next_line(&mut self) -> Option<Bytes> {
         let Some(end) = memchr(b'\n', &self.buffer[self.searched..]) else {
             self.searched = self.buffer.len();
             return None;
@@ -53,7 +53,7 @@ impl Lines {
     }
 
     /// What is left when everything has come: a line without an end.
-    pub(crate) fn rest(&mut self) -> Option<Bytes> {
+    pub(crate) fn take_rest(&mut self) -> Option<Bytes> {
         self.searched = 0;
         let rest = self.buffer.split().freeze();
         (!rest.is_empty()).then_some(rest)
@@ -66,9 +66,9 @@ pub(crate) struct Events(Option<BytesMut>);
 
 impl Events {
     /// The data that ends with this line, if any does.
-    pub(crate) fn line(&mut self, line: &Bytes) -> Option<Bytes> {
+    pub(crate) fn push_line(&mut self, line: &Bytes) -> Option<Bytes> {
         if line.is_empty() {
-            return self.end();
+            return self.take_data();
         }
         // A line without a colon is a field without a value; those are not about data.
         let value = line.strip_prefix(b"data:")?;
@@ -84,7 +84,7 @@ impl Events {
     }
 
     /// The data that nothing has ended yet.
-    pub(crate) fn end(&mut self) -> Option<Bytes> {
+    pub(crate) fn take_data(&mut self) -> Option<Bytes> {
         self.0.take().map(BytesMut::freeze)
     }
 }
@@ -97,14 +97,14 @@ mod tests {
         let (mut lines, mut events, mut all) = (Lines::new(1000), Events::default(), Vec::new());
         for piece in pieces {
             lines.push(piece).expect("is short");
-            while let Some(line) = lines.next() {
-                all.extend(events.line(&line));
+            while let Some(line) = lines.next_line() {
+                all.extend(events.push_line(&line));
             }
         }
-        if let Some(line) = lines.rest() {
-            all.extend(events.line(&line));
+        if let Some(line) = lines.take_rest() {
+            all.extend(events.push_line(&line));
         }
-        all.extend(events.end());
+        all.extend(events.take_data());
         all.iter().map(|data| String::from_utf8_lossy(data).into_owned()).collect()
     }
 
@@ -123,7 +123,7 @@ mod tests {
     fn a_line_that_does_not_end_is_refused() {
         let mut lines = Lines::new(4);
         lines.push(b"abc").expect("is short");
-        assert!(lines.next().is_none());
+        assert!(lines.next_line().is_none());
         assert_eq!(lines.push(b"de").expect_err("is long").reason(), Some("size"));
     }
 }

@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use tracing::Instrument as _;
 
 use crate::{
-    Answer, AnswerStream, Choice, Models, ProviderRequest,
-    client::{Sender, too_slow, whole},
+    Answer, AnswerStream, ChosenModel, Models, ProviderRequest,
+    client::{Sender, read_body, timeout_error},
     models::Registry,
     request,
     retry::Retries,
@@ -56,7 +56,7 @@ impl Llm {
         let retries = Retries { waits: settings.times("llm.retries")?, longest: time("llm.retry_after", 2) };
         let most = settings.count("llm.max_answer").and_then(|most| usize::try_from(most).ok());
         Ok(Self(Arc::new(Inner {
-            registry: Registry::read(settings, &env)?,
+            registry: Registry::from_settings(settings, &env)?,
             sender: Sender::new(time("llm.connect_timeout", 10), retries),
             timeout: time("llm.timeout", 120),
             max_answer: most.unwrap_or(usize::MAX),
@@ -78,8 +78,8 @@ impl Llm {
     ///
     /// # Errors
     /// Code `validation`, reason `model`, when nobody names one.
-    pub fn choose(&self, asked: Option<&str>, of_prompt: Option<&str>) -> Result<Choice> {
-        self.0.registry.choose(asked, of_prompt)
+    pub fn choose_model(&self, asked: Option<&str>, of_prompt: Option<&str>) -> Result<ChosenModel> {
+        self.0.registry.choose_model(asked, of_prompt)
     }
 
     /// The request that gives `rendered` to a model, with the options of a caller in the words of OpenAI.
@@ -88,69 +88,70 @@ impl Llm {
     ///
     /// # Errors
     /// Code `validation` for options that cannot be followed; code `definition` for what the provider cannot be given.
-    pub fn request(
+    pub fn build_request(
         &self,
-        choice: &Choice,
+        choice: &ChosenModel,
         rendered: &Rendered,
         options: &Map<String, Value>,
     ) -> Result<ProviderRequest> {
-        self.request_of(choice, rendered.prompt()?, rendered.request_options(), options)
+        self.build_prompt_request(choice, rendered.prompt()?, rendered.request_options(), options)
     }
 
-    /// As [`Llm::request`], of a compiled prompt and what it says itself about a request.
+    /// As [`Llm::build_request`], of a compiled prompt and what it says itself about a request.
     ///
     /// # Errors
-    /// As [`Llm::request`].
-    pub fn request_of(
+    /// As [`Llm::build_request`].
+    pub fn build_prompt_request(
         &self,
-        choice: &Choice,
+        choice: &ChosenModel,
         prompt: Arc<CompiledPrompt>,
         base: RequestOptions,
         options: &Map<String, Value>,
     ) -> Result<ProviderRequest> {
-        request::make(choice, prompt, base, options, self.0.system.as_deref())
+        request::build_request(choice, prompt, base, options, self.0.system.as_deref())
     }
 
     /// The whole answer. Has to run on tokio; dropping the future ends the call.
     ///
     /// # Errors
     /// Code `model`; see [`crate::ProviderFailure`] for what the provider said.
-    pub async fn chat(&self, request: ProviderRequest) -> Result<Answer> {
-        let (started, span) = (Instant::now(), span::of_call(&request.choice));
-        let answer = timeout(self.0.timeout, self.answer(&request)).instrument(span.clone()).await;
-        let answer = answer.unwrap_or_else(|_| Err(too_slow(&request.choice, self.0.timeout)));
-        note(&request.choice, started, &answer);
-        span::failed(&span, &answer);
+    pub async fn send_chat(&self, request: ProviderRequest) -> Result<Answer> {
+        let (started, span) = (Instant::now(), span::call_span(&request.choice));
+        let answer = timeout(self.0.timeout, self.read_answer(&request)).instrument(span.clone()).await;
+        let answer = answer.unwrap_or_else(|_| Err(timeout_error(&request.choice, self.0.timeout)));
+        record_call(&request.choice, started, &answer);
+        span::record_failure(&span, &answer);
         if let Ok(answer) = &answer {
-            span::answered(&span, answer);
+            span::record_usage(&span, answer);
         }
         answer
     }
 
-    async fn answer(&self, request: &ProviderRequest) -> Result<Answer> {
-        let response = self.0.sender.send(request, false).await?;
+    async fn read_answer(&self, request: &ProviderRequest) -> Result<Answer> {
+        let response = self.0.sender.send_request(request, false).await?;
         let status = response.status().as_u16();
-        let raw = whole(&request.choice, response, self.0.max_answer).await?;
+        let raw = read_body(&request.choice, response, self.0.max_answer).await?;
         Ok(Answer { choice: request.choice.clone(), status, raw })
     }
 
     /// The answer as it comes, once it has begun. Has to run on tokio; dropping the stream ends the call.
     ///
     /// # Errors
-    /// As [`Llm::chat`]; once it has begun, errors come as its last piece.
-    pub async fn stream(&self, request: ProviderRequest) -> Result<AnswerStream> {
-        let (started, span) = (Instant::now(), span::of_call(&request.choice));
-        let response =
-            timeout(self.0.timeout, self.0.sender.send(&request, true)).instrument(span.clone()).await;
-        let response = response.unwrap_or_else(|_| Err(too_slow(&request.choice, self.0.timeout)));
-        note(&request.choice, started, &response);
-        span::failed(&span, &response);
+    /// As [`Llm::send_chat`]; once it has begun, errors come as its last piece.
+    pub async fn stream_chat(&self, request: ProviderRequest) -> Result<AnswerStream> {
+        let (started, span) = (Instant::now(), span::call_span(&request.choice));
+        let response = timeout(self.0.timeout, self.0.sender.send_request(&request, true))
+            .instrument(span.clone())
+            .await;
+        let response = response.unwrap_or_else(|_| Err(timeout_error(&request.choice, self.0.timeout)));
+        record_call(&request.choice, started, &response);
+        span::record_failure(&span, &response);
         Ok(AnswerStream::new(request.choice, response?, self.0.timeout, self.0.max_answer))
     }
 }
 
 /// Tells logs and metrics how a call went.
-fn note<T>(choice: &Choice, started: Instant, result: &Result<T>) {
+fn record_call<T>(choice: &ChosenModel, started: Instant, result: &Result<T>) {
     let outcome = match result {
         Ok(_) => "ok",
         Err(error) => error.reason().unwrap_or("failed"),

@@ -6,81 +6,81 @@ use hinagata::{
 };
 use serde_json::Value;
 
-use crate::failure::invalid;
+use crate::failure::validation_error;
 
 /// The elements of `messages`, a list of messages as OpenAI takes them.
 ///
 /// # Errors
 /// Code `validation`, when it is none.
-pub(crate) fn elements(messages: &Value) -> Result<Vec<Element>> {
-    let list = messages.as_array().ok_or_else(|| wrong("it must be a list"))?;
-    list.iter().map(|one| message(one).map(Element::Message)).collect()
+pub(crate) fn parse_messages(messages: &Value) -> Result<Vec<Element>> {
+    let list = messages.as_array().ok_or_else(|| messages_error("it must be a list"))?;
+    list.iter().map(|one| parse_message(one).map(Element::Message)).collect()
 }
 
-fn wrong(why: &str) -> Error {
-    invalid(format!("the option `messages` is wrong: {why}"))
+fn messages_error(why: &str) -> Error {
+    validation_error(format!("the option `messages` is wrong: {why}"))
         .with("reason", "option")
         .with("option", "messages")
 }
 
-fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+fn text_field<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
     value.get(key).and_then(Value::as_str)
 }
 
-fn message(value: &Value) -> Result<Message> {
-    let content = || content(value.get("content").unwrap_or(&Value::Null));
-    let message = match text(value, "role") {
+fn parse_message(value: &Value) -> Result<Message> {
+    let content = || parse_content(value.get("content").unwrap_or(&Value::Null));
+    let message = match text_field(value, "role") {
         Some("system" | "developer") => Message::system(content()?),
         Some("user") => Message::user(content()?),
-        Some("assistant") => Message::assistant_with_calls(content()?, calls(value)?),
+        Some("assistant") => Message::assistant_with_calls(content()?, parse_calls(value)?),
         Some("tool") => {
-            let id =
-                text(value, "tool_call_id").ok_or_else(|| wrong("one of a tool has no `tool_call_id`"))?;
+            let id = text_field(value, "tool_call_id")
+                .ok_or_else(|| messages_error("one of a tool has no `tool_call_id`"))?;
             let said: Vec<String> = content()?.texts().map(str::to_owned).collect();
-            let name = text(value, "name").unwrap_or_default();
+            let name = text_field(value, "name").unwrap_or_default();
             return Ok(Message::tool(id, name, ToolValue::Text(said.join("\n").into())));
         }
-        _ => return Err(wrong("each has the `role` system, developer, user, assistant or tool")),
+        _ => return Err(messages_error("each has the `role` system, developer, user, assistant or tool")),
     };
-    Ok(match text(value, "name") {
+    Ok(match text_field(value, "name") {
         Some(name) => message.with_name(name),
         None => message,
     })
 }
 
-fn content(value: &Value) -> Result<Content> {
+fn parse_content(value: &Value) -> Result<Content> {
     match value {
         Value::Null => Ok(Content::default()),
         Value::String(text) => Ok(Content::from(text.as_str())),
-        Value::Array(parts) => Ok(Content::Parts(parts.iter().map(part).collect::<Result<_>>()?)),
-        _ => Err(wrong("a `content` is a text or a list of parts")),
+        Value::Array(parts) => Ok(Content::Parts(parts.iter().map(parse_part).collect::<Result<_>>()?)),
+        _ => Err(messages_error("a `content` is a text or a list of parts")),
     }
 }
 
-fn part(value: &Value) -> Result<Attachment> {
+fn parse_part(value: &Value) -> Result<Attachment> {
     let at = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
-    match (text(value, "type"), at("/text"), at("/image_url/url"), at("/file/file_data")) {
+    match (text_field(value, "type"), at("/text"), at("/image_url/url"), at("/file/file_data")) {
         (Some("text"), Some(text), ..) => Ok(Attachment::text(text)),
         (Some("image_url"), _, Some(url), _) => Ok(Attachment::image(url)),
         (Some("file"), .., Some(data)) => {
             let mime = data.strip_prefix("data:").and_then(|rest| rest.split_once(';')).map(|(mime, _)| mime);
-            let mime = mime.ok_or_else(|| wrong("a file is a `data:` address with its type"))?;
+            let mime = mime.ok_or_else(|| messages_error("a file is a `data:` address with its type"))?;
             Ok(Attachment::file(data, mime))
         }
-        _ => Err(wrong("parts are text, image_url with an address, or file with its data")),
+        _ => Err(messages_error("parts are text, image_url with an address, or file with its data")),
     }
 }
 
-fn calls(value: &Value) -> Result<Vec<ToolCall>> {
+fn parse_calls(value: &Value) -> Result<Vec<ToolCall>> {
     let list = value.get("tool_calls").and_then(Value::as_array);
     let call = |call: &Value| {
         let arguments = call.pointer("/function/arguments").and_then(Value::as_str).unwrap_or("{}");
         let arguments = serde_json::from_str(arguments)
-            .map_err(|error| wrong(&format!("the arguments of a call are no JSON: {error}")))?;
+            .map_err(|error| messages_error(&format!("the arguments of a call are no JSON: {error}")))?;
         let name = call.pointer("/function/name").and_then(Value::as_str);
-        match (text(call, "id"), name) {
+        match (text_field(call, "id"), name) {
             (Some(id), Some(name)) => Ok(ToolCall::new(id, name, arguments)),
-            _ => Err(wrong("each call has an `id` and a `function` with its `name`")),
+            _ => Err(messages_error("each call has an `id` and a `function` with its `name`")),
         }
     };
     list.into_iter().flatten().map(call).collect()

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     ProviderKind,
-    endpoint::{Endpoint, Env, Header, Reach, wrong},
-    failure::invalid,
+    endpoint::{Endpoint, Env, Header, ProviderSettings, setting_error},
+    failure::validation_error,
 };
 
 /// Names that may stand for each other in a row.
@@ -20,7 +20,7 @@ const LONGEST_CHAIN: usize = 8;
 
 /// The model that a call goes to.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct ChosenModel {
     name: String,
     model: String,
     pub(crate) endpoint: Arc<Endpoint>,
@@ -28,7 +28,7 @@ pub struct Choice {
     pub(crate) options: Arc<Map<String, Value>>,
 }
 
-impl Choice {
+impl ChosenModel {
     /// The name that was asked for.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -49,14 +49,14 @@ impl Choice {
 
     /// The language that the provider speaks.
     #[must_use]
-    pub fn language(&self) -> ProviderKind {
-        self.endpoint.provider
+    pub fn kind(&self) -> ProviderKind {
+        self.endpoint.kind
     }
 
     /// What makes its requests.
     #[must_use]
     pub fn driver(&self) -> Driver {
-        self.endpoint.provider.driver()
+        self.endpoint.kind.driver()
     }
 }
 
@@ -104,10 +104,10 @@ pub struct ProviderInfo {
 }
 
 impl ProviderInfo {
-    fn of(endpoint: &Endpoint) -> Self {
+    fn from_endpoint(endpoint: &Endpoint) -> Self {
         Self {
             name: endpoint.name.clone(),
-            kind: endpoint.provider,
+            kind: endpoint.kind,
             base_url: endpoint.base.to_string(),
             key: endpoint.key.as_ref().map(|key| key.variable().to_owned()),
             key_variables: endpoint.key_variables.clone(),
@@ -150,13 +150,13 @@ pub(crate) struct Registry {
     /// The provider of models that nobody configured.
     provider: Option<String>,
     endpoints: BTreeMap<String, Arc<Endpoint>>,
-    models: BTreeMap<String, Choice>,
+    models: BTreeMap<String, ChosenModel>,
     aliases: BTreeMap<String, String>,
 }
 
 impl Registry {
-    pub(crate) fn read(settings: &Settings, env: Env<'_>) -> Result<Self> {
-        let mut reaches: BTreeMap<String, Reach> = section(settings, "llm.providers")?;
+    pub(crate) fn from_settings(settings: &Settings, env: Env<'_>) -> Result<Self> {
+        let mut reaches: BTreeMap<String, ProviderSettings> = read_section(settings, "llm.providers")?;
         for provider in ProviderKind::all() {
             reaches.entry(provider.name().to_owned()).or_default();
         }
@@ -175,21 +175,21 @@ impl Registry {
         if let Some(name) = &registry.provider {
             registry.endpoint(name, "llm.provider")?;
         }
-        for (name, settings) in section::<ModelSettings>(settings, "models")? {
-            registry.add(name, settings, &reaches, env)?;
+        for (name, settings) in read_section::<ModelSettings>(settings, "models")? {
+            registry.add_model(name, settings, &reaches, env)?;
         }
         Ok(registry)
     }
 
-    fn add(
+    fn add_model(
         &mut self,
         name: String,
         settings: ModelSettings,
-        reaches: &BTreeMap<String, Reach>,
+        reaches: &BTreeMap<String, ProviderSettings>,
         env: Env<'_>,
     ) -> Result<()> {
         let own = match settings {
-            ModelSettings::Alias(target) => return self.alias(&name, target),
+            ModelSettings::Alias(target) => return self.add_alias(&name, target),
             ModelSettings::Own(own) => *own,
         };
         let setting = format!("models.{name}");
@@ -197,25 +197,31 @@ impl Registry {
         let provider = own.provider.unwrap_or_else(|| self.provider_of(&model));
         let mut endpoint = self.endpoint(&provider, &setting)?;
         if own.base_url.is_some() || own.key_env.is_some() || !own.headers.is_empty() {
-            let more =
-                Reach { kind: None, base_url: own.base_url, key_env: own.key_env, headers: own.headers };
-            let reach = reaches.get(&provider).cloned().unwrap_or_default().with(more);
+            let more = ProviderSettings {
+                kind: None,
+                base_url: own.base_url,
+                key_env: own.key_env,
+                headers: own.headers,
+            };
+            let reach = reaches.get(&provider).cloned().unwrap_or_default().with_overrides(more);
             endpoint = Endpoint::new(&provider, &reach, &setting, env)?;
         }
         for alias in own.aliases {
-            self.alias(&alias, name.clone())?;
+            self.add_alias(&alias, name.clone())?;
         }
-        let choice = Choice { name: name.clone(), model, endpoint, options: Arc::new(own.options) };
+        let choice = ChosenModel { name: name.clone(), model, endpoint, options: Arc::new(own.options) };
         self.models.insert(name, choice);
         Ok(())
     }
 
-    fn alias(&mut self, alias: &str, target: String) -> Result<()> {
+    fn add_alias(&mut self, alias: &str, target: String) -> Result<()> {
         let setting = format!("models.{target}");
         match self.aliases.insert(alias.to_owned(), target) {
             None => Ok(()),
-            Some(other) => Err(wrong(&setting, format!("`{alias}` is another name of `{other}` too"))
-                .with_hint("let each name stand for one model")),
+            Some(other) => {
+                Err(setting_error(&setting, format!("`{alias}` is another name of `{other}` too"))
+                    .with_hint("let each name stand for one model"))
+            }
         }
     }
 
@@ -223,7 +229,7 @@ impl Registry {
     fn endpoint(&self, name: &str, setting: &str) -> Result<Arc<Endpoint>> {
         self.endpoints.get(name).map(Arc::clone).ok_or_else(|| {
             let known = self.endpoints.keys().map(String::as_str);
-            wrong(setting, format!("there is no provider `{name}`"))
+            setting_error(setting, format!("there is no provider `{name}`"))
                 .with_near(hinagata_value::near_names(name, known))
                 .with_hint(format!("`{setting}` names it: set `llm.providers.{name}`"))
         })
@@ -235,21 +241,21 @@ impl Registry {
     }
 
     /// The model that is asked for, else the prompt's, else that of the settings.
-    pub(crate) fn choose(&self, asked: Option<&str>, of_prompt: Option<&str>) -> Result<Choice> {
+    pub(crate) fn choose_model(&self, asked: Option<&str>, of_prompt: Option<&str>) -> Result<ChosenModel> {
         let named = [asked, of_prompt, self.default.as_deref()];
         let name = named.into_iter().flatten().map(str::trim).find(|name| !name.is_empty());
         let name = name.ok_or_else(|| {
-            invalid("no model is named: not by the call, not by the prompt, not by the settings")
+            validation_error("no model is named: not by the call, not by the prompt, not by the settings")
                 .with("reason", "model")
                 .with("missing", vec!["model"])
                 .with_hint("name one in the call, give the prompt a `model`, or set `llm.model`")
         })?;
-        let mut choice = self.find(name)?;
+        let mut choice = self.find_model(name)?;
         choice.name = name.to_owned();
         Ok(choice)
     }
 
-    fn find(&self, name: &str) -> Result<Choice> {
+    fn find_model(&self, name: &str) -> Result<ChosenModel> {
         let mut target = name;
         for _ in 0..LONGEST_CHAIN {
             if let Some(choice) = self.models.get(target) {
@@ -257,60 +263,67 @@ impl Registry {
             }
             match self.aliases.get(target) {
                 Some(next) => target = next,
-                None => return self.unconfigured(target),
+                None => return self.unconfigured_model(target),
             }
         }
         let setting = format!("models.{name}");
-        Err(wrong(&setting, format!("`{setting}` stands for other names in a circle, or too many in a row")))
+        Err(setting_error(
+            &setting,
+            format!("`{setting}` stands for other names in a circle, or too many in a row"),
+        ))
     }
 
     /// A model by `provider/model`, or by its own name.
-    fn unconfigured(&self, name: &str) -> Result<Choice> {
+    fn unconfigured_model(&self, name: &str) -> Result<ChosenModel> {
         let split = name.split_once('/').filter(|(_, model)| !model.is_empty());
         let (endpoint, model) =
             match split.and_then(|(provider, model)| Some((self.endpoints.get(provider)?, model))) {
                 Some((endpoint, model)) => (Arc::clone(endpoint), model),
                 None => (self.endpoint(&self.provider_of(name), "llm.provider")?, name),
             };
-        Ok(Choice { name: name.to_owned(), model: model.to_owned(), endpoint, options: Arc::default() })
+        Ok(ChosenModel { name: name.to_owned(), model: model.to_owned(), endpoint, options: Arc::default() })
     }
 
     pub(crate) fn models(&self) -> Models {
-        let model = |choice: &Choice| ModelInfo {
+        let model = |choice: &ChosenModel| ModelInfo {
             name: choice.name.clone(),
-            aliases: self.names_of(&choice.name),
+            aliases: self.alias_names(&choice.name),
             provider: choice.provider().to_owned(),
             model: choice.model.clone(),
-            ready: ProviderInfo::of(&choice.endpoint).is_ready(),
+            ready: ProviderInfo::from_endpoint(&choice.endpoint).is_ready(),
         };
         // A name that stands for a model nobody configured is one of its own.
         let loose = self.aliases.keys().filter_map(|alias| {
-            let choice = self.find(alias).ok()?;
+            let choice = self.find_model(alias).ok()?;
             (!self.models.contains_key(&choice.name))
-                .then(|| model(&Choice { name: alias.clone(), ..choice }))
+                .then(|| model(&ChosenModel { name: alias.clone(), ..choice }))
         });
         let mut models: Vec<ModelInfo> = self.models.values().map(model).chain(loose).collect();
         models.sort_by(|a, b| a.name.cmp(&b.name));
         Models {
             default: self.default.clone(),
             models,
-            providers: self.endpoints.values().map(|endpoint| ProviderInfo::of(endpoint)).collect(),
+            providers: self
+                .endpoints
+                .values()
+                .map(|endpoint| ProviderInfo::from_endpoint(endpoint))
+                .collect(),
         }
     }
 
     /// The other names of a model.
-    fn names_of(&self, model: &str) -> Vec<String> {
-        let stands_for = |alias: &&String| self.find(alias).is_ok_and(|choice| choice.name == model);
+    fn alias_names(&self, model: &str) -> Vec<String> {
+        let stands_for = |alias: &&String| self.find_model(alias).is_ok_and(|choice| choice.name == model);
         self.aliases.keys().filter(stands_for).cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 
-fn section<T: DeserializeOwned>(settings: &Settings, name: &str) -> Result<BTreeMap<String, T>> {
+fn read_section<T: DeserializeOwned>(settings: &Settings, name: &str) -> Result<BTreeMap<String, T>> {
     let read = |(key, value): (String, Value)| {
         let setting = format!("{name}.{key}");
         check_fields(&setting, &value)?;
         serde_json::from_value(value).map(|read| (key, read)).map_err(|error| {
-            wrong(&setting, format!("`{setting}` is wrong: {error}"))
+            setting_error(&setting, format!("`{setting}` is wrong: {error}"))
                 .with_hint("docs/reference/models.md tells what it can hold")
         })
     };
@@ -324,6 +337,9 @@ fn check_fields(setting: &str, value: &Value) -> Result<()> {
     }) else {
         return Ok(());
     };
-    Err(wrong(setting, format!("`{setting}` holds a `{field}`: keys come from the environment alone"))
-        .with_hint("put the key into a variable of the environment, and its name here as `key_env`"))
+    Err(setting_error(
+        setting,
+        format!("`{setting}` holds a `{field}`: keys come from the environment alone"),
+    )
+    .with_hint("put the key into a variable of the environment, and its name here as `key_env`"))
 }

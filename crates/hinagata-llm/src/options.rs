@@ -8,7 +8,7 @@ use hinagata::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{failure::invalid, providers::Translation};
+use crate::{failure::validation_error, providers::Translation};
 
 /// A request's options in the words of its provider.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl RequestFields {
 }
 
 /// The options for OpenAI, which takes all of the caller's as they are.
-pub(crate) fn for_openai(
+pub(crate) fn openai_options(
     base: RequestOptions,
     options: Map<String, Value>,
     is_openai: bool,
@@ -70,7 +70,7 @@ pub(crate) fn for_openai(
 ///
 /// # Errors
 /// Code `validation`, when an option has a wrong type, or no counterpart.
-pub(crate) fn translate(
+pub(crate) fn translate_options(
     provider: &str,
     translation: &Translation,
     base: RequestOptions,
@@ -79,24 +79,26 @@ pub(crate) fn translate(
     let mut all = Translated { options: base, ..Translated::default() };
     for (name, value) in options {
         match name.as_str() {
-            "response_format" => all.response_format(provider, translation, &value)?,
-            _ => all.take(translation, &name, value)?,
+            "response_format" => all.set_response_format(provider, translation, &value)?,
+            _ => all.set_option(translation, &name, value)?,
         }
     }
     Ok(all)
 }
 
 impl Translated {
-    fn take(&mut self, translation: &Translation, name: &str, value: Value) -> Result<()> {
+    fn set_option(&mut self, translation: &Translation, name: &str, value: Value) -> Result<()> {
         let options = &mut self.options;
         match name {
-            "max_tokens" | "max_completion_tokens" => options.max_tokens = Some(whole(name, &value)?),
-            "temperature" => options.temperature = Some(number(name, &value)?),
-            "top_p" => options.top_p = Some(number(name, &value)?),
-            "top_k" => options.top_k = Some(whole(name, &value)?),
-            "seed" => options.seed = Some(value.as_i64().ok_or_else(|| mistyped(name, "a whole number"))?),
-            "stop" => options.stop = texts(name, &value)?,
-            "tools" => match functions(&value) {
+            "max_tokens" | "max_completion_tokens" => options.max_tokens = Some(parse_count(name, &value)?),
+            "temperature" => options.temperature = Some(parse_number(name, &value)?),
+            "top_p" => options.top_p = Some(parse_number(name, &value)?),
+            "top_k" => options.top_k = Some(parse_count(name, &value)?),
+            "seed" => {
+                options.seed = Some(value.as_i64().ok_or_else(|| option_type_error(name, "a whole number"))?);
+            }
+            "stop" => options.stop = parse_texts(name, &value)?,
+            "tools" => match parse_tools(&value) {
                 Some(tools) => options.tools = tools,
                 None => self.fields.set(name, value),
             },
@@ -107,20 +109,25 @@ impl Translated {
         Ok(())
     }
 
-    fn response_format(&mut self, provider: &str, translation: &Translation, value: &Value) -> Result<()> {
+    fn set_response_format(
+        &mut self,
+        provider: &str,
+        translation: &Translation,
+        value: &Value,
+    ) -> Result<()> {
         match (value.get("type").and_then(Value::as_str), translation.json_mode) {
             (Some("text"), _) => {}
             (Some("json_schema"), _) => {
                 let schema = value.pointer("/json_schema/schema").cloned();
                 self.schema = Some(schema.ok_or_else(|| {
-                    invalid("the option `response_format` has no `json_schema.schema`")
+                    validation_error("the option `response_format` has no `json_schema.schema`")
                         .with("option", "response_format")
                 })?);
             }
             (Some("json_object"), Some(set_json_mode)) => set_json_mode(&mut self.fields),
             (kind, _) => {
                 let kind = kind.unwrap_or("none");
-                return Err(invalid(format!(
+                return Err(validation_error(format!(
                     "{provider} has no counterpart of the `response_format` of type {kind}"
                 ))
                 .with("option", "response_format")
@@ -144,7 +151,7 @@ fn merge_objects(all: &mut Map<String, Value>, more: Map<String, Value>) {
 }
 
 /// Tools as OpenAI writes them; others are in the words of the provider.
-fn functions(value: &Value) -> Option<Vec<Tool>> {
+fn parse_tools(value: &Value) -> Option<Vec<Tool>> {
     let tool = |tool: &Value| {
         let function = tool.get("function")?;
         let text = |key: &str| function.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -157,25 +164,27 @@ fn functions(value: &Value) -> Option<Vec<Tool>> {
     value.as_array()?.iter().map(tool).collect()
 }
 
-fn mistyped(name: &str, wanted: &str) -> hinagata::Error {
-    invalid(format!("the option `{name}` must be {wanted}")).with("reason", "option").with("option", name)
+fn option_type_error(name: &str, wanted: &str) -> hinagata::Error {
+    validation_error(format!("the option `{name}` must be {wanted}"))
+        .with("reason", "option")
+        .with("option", name)
 }
 
-fn whole(name: &str, value: &Value) -> Result<u64> {
-    value.as_u64().ok_or_else(|| mistyped(name, "a whole number"))
+fn parse_count(name: &str, value: &Value) -> Result<u64> {
+    value.as_u64().ok_or_else(|| option_type_error(name, "a whole number"))
 }
 
-fn number(name: &str, value: &Value) -> Result<f64> {
-    value.as_f64().ok_or_else(|| mistyped(name, "a number"))
+fn parse_number(name: &str, value: &Value) -> Result<f64> {
+    value.as_f64().ok_or_else(|| option_type_error(name, "a number"))
 }
 
-fn texts(name: &str, value: &Value) -> Result<Vec<String>> {
+fn parse_texts(name: &str, value: &Value) -> Result<Vec<String>> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let list = match value {
         Value::Array(items) => items.iter().map(text).collect(),
         one => text(one).map(|text| vec![text]),
     };
-    list.ok_or_else(|| mistyped(name, "a text or a list of texts"))
+    list.ok_or_else(|| option_type_error(name, "a text or a list of texts"))
 }
 
 #[cfg(test)]
@@ -186,7 +195,7 @@ mod tests {
         let Value::Object(options) = options else { panic!("is an object") };
         let spec = crate::ProviderKind::from_name(provider).expect("is a provider").spec();
         let translation = spec.translation.as_ref().expect("is translated");
-        translate(provider, translation, RequestOptions::default(), options)
+        translate_options(provider, translation, RequestOptions::default(), options)
     }
 
     fn fields(provider: &str, options: Value) -> Value {
@@ -265,11 +274,11 @@ mod tests {
     #[test]
     fn the_limit_of_a_prompt_gets_the_name_that_the_server_knows() {
         let base = || RequestOptions { max_tokens: Some(5), ..RequestOptions::default() };
-        assert_eq!(for_openai(base(), Map::new(), true).max_tokens, Some(5));
-        let other = for_openai(base(), Map::new(), false);
+        assert_eq!(openai_options(base(), Map::new(), true).max_tokens, Some(5));
+        let other = openai_options(base(), Map::new(), false);
         assert_eq!((other.max_tokens, &other.extra["max_tokens"]), (None, &json!(5)));
         let Value::Object(called) = json!({"max_completion_tokens": 9}) else { panic!("is an object") };
-        let called = for_openai(base(), called, false);
+        let called = openai_options(base(), called, false);
         assert_eq!((called.max_tokens, called.extra.len()), (None, 1), "the call decides");
     }
 }

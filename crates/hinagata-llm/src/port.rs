@@ -9,30 +9,30 @@ use hinagata::{
 };
 use serde_json::Map;
 
-use crate::{Llm, ProviderRequest, failure::failed};
+use crate::{Llm, ProviderRequest, failure::model_error};
 
 impl Llm {
-    fn asked(&self, request: ModelRequest) -> Result<ProviderRequest> {
-        let choice = self.choose(request.model.as_deref(), None)?;
+    fn hook_request(&self, request: ModelRequest) -> Result<ProviderRequest> {
+        let choice = self.choose_model(request.model.as_deref(), None)?;
         let prompt = RenderedBody::Messages(request.messages).prompt()?;
         let most = self.0.hook_tokens;
         let max_tokens = Some(request.max_tokens.map_or(most, |asked| asked.min(most)));
         let base = RequestOptions { max_tokens, ..RequestOptions::default() };
-        self.request_of(&choice, Arc::new(prompt), base, &Map::new())
+        self.build_prompt_request(&choice, Arc::new(prompt), base, &Map::new())
     }
 }
 
 impl Model for Llm {
     fn call(&self, request: ModelRequest) -> PortFuture<'_, Result<String>> {
-        let request = match self.asked(request) {
+        let request = match self.hook_request(request) {
             Ok(request) => request,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
         let llm = self.clone();
         // On threads of its own: whoever waits may have none that knows tokio.
-        let running = self.0.runtime.spawn(async move { llm.chat(request).await?.text() });
+        let running = self.0.runtime.spawn(async move { llm.send_chat(request).await?.text() });
         Box::pin(async move {
-            running.await.unwrap_or_else(|stopped| Err(failed("runtime", stopped.to_string())))
+            running.await.unwrap_or_else(|stopped| Err(model_error("runtime", stopped.to_string())))
         })
     }
 }

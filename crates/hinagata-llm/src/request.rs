@@ -12,8 +12,8 @@ use reqwest::Url;
 use serde_json::{Map, Value};
 
 use crate::{
-    Choice,
-    failure::invalid,
+    ChosenModel,
+    failure::validation_error,
     messages,
     options::{self, RequestFields, Translated},
     providers::StreamField,
@@ -22,7 +22,7 @@ use crate::{
 /// A request, ready to be sent: whether its answer is streamed is decided by who sends it.
 #[derive(Clone, Debug)]
 pub struct ProviderRequest {
-    pub(crate) choice: Choice,
+    pub(crate) choice: ChosenModel,
     /// The body without `stream`.
     body: Bytes,
     notes: Vec<String>,
@@ -31,7 +31,7 @@ pub struct ProviderRequest {
 impl ProviderRequest {
     /// The model that it goes to.
     #[must_use]
-    pub fn choice(&self) -> &Choice {
+    pub fn chosen_model(&self) -> &ChosenModel {
         &self.choice
     }
 
@@ -50,7 +50,7 @@ impl ProviderRequest {
     /// The exact body.
     #[must_use]
     pub fn body(&self, stream: bool) -> Bytes {
-        let end: &[u8] = match (&self.choice.language().spec().stream_field, stream) {
+        let end: &[u8] = match (&self.choice.kind().spec().stream_field, stream) {
             (StreamField::Absent, _) | (StreamField::OnlyIfTrue, false) => return self.body.clone(),
             (StreamField::Always, false) => br#","stream":false}"#,
             (StreamField::OnlyIfTrue | StreamField::Always, true) => br#","stream":true}"#,
@@ -65,38 +65,38 @@ impl ProviderRequest {
 ///
 /// # Errors
 /// Code `validation` for options that cannot be followed; as the driver, for what the provider cannot be given.
-pub(crate) fn make(
-    choice: &Choice,
+pub(crate) fn build_request(
+    choice: &ChosenModel,
     prompt: Arc<CompiledPrompt>,
     base: RequestOptions,
     options: &Map<String, Value>,
     system: Option<&str>,
 ) -> Result<ProviderRequest> {
     let base = RequestOptions { model: Some(choice.model().to_owned()), stream: None, ..base };
-    let (options, messages) = merged(choice, &base, options);
+    let (options, messages) = merge_options(choice, &base, options);
     let prompt = with_system(prompt, system);
-    let spec = choice.language().spec();
+    let spec = choice.kind().spec();
     let made = match &spec.translation {
         None => {
-            let options = options::for_openai(base, options, choice.endpoint.is_openai());
+            let options = options::openai_options(base, options, choice.endpoint.is_openai());
             let made = choice.driver().format(&prompt, &options).map_err(module_error)?;
             let notes = made.notes().to_vec();
-            (continued(made.into_bytes(), messages)?, notes)
+            (append_messages(made.into_bytes(), messages)?, notes)
         }
         Some(translation) => {
             let Translated { options, schema, fields } =
-                options::translate(spec.name, translation, base, options)?;
+                options::translate_options(spec.name, translation, base, options)?;
             let prompt = with_answer(prompt, schema, messages.as_ref())?;
             let made = choice.driver().format(&prompt, &options).map_err(module_error)?;
-            (patched(made.body(), fields), made.notes().to_vec())
+            (merge_fields(made.body(), fields), made.notes().to_vec())
         }
     };
     Ok(ProviderRequest { choice: choice.clone(), body: made.0.into(), notes: made.1 })
 }
 
 /// What the settings of the model say, below the prompt and the call; and the messages of the call.
-fn merged(
-    choice: &Choice,
+fn merge_options(
+    choice: &ChosenModel,
     base: &RequestOptions,
     options: &Map<String, Value>,
 ) -> (Map<String, Value>, Option<Value>) {
@@ -147,16 +147,16 @@ fn with_answer(
         prompt.schema = Some(Arc::new(schema));
     }
     if let Some(messages) = messages {
-        prompt.output.extend(messages::elements(messages)?);
+        prompt.output.extend(messages::parse_messages(messages)?);
     }
     Ok(Arc::new(prompt))
 }
 
 /// The body of OpenAI with more messages behind those of the prompt, as they are.
-fn continued(body: Vec<u8>, messages: Option<Value>) -> Result<Vec<u8>> {
+fn append_messages(body: Vec<u8>, messages: Option<Value>) -> Result<Vec<u8>> {
     let Some(messages) = messages else { return Ok(body) };
     let Value::Array(more) = messages else {
-        return Err(invalid("the option `messages` must be a list").with("option", "messages"));
+        return Err(validation_error("the option `messages` must be a list").with("option", "messages"));
     };
     let mut body: Value = serde_json::from_slice(&body).unwrap_or_default();
     if let Some(all) = body.get_mut("messages").and_then(Value::as_array_mut) {
@@ -166,7 +166,7 @@ fn continued(body: Vec<u8>, messages: Option<Value>) -> Result<Vec<u8>> {
 }
 
 /// A body with more fields.
-fn patched(body: &str, fields: RequestFields) -> Vec<u8> {
+fn merge_fields(body: &str, fields: RequestFields) -> Vec<u8> {
     if fields.is_empty() {
         return body.as_bytes().to_vec();
     }

@@ -6,7 +6,7 @@ use hinagata::Result;
 use memchr::memmem;
 use reqwest::header::HeaderValue;
 
-use crate::failure::failed;
+use crate::failure::model_error;
 
 /// What stands in the place of a secret.
 const HIDDEN: &str = "•••";
@@ -20,7 +20,7 @@ pub(crate) struct Secret {
 
 impl Secret {
     /// The secret in `variable`, unless it is blank.
-    pub(crate) fn read(variable: &str, env: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Option<Self> {
+    pub(crate) fn from_env(variable: &str, env: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Option<Self> {
         let value = env(variable)?;
         // A key that is no UTF-8 cannot be sent; with the characters of a replacement it is refused below.
         let text = value.to_string_lossy();
@@ -37,15 +37,15 @@ impl Secret {
     ///
     /// # Errors
     /// Code `model`, reason `key`, when it holds what no header can.
-    pub(crate) fn header(&self, before: &str) -> Result<HeaderValue> {
-        let wrong = || {
-            failed("key", format!("what `{}` holds cannot be sent as a key", self.variable))
+    pub(crate) fn to_header(&self, before: &str) -> Result<HeaderValue> {
+        let key_error = || {
+            model_error("key", format!("what `{}` holds cannot be sent as a key", self.variable))
                 .with_hint(format!("set `{}` to the key alone, without spaces or line breaks", self.variable))
         };
         if !self.text.is_ascii() {
-            return Err(wrong());
+            return Err(key_error());
         }
-        let mut value = HeaderValue::try_from(format!("{before}{}", self.text)).map_err(|_| wrong())?;
+        let mut value = HeaderValue::try_from(format!("{before}{}", self.text)).map_err(|_| key_error())?;
         value.set_sensitive(true);
         Ok(value)
     }
@@ -70,22 +70,22 @@ mod tests {
     use super::*;
 
     fn secret(text: &str) -> Option<Secret> {
-        Secret::read("A_KEY", &|_| Some(text.into()))
+        Secret::from_env("A_KEY", &|_| Some(text.into()))
     }
 
     #[test]
     fn a_secret_is_shown_nowhere() {
         let secret = secret(" sk-1 \n").expect("is one");
         assert_eq!(format!("{secret:?}"), "$A_KEY");
-        assert_eq!(format!("{:?}", secret.header("Bearer ").expect("is fine")), "Sensitive");
+        assert_eq!(format!("{:?}", secret.to_header("Bearer ").expect("is fine")), "Sensitive");
         assert_eq!(secret.hide_in("wrong key sk-1, really sk-1"), "wrong key •••, really •••");
     }
 
     #[test]
     fn what_is_no_key_is_refused_without_telling_it() {
         assert!(secret("  ").is_none());
-        let error = secret("s\u{1}k").expect("is a text").header("").expect_err("cannot be sent");
+        let error = secret("s\u{1}k").expect("is a text").to_header("").expect_err("cannot be sent");
         assert!(!format!("{error} {error:?}").contains("s\u{1}k"));
-        assert!(secret("kö").expect("is a text").header("").is_err());
+        assert!(secret("kö").expect("is a text").to_header("").is_err());
     }
 }

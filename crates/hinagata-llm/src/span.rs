@@ -7,13 +7,13 @@ use tracing::{
     field::{Empty, display},
 };
 
-use crate::{Answer, Choice};
+use crate::{Answer, ChosenModel};
 
 /// The target of all spans that are made for traces. They are of the finest level, so that a log does not see them.
 pub const SPANS: &str = "hinagata_span";
 
 /// The span of a call. While nobody collects spans, it is none.
-pub(crate) fn of_call(choice: &Choice) -> Span {
+pub(crate) fn call_span(choice: &ChosenModel) -> Span {
     let span = tracing::trace_span!(
         target: SPANS,
         "chat",
@@ -29,19 +29,19 @@ pub(crate) fn of_call(choice: &Choice) -> Span {
     );
     if !span.is_disabled() {
         span.record("otel.name", display(format_args!("chat {}", choice.model())));
-        span.record("gen_ai.provider.name", provider(choice));
+        span.record("gen_ai.provider.name", telemetry_provider(choice));
     }
     span
 }
 
 /// A provider by the name that OpenTelemetry has for it, else by ours.
-fn provider(choice: &Choice) -> &str {
-    let spec = choice.language().spec();
+fn telemetry_provider(choice: &ChosenModel) -> &str {
+    let spec = choice.kind().spec();
     if choice.provider() == spec.name { spec.telemetry_name } else { choice.provider() }
 }
 
 /// Writes down how a call failed.
-pub(crate) fn failed<T>(span: &Span, result: &Result<T>) {
+pub(crate) fn record_failure<T>(span: &Span, result: &Result<T>) {
     if let Err(error) = result
         && !span.is_disabled()
     {
@@ -51,11 +51,11 @@ pub(crate) fn failed<T>(span: &Span, result: &Result<T>) {
 }
 
 /// Writes down what an answer cost.
-pub(crate) fn answered(span: &Span, answer: &Answer) {
+pub(crate) fn record_usage(span: &Span, answer: &Answer) {
     if span.is_disabled() {
         return;
     }
-    let Ok(completion) = answer.completion() else { return };
+    let Ok(completion) = answer.to_completion() else { return };
     for (field, name) in [
         ("gen_ai.usage.input_tokens", "/usage/prompt_tokens"),
         ("gen_ai.usage.output_tokens", "/usage/completion_tokens"),

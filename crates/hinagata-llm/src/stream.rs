@@ -14,9 +14,9 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::{
-    Choice,
-    client::{broken, too_slow, whole},
-    completion::{DONE, Translator, as_stream, not_understood, told},
+    ChosenModel,
+    client::{broken_stream_error, read_body, timeout_error},
+    completion::{DONE, Translator, completion_to_stream, invalid_response, stream_error},
     lines::{Events, Lines},
     providers::{Framing, Translation},
 };
@@ -29,17 +29,17 @@ type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
 /// a part of one. Dropping the stream ends the call. After an error there is nothing more.
 pub struct AnswerStream {
     pieces: Boxed<Bytes>,
-    choice: Choice,
+    choice: ChosenModel,
     longest: usize,
 }
 
 impl AnswerStream {
     /// The stream of an answer that has begun.
-    pub(crate) fn new(choice: Choice, response: Response, time: Duration, longest: usize) -> Self {
+    pub(crate) fn new(choice: ChosenModel, response: Response, time: Duration, longest: usize) -> Self {
         let source = Source { choice: choice.clone(), response, time };
-        let pieces: Boxed<Bytes> = match &choice.language().spec().translation {
+        let pieces: Boxed<Bytes> = match &choice.kind().spec().translation {
             None if source.is_stream() => Box::pin(try_unfold(Relay::new(source), Relay::next)),
-            None => Box::pin(futures_util::stream::once(source.at_once(longest))),
+            None => Box::pin(futures_util::stream::once(source.read_whole(longest))),
             Some(translation) => {
                 let translated = Translated::new(source, translation, longest);
                 Box::pin(try_unfold(translated, Translated::next))
@@ -50,27 +50,27 @@ impl AnswerStream {
 
     /// The model that answers.
     #[must_use]
-    pub fn choice(&self) -> &Choice {
+    pub fn chosen_model(&self) -> &ChosenModel {
         &self.choice
     }
 
     /// What the model says, piece by piece.
     #[must_use]
-    pub fn text(self) -> TextStream {
+    pub fn into_text(self) -> TextStream {
         let text = |piece: Piece| ready(Ok((!piece.text.is_empty()).then_some(piece.text)));
-        TextStream(Box::pin(self.pieces().0.try_filter_map(text)))
+        TextStream(Box::pin(self.into_pieces().0.try_filter_map(text)))
     }
 
     /// What the model says, piece by piece, with how it ends and what it took where the provider tells.
     #[must_use]
-    pub fn pieces(self) -> PieceStream {
-        let said = SaidPieces {
+    pub fn into_pieces(self) -> PieceStream {
+        let reader = PieceReader {
             lines: Lines::new(self.longest),
             events: Events::default(),
             pieces: self.pieces,
             choice: self.choice,
         };
-        PieceStream(Box::pin(try_unfold(said, SaidPieces::next)))
+        PieceStream(Box::pin(try_unfold(reader, PieceReader::next)))
     }
 }
 
@@ -88,7 +88,7 @@ impl std::fmt::Debug for AnswerStream {
     }
 }
 
-/// What a model says, piece by piece; see [`AnswerStream::text`].
+/// What a model says, piece by piece; see [`AnswerStream::into_text`].
 pub struct TextStream(Boxed<String>);
 
 impl Stream for TextStream {
@@ -110,7 +110,7 @@ pub struct Piece {
     pub answer_tokens: Option<u64>,
 }
 
-/// What a model says, piece by piece; see [`AnswerStream::pieces`].
+/// What a model says, piece by piece; see [`AnswerStream::into_pieces`].
 pub struct PieceStream(Boxed<Piece>);
 
 impl Stream for PieceStream {
@@ -123,16 +123,16 @@ impl Stream for PieceStream {
 
 /// The bytes of an answer.
 struct Source {
-    choice: Choice,
+    choice: ChosenModel,
     response: Response,
     time: Duration,
 }
 
 impl Source {
-    async fn chunk(&mut self) -> Result<Option<Bytes>> {
+    async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
         match timeout(self.time, self.response.chunk()).await {
-            Ok(chunk) => chunk.map_err(|error| broken(&self.choice, error)),
-            Err(_) => Err(too_slow(&self.choice, self.time)),
+            Ok(chunk) => chunk.map_err(|error| broken_stream_error(&self.choice, error)),
+            Err(_) => Err(timeout_error(&self.choice, self.time)),
         }
     }
 
@@ -143,12 +143,12 @@ impl Source {
     }
 
     /// The answer of a server that does not stream, as a stream.
-    async fn at_once(self, longest: usize) -> Result<Bytes> {
+    async fn read_whole(self, longest: usize) -> Result<Bytes> {
         let Self { choice, response, time } = self;
-        let body = timeout(time, whole(&choice, response, longest)).await;
-        let body = body.map_err(|_| too_slow(&choice, time))??;
+        let body = timeout(time, read_body(&choice, response, longest)).await;
+        let body = body.map_err(|_| timeout_error(&choice, time))??;
         let parsed: Option<Value> = serde_json::from_slice(&body).ok();
-        parsed.as_ref().and_then(as_stream).ok_or_else(|| not_understood(choice.provider()))
+        parsed.as_ref().and_then(completion_to_stream).ok_or_else(|| invalid_response(choice.provider()))
     }
 }
 
@@ -172,9 +172,9 @@ impl Relay {
         if self.ended {
             return Ok(None);
         }
-        match self.source.chunk().await {
+        match self.source.next_chunk().await {
             Ok(Some(chunk)) => {
-                self.remember(&chunk);
+                self.keep_tail(&chunk);
                 Ok(Some((chunk, self)))
             }
             Ok(None) if self.is_done() => Ok(None),
@@ -191,7 +191,7 @@ impl Relay {
         }
     }
 
-    fn remember(&mut self, chunk: &[u8]) {
+    fn keep_tail(&mut self, chunk: &[u8]) {
         self.tail.extend_from_slice(&chunk[chunk.len().saturating_sub(TAIL)..]);
         let excess = self.tail.len().saturating_sub(TAIL);
         self.tail.drain(..excess);
@@ -216,64 +216,64 @@ impl Translated {
     fn new(source: Source, translation: &Translation, longest: usize) -> Self {
         let events = (translation.framing == Framing::ServerSentEvents).then(Events::default);
         let pieces = (translation.new_translator)();
-        let translator = Translator::new(source.choice.language(), pieces, source.choice.model());
+        let translator = Translator::new(source.choice.kind(), pieces, source.choice.model());
         Self { source, translator, lines: Lines::new(longest), events, ended: false }
     }
 
     async fn next(mut self) -> Result<Option<(Bytes, Self)>> {
         loop {
-            if let Some(chunks) = self.translator.take() {
+            if let Some(chunks) = self.translator.take_chunks() {
                 return Ok(Some((chunks, self)));
             }
             if self.ended {
                 return Ok(None);
             }
-            match self.source.chunk().await? {
+            match self.source.next_chunk().await? {
                 Some(chunk) => {
                     self.lines.push(&chunk)?;
-                    while let Some(line) = self.lines.next() {
-                        self.line(&line)?;
+                    while let Some(line) = self.lines.next_line() {
+                        self.push_line(&line)?;
                     }
                 }
-                None => self.end()?,
+                None => self.finish()?,
             }
         }
     }
 
-    fn line(&mut self, line: &Bytes) -> Result<()> {
+    fn push_line(&mut self, line: &Bytes) -> Result<()> {
         let data = match &mut self.events {
-            Some(events) => events.line(line),
+            Some(events) => events.push_line(line),
             None => (!line.trim_ascii().is_empty()).then(|| line.clone()),
         };
-        data.map_or(Ok(()), |data| self.translator.piece(&data))
+        data.map_or(Ok(()), |data| self.translator.push_piece(&data))
     }
 
-    fn end(&mut self) -> Result<()> {
-        if let Some(line) = self.lines.rest() {
-            self.line(&line)?;
+    fn finish(&mut self) -> Result<()> {
+        if let Some(line) = self.lines.take_rest() {
+            self.push_line(&line)?;
         }
-        if let Some(data) = self.events.as_mut().and_then(Events::end) {
-            self.translator.piece(&data)?;
+        if let Some(data) = self.events.as_mut().and_then(Events::take_data) {
+            self.translator.push_piece(&data)?;
         }
         self.ended = true;
-        self.translator.end()
+        self.translator.finish()
     }
 }
 
 /// Takes what is said out of chunks.
-struct SaidPieces {
+struct PieceReader {
     pieces: Boxed<Bytes>,
     lines: Lines,
     events: Events,
-    choice: Choice,
+    choice: ChosenModel,
 }
 
-impl SaidPieces {
+impl PieceReader {
     async fn next(mut self) -> Result<Option<(Piece, Self)>> {
         loop {
-            while let Some(line) = self.lines.next() {
-                let data = self.events.line(&line);
-                if let Some(piece) = data.map(|data| self.said(&data)).transpose()?.flatten() {
+            while let Some(line) = self.lines.next_line() {
+                let data = self.events.push_line(&line);
+                if let Some(piece) = data.map(|data| self.read_piece(&data)).transpose()?.flatten() {
                     return Ok(Some((piece, self)));
                 }
             }
@@ -285,13 +285,13 @@ impl SaidPieces {
     }
 
     /// What one chunk tells.
-    fn said(&self, data: &[u8]) -> Result<Option<Piece>> {
+    fn read_piece(&self, data: &[u8]) -> Result<Option<Piece>> {
         if data == b"[DONE]" {
             return Ok(None);
         }
-        let chunk: Value = serde_json::from_slice(data).map_err(|_| self.no_chunk())?;
+        let chunk: Value = serde_json::from_slice(data).map_err(|_| self.chunk_error())?;
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
-            return Err(told(error));
+            return Err(stream_error(error));
         }
         let text = |pointer: &str| chunk.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let piece = Piece {
@@ -302,7 +302,7 @@ impl SaidPieces {
         Ok((piece != Piece::default()).then_some(piece))
     }
 
-    fn no_chunk(&self) -> Error {
-        not_understood(self.choice.provider())
+    fn chunk_error(&self) -> Error {
+        invalid_response(self.choice.provider())
     }
 }

@@ -12,7 +12,7 @@ use hinagata::{
     },
     ports::PortFuture,
 };
-use hinagata_llm::{Choice, Llm, PieceStream};
+use hinagata_llm::{ChosenModel, Llm, PieceStream};
 use serde_json::{Map, Value};
 
 use crate::{Answer, Ask, Finish};
@@ -21,7 +21,7 @@ use crate::{Answer, Ask, Finish};
 #[derive(Clone, Debug)]
 pub struct LlmModel {
     llm: Llm,
-    choice: Choice,
+    choice: ChosenModel,
     base: RequestOptions,
     options: Map<String, Value>,
 }
@@ -29,7 +29,7 @@ pub struct LlmModel {
 impl LlmModel {
     /// The model that `choice` names, with options of the request in the words of OpenAI.
     #[must_use]
-    pub fn new(llm: Llm, choice: Choice, options: Map<String, Value>) -> Self {
+    pub fn new(llm: Llm, choice: ChosenModel, options: Map<String, Value>) -> Self {
         Self { llm, choice, base: RequestOptions::default(), options }
     }
 }
@@ -41,9 +41,13 @@ impl Ask for LlmModel {
         pieces: &'a (dyn Fn(&str) + Send + Sync),
     ) -> PortFuture<'a, Result<Answer>> {
         Box::pin(async move {
-            let request =
-                self.llm.request_of(&self.choice, Arc::new(prompt), self.base.clone(), &self.options)?;
-            whole(self.llm.stream(request).await?.pieces(), pieces).await
+            let request = self.llm.build_prompt_request(
+                &self.choice,
+                Arc::new(prompt),
+                self.base.clone(),
+                &self.options,
+            )?;
+            whole(self.llm.stream_chat(request).await?.into_pieces(), pieces).await
         })
     }
 

@@ -56,11 +56,11 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let request = arguments.request_of(&llm, &rendered, &options)?;
     let runtime = runtime()?;
     match Format::of(globals) {
-        Format::Json => output::print_json(&runtime.block_on(llm.chat(request))?.completion()?),
+        Format::Json => output::print_json(&runtime.block_on(llm.send_chat(request))?.to_completion()?),
         Format::Text => {
             tell_left_out(request.notes());
             match arguments.no_stream {
-                true => whole(&workspace, &runtime.block_on(llm.chat(request))?.text()?),
+                true => whole(&workspace, &runtime.block_on(llm.send_chat(request))?.text()?),
                 false => runtime.block_on(as_it_comes(&workspace, &llm, request)),
             }
         }
@@ -91,8 +91,8 @@ impl Arguments {
         options: &Map<String, Value>,
     ) -> Result<ProviderRequest, Failure> {
         let base = rendered.request_options();
-        let choice = llm.choose(self.request.model(), base.model.as_deref())?;
-        Ok(llm.request_of(&choice, rendered.prompt()?, self.request.with_files(base)?, options)?)
+        let choice = llm.choose_model(self.request.model(), base.model.as_deref())?;
+        Ok(llm.build_prompt_request(&choice, rendered.prompt()?, self.request.with_files(base)?, options)?)
     }
 }
 
@@ -108,7 +108,7 @@ fn whole(workspace: &Workspace, text: &str) -> Result<(), Failure> {
 }
 
 async fn as_it_comes(workspace: &Workspace, llm: &Llm, request: ProviderRequest) -> Result<(), Failure> {
-    let mut texts = llm.stream(request).await?.text();
+    let mut texts = llm.stream_chat(request).await?.into_text();
     let mut last = None;
     while let Some(text) = texts.next().await {
         match text {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
 use crate::{
-    completion::{Chunks, Said, choice, completion, count, text, usage},
+    completion::{AnswerParts, Chunks, completion_choice, count_at, new_completion, text_at, token_usage},
     options::RequestFields,
 };
 
@@ -47,7 +47,7 @@ fn translate_option(fields: &mut RequestFields, name: &str, value: Value) {
 }
 
 fn translate_tool_choice(fields: &mut RequestFields, value: Value) {
-    let choice = match (text(&value, "/function/name"), value.as_str()) {
+    let choice = match (text_at(&value, "/function/name"), value.as_str()) {
         (Some(name), _) => json!({"type": "tool", "name": name}),
         (None, Some("required")) => json!({"type": "any"}),
         (None, Some(word)) => json!({"type": word}),
@@ -57,26 +57,26 @@ fn translate_tool_choice(fields: &mut RequestFields, value: Value) {
 }
 
 fn to_completion(answer: &Value, model: &str) -> Option<Value> {
-    let mut said = Said::default();
+    let mut said = AnswerParts::default();
     for block in answer.get("content")?.as_array()? {
-        match text(block, "/type") {
-            Some("text") => said.add_text(text(block, "/text").unwrap_or_default()),
-            Some("thinking") => said.add_reasoning(text(block, "/thinking").unwrap_or_default()),
+        match text_at(block, "/type") {
+            Some("text") => said.add_text(text_at(block, "/text").unwrap_or_default()),
+            Some("thinking") => said.add_reasoning(text_at(block, "/thinking").unwrap_or_default()),
             Some("tool_use") => {
-                let name = text(block, "/name").unwrap_or_default();
-                said.add_call(text(block, "/id"), name, block.get("input").unwrap_or(&json!({})));
+                let name = text_at(block, "/name").unwrap_or_default();
+                said.add_call(text_at(block, "/id"), name, block.get("input").unwrap_or(&json!({})));
             }
             _ => {}
         }
     }
-    let reason = reason(text(answer, "/stop_reason"));
-    let id = text(answer, "/id").unwrap_or("chatcmpl");
-    let model = text(answer, "/model").unwrap_or(model);
-    let used = answer.get("usage").map(|used| used_of(used, used));
-    Some(completion(id, model, &[choice(0, said, reason)], used))
+    let reason = finish_reason(text_at(answer, "/stop_reason"));
+    let id = text_at(answer, "/id").unwrap_or("chatcmpl");
+    let model = text_at(answer, "/model").unwrap_or(model);
+    let used = answer.get("usage").map(|used| combined_usage(used, used));
+    Some(new_completion(id, model, &[completion_choice(0, said, reason)], used))
 }
 
-fn reason(reason: Option<&str>) -> &'static str {
+fn finish_reason(reason: Option<&str>) -> &'static str {
     match reason {
         Some("max_tokens" | "model_context_window_exceeded") => "length",
         Some("tool_use") => "tool_calls",
@@ -86,12 +86,12 @@ fn reason(reason: Option<&str>) -> &'static str {
 }
 
 /// What was used: the prompt is told at the start, the answer at the end.
-fn used_of(start: &Value, end: &Value) -> Value {
-    let of_prompt = |key: &str| count(end, key).or_else(|| count(start, key));
+fn combined_usage(start: &Value, end: &Value) -> Value {
+    let of_prompt = |key: &str| count_at(end, key).or_else(|| count_at(start, key));
     let cached = of_prompt("/cache_read_input_tokens");
     let prompt = [of_prompt("/input_tokens"), of_prompt("/cache_creation_input_tokens"), cached];
     let prompt = prompt.into_iter().flatten().fold(0, u64::saturating_add);
-    usage(prompt, count(end, "/output_tokens").unwrap_or_default(), cached)
+    token_usage(prompt, count_at(end, "/output_tokens").unwrap_or_default(), cached)
 }
 
 /// What is known of a stream.
@@ -107,26 +107,29 @@ struct Pieces {
 
 impl StreamTranslator for Pieces {
     fn translate_piece(&mut self, piece: &Value, chunks: &mut Chunks) {
-        match text(piece, "/type") {
+        match text_at(piece, "/type") {
             Some("message_start") => {
                 self.used = piece.pointer("/message/usage").cloned().unwrap_or_default();
-                if let Some(id) = text(piece, "/message/id") {
+                if let Some(id) = text_at(piece, "/message/id") {
                     id.clone_into(&mut chunks.id);
                 }
-                if let Some(model) = text(piece, "/message/model") {
+                if let Some(model) = text_at(piece, "/message/model") {
                     model.clone_into(&mut chunks.model);
                 }
             }
-            Some("content_block_start") if text(piece, "/content_block/type") == Some("tool_use") => {
+            Some("content_block_start") if text_at(piece, "/content_block/type") == Some("tool_use") => {
                 self.call(piece, chunks);
             }
             Some("content_block_delta") => self.delta(piece, chunks),
             Some("message_delta") => {
-                self.reason = Some(reason(text(piece, "/delta/stop_reason")));
+                self.reason = Some(finish_reason(text_at(piece, "/delta/stop_reason")));
                 self.used_at_end = piece.get("usage").cloned().unwrap_or_default();
             }
             Some("message_stop") => {
-                chunks.finish(self.reason.unwrap_or("stop"), Some(used_of(&self.used, &self.used_at_end)));
+                chunks.push_finish(
+                    self.reason.unwrap_or("stop"),
+                    Some(combined_usage(&self.used, &self.used_at_end)),
+                );
             }
             _ => {}
         }
@@ -135,22 +138,22 @@ impl StreamTranslator for Pieces {
 
 impl Pieces {
     fn call(&mut self, piece: &Value, chunks: &mut Chunks) {
-        let field = |pointer: &str| text(piece, pointer).unwrap_or_default();
+        let field = |pointer: &str| text_at(piece, pointer).unwrap_or_default();
         let function = json!({"name": field("/content_block/name"), "arguments": ""});
         let call = json!({"id": field("/content_block/id"), "type": "function", "function": function});
-        chunks.call(self.calls.len(), call);
-        self.calls.push(count(piece, "/index").unwrap_or_default());
+        chunks.push_call(self.calls.len(), call);
+        self.calls.push(count_at(piece, "/index").unwrap_or_default());
     }
 
     fn delta(&mut self, piece: &Value, chunks: &mut Chunks) {
-        if let Some(said) = text(piece, "/delta/text") {
-            chunks.text(said);
-        } else if let Some(thought) = text(piece, "/delta/thinking") {
-            chunks.reasoning(thought);
-        } else if let Some(arguments) = text(piece, "/delta/partial_json") {
-            let block = count(piece, "/index").unwrap_or_default();
+        if let Some(said) = text_at(piece, "/delta/text") {
+            chunks.push_text(said);
+        } else if let Some(thought) = text_at(piece, "/delta/thinking") {
+            chunks.push_reasoning(thought);
+        } else if let Some(arguments) = text_at(piece, "/delta/partial_json") {
+            let block = count_at(piece, "/index").unwrap_or_default();
             if let Some(number) = self.calls.iter().position(|&call| call == block) {
-                chunks.call(number, json!({"function": {"arguments": arguments}}));
+                chunks.push_call(number, json!({"function": {"arguments": arguments}}));
             }
         }
     }

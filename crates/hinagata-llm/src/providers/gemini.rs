@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
 use crate::{
-    completion::{Chunks, Said, call, choice, completion, count, text, usage},
+    completion::{
+        AnswerParts, Chunks, completion_choice, count_at, new_completion, text_at, token_usage, tool_call,
+    },
     options::RequestFields,
 };
 
@@ -70,7 +72,7 @@ fn translate_option(fields: &mut RequestFields, name: &str, value: Value) {
 }
 
 fn translate_tool_choice(fields: &mut RequestFields, value: Value) {
-    let config = match (text(&value, "/function/name"), value.as_str()) {
+    let config = match (text_at(&value, "/function/name"), value.as_str()) {
         (Some(name), _) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
         (None, Some("required")) => json!({"mode": "ANY"}),
         (None, Some(word)) => json!({"mode": word.to_uppercase()}),
@@ -83,30 +85,35 @@ fn to_completion(answer: &Value, model: &str) -> Option<Value> {
     let blocked = answer.get("promptFeedback").is_some();
     let mut choices: Vec<Value> = Vec::new();
     match answer.get("candidates").and_then(Value::as_array) {
-        Some(candidates) => choices.extend(candidates.iter().enumerate().map(one)),
+        Some(candidates) => choices.extend(candidates.iter().enumerate().map(candidate_choice)),
         // A prompt that is refused has no candidates, only a reason.
-        None if blocked => choices.push(choice(0, Said::default(), "content_filter")),
+        None if blocked => choices.push(completion_choice(0, AnswerParts::default(), "content_filter")),
         None => return None,
     }
-    let id = text(answer, "/responseId").unwrap_or("chatcmpl");
-    Some(completion(id, text(answer, "/modelVersion").unwrap_or(model), &choices, used(answer)))
+    let id = text_at(answer, "/responseId").unwrap_or("chatcmpl");
+    Some(new_completion(
+        id,
+        text_at(answer, "/modelVersion").unwrap_or(model),
+        &choices,
+        answer_usage(answer),
+    ))
 }
 
-fn one((index, candidate): (usize, &Value)) -> Value {
-    let mut said = Said::default();
+fn candidate_choice((index, candidate): (usize, &Value)) -> Value {
+    let mut said = AnswerParts::default();
     for part in parts(candidate) {
-        match (part.get("functionCall"), text(part, "/text")) {
+        match (part.get("functionCall"), text_at(part, "/text")) {
             (Some(call), _) => {
-                let name = text(call, "/name").unwrap_or_default();
-                said.add_call(text(call, "/id"), name, call.get("args").unwrap_or(&json!({})));
+                let name = text_at(call, "/name").unwrap_or_default();
+                said.add_call(text_at(call, "/id"), name, call.get("args").unwrap_or(&json!({})));
             }
             (None, Some(thought)) if is_thought(part) => said.add_reasoning(thought),
             (None, Some(text)) => said.add_text(text),
             (None, None) => {}
         }
     }
-    let reason = reason(text(candidate, "/finishReason"), !said.calls.is_empty());
-    choice(index, said, reason)
+    let reason = finish_reason(text_at(candidate, "/finishReason"), !said.calls.is_empty());
+    completion_choice(index, said, reason)
 }
 
 fn parts(candidate: &Value) -> impl Iterator<Item = &Value> {
@@ -117,7 +124,7 @@ fn is_thought(part: &Value) -> bool {
     part.get("thought") == Some(&Value::Bool(true))
 }
 
-fn reason(reason: Option<&str>, has_calls: bool) -> &'static str {
+fn finish_reason(reason: Option<&str>, has_calls: bool) -> &'static str {
     match reason {
         Some("MAX_TOKENS") => "length",
         Some("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE") => {
@@ -128,12 +135,12 @@ fn reason(reason: Option<&str>, has_calls: bool) -> &'static str {
     }
 }
 
-fn used(answer: &Value) -> Option<Value> {
+fn answer_usage(answer: &Value) -> Option<Value> {
     let used = answer.get("usageMetadata")?;
-    let answered = count(used, "/candidatesTokenCount").unwrap_or_default();
-    let thought = count(used, "/thoughtsTokenCount").unwrap_or_default();
-    let prompt = count(used, "/promptTokenCount").unwrap_or_default();
-    Some(usage(prompt, answered.saturating_add(thought), count(used, "/cachedContentTokenCount")))
+    let answered = count_at(used, "/candidatesTokenCount").unwrap_or_default();
+    let thought = count_at(used, "/thoughtsTokenCount").unwrap_or_default();
+    let prompt = count_at(used, "/promptTokenCount").unwrap_or_default();
+    Some(token_usage(prompt, answered.saturating_add(thought), count_at(used, "/cachedContentTokenCount")))
 }
 
 /// What is known of a stream.
@@ -144,38 +151,39 @@ struct Pieces {
 
 impl StreamTranslator for Pieces {
     fn translate_piece(&mut self, piece: &Value, chunks: &mut Chunks) {
-        if let Some(id) = text(piece, "/responseId") {
+        if let Some(id) = text_at(piece, "/responseId") {
             id.clone_into(&mut chunks.id);
         }
-        if let Some(model) = text(piece, "/modelVersion") {
+        if let Some(model) = text_at(piece, "/modelVersion") {
             model.clone_into(&mut chunks.model);
         }
         let Some(candidate) = piece.pointer("/candidates/0") else {
             if piece.get("promptFeedback").is_some() {
-                chunks.finish("content_filter", used(piece));
+                chunks.push_finish("content_filter", answer_usage(piece));
             }
             return;
         };
         for part in parts(candidate) {
             self.part(part, chunks);
         }
-        if let Some(ended) = text(candidate, "/finishReason") {
-            chunks.finish(reason(Some(ended), self.calls > 0), used(piece));
+        if let Some(ended) = text_at(candidate, "/finishReason") {
+            chunks.push_finish(finish_reason(Some(ended), self.calls > 0), answer_usage(piece));
         }
     }
 }
 
 impl Pieces {
     fn part(&mut self, part: &Value, chunks: &mut Chunks) {
-        match (part.get("functionCall"), text(part, "/text")) {
+        match (part.get("functionCall"), text_at(part, "/text")) {
             (Some(made), _) => {
-                let name = text(made, "/name").unwrap_or_default();
-                let call = call(text(made, "/id"), self.calls, name, made.get("args").unwrap_or(&json!({})));
-                chunks.call(self.calls, call);
+                let name = text_at(made, "/name").unwrap_or_default();
+                let call =
+                    tool_call(text_at(made, "/id"), self.calls, name, made.get("args").unwrap_or(&json!({})));
+                chunks.push_call(self.calls, call);
                 self.calls += 1;
             }
-            (None, Some(thought)) if is_thought(part) => chunks.reasoning(thought),
-            (None, Some(text)) => chunks.text(text),
+            (None, Some(thought)) if is_thought(part) => chunks.push_reasoning(thought),
+            (None, Some(text)) => chunks.push_text(text),
             (None, None) => {}
         }
     }

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
 use crate::{
-    completion::{Chunks, Said, call, choice, completion, count, text, usage},
+    completion::{
+        AnswerParts, Chunks, completion_choice, count_at, new_completion, text_at, token_usage, tool_call,
+    },
     options::RequestFields,
 };
 
@@ -53,32 +55,33 @@ fn translate_option(fields: &mut RequestFields, name: &str, value: Value) {
 
 fn to_completion(answer: &Value, model: &str) -> Option<Value> {
     let message = answer.get("message")?;
-    let mut said = Said { text: text(message, "/content").map(str::to_owned), ..Said::default() };
-    said.reasoning = text(message, "/thinking").filter(|text| !text.is_empty()).map(str::to_owned);
+    let mut said =
+        AnswerParts { text: text_at(message, "/content").map(str::to_owned), ..AnswerParts::default() };
+    said.reasoning = text_at(message, "/thinking").filter(|text| !text.is_empty()).map(str::to_owned);
     for made in calls(message) {
-        let name = text(made, "/function/name").unwrap_or_default();
-        said.add_call(text(made, "/id"), name, made.pointer("/function/arguments").unwrap_or(&json!({})));
+        let name = text_at(made, "/function/name").unwrap_or_default();
+        said.add_call(text_at(made, "/id"), name, made.pointer("/function/arguments").unwrap_or(&json!({})));
     }
-    let reason = reason(answer, !said.calls.is_empty());
-    let model = text(answer, "/model").unwrap_or(model);
-    Some(completion("chatcmpl", model, &[choice(0, said, reason)], used(answer)))
+    let reason = finish_reason(answer, !said.calls.is_empty());
+    let model = text_at(answer, "/model").unwrap_or(model);
+    Some(new_completion("chatcmpl", model, &[completion_choice(0, said, reason)], answer_usage(answer)))
 }
 
 fn calls(message: &Value) -> impl Iterator<Item = &Value> {
     message.get("tool_calls").and_then(Value::as_array).into_iter().flatten()
 }
 
-fn reason(answer: &Value, has_calls: bool) -> &'static str {
-    match text(answer, "/done_reason") {
+fn finish_reason(answer: &Value, has_calls: bool) -> &'static str {
+    match text_at(answer, "/done_reason") {
         Some("length") => "length",
         _ if has_calls => "tool_calls",
         _ => "stop",
     }
 }
 
-fn used(answer: &Value) -> Option<Value> {
-    let answered = count(answer, "/eval_count")?;
-    Some(usage(count(answer, "/prompt_eval_count").unwrap_or_default(), answered, None))
+fn answer_usage(answer: &Value) -> Option<Value> {
+    let answered = count_at(answer, "/eval_count")?;
+    Some(token_usage(count_at(answer, "/prompt_eval_count").unwrap_or_default(), answered, None))
 }
 
 /// What is known of a stream.
@@ -89,20 +92,20 @@ struct Pieces {
 
 impl StreamTranslator for Pieces {
     fn translate_piece(&mut self, piece: &Value, chunks: &mut Chunks) {
-        if let Some(thought) = text(piece, "/message/thinking").filter(|text| !text.is_empty()) {
-            chunks.reasoning(thought);
+        if let Some(thought) = text_at(piece, "/message/thinking").filter(|text| !text.is_empty()) {
+            chunks.push_reasoning(thought);
         }
-        if let Some(said) = text(piece, "/message/content").filter(|text| !text.is_empty()) {
-            chunks.text(said);
+        if let Some(said) = text_at(piece, "/message/content").filter(|text| !text.is_empty()) {
+            chunks.push_text(said);
         }
         for made in piece.get("message").into_iter().flat_map(calls) {
-            let name = text(made, "/function/name").unwrap_or_default();
+            let name = text_at(made, "/function/name").unwrap_or_default();
             let arguments = made.pointer("/function/arguments").cloned().unwrap_or_else(|| json!({}));
-            chunks.call(self.calls, call(text(made, "/id"), self.calls, name, &arguments));
+            chunks.push_call(self.calls, tool_call(text_at(made, "/id"), self.calls, name, &arguments));
             self.calls += 1;
         }
         if piece.get("done") == Some(&Value::Bool(true)) {
-            chunks.finish(reason(piece, self.calls > 0), used(piece));
+            chunks.push_finish(finish_reason(piece, self.calls > 0), answer_usage(piece));
         }
     }
 }

@@ -18,7 +18,7 @@ async fn every_provider_answers_in_its_own_language() {
     for model in MODELS {
         let answer = chat(&llm, model, json!({})).await.expect(model);
         assert_eq!(answer.text().expect(model), ANSWER, "{model}");
-        let completion: Value = serde_json::from_slice(&answer.openai().expect(model)).expect("is JSON");
+        let completion: Value = serde_json::from_slice(&answer.to_openai().expect(model)).expect("is JSON");
         assert_eq!(completion["object"], "chat.completion", "{model}");
         assert_eq!(completion["choices"][0]["message"]["content"], ANSWER, "{model}");
         assert_eq!(completion["choices"][0]["finish_reason"], "stop", "{model}");
@@ -145,7 +145,7 @@ async fn after_the_last_attempt_the_error_tells_what_the_provider_said() {
     assert_eq!(error.details()["provider_message"], "all engines are busy");
     assert_eq!(error.details()["attempts"], 3);
     assert_eq!(provider.received().len(), 3);
-    let failure = ProviderFailure::of(&error).expect("is kept");
+    let failure = ProviderFailure::from_error(&error).expect("is kept");
     assert_eq!(failure.status, 503);
     assert!(failure.body.starts_with(br#"{"error": {"#) && failure.content_type.is_some());
 }
@@ -216,14 +216,14 @@ async fn an_answer_is_passed_on_byte_by_byte_whatever_it_is() {
     provider.reply(Reply::Json(whole.clone())).reply(Reply::status(200, "  rubbish "));
     let llm = llm(&provider);
     let answer = chat(&llm, "m", json!({})).await.expect("answers");
-    assert_eq!(answer.openai().expect("is one"), whole.to_string().as_bytes());
+    assert_eq!(answer.to_openai().expect("is one"), whole.to_string().as_bytes());
     assert_eq!(answer.text().expect("has none"), "");
     let rubbish = chat(&llm, "m", json!({})).await.expect("answers");
     assert_eq!(&rubbish.raw()[..], b"  rubbish ");
     assert_eq!(rubbish.text().expect_err("is no answer").reason(), Some("answer"));
     provider.reply(Reply::Json(json!([])));
     let other = chat(&llm, "claude-x", json!({})).await.expect("answers");
-    assert_eq!(other.openai().expect_err("is no answer").code(), Code::Model);
+    assert_eq!(other.to_openai().expect_err("is no answer").code(), Code::Model);
 }
 
 #[tokio::test]
@@ -257,13 +257,13 @@ async fn a_key_is_in_no_error_and_no_debug() {
     for model in MODELS {
         let body = format!(r#"{{"error": {{"message": "Incorrect API key provided: {KEY}"}}}}"#);
         provider.reply(Reply::status(401, &body));
-        let choice = llm.choose(Some(model), None).expect("is one");
+        let choice = llm.choose_model(Some(model), None).expect("is one");
         let request = llm
-            .request(&choice, &crate::support::rendered(), &crate::support::object(json!({})))
+            .build_request(&choice, &crate::support::rendered(), &crate::support::object(json!({})))
             .expect("is one");
         seen += &format!("{choice:?}{request:?}");
-        let error = llm.chat(request).await.expect_err("fails");
-        let failure = ProviderFailure::of(&error).expect("is kept");
+        let error = llm.send_chat(request).await.expect_err("fails");
+        let failure = ProviderFailure::from_error(&error).expect("is kept");
         seen += &format!("{error}{error:?}{failure}{failure:?}{:?}", error.details());
         // Ollama was given none, and what it invents is not ours to hide.
         if model == "ollama/o" {

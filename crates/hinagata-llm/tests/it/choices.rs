@@ -20,12 +20,14 @@ fn keys(name: &str) -> Option<std::ffi::OsString> {
 #[test]
 fn the_call_decides_then_the_prompt_then_the_settings() {
     let llm = llm(&["llm.model=third"]);
-    let name = |asked, of_prompt| llm.choose(asked, of_prompt).expect("is one").model().to_owned();
+    let name = |asked, of_prompt| llm.choose_model(asked, of_prompt).expect("is one").model().to_owned();
     assert_eq!(name(Some("first"), Some("second")), "first");
     assert_eq!(name(None, Some("second")), "second");
     assert_eq!(name(Some(" "), None), "third", "a blank names none");
-    let error =
-        Llm::new(&Settings::default(), keys).expect("is fine").choose(None, None).expect_err("no model");
+    let error = Llm::new(&Settings::default(), keys)
+        .expect("is fine")
+        .choose_model(None, None)
+        .expect_err("no model");
     assert_eq!((error.code(), error.http_status(), error.reason()), (Code::Validation, 400, Some("model")));
 }
 
@@ -48,7 +50,7 @@ fn names_lead_to_providers() {
         ("ollama/qwen3:8b", "ollama", "qwen3:8b"),
         ("deepseek/deepseek-v3", "openai", "deepseek/deepseek-v3"),
     ] {
-        let choice = llm.choose(Some(name), None).expect(name);
+        let choice = llm.choose_model(Some(name), None).expect(name);
         assert_eq!((choice.name(), choice.provider(), choice.model()), (name, provider, model));
     }
     let models = llm.models();
@@ -64,16 +66,16 @@ fn names_lead_to_providers() {
 #[test]
 fn a_provider_can_have_all_models_that_nobody_configured() {
     let llm = llm(&["llm.provider=ollama"]);
-    assert_eq!(llm.choose(Some("claude-x"), None).expect("is one").language().name(), "ollama");
+    assert_eq!(llm.choose_model(Some("claude-x"), None).expect("is one").kind().name(), "ollama");
 }
 
 #[test]
 fn options_of_a_model_count_below_those_of_the_call() {
     let llm =
         llm(&[r#"models.fast={model = "m", options = {temperature = 0, max_tokens = 5, top_p = 0.5}}"#]);
-    let choice = llm.choose(Some("fast"), None).expect("is one");
+    let choice = llm.choose_model(Some("fast"), None).expect("is one");
     let request = |options: Value| {
-        let request = llm.request(&choice, &rendered(), &object(options)).expect("is one");
+        let request = llm.build_request(&choice, &rendered(), &object(options)).expect("is one");
         serde_json::from_slice::<Value>(&request.body(false)).expect("is JSON")
     };
     let body = request(json!({"temperature": 1, "max_completion_tokens": 7, "top_p": null}));
@@ -100,7 +102,7 @@ fn wrong_settings_are_told_with_their_names() {
         assert!(!format!("{error:?}").contains("sk-very-secret"), "{error:?}");
     }
     let llm = llm(&[r#"models.a="b""#, r#"models.b="a""#]);
-    assert!(llm.choose(Some("a"), None).is_err(), "they stand for each other");
+    assert!(llm.choose_model(Some("a"), None).is_err(), "they stand for each other");
     assert!(llm.models().models.is_empty(), "and are no models");
 }
 
@@ -124,8 +126,8 @@ key_env = "OPENAI_API_KEY"
     let settings = Settings::resolve(&sources(), false).expect("are settings");
     assert!(settings.diagnostics().len() >= 4, "each is told of");
     let llm = Llm::new(&settings, keys).expect("are settings");
-    let choice = llm.choose(Some("gpt-5"), None).expect("is one");
-    let request = llm.request(&choice, &rendered(), &object(json!({}))).expect("is one");
+    let choice = llm.choose_model(Some("gpt-5"), None).expect("is one");
+    let request = llm.build_request(&choice, &rendered(), &object(json!({}))).expect("is one");
     assert_eq!(request.url(false).as_str(), "https://api.openai.com/v1/chat/completions");
-    assert!(llm.choose(None, None).is_err());
+    assert!(llm.choose_model(None, None).is_err());
 }

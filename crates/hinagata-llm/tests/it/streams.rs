@@ -47,7 +47,7 @@ async fn every_provider_streams_chunks_of_openai() {
             assert_eq!(chunks[0]["choices"][0]["delta"]["role"], "assistant", "{model}");
         }
         let texts: Vec<Result<String>> =
-            stream(&llm, model, json!({})).await.expect(model).text().collect().await;
+            stream(&llm, model, json!({})).await.expect(model).into_text().collect().await;
         let texts: Result<String> = texts.into_iter().collect();
         assert_eq!(texts.expect(model), ANSWER, "{model}");
     }
@@ -154,7 +154,7 @@ async fn an_error_inside_a_stream_is_told() {
         let provider = FakeProvider::start();
         provider.reply(Reply::Stream(vec![piece.to_owned()]));
         let texts: Vec<_> =
-            stream(&llm(&provider), model, json!({})).await.expect("begins").text().collect().await;
+            stream(&llm(&provider), model, json!({})).await.expect("begins").into_text().collect().await;
         let error = texts.into_iter().last().expect("ends so").expect_err("is an error");
         assert!(error.to_string().contains("overloaded"), "{model}: {error}");
     }

@@ -52,12 +52,12 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
 
 /// Asks `model`, with options.
 pub(crate) async fn chat(llm: &Llm, model: &str, options: Value) -> Result<hinagata_llm::Answer> {
-    let choice = llm.choose(Some(model), None)?;
-    llm.chat(llm.request(&choice, &rendered(), &object(options))?).await
+    let choice = llm.choose_model(Some(model), None)?;
+    llm.send_chat(llm.build_request(&choice, &rendered(), &object(options))?).await
 }
 
 /// Asks `model` for a stream.
 pub(crate) async fn stream(llm: &Llm, model: &str, options: Value) -> Result<AnswerStream> {
-    let choice = llm.choose(Some(model), None)?;
-    llm.stream(llm.request(&choice, &rendered(), &object(options))?).await
+    let choice = llm.choose_model(Some(model), None)?;
+    llm.stream_chat(llm.build_request(&choice, &rendered(), &object(options))?).await
 }

@@ -20,7 +20,7 @@ fn model(provider: &FakeProvider, name: &str) -> LlmModel {
         _ => None,
     };
     let llm = Llm::new(&settings.expect("are settings"), env).expect("are settings");
-    let choice = llm.choose(Some(name), None).expect("is a model");
+    let choice = llm.choose_model(Some(name), None).expect("is a model");
     LlmModel::new(llm, choice, Map::new())
 }
 

@@ -47,13 +47,13 @@ async fn chat(call: Call, job: RenderJob, mut options: Fields) -> Answer {
     let llm = &call.app.llm;
     let rendered = call.app.render(job).await?;
     let of_prompt = rendered.request_options().model;
-    let choice = llm.choose(asked.as_deref(), of_prompt.as_deref())?;
-    let request = llm.request(&choice, &rendered, &options)?;
+    let choice = llm.choose_model(asked.as_deref(), of_prompt.as_deref())?;
+    let request = llm.build_request(&choice, &rendered, &options)?;
     if stream {
-        return Ok(relay(llm.stream(request).await?));
+        return Ok(relay(llm.stream_chat(request).await?));
     }
-    let answer = llm.chat(request).await?;
-    Ok(answer::bytes(StatusCode::OK, "application/json", answer.openai()?))
+    let answer = llm.send_chat(request).await?;
+    Ok(answer::bytes(StatusCode::OK, "application/json", answer.to_openai()?))
 }
 
 /// The pieces as they come. Once an answer has begun its status is sent: what goes wrong then is its last event.

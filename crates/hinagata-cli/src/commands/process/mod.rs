@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let llm = workspace.host.llm()?;
     let resumed = common.resume.as_deref().map(|path| kept::read(path, kind.name())).transpose()?;
     let asked = common.model.clone().or_else(|| resumed.as_ref()?.model.clone());
-    let choice = llm.choose(asked.as_deref(), None)?;
+    let choice = llm.choose_model(asked.as_deref(), None)?;
     let options = match &resumed {
         Some(kept) if common.options.is_empty() => kept.options.clone(),
         _ => request_options(&common.options)?,
