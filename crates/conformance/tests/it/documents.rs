@@ -130,3 +130,19 @@ fn paths_of_the_rooms_page_exist() {
     let dead: Vec<_> = paths.iter().filter(|path| !exists(path)).collect();
     assert!(dead.is_empty() && paths.len() > 100, "dead paths of {}: {dead:#?}", paths.len());
 }
+
+#[test]
+fn the_page_about_errors_lists_every_code_as_it_is() {
+    let text = read(Path::new("docs/reference/errors.md"));
+    for code in hinagata::Code::ALL {
+        let spec = code.spec();
+        let row = text.lines().find(|line| line.starts_with(&format!("| `{}` |", spec.name)));
+        let row = row.unwrap_or_else(|| panic!("no row for `{}`", spec.name));
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [.., http, rpc, exit] = cells[..] else { panic!("too few cells: {row}") };
+        // A reason may change the status or the exit code; the usual one comes first.
+        let usual = |cell: &str| cell.split(';').next().unwrap_or_default().to_owned();
+        let expected = [spec.http.to_string(), spec.rpc.to_string(), spec.exit.to_string()];
+        assert_eq!([usual(http), usual(rpc), usual(exit)], expected, "{row}");
+    }
+}
