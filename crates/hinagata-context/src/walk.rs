@@ -2,6 +2,8 @@
 //!
 //! A level of the tree is read by all threads at once and put in order afterwards, so the order is the same on every
 //! machine. What is found is a path for each file; nothing is opened.
+//!
+//! The reasons are in `docs/design/packing-order.md`.
 
 use std::{
     ffi::OsString,

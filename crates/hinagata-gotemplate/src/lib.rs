@@ -1,4 +1,18 @@
-//! Go's `text/template`, byte for byte: the second template language of Hinagata.
+//! Go's `text/template` for Rust, compatible byte for byte and bounded in time and memory.
+//!
+//! ```
+//! use hinagata_gotemplate::{Options, Set};
+//! use hinagata_value::{Budget, Functions, Limits};
+//! use serde_json::json;
+//!
+//! let functions = Functions::new();
+//! let mut set = Set::new(Options::default(), &functions);
+//! set.parse("price", r#"{{.item}}: {{printf "%.2f" .price}}"#, &Budget::new(Limits::default()))?;
+//!
+//! let data = json!({"item": "lamp", "price": 12.5});
+//! assert_eq!(set.render("price", &data, &functions, Limits::default())?, "lamp: 12.50");
+//! # Ok::<(), hinagata_value::Error>(())
+//! ```
 //!
 //! | part | what it is for |
 //! |---|---|

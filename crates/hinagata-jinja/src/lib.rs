@@ -1,9 +1,22 @@
-//! Jinja2 templates: the language prompt authors know from Python, run under a budget.
+//! Jinja2 templates for Rust, compatible with Jinja2 3.1.6 and bounded in time and memory.
 //!
-//! A source is parsed to a tree ([`ast`]), compiled to code whose names are slots, and run on the
-//! values of `hinagata-value`. Its tokens, its precedence, its scopes and the lines of its errors are
-//! those of Jinja2 3.1.6. The crate does no IO: other templates come from a [`Loader`], the outside
-//! from host functions.
+//! ```
+//! use hinagata_jinja::{ParseOptions, Render, Template};
+//! use hinagata_value::Limits;
+//! use serde_json::json;
+//!
+//! let source = "{% for tool in tools %}- {{ tool.name|title }}\n{% else %}no tools{% endfor %}";
+//! let template = Template::compile("tools.md", source, &ParseOptions::default(), &Limits::default())?;
+//!
+//! let data = json!({"tools": [{"name": "read file"}, {"name": "search"}]});
+//! assert_eq!(Render::new().render_text(&template, &data)?, "- Read File\n- Search\n");
+//! # Ok::<(), hinagata_value::Error>(())
+//! ```
+//!
+//! A source is parsed to a tree ([`ast`]), compiled to code whose names are slots, and run on the values of
+//! `hinagata-value`. Tokens, precedence, scopes and the lines of errors follow Jinja2;
+//! `docs/reference/jinja.md` lists the differences. The crate performs no I/O: other templates come from a
+//! [`Loader`], everything else from host functions.
 
 mod analysis;
 pub mod ast;

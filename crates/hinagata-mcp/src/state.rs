@@ -2,6 +2,8 @@
 //!
 //! A state uses an engine that no reload changes, so its list and its prompts are consistent. The next state reuses
 //! what did not change, and keeps the last good version of a prompt that is broken now.
+//!
+//! The reasons are in `docs/design/mcp-states.md`.
 
 use std::{
     collections::{BTreeSet, HashMap},

@@ -1,4 +1,6 @@
 //! The contents of a store by key, and the snapshots made from them.
+//!
+//! The reasons are in `docs/design/store-snapshots.md`.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -8,6 +8,8 @@
 //!
 //! It is an exact LRU in a few lines: a hit takes a read lock and notes the time, and only an insertion,
 //! which follows a compilation, looks for the oldest entry.
+//!
+//! The reasons are in `docs/design/template-cache.md`.
 
 use std::{
     collections::HashMap,

@@ -3,6 +3,8 @@
 //! Each language knows the other one only as "templates from outside". A session is that outside for
 //! both: whatever one of them cannot find itself is looked up here and run by the language it is written
 //! for, on the same heap, budget and calls.
+//!
+//! The reasons are in `docs/design/one-session.md`.
 
 use std::{borrow::Cow, cell::RefCell};
 

@@ -2,6 +2,8 @@
 //!
 //! What they give is an object that holds a part. Printing it leaves a mark beside the text, so no
 //! text, wherever it comes from, can do what they do.
+//!
+//! The reasons are in `docs/design/message-marks.md`.
 
 use std::sync::{Arc, LazyLock};
 

@@ -3,6 +3,8 @@
 //! One countdown is on the hot path: [`Budget::charge_steps`] subtracts and compares; the total, the
 //! cancellation flag and the clock are looked at when a chunk of it is used up. Bytes are charged
 //! by the objects that hold them ([`crate::Heap`]) and given back when they are dropped.
+//!
+//! The reasons are in `docs/design/budget.md`.
 
 use std::{
     cell::Cell,

@@ -10,6 +10,8 @@
 //! A pass that ended with holes is run again too: text is then made by the one printing code there
 //! is, with its escaping and its limits, and no second one has to fill holes. That costs a run of
 //! some microseconds where a call took milliseconds.
+//!
+//! The reasons are in `docs/design/waiting-by-replay.md`.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},

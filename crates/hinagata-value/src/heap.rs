@@ -4,6 +4,8 @@
 //! accessors here, which hide whether a container is the caller's or the template's own: data of the
 //! caller is never changed; what a template changes of it is a copy that takes its place for the
 //! rest of the render.
+//!
+//! The reasons are in `docs/design/borrowed-values.md`.
 
 use std::{
     cell::{Cell, RefCell},

@@ -2,6 +2,8 @@
 //!
 //! Recording is a type parameter of [`crate::Output`]: switched off it is not compiled in; switched
 //! on it costs a comparison and twenty bytes for each piece and each turn of a loop that writes.
+//!
+//! The reasons are in `docs/design/provenance.md`.
 
 /// A node of a template: where text, a call or an error comes from.
 ///

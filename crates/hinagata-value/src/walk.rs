@@ -2,6 +2,8 @@
 //!
 //! Printers of both languages and the JSON writer are visitors of [`walk_value`], so that no printer can
 //! overflow the stack and each bounds depth in the same way.
+//!
+//! The reasons are in `docs/design/stack-depth.md`.
 
 use std::rc::Rc;
 

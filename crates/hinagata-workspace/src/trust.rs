@@ -2,6 +2,8 @@
 //!
 //! A cloned repository must not be able to run anything, so trust is remembered in the user's state directory, for the
 //! settings that need it, as they were read. If those changed since, they are not trusted until the user looks again.
+//!
+//! The reasons are in `docs/design/trust-by-value.md`.
 
 use std::{collections::BTreeMap, path::Path, time::SystemTime};
 

@@ -30,6 +30,9 @@
 //! A [`Catalog`] answers which prompt a name refers to and what it declares, without rendering. Everything that the
 //! engine reads is untrusted: files are opened beneath their directory, sizes and depths are bounded, and a broken
 //! prompt never affects another one.
+//!
+//! The crate re-exports `hinagata-catalog`, `hinagata-workspace` and `hinagata-document`, so that an embedder names one
+//! crate; the reasons are in `docs/design/crates.md`.
 
 mod engine;
 pub mod ports;

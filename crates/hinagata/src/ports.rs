@@ -3,6 +3,8 @@
 //! The engine only knows these traits. Whoever opens an [`crate::Engine`] plugs in what there is; without any of
 //! them everything works that does not need it. Futures are plain ones of the standard library: an implementation
 //! that lives on a runtime of its own hands out futures that any executor can wait for.
+//!
+//! The reasons are in `docs/design/ports.md`.
 
 use std::{
     collections::BTreeMap,

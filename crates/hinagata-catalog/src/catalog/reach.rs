@@ -10,6 +10,8 @@
 //!
 //! Shared parts (`partials/`) and presets are of no prompt and for everybody. So are tools: they are functions of all
 //! templates.
+//!
+//! The reasons are in `docs/design/keys-in-the-engine.md`.
 
 use std::{
     fmt,

@@ -1,5 +1,7 @@
 //! What could not be read and may have changed an answer: a file that cannot be read is never the same as one that is
 //! not there.
+//!
+//! The reasons are in `docs/design/unreadable-files.md`.
 
 use hinagata_document::{Code, Diagnostic, Error, Severity};
 use hinagata_workspace::layout::{PACKS, SHARED_PROMPTS};

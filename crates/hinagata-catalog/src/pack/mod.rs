@@ -3,6 +3,8 @@
 //! An approval is a SHA-256 for every file of the pack, and a copy of the pack as it was. What is used of an approved pack
 //! comes from the copy and is compared with the hashes as it is read ([`Seal`]), so that nothing is used that the user
 //! did not approve, whatever happens to the directory of the pack.
+//!
+//! The reasons are in `docs/design/sealed-packs.md`.
 
 mod approval;
 mod approved;

@@ -3,6 +3,8 @@
 //! Jinja2 decides this for a whole scope before it runs: a name that is set anywhere in a scope
 //! belongs to the scope. What it is before that depends on what comes first in the source: read
 //! first, it is looked up outside; set first, it is undefined.
+//!
+//! The reasons are in `docs/design/jinja-scopes.md`.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,6 @@
 //! Python on Linux: forks of a warm interpreter, confined by the kernel.
+//!
+//! The reasons are in `docs/design/python-processes.md`.
 
 pub(crate) mod launcher;
 mod machine;

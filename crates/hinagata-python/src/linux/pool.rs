@@ -1,4 +1,6 @@
 //! Runs jobs: probes the machine once, then runs each job in a process that is confined for it.
+//!
+//! The reasons are in `docs/design/fair-workers.md`.
 
 use std::{
     future::poll_fn,

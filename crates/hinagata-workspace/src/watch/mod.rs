@@ -3,6 +3,8 @@
 //! A [`Watcher`] owns one thread. It waits until a burst of changes is over, makes sure that it still watches everything,
 //! and then calls back. It watches first and tells second, so whoever reads everything anew when it is told misses
 //! nothing. Nobody waits for it: what happens meanwhile is noted in bounded space.
+//!
+//! The reasons are in `docs/design/watching-files.md`.
 
 mod arms;
 mod noted;

@@ -1,4 +1,6 @@
 //! One state of the workspace, and what was prepared from it.
+//!
+//! The reasons are in `docs/design/snapshots.md`.
 
 use std::{
     hash::Hash,

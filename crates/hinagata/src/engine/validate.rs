@@ -1,4 +1,6 @@
 //! Whether values are what a prompt declares; everything that is wrong is told at once.
+//!
+//! The reasons are in `docs/design/undefined-variables.md`.
 
 use hinagata_value::Key;
 use serde::Serialize;

@@ -1,4 +1,6 @@
 //! Waiting without a runtime: for one future on this thread, and for several at the same time.
+//!
+//! The reasons are in `docs/design/cancellation.md`.
 
 use std::{
     future::{Future, poll_fn},

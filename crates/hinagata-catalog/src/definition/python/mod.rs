@@ -4,6 +4,8 @@
 //! are hooks. A constant that is computed is not guessed; it is named, so that somebody can load the
 //! file in a sandbox. The reader is ours because the file comes from strangers: it keeps no syntax tree, so
 //! no depth of expressions can exhaust the stack, and its work is linear.
+//!
+//! The reasons are in `docs/design/reading-prompt-py.md`.
 
 use std::collections::BTreeMap;
 
