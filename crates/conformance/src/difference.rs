@@ -109,17 +109,17 @@ mod tests {
 
     #[test]
     fn multiline_texts_are_compared_line_by_line() {
-        let shown = outputs("one\ntwo\nthree\n", "one\n2\nthree\n");
-        assert!(shown.contains("-    2 \"two\\n\""), "{shown}");
-        assert!(shown.contains("+    2 \"2\\n\""), "{shown}");
+        let text = outputs("one\ntwo\nthree\n", "one\n2\nthree\n");
+        assert!(text.contains("-    2 \"two\\n\""), "{text}");
+        assert!(text.contains("+    2 \"2\\n\""), "{text}");
     }
 
     #[test]
     fn a_long_line_is_truncated_around_its_first_difference() {
         let (left, right) = (format!("{}x{}", "a".repeat(900), "b".repeat(900)), "a".repeat(1801));
-        let shown = outputs(&left, &right);
-        assert!(shown.contains("aaaaxbbbb"), "{shown}");
-        assert!(shown.lines().all(|line| line.chars().count() < WIDTH + 80), "{shown}");
+        let text = outputs(&left, &right);
+        assert!(text.contains("aaaaxbbbb"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() < WIDTH + 80), "{text}");
     }
 
     #[test]

@@ -245,8 +245,8 @@ impl Resolve for Resolver {
             let found: Vec<IpAddr> = match names {
                 None => tokio::net::lookup_host((name.as_str(), 0)).await?.map(|found| found.ip()).collect(),
                 Some(names) => {
-                    let asked = name.clone();
-                    tokio::task::spawn_blocking(move || names(&asked)).await??
+                    let name = name.clone();
+                    tokio::task::spawn_blocking(move || names(&name)).await??
                 }
             };
             for address in &found {
@@ -289,12 +289,12 @@ async fn run_exchange(
 fn headers(request: &HttpRequest) -> Result<HeaderMap, HttpError> {
     let mut headers = HeaderMap::new();
     for (name, value) in &request.headers {
-        let wrong = || HttpError::Invalid(format!("invalid header `{name}`"));
+        let invalid_header = || HttpError::Invalid(format!("invalid header `{name}`"));
         if name.len().max(value.len()) > MAX_HEADER_BYTES {
-            return Err(wrong());
+            return Err(invalid_header());
         }
-        let name: HeaderName = name.parse().map_err(|_| wrong())?;
-        let value = HeaderValue::from_str(value).map_err(|_| wrong())?;
+        let name: HeaderName = name.parse().map_err(|_| invalid_header())?;
+        let value = HeaderValue::from_str(value).map_err(|_| invalid_header())?;
         if CONTROLLED_HEADERS.contains(&name.as_str()) {
             return Err(HttpError::Invalid(format!(
                 "the header `{name}` is set automatically and cannot be passed"
@@ -323,8 +323,8 @@ fn request_error(error: &reqwest::Error, time: Duration) -> HttpError {
     }
     let mut innermost: &dyn StdError = error;
     loop {
-        if let Some(ours) = innermost.downcast_ref::<HttpError>() {
-            return ours.clone();
+        if let Some(own) = innermost.downcast_ref::<HttpError>() {
+            return own.clone();
         }
         match innermost.source() {
             Some(source) => innermost = source,

@@ -93,9 +93,9 @@ mod tests {
     #[test]
     fn internal_errors_reveal_no_paths() {
         let error = Error::new(Code::Store, "the directory /home/me/secret cannot be read");
-        let told = from_engine_error(&error);
-        assert_eq!(told.code, ErrorCode::INTERNAL_ERROR);
-        assert!(!told.message.contains("/home"), "{}", told.message);
+        let converted = from_engine_error(&error);
+        assert_eq!(converted.code, ErrorCode::INTERNAL_ERROR);
+        assert!(!converted.message.contains("/home"), "{}", converted.message);
         let error = Error::new(Code::RenderRuntime, "cannot open `/etc/passwd` of x/y");
         assert_eq!(from_engine_error(&error).message, "cannot open … of x/y");
     }
@@ -103,9 +103,12 @@ mod tests {
     #[test]
     fn a_callers_mistake_is_reported() {
         let error = Error::new(Code::Validation, "`n` must be an integer").with("type_errors", json!([1]));
-        let told = from_engine_error(&error);
-        assert_eq!((told.code, &*told.message), (ErrorCode::INVALID_PARAMS, "`n` must be an integer"));
-        assert_eq!(told.data.expect("has data")["type_errors"], json!([1]));
+        let converted = from_engine_error(&error);
+        assert_eq!(
+            (converted.code, &*converted.message),
+            (ErrorCode::INVALID_PARAMS, "`n` must be an integer")
+        );
+        assert_eq!(converted.data.expect("has data")["type_errors"], json!([1]));
         assert_eq!(truncate_for_display(&format!("a\nb{}", "x".repeat(500))).len(), 80);
     }
 }

@@ -50,8 +50,8 @@ pub(crate) fn supports_input_required(context: &RequestContext<RoleServer>) -> b
 
 /// Whether the client can show forms.
 pub(crate) fn supports_forms(context: &RequestContext<RoleServer>) -> bool {
-    let asked = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
-    asked.is_some_and(|asked| asked.form.is_some() || asked.url.is_none())
+    let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
+    elicitation.is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none())
 }
 
 /// The result that requests the missing arguments.

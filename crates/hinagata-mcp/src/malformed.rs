@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    fn told(text: &str) -> Option<Value> {
+    fn response_to(text: &str) -> Option<Value> {
         let problem =
             serde_json::from_str::<rmcp::model::ClientJsonRpcMessage>(text).expect_err("is malformed");
         malformed_error(text.as_bytes(), &problem)
@@ -112,11 +112,11 @@ mod tests {
             ("[]", -32600, Value::Null),
             ("5", -32600, Value::Null),
         ] {
-            let told = told(text).unwrap_or_else(|| panic!("{text} is answered"));
-            assert_eq!((&told["error"]["code"], &told["id"]), (&json!(code), &id), "{told}");
+            let response = response_to(text).unwrap_or_else(|| panic!("{text} is answered"));
+            assert_eq!((&response["error"]["code"], &response["id"]), (&json!(code), &id), "{response}");
         }
-        assert_eq!(told(r#"{"method":"notifications/x","params":{}}"#), None);
-        assert_eq!(told(r#"{"id":1,"result":"\ud800"}"#), None, "responses get no answer");
+        assert_eq!(response_to(r#"{"method":"notifications/x","params":{}}"#), None);
+        assert_eq!(response_to(r#"{"id":1,"result":"\ud800"}"#), None, "responses get no answer");
     }
 
     #[test]

@@ -20,17 +20,17 @@ pub(crate) const WARNINGS_KEY: &str = "hinagata/warnings";
 
 /// Warnings as `_meta` of a result, or `None` without warnings.
 pub(crate) fn warnings_meta(warnings: &[Warning]) -> Option<Map<String, Value>> {
-    let told = |warning: &Warning| {
-        let mut told = warning.to_json();
+    let to_public_json = |warning: &Warning| {
+        let mut json = warning.to_json();
         for key in ["message", "file"] {
-            if let Some(Value::String(text)) = told.get_mut(key) {
+            if let Some(Value::String(text)) = json.get_mut(key) {
                 *text = redact_paths(text);
             }
         }
-        told
+        json
     };
-    let told: Vec<Value> = warnings.iter().map(told).collect();
-    (!told.is_empty()).then(|| Map::from_iter([(WARNINGS_KEY.to_owned(), told.into())]))
+    let json: Vec<Value> = warnings.iter().map(to_public_json).collect();
+    (!json.is_empty()).then(|| Map::from_iter([(WARNINGS_KEY.to_owned(), json.into())]))
 }
 
 /// Adds the warnings to the `_meta` of the contents.

@@ -25,9 +25,9 @@ pub(crate) fn cache_scope(viewer: &Viewer) -> CacheScope {
 pub(crate) fn take_page<T: Clone>(
     all: impl Iterator<Item = T>,
     key: impl Fn(&T) -> &str,
-    asked: Option<&PaginatedRequestParams>,
+    params: Option<&PaginatedRequestParams>,
 ) -> Result<(Vec<T>, Option<String>), ErrorData> {
-    let after = asked.and_then(|asked| asked.cursor.as_deref()).map(decode_cursor).transpose()?;
+    let after = params.and_then(|params| params.cursor.as_deref()).map(decode_cursor).transpose()?;
     let mut page: Vec<T> = all
         .filter(|entry| after.as_deref().is_none_or(|after| key(entry) > after))
         .take(PAGE_SIZE + 1)
@@ -59,18 +59,18 @@ mod tests {
     #[test]
     fn pages_are_contiguous_and_invalid_cursors_are_rejected() {
         let all: Vec<String> = (0..2_500).map(|number| format!("p{number:05}")).collect();
-        let (mut seen, mut asked, mut pages) = (Vec::new(), None, 0);
+        let (mut seen, mut params, mut pages) = (Vec::new(), None, 0);
         loop {
-            let (entries, next) = take_page(all.iter(), |entry| entry, asked.as_ref()).expect("is a page");
+            let (entries, next) = take_page(all.iter(), |entry| entry, params.as_ref()).expect("is a page");
             seen.extend(entries);
             pages += 1;
             let Some(next) = next else { break };
-            asked = Some(PaginatedRequestParams::default().with_cursor(Some(next)));
+            params = Some(PaginatedRequestParams::default().with_cursor(Some(next)));
         }
         assert_eq!((seen.len(), pages), (2_500, 3));
-        for wrong in ["", "x", "definitely-not-a-cursor", "61", "ff"] {
-            let asked = PaginatedRequestParams::default().with_cursor(Some(wrong.to_owned()));
-            assert!(take_page(all.iter(), |entry| entry, Some(&asked)).is_err(), "{wrong}");
+        for invalid in ["", "x", "definitely-not-a-cursor", "61", "ff"] {
+            let params = PaginatedRequestParams::default().with_cursor(Some(invalid.to_owned()));
+            assert!(take_page(all.iter(), |entry| entry, Some(&params)).is_err(), "{invalid}");
         }
     }
 }

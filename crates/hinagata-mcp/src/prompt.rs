@@ -149,9 +149,9 @@ fn argument(parameter: &Parameter) -> PromptArgument {
         });
     }
     if let Some(values) = enum_values(parameter) {
-        let shown: Vec<String> = values.iter().take(MAX_VALUES).map(value_text).collect();
+        let listed: Vec<String> = values.iter().take(MAX_VALUES).map(value_text).collect();
         let more = if values.len() > MAX_VALUES { ", …" } else { "" };
-        notes.push(format!("one of {}{more}", shown.join(", ")));
+        notes.push(format!("one of {}{more}", listed.join(", ")));
     }
     if let Some(default) = parameter.default.as_ref().filter(|_| !parameter.secret && !is_required(parameter))
     {

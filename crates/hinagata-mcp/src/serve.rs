@@ -106,12 +106,12 @@ impl HttpService {
         let text = match Limited::new(body, self.max_body).collect().await {
             Ok(text) => text.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => {
-                let told = format!("the body exceeds {} bytes", self.max_body);
-                return text_response(StatusCode::PAYLOAD_TOO_LARGE, "text/plain", told);
+                let text = format!("the body exceeds {} bytes", self.max_body);
+                return text_response(StatusCode::PAYLOAD_TOO_LARGE, "text/plain", text);
             }
             Err(error) => {
-                let told = format!("cannot read the body: {error}");
-                return text_response(StatusCode::BAD_REQUEST, "text/plain", told);
+                let text = format!("cannot read the body: {error}");
+                return text_response(StatusCode::BAD_REQUEST, "text/plain", text);
             }
         };
         let response = self.service.handle(Request::from_parts(head, Full::new(text.clone()))).await;
@@ -157,8 +157,8 @@ fn malformed_response(text: &[u8]) -> Option<Response<BoxBody<Bytes, Infallible>
             None,
         )
     });
-    let told = serde_json::to_vec(&refused).ok()?;
-    Some(text_response(StatusCode::BAD_REQUEST, "application/json", told))
+    let text = serde_json::to_vec(&refused).ok()?;
+    Some(text_response(StatusCode::BAD_REQUEST, "application/json", text))
 }
 
 fn text_response(

@@ -30,7 +30,7 @@ use crate::{
     notices::{ChangeNotice, SubscribedUris, notify_peer, notify_subscription},
     page::{LIST_TTL_MS, cache_scope, take_page},
     resources::{embedded_entry, prompt_entry},
-    shared::{Mcp, Shared},
+    shared::{Mcp, RequestSummary, Shared},
 };
 
 /// Maximum URIs that one client can subscribe to.
@@ -128,7 +128,7 @@ impl Session {
                 return Err(input::missing_error(&prompt, &missing));
             }
         }
-        let rendered = self.shared.render_prompt(&state, (&request.name, &prompt), variables).await?;
+        let rendered = self.shared.render_prompt(&state, &request.name, &prompt, variables).await?;
         messages::prompt_result(&prompt, rendered, &|uri| self.shared.local_resource(viewer, uri))
             .map(Into::into)
     }
@@ -220,7 +220,8 @@ impl ServerHandler for Session {
     ) -> Result<GetPromptResponse, ErrorData> {
         let viewer = self.identify_viewer(&context.extensions)?;
         let work = self.get_prompt_now(&viewer, &request, &context);
-        self.shared.run_request(&viewer, ("prompts/get", &request.name, true), &context.ct, work).await
+        let summary = RequestSummary { method: "prompts/get", name: &request.name, renders: true };
+        self.shared.run_request(&viewer, summary, &context.ct, work).await
     }
 
     async fn complete(
@@ -293,8 +294,8 @@ impl ServerHandler for Session {
         let viewer = self.identify_viewer(&context.extensions)?;
         let work = self.shared.read_resource(&viewer, &request.uri);
         let renders = self.shared.renders_on_read(&request.uri);
-        let asked = ("resources/read", request.uri.as_str(), renders);
-        let contents = self.shared.run_request(&viewer, asked, &context.ct, work).await?;
+        let summary = RequestSummary { method: "resources/read", name: &request.uri, renders };
+        let contents = self.shared.run_request(&viewer, summary, &context.ct, work).await?;
         let result = ReadResourceResult::new(contents).with_ttl_ms(0).with_cache_scope(cache_scope(&viewer));
         Ok(result.into())
     }
@@ -376,8 +377,8 @@ impl ServerHandler for Session {
         let is_gone =
             input::supports_input_required(&context) && REMOVED_METHODS.contains(&request.method.as_str());
         let is_served = !is_gone && (self.shared.options.tools || !request.method.starts_with("tools/"));
-        let wrong = params_error(&request.method, request.params.as_ref()).filter(|_| is_served);
-        Err(wrong.unwrap_or_else(|| {
+        let error = params_error(&request.method, request.params.as_ref()).filter(|_| is_served);
+        Err(error.unwrap_or_else(|| {
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, truncate_for_display(&request.method), None)
         }))
     }
@@ -393,7 +394,8 @@ impl ServerHandler for Session {
         let viewer = self.identify_viewer(&context.extensions)?;
         let name = request.name.to_string();
         let work = crate::tools::call_tool(self, &viewer, request, &context);
-        self.shared.run_request(&viewer, ("tools/call", &name, true), &context.ct, work).await
+        let summary = RequestSummary { method: "tools/call", name: &name, renders: true };
+        self.shared.run_request(&viewer, summary, &context.ct, work).await
     }
 }
 

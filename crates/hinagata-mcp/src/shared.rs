@@ -251,20 +251,20 @@ impl Shared {
         self.notices.subscribe()
     }
 
-    /// Renders a prompt that was requested as `asked`. If an included part is broken, renders with the previous
-    /// engine.
+    /// Renders a prompt that was called `requested`. If an included part is broken, renders with the previous engine.
     pub(crate) async fn render_prompt(
         &self,
         state: &PublicState,
-        (asked, prompt): (&str, &PublicPrompt),
+        requested: &str,
+        prompt: &PublicPrompt,
         variables: Map<String, Value>,
     ) -> Result<Rendered, ErrorData> {
         let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
         let again = state.previous_engine().map(|before| (before, variables.clone()));
         // Keep a vocabulary name, so that a problem with the vocabulary is reported.
-        let asked = split_version(asked).0;
-        let is_same = engine.catalog().resolve_id(asked).is_ok_and(|id| id.as_str() == prompt.id);
-        let name = if is_same { asked } else { prompt.id.as_str() };
+        let requested = split_version(requested).0;
+        let is_same = engine.catalog().resolve_id(requested).is_ok_and(|id| id.as_str() == prompt.id);
+        let name = if is_same { requested } else { prompt.id.as_str() };
         let failed = match self.render_with_engine(engine, name, variables).await {
             Ok(rendered) => return Ok(rendered),
             Err(error) => error,
@@ -297,7 +297,7 @@ impl Shared {
     pub(crate) async fn run_request<T>(
         &self,
         viewer: &Viewer,
-        (method, name, renders): (&'static str, &str, bool),
+        RequestSummary { method, name, renders }: RequestSummary<'_>,
         cancelled: &CancellationToken,
         work: impl Future<Output = Result<T, ErrorData>>,
     ) -> Result<T, ErrorData> {
@@ -370,17 +370,17 @@ impl Shared {
                 let prompt = state.find_prompt(name, viewer).map_err(|_| missing())?;
                 let variables = values.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
                 let variables = crate::arguments::variables_from_arguments(&prompt, Some(&variables))?;
-                let rendered = self.render_prompt(&state, (name, &prompt), variables).await?;
+                let rendered = self.render_prompt(&state, name, &prompt, variables).await?;
                 return Ok(vec![declared.prompt_contents(rendered, uri)]);
             }
             if !viewer.can_see_all() {
                 return Err(missing());
             }
-            let (inner, asked) = (Arc::clone(self), uri.to_owned());
+            let (inner, uri_read) = (Arc::clone(self), uri.to_owned());
             let read = tokio::task::spawn_blocking(move || {
                 let resources = &inner.options.resources;
-                let (declared, values) = resources.find_resource(&asked)?;
-                Some(resources.read_content(declared, &asked, &values))
+                let (declared, values) = resources.find_resource(&uri_read)?;
+                Some(resources.read_content(declared, &uri_read, &values))
             });
             return match read.await {
                 Ok(Some(Ok(Some(contents)))) => Ok(vec![contents]),
@@ -420,6 +420,16 @@ impl Shared {
         let (declared, values) = resources.find_resource(uri).filter(|_| viewer.can_see_all())?;
         resources.read_content(declared, uri, &values).ok().flatten()
     }
+}
+
+/// What a request asks for, as it is recorded.
+pub(crate) struct RequestSummary<'r> {
+    /// The method, such as `prompts/get`.
+    pub(crate) method: &'static str,
+    /// The name or URI in the request.
+    pub(crate) name: &'r str,
+    /// Whether the request renders a prompt.
+    pub(crate) renders: bool,
 }
 
 /// The URI scheme of prompt sources.

@@ -208,9 +208,9 @@ mod tests {
             received.push(message);
         }
         lines.close().await.expect("closes");
-        let mut told = String::new();
-        tokio::io::AsyncReadExt::read_to_string(&mut answers, &mut told).await.expect("is text");
-        (received, told)
+        let mut responses = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut answers, &mut responses).await.expect("is text");
+        (received, responses)
     }
 
     const PING: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
@@ -218,17 +218,20 @@ mod tests {
     #[tokio::test]
     async fn an_invalid_line_is_answered_and_the_next_message_received() {
         let sent = [b"nonsense\n\r\n".as_slice(), b"\xef\xbb\xbf", PING, b"[1]\n"].concat();
-        let (received, told) = exchange(&sent).await;
+        let (received, responses) = exchange(&sent).await;
         assert_eq!(received.len(), 1);
-        assert!(told.contains("-32700") && told.contains("-32600") && told.lines().count() == 2, "{told}");
+        assert!(
+            responses.contains("-32700") && responses.contains("-32600") && responses.lines().count() == 2,
+            "{responses}"
+        );
     }
 
     #[tokio::test]
     async fn an_oversized_line_is_rejected_and_not_buffered() {
         let sent = [vec![b'x'; MAX_LINE_BYTES + 10], b"\n".to_vec(), PING.to_vec()].concat();
-        let (received, told) = exchange(&sent).await;
+        let (received, responses) = exchange(&sent).await;
         assert_eq!(received.len(), 1);
-        assert!(told.contains("-32600") && told.lines().count() == 1, "{told}");
+        assert!(responses.contains("-32600") && responses.lines().count() == 1, "{responses}");
     }
 
     #[tokio::test]

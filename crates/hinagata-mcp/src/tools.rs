@@ -137,19 +137,19 @@ pub(crate) async fn call_tool(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let arguments = request.arguments.unwrap_or_default();
-    let asked = match &*request.name {
+    let (name, prompt_arguments) = match &*request.name {
         LIST_TOOL => return list_prompts(session, viewer, &arguments).await,
         GET_TOOL => get_arguments(arguments)?,
         name => (name.to_owned(), arguments),
     };
     let state = session.shared().state_for(viewer);
-    if let Err(error) = state.find_prompt(&asked.0, viewer) {
+    if let Err(error) = state.find_prompt(&name, viewer) {
         return match &*request.name {
             GET_TOOL => Ok(error_result(&error).into()),
             name => Err(invalid_params(format!("tool `{}` not found", truncate_for_display(name)))),
         };
     }
-    let mut get = GetPromptRequestParams::new(asked.0).with_arguments(asked.1);
+    let mut get = GetPromptRequestParams::new(name).with_arguments(prompt_arguments);
     get.input_responses = request.input_responses;
     get.request_state = request.request_state;
     Ok(match session.get_prompt_now(viewer, &get, context).await {
@@ -164,7 +164,8 @@ pub(crate) async fn call_tool(
 fn tool_result(mut result: GetPromptResult) -> CallToolResult {
     let warnings = result.meta.as_mut().and_then(|meta| meta.0.remove(WARNINGS_KEY));
     let mut completed = CallToolResult::success(blocks(result));
-    completed.meta = warnings.map(|told| MetaObject(Map::from_iter([(WARNINGS_KEY.to_owned(), told)])));
+    completed.meta =
+        warnings.map(|warnings| MetaObject(Map::from_iter([(WARNINGS_KEY.to_owned(), warnings)])));
     completed
 }
 
@@ -198,9 +199,9 @@ async fn list_prompts(
     };
     let seen =
         state.list().prompts.iter().map(|prompt| &**prompt).filter(|prompt| viewer.can_see(&prompt.id));
-    let asked =
+    let page =
         text("cursor").map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())));
-    let (prompts, next) = take_page(seen.filter(has), |prompt| &prompt.name, asked.as_ref())?;
+    let (prompts, next) = take_page(seen.filter(has), |prompt| &prompt.name, page.as_ref())?;
     let text = listing(&prompts, next.as_deref()).to_string();
     Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
 }

@@ -153,8 +153,8 @@ mod tests {
     fn placeholders_are_filled_once() {
         let values = BTreeMap::from([("id".to_owned(), "{id}".to_owned())]);
         assert_eq!(fill_placeholders("a {id} {other} {", &values), "a {id} {other} {");
-        for wrong in ["a{", "a}", "a{}", "a{b c}"] {
-            assert_eq!(UriTemplate::parse(wrong), None, "{wrong}");
+        for invalid in ["a{", "a}", "a{}", "a{b c}"] {
+            assert_eq!(UriTemplate::parse(invalid), None, "{invalid}");
         }
         assert!(!UriTemplate::parse("test://plain").expect("is one").has_placeholders());
     }

@@ -221,9 +221,9 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
     }
 
     fn poll_final_stack(&mut self, cx: &Context<'_>) -> Poll<CallOutcome> {
-        let told = self.link.poll_stack(cx).is_ready();
+        let has_stack = self.link.poll_stack(cx).is_ready();
         let Some(expired) = &mut self.expired else { return Poll::Pending };
-        if !told && expired.stack_deadline.poll(cx).is_pending() {
+        if !has_stack && expired.stack_deadline.poll(cx).is_pending() {
             return Poll::Pending;
         }
         let (after, waited) = (expired.after, self.job.waited.total());

@@ -32,9 +32,10 @@ impl<'a> HookHost<'a> {
     /// The names of the functions in the job's context, including those that only raise.
     pub(crate) fn functions(&self) -> Vec<&'static str> {
         let always = ALWAYS.into_iter().filter(|_| self.is_hook());
-        let named = |name: &str| self.job.permissions.contains(&name) || self.job.withheld.contains(&name);
+        let is_listed =
+            |name: &str| self.job.permissions.contains(&name) || self.job.withheld.contains(&name);
         let declared =
-            DECLARED.into_iter().filter(|name| named(name) && !matches!(self.job.stage, Stage::Load));
+            DECLARED.into_iter().filter(|name| is_listed(name) && !matches!(self.job.stage, Stage::Load));
         always.chain(declared).collect()
     }
 
@@ -110,7 +111,7 @@ fn exception(error: &Error) -> &'static str {
 
 /// Reads a string, or a list of objects with `role` and `content`.
 fn messages(prompt: Value) -> Result<Vec<Message>, Error> {
-    let wrong = || {
+    let invalid_prompt = || {
         Error::new(
             Code::Validation,
             "`llm_call` takes a string or a list of messages with `role` and `content`",
@@ -126,9 +127,9 @@ fn messages(prompt: Value) -> Result<Vec<Message>, Error> {
         Value::Array(list) => {
             let one =
                 |item: &Value| Some(message(item.get("role")?.as_str()?, item.get("content")?.as_str()?));
-            list.iter().map(one).collect::<Option<Vec<_>>>().ok_or_else(wrong)
+            list.iter().map(one).collect::<Option<Vec<_>>>().ok_or_else(invalid_prompt)
         }
-        _ => Err(wrong()),
+        _ => Err(invalid_prompt()),
     }
 }
 

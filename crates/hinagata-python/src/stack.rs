@@ -26,13 +26,13 @@ pub(crate) fn is_complete(printed: &[u8]) -> bool {
 
 /// Splits printed text into what the hook printed and the lines of `file` it was in, innermost last.
 pub(crate) fn split_printed(printed: &str, file: &str) -> (String, Vec<TraceFrame>) {
-    let (mut kept, mut told, mut listed) = (String::new(), Vec::new(), Vec::new());
+    let (mut kept, mut reported, mut listed) = (String::new(), Vec::new(), Vec::new());
     let (mut in_listing, own) = (false, format!("File \"{}\", line ", escaped(file)));
     for line in printed.split_inclusive('\n') {
         if let Some(start) = line.find(MARK) {
             kept.push_str(&line[..start]);
-            told = serde_json::from_str::<StackReport>(&line[start + 1..])
-                .map(|told| told.stack)
+            reported = serde_json::from_str::<StackReport>(&line[start + 1..])
+                .map(|reported| reported.stack)
                 .unwrap_or_default();
             continue;
         }
@@ -48,7 +48,7 @@ pub(crate) fn split_printed(printed: &str, file: &str) -> (String, Vec<TraceFram
     }
     // The interpreter lists the innermost frame first.
     listed.reverse();
-    let mut stack = if told.is_empty() { listed } else { told };
+    let mut stack = if reported.is_empty() { listed } else { reported };
     stack.drain(..stack.len().saturating_sub(MAX_FRAMES));
     (kept, stack)
 }

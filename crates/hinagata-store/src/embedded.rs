@@ -99,8 +99,8 @@ impl Store for EmbeddedStore {
         Box::pin(async move { self.inner.write_changes(&changes) })
     }
 
-    fn subscribe(&self, told: StoreListener) {
-        self.inner.shared.subscribe(told);
+    fn subscribe(&self, listener: StoreListener) {
+        self.inner.shared.subscribe(listener);
     }
 }
 

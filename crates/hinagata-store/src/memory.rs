@@ -35,8 +35,8 @@ impl Store for MemoryStore {
         })
     }
 
-    fn subscribe(&self, told: StoreListener) {
-        self.0.subscribe(told);
+    fn subscribe(&self, listener: StoreListener) {
+        self.0.subscribe(listener);
     }
 }
 

@@ -33,8 +33,8 @@ impl SharedState {
         self.current.load_full()
     }
 
-    pub(crate) fn subscribe(&self, told: StoreListener) {
-        self.listeners().push(told);
+    pub(crate) fn subscribe(&self, listener: StoreListener) {
+        self.listeners().push(listener);
     }
 
     /// Changes the state. Readers see the whole change or nothing. Listeners are called in the order of changes.
@@ -47,7 +47,7 @@ impl SharedState {
             // Locked before the state is released, so that listeners are called in order.
             let listeners = self.listeners();
             drop(state);
-            listeners.iter().for_each(|told| told(&snapshot));
+            listeners.iter().for_each(|listener| listener(&snapshot));
         }
         result
     }

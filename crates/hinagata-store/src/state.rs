@@ -199,10 +199,10 @@ impl Documents {
 /// The error of an invalid value, with what is used instead.
 fn stale_error(error: &Error, has_good: bool) -> Error {
     let used = if has_good { "its last valid value is used" } else { "it is ignored" };
-    let told = Error::new(error.code(), format!("{error}; {used}")).with("stale", has_good);
+    let stale = Error::new(error.code(), format!("{error}; {used}")).with("stale", has_good);
     match error.hint() {
-        Some(hint) => told.with_hint(hint),
-        None => told,
+        Some(hint) => stale.with_hint(hint),
+        None => stale,
     }
 }
 

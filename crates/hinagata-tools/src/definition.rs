@@ -99,13 +99,13 @@ pub fn check_document(document: &Value) -> Result<()> {
         SCHEMA.iter_errors(document).take(MAX_PROBLEMS).map(problem).collect();
     problems.extend(url_problem(document));
     let Some((field, message)) = problems.first() else { return Ok(()) };
-    let told = match field.as_str() {
+    let sentence = match field.as_str() {
         "" => format!("invalid tool definition: {message}"),
         field => format!("invalid `{field}` in a tool definition: {message}"),
     };
     let all: Vec<Value> =
         problems.iter().map(|(field, message)| json!({"field": field, "message": message})).collect();
-    Err(Error::definition("tool", told)
+    Err(Error::definition("tool", sentence)
         .with("problems", all)
         .with_hint("see docs/reference/tools.md for the fields of a tool"))
 }

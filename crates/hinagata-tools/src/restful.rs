@@ -72,26 +72,25 @@ impl RestEndpoint {
 }
 
 fn resolve_url(settings: &ToolSettings, module: Option<&str>, url: &str) -> Result<Url> {
-    let wrong = |why: String| Error::definition("tool", format!("invalid tool URL `{url}`: {why}"));
+    let invalid_url = |why: String| Error::definition("tool", format!("invalid tool URL `{url}`: {why}"));
     if url.contains("://") {
-        return Url::parse(url).map_err(|error| wrong(error.to_string()));
+        return Url::parse(url).map_err(|error| invalid_url(error.to_string()));
     }
     let Some(base) = settings.base_url(module) else {
         let setting = match module {
             Some(module) => format!("`tools.modules.{module}.base_url` or `tools.base_url`"),
             None => "`tools.base_url`".to_owned(),
         };
-        return Err(
-            wrong("it is relative and no base URL is set".to_owned()).with_hint(format!("set {setting}"))
-        );
+        return Err(invalid_url("it is relative and no base URL is set".to_owned())
+            .with_hint(format!("set {setting}")));
     };
     // Joined as text, so that the relative part cannot change the host or the port.
     let whole = format!("{}/{}", base.trim_end_matches('/'), url.trim_start_matches('/'));
     let (joined, base) = (Url::parse(&whole), Url::parse(base));
     match (joined, base) {
         (Ok(joined), Ok(base)) if joined.path().starts_with(base.path().trim_end_matches('/')) => Ok(joined),
-        (Ok(_), Ok(_)) => Err(wrong("it leads out of the base URL".to_owned())),
-        (Err(error), _) | (_, Err(error)) => Err(wrong(error.to_string())),
+        (Ok(_), Ok(_)) => Err(invalid_url("it leads out of the base URL".to_owned())),
+        (Err(error), _) | (_, Err(error)) => Err(invalid_url(error.to_string())),
     }
 }
 
@@ -152,8 +151,8 @@ mod tests {
     #[test]
     fn query_arguments_are_strings_or_json() {
         let pairs = query_pairs(&json!({"a": "x y", "b": [1, 2], "c": true}));
-        let shown: Vec<_> = pairs.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        assert_eq!(shown, ["a=x y", "b=[1,2]", "c=true"]);
+        let rendered: Vec<_> = pairs.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        assert_eq!(rendered, ["a=x y", "b=[1,2]", "c=true"]);
         assert_eq!(query_pairs(&json!(["a", 1])).len(), 2);
     }
 }

@@ -28,17 +28,17 @@ pub(crate) struct NamedTools {
 impl NamedTools {
     /// Reads documents in order. The first document with a name takes precedence.
     pub(crate) fn from_documents<'d>(documents: impl IntoIterator<Item = &'d ToolDocument>) -> Self {
-        let mut named = Self::default();
+        let mut tools = Self::default();
         let mut order = Vec::new();
         for document in documents {
             match ToolDefinition::from_document(document) {
-                Ok(definition) => order.extend(named.add(document, definition)),
-                Err(error) => named.diagnostics.push(Diagnostic::error(&document.origin, error)),
+                Ok(definition) => order.extend(tools.add(document, definition)),
+                Err(error) => tools.diagnostics.push(Diagnostic::error(&document.origin, error)),
             }
-            named.diagnostics.extend(unused_headers(document));
+            tools.diagnostics.extend(unused_headers(document));
         }
-        named.add_aliases(order);
-        named
+        tools.add_aliases(order);
+        tools
     }
 
     fn add(&mut self, document: &ToolDocument, definition: ToolDefinition) -> Option<Arc<Tool>> {
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    fn named(ids: &[&str]) -> NamedTools {
+    fn tools_with_ids(ids: &[&str]) -> NamedTools {
         let document = |id: &&str| ToolDocument {
             id: (*id).to_owned(),
             origin: format!("key {id}"),
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_first_tool_with_a_name_takes_precedence() {
-        let found = named(&["a.b_c", "a.b.c", "x"]);
+        let found = tools_with_ids(&["a.b_c", "a.b.c", "x"]);
         assert_eq!(found.functions["a_b_c"].id, "a.b_c");
         assert_eq!(found.functions.keys().collect::<Vec<_>>(), ["a_b_c", "x"]);
         assert_eq!(found.diagnostics.len(), 1);
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_lower_case_form_is_an_alias_if_it_is_free() {
-        let found = named(&["Code.Find", "Code.Look", "code.look", "Range"]);
+        let found = tools_with_ids(&["Code.Find", "Code.Look", "code.look", "Range"]);
         let id = |name: &str| found.functions.get(name).map(|tool| tool.id.clone());
         assert_eq!(id("Code_Find"), Some("Code.Find".to_owned()));
         assert_eq!(id("code_find"), Some("Code.Find".to_owned()));
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_tool_cannot_have_the_name_of_a_built_in() {
-        let found = named(&["range", "printf", "role", "tools", "if", "not", "dict", "fine"]);
+        let found = tools_with_ids(&["range", "printf", "role", "tools", "if", "not", "dict", "fine"]);
         assert_eq!(found.functions.keys().collect::<Vec<_>>(), ["fine"]);
         assert_eq!(found.diagnostics.len(), 7);
         assert!(found.diagnostics.iter().all(|found| found.error.reason() == Some("tool_name")));

@@ -120,9 +120,9 @@ impl SecretHeaders {
     pub fn to_header_map(&self) -> Result<HeaderMap> {
         let mut all = HeaderMap::new();
         for (name, value) in &self.0 {
-            let wrong = || tool_error("secret", format!("invalid header `{name}` in the settings"));
-            let key = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
-            let mut text = HeaderValue::try_from(value.read_secret()?).map_err(|_| wrong())?;
+            let invalid_header = || tool_error("secret", format!("invalid header `{name}` in the settings"));
+            let key = HeaderName::try_from(name.as_str()).map_err(|_| invalid_header())?;
+            let mut text = HeaderValue::try_from(value.read_secret()?).map_err(|_| invalid_header())?;
             text.set_sensitive(true);
             all.insert(key, text);
         }
@@ -206,22 +206,22 @@ impl ToolSettings {
 
 /// Allows the host of a setting.
 fn allow_host(hosts: &mut AllowedHosts, setting: &str, host: &str) -> Result<()> {
-    let wrong = |error: hinagata_http::HttpError| {
+    let setting_error = |error: hinagata_http::HttpError| {
         Error::definition("settings", error.to_string()).with("setting", setting)
     };
-    hosts.add_entry(host).map_err(wrong)
+    hosts.add_entry(host).map_err(setting_error)
 }
 
 /// The allowed-hosts entry for a URL.
 fn host_entry(url: &str) -> Result<String> {
-    let wrong = |why: String| {
+    let invalid_url = |why: String| {
         Error::definition("settings", format!("invalid server URL `{url}`: {why}"))
             .with_hint("use a URL such as https://host/path")
     };
-    let parsed = Url::parse(url).map_err(|error| wrong(error.to_string()))?;
+    let parsed = Url::parse(url).map_err(|error| invalid_url(error.to_string()))?;
     match (parsed.scheme(), parsed.host_str(), parsed.port_or_known_default()) {
         ("http" | "https", Some(host), Some(port)) => Ok(format!("{host}:{port}")),
-        (scheme, ..) => Err(wrong(format!("unsupported scheme `{scheme}`"))),
+        (scheme, ..) => Err(invalid_url(format!("unsupported scheme `{scheme}`"))),
     }
 }
 

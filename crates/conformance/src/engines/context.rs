@@ -74,11 +74,11 @@ fn given_context(context: &Value) -> Result<GivenContext> {
 
 fn config(file: &Path, report: &[String]) -> Result<Value> {
     let config = Project::load(file, Profile::Compat)?.to_value();
-    let told = |key: &String| {
+    let entry = |key: &String| {
         let found = key.split('.').try_fold(&config, |value, part| value.get(part));
         (key.clone(), found.cloned().unwrap_or_default())
     };
-    Ok(json!({"config": report.iter().map(told).collect::<serde_json::Map<_, _>>()}))
+    Ok(json!({"config": report.iter().map(entry).collect::<serde_json::Map<_, _>>()}))
 }
 
 fn failure(error: &Error) -> ContextOutcome {

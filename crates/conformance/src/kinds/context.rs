@@ -130,20 +130,20 @@ impl<E: ContextEngine + 'static> Case for EngineCase<E> {
         let place = tempfile::tempdir().map_err(|error| setup_mismatch(&error))?;
         // The canonical path: on some systems the temporary directory is a symlink.
         let root = place.path().canonicalize().map_err(|error| setup_mismatch(&error))?;
-        let shown = root.to_string_lossy();
-        write_tree(&root, &self.recorded.tree, &shown).map_err(|error| setup_mismatch(&error))?;
-        let outcome = self.engine.answer_question(&root, &self.recorded.question(&root, &shown));
-        compare(&replace_root(&self.recorded.expected(), &shown), &outcome)
+        let root_text = root.to_string_lossy();
+        write_tree(&root, &self.recorded.tree, &root_text).map_err(|error| setup_mismatch(&error))?;
+        let outcome = self.engine.answer_question(&root, &self.recorded.question(&root, &root_text));
+        compare(&replace_root(&self.recorded.expected(), &root_text), &outcome)
     }
 }
 
 impl Recorded {
-    fn question(&self, root: &Path, shown: &str) -> ContextQuestion {
+    fn question(&self, root: &Path, root_text: &str) -> ContextQuestion {
         match self.kind {
-            Kind::Pack => ContextQuestion::Pack(replace_root(&self.context, shown)),
+            Kind::Pack => ContextQuestion::Pack(replace_root(&self.context, root_text)),
             Kind::Prompt => ContextQuestion::Prompt {
-                config: replace_root(&self.config, shown),
-                invocation: replace_root(&self.invocation, shown),
+                config: replace_root(&self.config, root_text),
+                invocation: replace_root(&self.invocation, root_text),
             },
             Kind::Config => {
                 ContextQuestion::Config { file: root.join(&self.file), report: self.report.clone() }
@@ -169,12 +169,12 @@ fn setup_mismatch(error: &io::Error) -> Mismatch {
 }
 
 /// Writes the files of a tree.
-fn write_tree(root: &Path, tree: &Map<String, Value>, shown: &str) -> io::Result<()> {
+fn write_tree(root: &Path, tree: &Map<String, Value>, root_text: &str) -> io::Result<()> {
     for (name, content) in tree {
         let path = beneath(root, name)?;
         fs::create_dir_all(path.parent().unwrap_or(root))?;
         match content {
-            Value::String(text) => fs::write(path, text.replace("${ROOT}", shown))?,
+            Value::String(text) => fs::write(path, text.replace("${ROOT}", root_text))?,
             Value::Object(special) => write_special(&path, special)?,
             other => return Err(io::Error::other(format!("`{name}` is not a file: {other}"))),
         }

@@ -83,7 +83,7 @@ impl RedisStore {
     /// Code `definition` for an invalid address or unreadable certificates.
     pub fn open(url: &str, options: RedisOptions) -> Result<Self> {
         let address = ServerAddress::parse(url, &options)?;
-        let shown = address.display_name();
+        let display_name = address.display_name();
         let shared = Arc::new(SharedState::new(StoreState::new(KeyLayout::new(&options.prefix))));
         let (commands, receiver) = tokio::sync::mpsc::unbounded_channel();
         let (ready, is_ready) = mpsc::sync_channel(1);
@@ -97,13 +97,13 @@ impl RedisStore {
         if is_ready.recv_timeout(open_timeout).is_err() {
             shared.update_state(|state| {
                 if state.health().outage.is_none() && state.key_count() == 0 {
-                    let error = Error::new(Code::Store, format!("{shown} does not respond"));
+                    let error = Error::new(Code::Store, format!("{display_name} does not respond"));
                     let outage = Some((std::time::SystemTime::now(), error));
                     state.set_health(StoreHealth { outage, ..StoreHealth::default() });
                 }
             });
         }
-        Ok(Self { shared, commands: Some(commands), thread: Some(thread), address: shown })
+        Ok(Self { shared, commands: Some(commands), thread: Some(thread), address: display_name })
     }
 
     /// Checks that [`RedisStore::open`] accepts `url`, without connecting.
@@ -148,8 +148,8 @@ impl Store for RedisStore {
         })
     }
 
-    fn subscribe(&self, told: StoreListener) {
-        self.shared.subscribe(told);
+    fn subscribe(&self, listener: StoreListener) {
+        self.shared.subscribe(listener);
     }
 }
 

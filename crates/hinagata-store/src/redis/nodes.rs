@@ -124,11 +124,11 @@ impl Node {
                 .set_connection_timeout(Some(options.timeout))
                 .set_response_timeout(Some(options.timeout))
         };
-        let shown = info.addr().to_string();
+        let display_name = info.addr().to_string();
         let client = address.open_client(info.clone())?;
-        let told = config().set_push_sender(pushes.clone());
+        let push_config = config().set_push_sender(pushes.clone());
         let (connection, client, supports_push) =
-            match client.get_multiplexed_async_connection_with_config(&told).await {
+            match client.get_multiplexed_async_connection_with_config(&push_config).await {
                 Ok(connection) => (connection, client, true),
                 Err(error) if is_old_server(&error) => {
                     let client = address.open_client(with_resp2(info))?;
@@ -136,7 +136,7 @@ impl Node {
                 }
                 Err(error) => return Err(error),
             };
-        Ok(Self { connection, client, supports_push, slots: Vec::new(), address: shown })
+        Ok(Self { connection, client, supports_push, slots: Vec::new(), address: display_name })
     }
 
     /// Host, port and slots of every primary of the cluster, sorted, or `None` without a cluster.

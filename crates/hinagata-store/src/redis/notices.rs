@@ -27,13 +27,13 @@ pub(super) enum ServerNotice {
 pub(super) async fn enable_notices(
     nodes: &mut Nodes,
     keys: &KeyLayout,
-    told: &UnboundedSender<PushInfo>,
+    sender: &UnboundedSender<PushInfo>,
 ) -> RedisResult<Freshness> {
     let mut worst = Freshness::Tracked;
     for node in &mut nodes.all {
         let found = match enable_tracking(node, keys).await? {
             true => Freshness::Tracked,
-            false if subscribe_keyspace(node, keys, told).await? => Freshness::Notified,
+            false if subscribe_keyspace(node, keys, sender).await? => Freshness::Notified,
             false => Freshness::Polled,
         };
         worst = match (worst, found) {
@@ -62,7 +62,7 @@ async fn enable_tracking(node: &mut Node, keys: &KeyLayout) -> RedisResult<bool>
 async fn subscribe_keyspace(
     node: &mut Node,
     keys: &KeyLayout,
-    told: &UnboundedSender<PushInfo>,
+    sender: &UnboundedSender<PushInfo>,
 ) -> RedisResult<bool> {
     let set: RedisResult<HashMap<String, String>> =
         redis::cmd("CONFIG").arg("GET").arg("notify-keyspace-events").query_async(&mut node.connection).await;
@@ -83,17 +83,17 @@ async fn subscribe_keyspace(
     if !is_accepted(subscription.psubscribe(&pattern).await)? {
         return Ok(false);
     }
-    let told = told.clone();
+    let sender = sender.clone();
     tokio::task::spawn_local(async move {
         let mut messages = subscription.into_on_message();
         while let Some(message) = messages.next().await {
             let channel = Value::BulkString(message.get_channel_name().as_bytes().to_vec());
             let data = vec![Value::Nil, channel, Value::Nil];
-            if told.send(PushInfo { kind: PushKind::PMessage, data }).is_err() {
+            if sender.send(PushInfo { kind: PushKind::PMessage, data }).is_err() {
                 return;
             }
         }
-        let _ = told.send(PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
+        let _ = sender.send(PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
     });
     Ok(true)
 }

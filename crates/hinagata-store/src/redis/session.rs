@@ -74,8 +74,8 @@ async fn scan(node: &mut Node, keys: &KeyLayout) -> RedisResult<Vec<String>> {
             .query_async(&mut node.connection)
             .await?;
         // A key that is not UTF-8 is not ours.
-        let ours = found.into_iter().filter_map(|key| String::from_utf8(key).ok());
-        names.extend(ours.filter(|key| keys.parse_key(key).is_some()));
+        let texts = found.into_iter().filter_map(|key| String::from_utf8(key).ok());
+        names.extend(texts.filter(|key| keys.parse_key(key).is_some()));
         cursor = next;
         if cursor == 0 {
             names.sort_unstable();

@@ -91,12 +91,12 @@ impl RedisWorker {
 
     /// Records that the server is unavailable.
     fn record_outage(&self, error: &RedisError) -> Error {
-        let told = unreachable_error(&self.address, error);
+        let outage = unreachable_error(&self.address, error);
         self.shared.update_state(|state| {
             let freshness = state.health().freshness;
-            state.set_health(StoreHealth { freshness, outage: Some((SystemTime::now(), told.clone())) });
+            state.set_health(StoreHealth { freshness, outage: Some((SystemTime::now(), outage.clone())) });
         });
-        told
+        outage
     }
 
     /// Rejects writes with `error` for `time`. Returns `None` when the store was dropped.
@@ -130,11 +130,11 @@ impl RedisWorker {
         &mut self,
         commands: &mut UnboundedReceiver<WriteCommand>,
     ) -> Result<std::convert::Infallible, SessionEnd> {
-        let (told, mut notices) = unbounded_channel();
-        let mut nodes = Nodes::connect_all(&self.address, &self.options, &told).await?;
+        let (sender, mut notices) = unbounded_channel();
+        let mut nodes = Nodes::connect_all(&self.address, &self.options, &sender).await?;
         let keys = self.shared.update_state(|state| state.keys().clone());
         // Enable notifications before reading, so that no change is missed.
-        let freshness = enable_notices(&mut nodes, &keys, &told).await?;
+        let freshness = enable_notices(&mut nodes, &keys, &sender).await?;
         self.read_everything(&mut nodes, freshness).await?;
         self.signal_ready();
         let every = match freshness {

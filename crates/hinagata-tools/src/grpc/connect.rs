@@ -20,11 +20,11 @@ use crate::{
 /// A connection to `server` (`host:port`), opened on first use.
 pub(super) fn open_channel(guard: &HostGuard, server: &str, encrypted: bool) -> Result<Channel> {
     let scheme = if encrypted { "https" } else { "http" };
-    let wrong = |why: String| tool_error("definition", format!("invalid server `{server}`: {why}"));
-    let mut endpoint =
-        Endpoint::from_shared(format!("{scheme}://{server}")).map_err(|error| wrong(with_causes(&error)))?;
+    let invalid_server = |why: String| tool_error("definition", format!("invalid server `{server}`: {why}"));
+    let mut endpoint = Endpoint::from_shared(format!("{scheme}://{server}"))
+        .map_err(|error| invalid_server(with_causes(&error)))?;
     let (host, port) =
-        host_and_port(endpoint.uri()).ok_or_else(|| wrong("the port is missing".to_owned()))?;
+        host_and_port(endpoint.uri()).ok_or_else(|| invalid_server("the port is missing".to_owned()))?;
     guard.check_host(&host, port)?;
     if encrypted {
         hinagata_http::install_tls();

@@ -197,8 +197,8 @@ fn message_value(message: &DynamicMessage) -> Result<Value> {
 }
 
 fn connect_error(error: &tonic::transport::Error) -> Error {
-    let told = || tool_error("connect", format!("cannot connect: {}", with_causes(error)));
-    own_error(error).unwrap_or_else(told)
+    let unreachable = || tool_error("connect", format!("cannot connect: {}", with_causes(error)));
+    own_error(error).unwrap_or_else(unreachable)
 }
 
 /// The error for a gRPC status.

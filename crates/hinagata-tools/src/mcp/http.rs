@@ -42,8 +42,9 @@ pub(super) async fn connect_url(
     let bounded = BoundedClient { client, most, refusal: refusal.clone() };
     let transport = StreamableHttpClientTransport::with_client(bounded, config);
     let client = ().serve(transport).await.map_err(|error| {
-        let told = || tool_error("connect", format!("MCP handshake failed: {}", with_causes(&error)));
-        refusal.take().unwrap_or_else(told)
+        let handshake_error =
+            || tool_error("connect", format!("MCP handshake failed: {}", with_causes(&error)));
+        refusal.take().unwrap_or_else(handshake_error)
     })?;
     Ok((client, refusal))
 }

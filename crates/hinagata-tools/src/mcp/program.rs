@@ -142,7 +142,7 @@ struct ErrorOutput {
 impl ErrorOutput {
     fn from_stderr(name: &str, mut errors: ChildStderr) -> Self {
         let (kept, server) = (Arc::new(Mutex::new(Vec::new())), name.to_owned());
-        let ours = Arc::clone(&kept);
+        let shared = Arc::clone(&kept);
         let reading = tokio::spawn(async move {
             let mut buffer = vec![0; MAX_ERROR_OUTPUT];
             while let Ok(count @ 1..) = errors.read(&mut buffer).await {
@@ -153,7 +153,7 @@ impl ErrorOutput {
                 kept.drain(..over);
             }
         });
-        Self { kept: ours, reading }
+        Self { kept: shared, reading }
     }
 
     async fn into_error(self, command: &str, error: &(dyn std::error::Error + Sync)) -> Error {

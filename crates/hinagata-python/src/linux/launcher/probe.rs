@@ -64,8 +64,8 @@ mod tests {
     #[test]
     fn a_missing_namespace_is_explained() {
         for code in [libc::ENOSPC, libc::EPERM, libc::ENOSYS] {
-            let told = explain_error(&io::Error::from_raw_os_error(code));
-            assert!(!told.contains("os error") && !told.contains("No space"), "{told}");
+            let text = explain_error(&io::Error::from_raw_os_error(code));
+            assert!(!text.contains("os error") && !text.contains("No space"), "{text}");
         }
     }
 }
