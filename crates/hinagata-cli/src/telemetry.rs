@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata_llm::SPANS;
-use hinagata_server::TieSpan;
+use hinagata_server::LinkSpan;
 use opentelemetry::{
     propagation::{Extractor, TextMapPropagator as _},
     trace::TracerProvider as _,
@@ -54,7 +54,7 @@ impl Telemetry {
     }
 
     /// Lets the spans of requests stand in the traces of their callers.
-    pub(crate) fn tie() -> TieSpan {
+    pub(crate) fn tie() -> LinkSpan {
         let propagator = TraceContextPropagator::new();
         Arc::new(move |span, headers| {
             let parent = propagator.extract(&Headers(headers));

@@ -68,7 +68,7 @@ pub struct Key {
 }
 
 impl Key {
-    fn allows(&self, scope: Scope) -> bool {
+    fn has_scope(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
     }
 }
@@ -77,7 +77,7 @@ impl Key {
 #[derive(Clone, Debug)]
 pub(crate) enum Caller {
     /// Somebody without a key.
-    Nobody,
+    Anonymous,
     /// Whoever started the daemon.
     Owner,
     /// Whoever has this key; its place in the settings.
@@ -111,16 +111,16 @@ impl Access {
     }
 
     /// Who presents `secret`; `None` when nobody is known by it.
-    pub(crate) fn who(&self, secret: Option<&str>) -> Option<Caller> {
-        let Some(secret) = secret else { return Some(Caller::Nobody) };
+    pub(crate) fn identify_caller(&self, secret: Option<&str>) -> Option<Caller> {
+        let Some(secret) = secret else { return Some(Caller::Anonymous) };
         let hash = Digest::of(secret.as_bytes());
         let same = |known: &Digest| hash.as_bytes().ct_eq(known.as_bytes());
         // All are compared, whichever it is.
         let mut found = None;
-        for (place, key) in self.keys.iter().enumerate() {
+        for (index, key) in self.keys.iter().enumerate() {
             let is_it: Choice = same(&key.hash);
             if bool::from(is_it) {
-                found = Some(Caller::Key(place));
+                found = Some(Caller::Key(index));
             }
         }
         if bool::from(same(&self.token)) {
@@ -130,46 +130,46 @@ impl Access {
     }
 
     /// Whether the caller may do it.
-    pub(crate) fn allows(&self, caller: &Caller, scope: Scope) -> bool {
+    pub(crate) fn has_scope(&self, caller: &Caller, scope: Scope) -> bool {
         match caller {
             Caller::Owner => true,
-            Caller::Nobody => self.open && scope.is_open(),
-            Caller::Key(place) => self.keys.get(*place).is_some_and(|key| key.allows(scope)),
+            Caller::Anonymous => self.open && scope.is_open(),
+            Caller::Key(index) => self.keys.get(*index).is_some_and(|key| key.has_scope(scope)),
         }
     }
 
     /// Whether the prompt `id` is there for the caller.
-    pub(crate) fn sees(&self, caller: &Caller, id: &str) -> bool {
-        self.reach_of(caller).is_none_or(|reach| reach.has_prompt(id))
+    pub(crate) fn can_see(&self, caller: &Caller, id: &str) -> bool {
+        self.reach(caller).is_none_or(|reach| reach.has_prompt(id))
     }
 
     /// Whether everything is there for the caller.
-    pub(crate) fn sees_all(&self, caller: &Caller) -> bool {
-        self.reach_of(caller).is_none()
+    pub(crate) fn can_see_all(&self, caller: &Caller) -> bool {
+        self.reach(caller).is_none()
     }
 
     fn key(&self, caller: &Caller) -> Option<&Key> {
         match caller {
-            Caller::Key(place) => self.keys.get(*place),
-            Caller::Nobody | Caller::Owner => None,
+            Caller::Key(index) => self.keys.get(*index),
+            Caller::Anonymous | Caller::Owner => None,
         }
     }
 
     /// What is there for the caller; `None` for everything.
-    pub(crate) fn reach_of(&self, caller: &Caller) -> Option<&Arc<Reach>> {
+    pub(crate) fn reach(&self, caller: &Caller) -> Option<&Arc<Reach>> {
         self.key(caller)?.reach.as_ref()
     }
 
     /// The limit of requests that the caller's key has for itself.
-    pub(crate) fn rate_of(&self, caller: &Caller) -> Option<u32> {
+    pub(crate) fn rate(&self, caller: &Caller) -> Option<u32> {
         self.key(caller)?.rate
     }
 
     /// The caller in the audit log.
-    pub(crate) fn name(&self, caller: &Caller) -> Arc<str> {
+    pub(crate) fn caller_name(&self, caller: &Caller) -> Arc<str> {
         let [nobody, owner] = &self.names;
         let key = match caller {
-            Caller::Nobody => None,
+            Caller::Anonymous => None,
             Caller::Owner => Some(owner),
             Caller::Key(_) => self.key(caller).map(|key| &key.name),
         };
@@ -182,74 +182,74 @@ pub(crate) fn read_keys(keys: Option<&Value>) -> Result<Vec<Key>> {
     match keys {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(keys)) => {
-            let keys = keys.iter().enumerate().map(|(place, key)| read_key(place + 1, key));
+            let keys = keys.iter().enumerate().map(|(index, key)| read_key(index + 1, key));
             let keys: Vec<Key> = keys.collect::<Result<_>>()?;
-            for (place, key) in keys.iter().enumerate() {
-                if keys[..place].iter().any(|other| other.name == key.name) {
-                    return Err(wrong(place + 1, &format!("another one is called `{}` too", key.name)));
+            for (index, key) in keys.iter().enumerate() {
+                if keys[..index].iter().any(|other| other.name == key.name) {
+                    return Err(key_error(index + 1, &format!("another one is called `{}` too", key.name)));
                 }
             }
             Ok(keys)
         }
-        Some(_) => Err(wrong(1, "they are written as `[[keys]]`")),
+        Some(_) => Err(key_error(1, "they are written as `[[keys]]`")),
     }
 }
 
-fn wrong(place: usize, problem: &str) -> Error {
-    Error::definition("settings", format!("key {place} of the settings cannot be used: {problem}"))
+fn key_error(index: usize, problem: &str) -> Error {
+    Error::definition("settings", format!("key {index} of the settings cannot be used: {problem}"))
         .with("setting", "keys")
         .with_hint("`hina key NAME --scope read --scope render` makes a key and prints what belongs into hinagata.toml")
 }
 
-fn read_key(place: usize, key: &Value) -> Result<Key> {
-    let Some(fields) = key.as_object() else { return Err(wrong(place, "it is no table")) };
+fn read_key(index: usize, key: &Value) -> Result<Key> {
+    let Some(fields) = key.as_object() else { return Err(key_error(index, "it is no table")) };
     const KNOWN: [&str; 6] = ["name", "hash", "scopes", "prompts", "environs", "rate"];
     if let Some(unknown) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
         let near = hinagata_value::near_names(unknown, KNOWN);
-        return Err(wrong(place, &format!("it has no `{unknown}`")).with_near(near));
+        return Err(key_error(index, &format!("it has no `{unknown}`")).with_near(near));
     }
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
     let Some(name) = text("name").filter(|name| !name.is_empty()) else {
-        return Err(wrong(place, "it has no `name`"));
+        return Err(key_error(index, "it has no `name`"));
     };
     // Sessions and the audit log tell callers apart by their names.
     if WITHOUT_KEY.contains(&name) {
-        return Err(wrong(place, &format!("`{name}` is what callers without a key are called")));
+        return Err(key_error(index, &format!("`{name}` is what callers without a key are called")));
     }
     let hash = text("hash").map(|hash| hash.strip_prefix("sha256:").unwrap_or(hash));
     let Some(hash) = hash.and_then(|hash| hash.parse().ok()) else {
-        return Err(wrong(place, "its `hash` is no SHA-256"));
+        return Err(key_error(index, "its `hash` is no SHA-256"));
     };
     let rate = match fields.get("rate") {
         None => None,
         Some(rate) => {
             match rate.as_u64().and_then(|rate| u32::try_from(rate).ok()).filter(|rate| *rate > 0) {
                 Some(rate) => Some(rate),
-                None => return Err(wrong(place, "its `rate` is no number of requests")),
+                None => return Err(key_error(index, "its `rate` is no number of requests")),
             }
         }
     };
     Ok(Key {
         name: name.into(),
         hash,
-        scopes: scopes(place, fields.get("scopes"))?,
-        reach: reach(patterns(place, fields, "prompts")?, patterns(place, fields, "environs")?),
+        scopes: read_scopes(index, fields.get("scopes"))?,
+        reach: new_reach(read_patterns(index, fields, "prompts")?, read_patterns(index, fields, "environs")?),
         rate,
     })
 }
 
-fn texts(value: &Value) -> Option<Vec<&str>> {
+fn strings(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(Value::as_str).collect()
 }
 
-fn scopes(place: usize, value: Option<&Value>) -> Result<Vec<Scope>> {
+fn read_scopes(index: usize, value: Option<&Value>) -> Result<Vec<Scope>> {
     let names = Scope::ALL.map(Scope::as_str);
-    let Some(words) = value.and_then(texts).filter(|words| !words.is_empty()) else {
-        return Err(wrong(place, &format!("its `scopes` are a list of {}", names.join(", "))));
+    let Some(words) = value.and_then(strings).filter(|words| !words.is_empty()) else {
+        return Err(key_error(index, &format!("its `scopes` are a list of {}", names.join(", "))));
     };
     let scope = |word: &str| {
         Scope::ALL.into_iter().find(|scope| scope.as_str() == word).ok_or_else(|| {
-            wrong(place, &format!("there is no scope `{word}`"))
+            key_error(index, &format!("there is no scope `{word}`"))
                 .with_near(hinagata_value::near_names(word, names))
         })
     };
@@ -258,7 +258,7 @@ fn scopes(place: usize, value: Option<&Value>) -> Result<Vec<Scope>> {
 
 /// What a key reaches. One for some prompts alone reaches no shared variable that it does not name: they are of all
 /// prompts, and their values are secrets often enough.
-fn reach(prompts: Option<GlobSet>, environs: Option<GlobSet>) -> Option<Arc<Reach>> {
+fn new_reach(prompts: Option<GlobSet>, environs: Option<GlobSet>) -> Option<Arc<Reach>> {
     let by_default = match (&prompts, &environs) {
         (None, None) => return None,
         (prompts, _) => prompts.is_none(),
@@ -269,17 +269,18 @@ fn reach(prompts: Option<GlobSet>, environs: Option<GlobSet>) -> Option<Arc<Reac
     )))
 }
 
-fn patterns(place: usize, fields: &Map<String, Value>, name: &str) -> Result<Option<GlobSet>> {
+fn read_patterns(index: usize, fields: &Map<String, Value>, name: &str) -> Result<Option<GlobSet>> {
     let Some(value) = fields.get(name) else { return Ok(None) };
-    let Some(patterns) = texts(value) else {
-        return Err(wrong(place, &format!("its `{name}` are a list of ids, with `*` for anything")));
+    let Some(patterns) = strings(value) else {
+        return Err(key_error(index, &format!("its `{name}` are a list of ids, with `*` for anything")));
     };
     let mut all = GlobSetBuilder::new();
     for pattern in patterns {
         let glob = GlobBuilder::new(pattern).build();
-        all.add(glob.map_err(|error| wrong(place, &format!("`{pattern}` is no pattern: {error}")))?);
+        all.add(glob.map_err(|error| key_error(index, &format!("`{pattern}` is no pattern: {error}")))?);
     }
-    let all = all.build().map_err(|error| wrong(place, &format!("its `{name}` are too many: {error}")))?;
+    let all =
+        all.build().map_err(|error| key_error(index, &format!("its `{name}` are too many: {error}")))?;
     Ok(Some(all))
 }
 
@@ -311,12 +312,12 @@ mod tests {
     #[test]
     fn without_keys_reading_and_rendering_are_open() {
         let access = access(&json!([]));
-        let nobody = access.who(None).expect("is nobody");
-        let allowed: Vec<bool> = Scope::ALL.iter().map(|scope| access.allows(&nobody, *scope)).collect();
+        let nobody = access.identify_caller(None).expect("is nobody");
+        let allowed: Vec<bool> = Scope::ALL.iter().map(|scope| access.has_scope(&nobody, *scope)).collect();
         assert_eq!(allowed, [true, true, false, false, false]);
-        let owner = access.who(Some("the-token")).expect("is the owner");
-        assert!(Scope::ALL.iter().all(|scope| access.allows(&owner, *scope)));
-        assert!(access.who(Some("another")).is_none());
+        let owner = access.identify_caller(Some("the-token")).expect("is the owner");
+        assert!(Scope::ALL.iter().all(|scope| access.has_scope(&owner, *scope)));
+        assert!(access.identify_caller(Some("another")).is_none());
     }
 
     #[test]
@@ -325,14 +326,14 @@ mod tests {
             {"name": "a", "hash": format!("sha256:{}", hash("ka")), "scopes": ["render"], "prompts": ["team.*", "one"]},
             {"name": "b", "hash": hash("kb").to_uppercase(), "scopes": ["admin"]},
         ]));
-        let a = access.who(Some("ka")).expect("is known");
-        assert!(access.allows(&a, Scope::Render) && !access.allows(&a, Scope::Read));
-        assert!(access.sees(&a, "team.x") && access.sees(&a, "one") && !access.sees(&a, "other"));
-        let b = access.who(Some("kb")).expect("is known");
-        assert!(Scope::ALL.iter().all(|scope| access.allows(&b, *scope)) && access.sees_all(&b));
-        let nobody = access.who(None).expect("is nobody");
-        assert!(!access.allows(&nobody, Scope::Read), "with keys, nothing is open");
-        assert_eq!((&*access.name(&a), &*access.name(&nobody)), ("a", "-"));
+        let a = access.identify_caller(Some("ka")).expect("is known");
+        assert!(access.has_scope(&a, Scope::Render) && !access.has_scope(&a, Scope::Read));
+        assert!(access.can_see(&a, "team.x") && access.can_see(&a, "one") && !access.can_see(&a, "other"));
+        let b = access.identify_caller(Some("kb")).expect("is known");
+        assert!(Scope::ALL.iter().all(|scope| access.has_scope(&b, *scope)) && access.can_see_all(&b));
+        let nobody = access.identify_caller(None).expect("is nobody");
+        assert!(!access.has_scope(&nobody, Scope::Read), "with keys, nothing is open");
+        assert_eq!((&*access.caller_name(&a), &*access.caller_name(&nobody)), ("a", "-"));
     }
 
     #[test]
@@ -341,8 +342,8 @@ mod tests {
             let mut key = json!({"name": "a", "hash": hash("ka"), "scopes": ["read"]});
             key.as_object_mut().expect("is a map").extend(more.as_object().expect("is a map").clone());
             let access = access(&json!([key]));
-            let caller = access.who(Some("ka")).expect("is known");
-            access.reach_of(&caller).map(|reach| (reach.has_prompt("x"), reach.has_environ("x.y")))
+            let caller = access.identify_caller(Some("ka")).expect("is known");
+            access.reach(&caller).map(|reach| (reach.has_prompt("x"), reach.has_environ("x.y")))
         };
         assert_eq!(reached(json!({})), None);
         assert_eq!(reached(json!({"prompts": ["x"]})), Some((true, false)));
@@ -352,9 +353,9 @@ mod tests {
     }
 
     #[test]
-    fn wrong_keys_are_told() {
+    fn invalid_keys_are_refused() {
         let hash = hash("k");
-        for (key, told) in [
+        for (key, expected) in [
             (json!("x"), "is no table"),
             (json!({"hash": hash, "scopes": ["read"]}), "no `name`"),
             (json!({"name": "a", "hash": "12", "scopes": ["read"]}), "no SHA-256"),
@@ -366,8 +367,8 @@ mod tests {
             (json!({"name": "token", "hash": hash, "scopes": ["read"]}), "without a key"),
             (json!({"name": "a", "hash": hash, "scopes": ["read"], "environs": "x"}), "`environs`"),
         ] {
-            let error = read_keys(Some(&json!([key]))).expect_err(told);
-            assert!(error.message().contains(told), "{error}");
+            let error = read_keys(Some(&json!([key]))).expect_err(expected);
+            assert!(error.message().contains(expected), "{error}");
         }
         let twice = json!({"name": "a", "hash": hash, "scopes": ["read"]});
         assert!(read_keys(Some(&json!([twice, twice]))).is_err());

@@ -14,29 +14,29 @@ use crate::{
     body::{Body, Response},
     call::{Answer, Call},
     problem::Problem,
-    query::encoded,
+    query::encode_component,
 };
 
 /// Most entries of a page, whatever is asked.
-const LARGEST_PAGE: usize = 10_000;
+const MAX_PAGE_SIZE: usize = 10_000;
 
 /// `value` as JSON.
-pub(crate) fn json(value: &impl Serialize) -> Answer {
-    json_with(StatusCode::OK, value)
+pub(crate) fn json_response(value: &impl Serialize) -> Answer {
+    json_with_status(StatusCode::OK, value)
 }
 
 /// `value` as JSON, with another status.
-pub(crate) fn json_with(status: StatusCode, value: &impl Serialize) -> Answer {
-    Ok(bytes(status, "application/json", text(value)?.into()))
+pub(crate) fn json_with_status(status: StatusCode, value: &impl Serialize) -> Answer {
+    Ok(bytes_response(status, "application/json", to_json_bytes(value)?.into()))
 }
 
-fn text(value: &impl Serialize) -> Result<Vec<u8>, Problem> {
+fn to_json_bytes(value: &impl Serialize) -> Result<Vec<u8>, Problem> {
     serde_json::to_vec(value)
         .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", error.to_string()))
 }
 
 /// An answer of these bytes.
-pub(crate) fn bytes(status: StatusCode, media: &'static str, bytes: Bytes) -> Response {
+pub(crate) fn bytes_response(status: StatusCode, media: &'static str, bytes: Bytes) -> Response {
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
@@ -44,18 +44,18 @@ pub(crate) fn bytes(status: StatusCode, media: &'static str, bytes: Bytes) -> Re
 }
 
 /// An answer without a body.
-pub(crate) fn done() -> Response {
+pub(crate) fn no_content() -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
 }
 
 /// `value` as JSON with an ETag; nothing where the caller has it already.
-pub(crate) fn tagged(parts: &Parts, value: &impl Serialize) -> Answer {
-    let text = text(value)?;
+pub(crate) fn json_with_etag(parts: &Parts, value: &impl Serialize) -> Answer {
+    let text = to_json_bytes(value)?;
     let tag = format!("\"{}\"", &Digest::of(&text).to_string()[..32]);
-    let mut response = match is_known(parts, &tag) {
-        false => bytes(StatusCode::OK, "application/json", text.into()),
+    let mut response = match has_etag(parts, &tag) {
+        false => bytes_response(StatusCode::OK, "application/json", text.into()),
         true => {
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -71,7 +71,7 @@ pub(crate) fn tagged(parts: &Parts, value: &impl Serialize) -> Answer {
 }
 
 /// Whether the caller has what `tag` stands for.
-fn is_known(parts: &Parts, tag: &str) -> bool {
+fn has_etag(parts: &Parts, tag: &str) -> bool {
     let known = parts.headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     known
         .flat_map(|value| value.split(','))
@@ -81,7 +81,7 @@ fn is_known(parts: &Parts, tag: &str) -> bool {
 
 /// How a list is asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct ListQuery {
     pub(crate) full: bool,
     pub(crate) text: Option<String>,
     pub(crate) filter: PromptFilter,
@@ -91,61 +91,61 @@ pub(crate) struct Wanted {
     rest: Vec<(String, String)>,
 }
 
-impl Wanted {
+impl ListQuery {
     /// What the query asks for; only names of `known` are allowed.
-    pub(crate) fn read(call: &Call, known: &[&str]) -> Result<Self, Problem> {
-        let mut wanted = Self::default();
-        for (name, value) in call.query() {
+    pub(crate) fn from_call(call: &Call, known: &[&str]) -> Result<Self, Problem> {
+        let mut list_query = Self::default();
+        for (name, value) in call.query_pairs() {
             if !known.contains(&name.as_str()) {
                 let near = hinagata_value::near_names(&name, known.iter().copied());
                 return Err(Problem::bad_request(format!("this list takes no `{name}`"))
-                    .with("near", near)
-                    .hint(format!("it takes {}", known.join(", "))));
+                    .with_member("near", near)
+                    .with_hint(format!("it takes {}", known.join(", "))));
             }
             match name.as_str() {
-                "view" => wanted.full = view(&value)?,
-                "q" => wanted.text = Some(value.to_lowercase()),
-                "type" => wanted.filter.kind = Some(value.clone()),
-                "tag" => wanted.filter.tags.push(value.clone()),
-                "supports" => wanted.filter.supports = Some(value.clone()),
-                "language" => wanted.filter.language = Some(value.clone()),
-                "limit" => wanted.limit = Some(limit(&value)?),
+                "view" => list_query.full = parse_view(&value)?,
+                "q" => list_query.text = Some(value.to_lowercase()),
+                "type" => list_query.filter.kind = Some(value.clone()),
+                "tag" => list_query.filter.tags.push(value.clone()),
+                "supports" => list_query.filter.supports = Some(value.clone()),
+                "language" => list_query.filter.language = Some(value.clone()),
+                "limit" => list_query.limit = Some(parse_limit(&value)?),
                 _ => {
-                    wanted.cursor = Some(uncursor(&value)?);
+                    list_query.cursor = Some(decode_cursor(&value)?);
                     continue;
                 }
             }
-            wanted.rest.push((name, value));
+            list_query.rest.push((name, value));
         }
-        Ok(wanted)
+        Ok(list_query)
     }
 
     /// Whether the text that is looked for is in one of `texts`.
-    pub(crate) fn has_text<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> bool {
-        let Some(wanted) = &self.text else { return true };
-        texts.into_iter().any(|text| text.to_lowercase().contains(wanted))
+    pub(crate) fn matches_text<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> bool {
+        let Some(text_wanted) = &self.text else { return true };
+        texts.into_iter().any(|text| text.to_lowercase().contains(text_wanted))
     }
 
     /// The page of `ids`, which are in order, and the id that the next one starts behind.
-    pub(crate) fn page<T>(&self, all: Vec<(String, T)>) -> (Vec<(String, T)>, Option<String>) {
+    pub(crate) fn take_page<T>(&self, all: Vec<(String, T)>) -> (Vec<(String, T)>, Option<String>) {
         let behind = |(id, _): &(String, T)| self.cursor.as_ref().is_none_or(|cursor| id > cursor);
         let mut page: Vec<(String, T)> = all.into_iter().filter(behind).collect();
-        let limit = self.limit.unwrap_or(LARGEST_PAGE);
+        let limit = self.limit.unwrap_or(MAX_PAGE_SIZE);
         let next = (page.len() > limit).then(|| page[limit - 1].0.clone());
         page.truncate(limit);
         (page, next)
     }
 
     /// The answer with a page, and where the next one is.
-    pub(crate) fn answer(&self, call: &Call, entries: &[Value], next: Option<&str>) -> Answer {
-        let mut response = tagged(&call.parts, &entries)?;
+    pub(crate) fn page_response(&self, call: &Call, entries: &[Value], next: Option<&str>) -> Answer {
+        let mut response = json_with_etag(&call.parts, &entries)?;
         if let Some(next) = next {
-            let cursor = ("cursor".to_owned(), cursor(next));
+            let cursor = ("cursor".to_owned(), encode_cursor(next));
             let query: Vec<String> = self
                 .rest
                 .iter()
                 .chain([&cursor])
-                .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
+                .map(|(name, value)| format!("{}={}", encode_component(name), encode_component(value)))
                 .collect();
             let link = format!("<{}?{}>; rel=\"next\"", call.parts.uri.path(), query.join("&"));
             if let Ok(link) = HeaderValue::from_str(&link) {
@@ -156,33 +156,35 @@ impl Wanted {
     }
 }
 
-fn view(value: &str) -> Result<bool, Problem> {
+fn parse_view(value: &str) -> Result<bool, Problem> {
     match value {
         "full" => Ok(true),
         "ids" => Ok(false),
-        other => Err(Problem::bad_request(format!("there is no view `{other}`")).hint("`full` or `ids`")),
+        other => {
+            Err(Problem::bad_request(format!("there is no view `{other}`")).with_hint("`full` or `ids`"))
+        }
     }
 }
 
-fn limit(value: &str) -> Result<usize, Problem> {
-    let limit = value.parse::<usize>().ok().filter(|limit| (1..=LARGEST_PAGE).contains(limit));
+fn parse_limit(value: &str) -> Result<usize, Problem> {
+    let limit = value.parse::<usize>().ok().filter(|limit| (1..=MAX_PAGE_SIZE).contains(limit));
     limit.ok_or_else(|| {
-        Problem::bad_request(format!("`limit` is a number from 1 to {LARGEST_PAGE}, not `{value}`"))
+        Problem::bad_request(format!("`limit` is a number from 1 to {MAX_PAGE_SIZE}, not `{value}`"))
     })
 }
 
 /// An id as a cursor: nobody is to read it.
-fn cursor(id: &str) -> String {
+fn encode_cursor(id: &str) -> String {
     id.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn uncursor(cursor: &str) -> Result<String, Problem> {
+fn decode_cursor(cursor: &str) -> Result<String, Problem> {
     let digits: Option<Vec<u8>> = cursor.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
     let bytes = digits
         .filter(|digits| digits.len() % 2 == 0)
         .map(|digits| digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect::<Vec<u8>>());
     let id = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    id.ok_or_else(|| Problem::bad_request("this cursor is none of ours").hint("take it from `Link`"))
+    id.ok_or_else(|| Problem::bad_request("this cursor is none of ours").with_hint("take it from `Link`"))
 }
 
 #[cfg(test)]
@@ -192,15 +194,15 @@ mod tests {
     #[test]
     fn pages_follow_each_other() {
         let all = || ["a", "b", "c", "d", "e"].map(|id| (id.to_owned(), ())).to_vec();
-        let mut wanted = Wanted { limit: Some(2), ..Wanted::default() };
+        let mut list_query = ListQuery { limit: Some(2), ..ListQuery::default() };
         let mut seen = Vec::new();
         loop {
-            let (page, next) = wanted.page(all());
+            let (page, next) = list_query.take_page(all());
             seen.push(page.into_iter().map(|(id, ())| id).collect::<String>());
             let Some(next) = next else { break };
-            wanted.cursor = Some(uncursor(&cursor(&next)).expect("is ours"));
+            list_query.cursor = Some(decode_cursor(&encode_cursor(&next)).expect("is ours"));
         }
         assert_eq!(seen, ["ab", "cd", "e"]);
-        assert!(uncursor("xyz").is_err() && uncursor("a").is_err() && uncursor("ff").is_err());
+        assert!(decode_cursor("xyz").is_err() && decode_cursor("a").is_err() && decode_cursor("ff").is_err());
     }
 }

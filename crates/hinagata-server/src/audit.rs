@@ -23,17 +23,17 @@ use serde_json::{Map, Value, json};
 use crate::route::PathParams;
 
 /// Lines that wait at most.
-const WAITING: usize = 65_536;
+const QUEUE_CAPACITY: usize = 65_536;
 
 /// Time for which lines are gathered before they are written: to wake a thread for each costs a request more than all
 /// the rest of its line.
-const GATHERED: Duration = Duration::from_millis(50);
+const BATCH_TIME: Duration = Duration::from_millis(50);
 
 /// Size at which a file is put aside; one older file is kept.
-const LARGEST: u64 = 64 << 20;
+const MAX_FILE_SIZE: u64 = 64 << 20;
 
 /// One line. The thread that writes it makes the text of it.
-pub(crate) struct Entry {
+pub(crate) struct AuditEntry {
     pub(crate) at: SystemTime,
     pub(crate) who: Arc<str>,
     pub(crate) from: IpAddr,
@@ -45,7 +45,7 @@ pub(crate) struct Entry {
     pub(crate) micros: u64,
 }
 
-impl Entry {
+impl AuditEntry {
     fn write(&self, text: &mut Vec<u8>) {
         let names: Map<String, Value> =
             self.names.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();
@@ -65,41 +65,41 @@ impl Entry {
 
 /// The log; dropping it writes what is left.
 pub(crate) struct Audit {
-    lines: Option<SyncSender<Entry>>,
+    lines: Option<SyncSender<AuditEntry>>,
     /// Dropped when it ends, so that nobody gathers any longer.
-    open: Option<Sender<()>>,
+    alive: Option<Sender<()>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl Audit {
     /// Nothing is written.
-    pub(crate) fn off() -> Self {
-        Self { lines: None, open: None, writer: None }
+    pub(crate) fn disabled() -> Self {
+        Self { lines: None, alive: None, writer: None }
     }
 
     /// Lines are added to the file at `path`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let failed = |error: io::Error| {
+        let audit_error = |error: io::Error| {
             Error::new(Code::System, format!("the audit log {} cannot be written: {error}", path.display()))
                 .with_hint("the setting `server.audit` says where it is; `off` keeps none")
         };
         if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory).map_err(failed)?;
+            std::fs::create_dir_all(directory).map_err(audit_error)?;
         }
-        let file = LogFile::open(path.to_owned()).map_err(failed)?;
-        let (lines, queue) = sync_channel(WAITING);
-        let (open, ended) = channel();
+        let file = LogFile::open(path.to_owned()).map_err(audit_error)?;
+        let (lines, queue) = sync_channel(QUEUE_CAPACITY);
+        let (alive, ended) = channel();
         let writer = std::thread::Builder::new().name("hinagata-audit".to_owned());
-        let writer = writer.spawn(move || write(file, &queue, &ended)).map_err(failed)?;
-        Ok(Self { lines: Some(lines), open: Some(open), writer: Some(writer) })
+        let writer = writer.spawn(move || write_entries(file, &queue, &ended)).map_err(audit_error)?;
+        Ok(Self { lines: Some(lines), alive: Some(alive), writer: Some(writer) })
     }
 
-    pub(crate) fn is_on(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         self.lines.is_some()
     }
 
     /// Adds a line.
-    pub(crate) fn add(&self, entry: Entry) {
+    pub(crate) fn add_entry(&self, entry: AuditEntry) {
         let Some(lines) = &self.lines else { return };
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.try_send(entry) {
             metrics::counter!("hinagata_audit_lost_total").increment(1);
@@ -109,7 +109,7 @@ impl Audit {
 
 impl Drop for Audit {
     fn drop(&mut self) {
-        (self.lines, self.open) = (None, None);
+        (self.lines, self.alive) = (None, None);
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }
@@ -117,11 +117,11 @@ impl Drop for Audit {
 }
 
 /// Writes line after line, everything that was gathered in one go.
-fn write(mut file: LogFile, lines: &Receiver<Entry>, ended: &Receiver<()>) {
+fn write_entries(mut file: LogFile, lines: &Receiver<AuditEntry>, ended: &Receiver<()>) {
     let mut buffer = Vec::new();
     while let Ok(first) = lines.recv() {
         // Nothing is ever sent there: it is over when the log is closed, or when the time is.
-        let _ = ended.recv_timeout(GATHERED);
+        let _ = ended.recv_timeout(BATCH_TIME);
         let mut gathered = std::iter::once(first).chain(lines.try_iter()).peekable();
         while gathered.peek().is_some() {
             buffer.clear();
@@ -154,7 +154,7 @@ impl LogFile {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.size > LARGEST {
+        if self.size > MAX_FILE_SIZE {
             std::fs::rename(&self.path, self.path.with_extension("old.jsonl"))?;
             *self = Self::open(self.path.clone())?;
         }
@@ -174,7 +174,7 @@ mod tests {
         let path = directory.path().join("deep/audit.jsonl");
         let audit = Audit::open(&path).expect("opens");
         for number in 0..3 {
-            audit.add(Entry {
+            audit.add_entry(AuditEntry {
                 at: SystemTime::now(),
                 who: "me".into(),
                 from: IpAddr::from([127, 0, 0, 1]),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::StreamExt as _;
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Frame, SizeHint};
 
@@ -16,25 +16,25 @@ pub(crate) type Response = hyper::Response<Body>;
 
 /// What an answer carries: all of it at once, or pieces as they come.
 pub(crate) enum Body {
-    Whole(Option<Bytes>),
-    Pieces(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    Full(Option<Bytes>),
+    Stream(Pin<Box<dyn futures_util::Stream<Item = Bytes> + Send>>),
     /// What another one answers.
-    Foreign(BoxBody<Bytes, Infallible>),
+    Boxed(BoxBody<Bytes, Infallible>),
 }
 
 impl Body {
     pub(crate) fn empty() -> Self {
-        Self::Whole(None)
+        Self::Full(None)
     }
 
-    pub(crate) fn pieces(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self::Pieces(Box::pin(pieces))
+    pub(crate) fn from_stream(pieces: impl futures_util::Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self::Stream(Box::pin(pieces))
     }
 }
 
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Self {
-        Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
+        Self::Full(Some(bytes).filter(|bytes| !bytes.is_empty()))
     }
 }
 
@@ -47,26 +47,26 @@ impl hyper::body::Body for Body {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = match self.get_mut() {
-            Self::Whole(bytes) => Poll::Ready(bytes.take()),
-            Self::Pieces(pieces) => pieces.poll_next_unpin(context),
-            Self::Foreign(body) => return Pin::new(body).poll_frame(context),
+            Self::Full(bytes) => Poll::Ready(bytes.take()),
+            Self::Stream(pieces) => pieces.poll_next_unpin(context),
+            Self::Boxed(body) => return Pin::new(body).poll_frame(context),
         };
         next.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Whole(bytes) => bytes.is_none(),
-            Self::Pieces(_) => false,
-            Self::Foreign(body) => body.is_end_stream(),
+            Self::Full(bytes) => bytes.is_none(),
+            Self::Stream(_) => false,
+            Self::Boxed(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Self::Pieces(_) => SizeHint::default(),
-            Self::Foreign(body) => body.size_hint(),
+            Self::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::Stream(_) => SizeHint::default(),
+            Self::Boxed(body) => body.size_hint(),
         }
     }
 }

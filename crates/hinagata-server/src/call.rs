@@ -21,10 +21,10 @@ use crate::{
 pub(crate) type Answer = Result<Response, Problem>;
 
 /// What runs a handler.
-pub(crate) type Handling = Pin<Box<dyn Future<Output = Answer> + Send>>;
+pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// What answers the calls of a route.
-pub(crate) type Handler = fn(Call) -> Handling;
+pub(crate) type Handler = fn(Call) -> HandlerFuture;
 
 /// A request that was let in.
 pub(crate) struct Call {
@@ -46,11 +46,11 @@ impl Call {
         (parts, body): (Parts, Incoming),
         peer: IpAddr,
     ) -> Self {
-        Self { app, caller: Caller::Nobody, parts, params, peer, body: Some(body) }
+        Self { app, caller: Caller::Anonymous, parts, params, peer, body: Some(body) }
     }
 
     /// What the path names as `name`.
-    pub(crate) fn param(&self, name: &str) -> Result<&str, Problem> {
+    pub(crate) fn path_param(&self, name: &str) -> Result<&str, Problem> {
         let found = self.params.iter().find(|(known, _)| *known == name);
         found
             .map(|(_, value)| value.as_str())
@@ -58,21 +58,21 @@ impl Call {
     }
 
     /// The prompt that the path names, in any spelling.
-    pub(crate) fn prompt(&self) -> Result<String, Problem> {
-        self.param("id").map(str::to_owned)
+    pub(crate) fn prompt_name(&self) -> Result<String, Problem> {
+        self.path_param("id").map(str::to_owned)
     }
 
     /// The engine as the caller has it: prompts and shared variables that a key is not for are not there. Handlers use no
-    /// other one, unless they asked for [`Call::require_unbound`].
+    /// other one, unless they asked for [`Call::require_unrestricted`].
     pub(crate) fn engine(&self) -> Engine {
-        match self.app.access.reach_of(&self.caller) {
+        match self.app.access.reach(&self.caller) {
             None => self.app.engine.clone(),
             Some(reach) => self.app.engine.within(reach),
         }
     }
 
     /// The key that the request carries.
-    pub(crate) fn bearer(&self) -> Option<&str> {
+    pub(crate) fn bearer_key(&self) -> Option<&str> {
         let value = self.parts.headers.get(header::AUTHORIZATION)?;
         // What is no text is no key, and no reason to count as nobody.
         let value = value.to_str().unwrap_or("?");
@@ -81,30 +81,31 @@ impl Call {
     }
 
     /// Without keys only this machine is served.
-    pub(crate) fn check_stranger(&self, scope: Scope) -> Result<(), Problem> {
+    pub(crate) fn check_remote_access(&self, scope: Scope) -> Result<(), Problem> {
         let app = &self.app;
         let is_open = app.settings.open && scope.is_open();
         if app.access.has_keys() || self.peer.to_canonical().is_loopback() || is_open {
             return Ok(());
         }
-        Err(Problem::new(StatusCode::FORBIDDEN, "key", "without keys only this machine is served").hint(
+        Err(Problem::new(StatusCode::FORBIDDEN, "key", "without keys only this machine is served").with_hint(
             "`hina key NAME --scope render` makes a key; `server.open = true` lets everybody read and render",
         ))
     }
 
     /// Whether the caller of a route that is for everybody may read besides.
-    pub(crate) fn may_read(&self) -> bool {
-        let is_known = self.app.known.check(&self.parts.uri, &self.parts.headers).is_ok();
-        let caller = self.app.access.who(self.bearer()).filter(|_| is_known);
+    pub(crate) fn can_read(&self) -> bool {
+        let is_known = self.app.origins.check_request(&self.parts.uri, &self.parts.headers).is_ok();
+        let caller = self.app.access.identify_caller(self.bearer_key()).filter(|_| is_known);
         caller.is_some_and(|caller| {
-            let is_let_in = !matches!(caller, Caller::Nobody) || self.check_stranger(Scope::Read).is_ok();
-            is_let_in && self.app.access.allows(&caller, Scope::Read)
+            let is_let_in =
+                !matches!(caller, Caller::Anonymous) || self.check_remote_access(Scope::Read).is_ok();
+            is_let_in && self.app.access.has_scope(&caller, Scope::Read)
         })
     }
 
     /// Refuses a key that is for some prompts alone, where something is about others too.
-    pub(crate) fn require_unbound(&self) -> Result<(), Problem> {
-        if self.app.access.sees_all(&self.caller) {
+    pub(crate) fn require_unrestricted(&self) -> Result<(), Problem> {
+        if self.app.access.can_see_all(&self.caller) {
             return Ok(());
         }
         Err(Problem::new(
@@ -121,7 +122,7 @@ impl Call {
     }
 
     /// The body, whole.
-    pub(crate) async fn body(&mut self) -> Result<Bytes, Problem> {
+    pub(crate) async fn read_body(&mut self) -> Result<Bytes, Problem> {
         let limit = self.app.settings.max_body;
         let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
         match Limited::new(body, limit).collect().await {
@@ -131,32 +132,32 @@ impl Call {
                 "too_large",
                 format!("the body has more than {limit} bytes"),
             )
-            .hint("the setting `server.max_body` says how large it may be")),
+            .with_hint("the setting `server.max_body` says how large it may be")),
             Err(error) => Err(Problem::bad_request(format!("the body could not be read: {error}"))),
         }
     }
 
     /// The body as a JSON object; an empty one is one without members.
-    pub(crate) async fn object(&mut self) -> Result<Map<String, Value>, Problem> {
-        let bytes = self.body().await?;
+    pub(crate) async fn read_object(&mut self) -> Result<Map<String, Value>, Problem> {
+        let bytes = self.read_body().await?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Map::new());
         }
-        match self.json(&bytes)? {
+        match self.parse_json(&bytes)? {
             Value::Object(object) => Ok(object),
             _ => Err(Problem::bad_request("the body is no JSON object")),
         }
     }
 
     /// Reads JSON.
-    pub(crate) fn json(&self, bytes: &[u8]) -> Result<Value, Problem> {
+    pub(crate) fn parse_json(&self, bytes: &[u8]) -> Result<Value, Problem> {
         serde_json::from_slice(bytes).map_err(|error| {
             let problem = Problem::bad_request(format!("the body is no JSON: {error}"))
-                .with("line", error.line())
-                .with("column", error.column());
+                .with_member("line", error.line())
+                .with_member("column", error.column());
             match self.parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) {
                 Some(kind) if kind.contains("form") => {
-                    problem.hint("send JSON, with `content-type: application/json`")
+                    problem.with_hint("send JSON, with `content-type: application/json`")
                 }
                 _ => problem,
             }
@@ -164,7 +165,7 @@ impl Call {
     }
 
     /// Names and values of the query.
-    pub(crate) fn query(&self) -> Vec<(String, String)> {
-        query::pairs(self.parts.uri.query().unwrap_or_default())
+    pub(crate) fn query_pairs(&self) -> Vec<(String, String)> {
+        query::parse_pairs(self.parts.uri.query().unwrap_or_default())
     }
 }

@@ -15,22 +15,22 @@ th{font-weight:600}.m{font-weight:600;white-space:nowrap}.s{opacity:.7;font-size
 details{margin:.2rem 0}ul{margin:.2rem 0;padding-left:1.2rem}";
 
 /// The page that a browser sees first.
-pub(crate) fn start(address: SocketAddr) -> String {
-    page(
+pub(crate) fn start_page(address: SocketAddr) -> String {
+    html_page(
         "Hinagata",
         &format!(
             "<h1>Hinagata runs</h1><p>Prompts over HTTP. Try one:</p><pre>{}</pre>\
              <ul><li><a href=\"/docs\">All routes</a>, <a href=\"/openapi.json\">as OpenAPI</a></li>\
              <li><a href=\"/api/prompts?view=full\">The prompts there are</a></li>\
              <li><a href=\"/readyz\">Health</a>, <a href=\"/metrics\">metrics</a></li></ul>",
-            escaped(&example(address)),
+            escape_html(&example_call(address)),
         ),
     )
 }
 
 /// A call that works on every new machine.
 #[must_use]
-pub fn example(address: SocketAddr) -> String {
+pub fn example_call(address: SocketAddr) -> String {
     format!(
         "curl -s http://{address}/api/render/prompts/general_system \\\n     -H 'content-type: application/json' \\\n     \
          -d '{{\"variables\": {{\"agent_name\": \"Rumi\"}}}}'"
@@ -52,33 +52,33 @@ pub(crate) fn reference(routes: &[&RouteSpec]) -> String {
     for tag in tags {
         let _ = write!(body, "<h2>{tag}</h2><table><tr><th>route</th><th>what</th><th>needs</th></tr>");
         for route in routes.iter().filter(|route| route.tag == tag) {
-            row(&mut body, route);
+            push_row(&mut body, route);
         }
         body.push_str("</table>");
     }
-    page("Routes of Hinagata", &body)
+    html_page("Routes of Hinagata", &body)
 }
 
-fn row(body: &mut String, route: &RouteSpec) {
+fn push_row(body: &mut String, route: &RouteSpec) {
     let needs = route.scope.map_or("nothing", Scope::as_str);
     let _ = write!(
         body,
         "<tr><td><span class=m>{}</span> <code>{}</code></td><td>{}",
         route.method,
         route.path,
-        escaped(route.summary)
+        escape_html(route.summary)
     );
-    if !route.query.is_empty() {
+    if !route.query_params.is_empty() {
         body.push_str("<details><summary class=s>query</summary><ul>");
-        for (name, meaning) in route.query {
-            let _ = write!(body, "<li><code>{name}</code>: {}</li>", escaped(meaning));
+        for (name, meaning) in route.query_params {
+            let _ = write!(body, "<li><code>{name}</code>: {}</li>", escape_html(meaning));
         }
         body.push_str("</ul></details>");
     }
     let _ = write!(body, "</td><td class=s>{needs}</td></tr>");
 }
 
-fn page(title: &str, body: &str) -> String {
+fn html_page(title: &str, body: &str) -> String {
     format!(
         "<!doctype html><html lang=en><meta charset=utf-8>\
          <meta name=viewport content=\"width=device-width,initial-scale=1\">\
@@ -86,6 +86,6 @@ fn page(title: &str, body: &str) -> String {
     )
 }
 
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

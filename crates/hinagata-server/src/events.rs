@@ -9,7 +9,7 @@ use hinagata::{Catalog, definition::Definition, store::StoreKind, store::StoreSn
 use tokio::sync::broadcast;
 
 /// Changes that a slow listener can be behind.
-const WAITING: usize = 256;
+const CHANNEL_CAPACITY: usize = 256;
 
 /// What changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ struct Inner {
 
 impl Events {
     pub(crate) fn new() -> Self {
-        let (sender, _) = broadcast::channel(WAITING);
+        let (sender, _) = broadcast::channel(CHANNEL_CAPACITY);
         Self(Arc::new(Inner {
             sender: Mutex::new(Some(sender)),
             prompts: Mutex::default(),
@@ -43,7 +43,7 @@ impl Events {
     }
 
     /// What changes from now on; `None` when the daemon stops.
-    pub(crate) fn listen(&self) -> Option<broadcast::Receiver<Arc<Change>>> {
+    pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<Arc<Change>>> {
         self.0
             .sender
             .lock()
@@ -57,7 +57,7 @@ impl Events {
         self.0.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    fn tell(&self, change: Change) {
+    fn publish(&self, change: Change) {
         if let Some(sender) = &*self.0.sender.lock().unwrap_or_else(PoisonError::into_inner) {
             // Without listeners nobody needs to know.
             let _ = sender.send(Arc::new(change));
@@ -65,7 +65,7 @@ impl Events {
     }
 
     /// Tells what is different in `catalog`.
-    pub(crate) fn catalog(&self, catalog: &Catalog) {
+    pub(crate) fn publish_catalog(&self, catalog: &Catalog) {
         let now: BTreeMap<String, Option<Arc<Definition>>> = catalog
             .list()
             .into_iter()
@@ -88,29 +88,29 @@ impl Events {
         };
         if !matches!(&change, Change::Prompts { added, removed, changed } if added.is_empty() && removed.is_empty() && changed.is_empty())
         {
-            self.tell(change);
+            self.publish(change);
         }
     }
 
     /// Remembers the state from which changes are counted.
-    pub(crate) fn start(&self, catalog: &Catalog, store: Option<Arc<StoreSnapshot>>) {
-        self.catalog(catalog);
+    pub(crate) fn set_baseline(&self, catalog: &Catalog, store: Option<Arc<StoreSnapshot>>) {
+        self.publish_catalog(catalog);
         *self.0.store.lock().unwrap_or_else(PoisonError::into_inner) = store;
     }
 
     /// Tells what is different in `store`; whether prompts may be.
-    pub(crate) fn store(&self, store: &Arc<StoreSnapshot>) -> bool {
+    pub(crate) fn publish_store(&self, store: &Arc<StoreSnapshot>) -> bool {
         let before = self.0.store.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(store));
         let is_same = |kind: StoreKind| {
             before.as_ref().is_some_and(|before| Arc::ptr_eq(before.of(kind), store.of(kind)))
         };
         let kinds: Vec<StoreKind> = StoreKind::ALL.into_iter().filter(|kind| !is_same(*kind)).collect();
         if before.as_ref().is_some_and(|before| before.health.is_up() != store.health.is_up()) {
-            self.tell(Change::Outage { up: store.health.is_up() });
+            self.publish(Change::Outage { up: store.health.is_up() });
         }
         let prompts = kinds.iter().any(|kind| matches!(kind, StoreKind::Extension | StoreKind::Template));
         if !kinds.is_empty() {
-            self.tell(Change::Store { kinds });
+            self.publish(Change::Store { kinds });
         }
         prompts
     }

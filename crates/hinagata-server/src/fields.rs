@@ -16,65 +16,65 @@ impl Fields {
         Self { rest: body, known: Vec::new() }
     }
 
-    pub(crate) fn value(&mut self, name: &'static str) -> Option<Value> {
+    pub(crate) fn take_value(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
         // The order of what is left is nobody's business.
         self.rest.swap_remove(name).filter(|value| !value.is_null())
     }
 
-    pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>, Problem> {
-        self.taken(name, "text", |value| match value {
+    pub(crate) fn take_string(&mut self, name: &'static str) -> Result<Option<String>, Problem> {
+        self.take_typed(name, "text", |value| match value {
             Value::String(text) => Some(text),
             _ => None,
         })
     }
 
-    pub(crate) fn number(&mut self, name: &'static str) -> Result<Option<u64>, Problem> {
-        self.taken(name, "whole number", |value| value.as_u64())
+    pub(crate) fn take_integer(&mut self, name: &'static str) -> Result<Option<u64>, Problem> {
+        self.take_typed(name, "whole number", |value| value.as_u64())
     }
 
-    pub(crate) fn flag(&mut self, name: &'static str) -> Result<Option<bool>, Problem> {
-        self.taken(name, "true or false", |value| value.as_bool())
+    pub(crate) fn take_boolean(&mut self, name: &'static str) -> Result<Option<bool>, Problem> {
+        self.take_typed(name, "true or false", |value| value.as_bool())
     }
 
-    pub(crate) fn list(&mut self, name: &'static str) -> Result<Option<Vec<Value>>, Problem> {
-        self.taken(name, "list", |value| match value {
+    pub(crate) fn take_list(&mut self, name: &'static str) -> Result<Option<Vec<Value>>, Problem> {
+        self.take_typed(name, "list", |value| match value {
             Value::Array(items) => Some(items),
             _ => None,
         })
     }
 
     /// An object; one that is not there is empty.
-    pub(crate) fn object(&mut self, name: &'static str) -> Result<Map<String, Value>, Problem> {
-        let object = self.taken(name, "JSON object", |value| match value {
+    pub(crate) fn take_object(&mut self, name: &'static str) -> Result<Map<String, Value>, Problem> {
+        let object = self.take_typed(name, "JSON object", |value| match value {
             Value::Object(object) => Some(object),
             _ => None,
         });
         object.map(Option::unwrap_or_default)
     }
 
-    fn taken<T>(
+    fn take_typed<T>(
         &mut self,
         name: &'static str,
         kind: &str,
         read: impl FnOnce(Value) -> Option<T>,
     ) -> Result<Option<T>, Problem> {
-        let Some(value) = self.value(name) else { return Ok(None) };
+        let Some(value) = self.take_value(name) else { return Ok(None) };
         read(value).map(Some).ok_or_else(|| Problem::bad_request(format!("`{name}` is no {kind}")))
     }
 
     /// What was not asked for.
-    pub(crate) fn rest(self) -> Map<String, Value> {
+    pub(crate) fn into_rest(self) -> Map<String, Value> {
         self.rest
     }
 
     /// Whether everything was asked for.
-    pub(crate) fn finish(self) -> Result<(), Problem> {
+    pub(crate) fn check_unknown(self) -> Result<(), Problem> {
         let Some(unknown) = self.rest.keys().next() else { return Ok(()) };
         let shown: String = unknown.chars().take(80).collect();
         Err(Problem::bad_request(format!("the body has `{shown}`, which means nothing here"))
-            .with("near", near_names(unknown, self.known.iter().copied()))
-            .hint(format!("it takes {}", self.known.join(", "))))
+            .with_member("near", near_names(unknown, self.known.iter().copied()))
+            .with_hint(format!("it takes {}", self.known.join(", "))))
     }
 }
 
@@ -91,23 +91,36 @@ mod tests {
     #[test]
     fn fields_are_what_they_should_be_or_nothing() {
         let mut all = fields(&json!({"a": "x", "b": 3, "c": null, "d": {"e": 1}, "f": [1], "g": true}));
-        assert_eq!((all.text("a").ok(), all.number("b").ok()), (Some(Some("x".into())), Some(Some(3))));
-        assert_eq!((all.text("c").ok(), all.object("d").ok().map(|map| map.len())), (Some(None), Some(1)));
         assert_eq!(
-            (all.list("f").ok().flatten(), all.flag("g").ok()),
+            (all.take_string("a").ok(), all.take_integer("b").ok()),
+            (Some(Some("x".into())), Some(Some(3)))
+        );
+        assert_eq!(
+            (all.take_string("c").ok(), all.take_object("d").ok().map(|map| map.len())),
+            (Some(None), Some(1))
+        );
+        assert_eq!(
+            (all.take_list("f").ok().flatten(), all.take_boolean("g").ok()),
             (Some(vec![json!(1)]), Some(Some(true)))
         );
-        assert!(all.finish().is_ok());
-        let mut wrong = fields(&json!({"a": 1, "b": -1, "d": [], "f": {}, "g": "yes"}));
-        assert!(wrong.text("a").is_err() && wrong.number("b").is_err() && wrong.object("d").is_err());
-        assert!(wrong.list("f").is_err() && wrong.flag("g").is_err());
+        assert!(all.check_unknown().is_ok());
+        let mut invalid = fields(&json!({"a": 1, "b": -1, "d": [], "f": {}, "g": "yes"}));
+        assert!(
+            invalid.take_string("a").is_err()
+                && invalid.take_integer("b").is_err()
+                && invalid.take_object("d").is_err()
+        );
+        assert!(invalid.take_list("f").is_err() && invalid.take_boolean("g").is_err());
     }
 
     #[test]
     fn what_means_nothing_is_told_with_what_may_have_been_meant() {
         let mut all = fields(&json!({"variable": {}}));
-        let _ = all.object("variables");
-        let told = all.finish().expect_err("is told").to_json();
-        assert_eq!((&told["near"], &told["hint"]), (&json!(["variables"]), &json!("it takes variables")));
+        let _ = all.take_object("variables");
+        let problem = all.check_unknown().expect_err("is told").to_json();
+        assert_eq!(
+            (&problem["near"], &problem["hint"]),
+            (&json!(["variables"]), &json!("it takes variables"))
+        );
     }
 }

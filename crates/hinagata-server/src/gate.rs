@@ -18,23 +18,23 @@ use tracing::Instrument as _;
 use crate::{
     access::{Caller, Scope},
     answer,
-    audit::Entry,
+    audit::AuditEntry,
     body::Response,
     call::{Answer, Call, Handler},
     metrics::Metrics,
     problem::Problem,
-    route::{Dialect, PathParams, RouteSpec, Time},
+    route::{ErrorFormat, PathParams, RouteSpec, TimeLimit},
     spans,
     state::App,
 };
 
 /// How much longer than its time a request may take: a render that is stopped when the time is up tells what it was
 /// waiting for, which says more than that it took too long.
-pub(crate) const LAST_WORD: Duration = Duration::from_secs(1);
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 /// The route that a request is for.
 #[derive(Clone, Copy)]
-pub(crate) struct Matched {
+pub(crate) struct MatchedRoute {
     /// Its place in the table.
     pub(crate) number: usize,
     pub(crate) spec: &'static RouteSpec,
@@ -42,41 +42,41 @@ pub(crate) struct Matched {
 }
 
 /// Answers a request to a route.
-pub(crate) async fn pass(
+pub(crate) async fn handle_request(
     app: Arc<App>,
-    matched: Matched,
+    matched: MatchedRoute,
     params: PathParams,
     (parts, body): (Parts, Incoming),
     peer: IpAddr,
 ) -> Response {
     let route = matched.spec;
     let started = Instant::now();
-    let wants_problem = wants_problem(&parts.headers);
-    let origin = app.known.allowed_origin(&parts.headers).cloned();
-    let span = spans::of_request(route, &parts.headers, app.tie_span.as_ref());
+    let accepts_problem = accepts_problem(&parts.headers);
+    let origin = app.origins.allowed_origin(&parts.headers).cloned();
+    let span = spans::request_span(route, &parts.headers, app.link_span.as_ref());
     let call = Call::new(Arc::clone(&app), params, (parts, body), peer);
-    let (answer, written) = match span.is_disabled() {
-        true => admit(call, matched).await,
-        false => admit(call, matched).instrument(span.clone()).await,
+    let (answer, subject) = match span.is_disabled() {
+        true => admit_call(call, matched).await,
+        false => admit_call(call, matched).instrument(span.clone()).await,
     };
     let mut response = match answer {
         Ok(response) => response,
-        Err(problem) if route.dialect.is_old(wants_problem) => problem.old_response(),
+        Err(problem) if route.error_format.is_legacy(accepts_problem) => problem.legacy_response(),
         Err(problem) => problem.into_response(),
     };
-    finish(&app, &mut response, origin);
+    set_common_headers(&app, &mut response, origin);
     let (status, time) = (response.status().as_u16(), started.elapsed());
-    spans::answered(&span, status);
-    app.metrics.answered(matched.number, status, time);
+    spans::record_status(&span, status);
+    app.metrics.record_answer(matched.number, status, time);
     if status >= 500 {
         tracing::warn!(method = route.method, route = route.path, status, ?time, "answered");
     } else {
         tracing::debug!(method = route.method, route = route.path, status, ?time, "answered");
     }
-    if let Some((who, names)) = written {
+    if let Some((who, names)) = subject {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let (at, from) = (SystemTime::now(), peer);
-        app.audit.add(Entry {
+        app.audit.add_entry(AuditEntry {
             at,
             who,
             from,
@@ -91,105 +91,111 @@ pub(crate) async fn pass(
 }
 
 /// What is written down about a request: who, and what its path names.
-type Written = Option<(Arc<str>, PathParams)>;
+type AuditSubject = Option<(Arc<str>, PathParams)>;
 
 /// Lets a request in, or not.
-async fn admit(mut call: Call, Matched { spec: route, handler, .. }: Matched) -> (Answer, Written) {
+async fn admit_call(
+    mut call: Call,
+    MatchedRoute { spec: route, handler, .. }: MatchedRoute,
+) -> (Answer, AuditSubject) {
     let app = Arc::clone(&call.app);
-    let entered = enter(&mut call, route);
-    let written = entry(&call, route);
-    if let Err(problem) = entered {
-        Metrics::refused(problem.code());
-        return (Err(problem), written);
+    let checked = check_access(&mut call, route);
+    let subject = audit_subject(&call, route);
+    if let Err(problem) = checked {
+        Metrics::record_refusal(problem.code());
+        return (Err(problem), subject);
     }
     // Whoever only listens or asks for health is not in the way of others.
-    let _permit = match route.time {
-        Time::Unbounded => None,
-        _ => match app.busy.try_acquire() {
+    let _permit = match route.time_limit {
+        TimeLimit::Unlimited => None,
+        _ => match app.request_slots.try_acquire() {
             Ok(permit) => Some(permit),
             Err(_) => {
-                Metrics::refused("overload");
-                return (Err(overload()), written);
+                Metrics::record_refusal("overload");
+                return (Err(overload_problem()), subject);
             }
         },
     };
     let work = handler(call);
-    let answer = match route.time {
-        Time::Bounded => match tokio::time::timeout(app.settings.request_timeout + LAST_WORD, work).await {
+    let answer = match route.time_limit {
+        TimeLimit::Configured => match tokio::time::timeout(app.settings.request_timeout + GRACE, work).await
+        {
             Ok(answer) => answer,
             Err(_) => Err(Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "timeout",
                 "the request took too long; the setting `server.request_timeout` says how long it may",
             )
-            .retry_after(1)),
+            .with_retry_after(1)),
         },
-        Time::Own | Time::Unbounded => work.await,
+        TimeLimit::ByHandler | TimeLimit::Unlimited => work.await,
     };
-    (answer, written)
+    (answer, subject)
 }
 
-fn overload() -> Problem {
+fn overload_problem() -> Problem {
     Problem::new(
         StatusCode::SERVICE_UNAVAILABLE,
         "overload",
         "as many requests are under way as the daemon allows",
     )
-    .hint("try again; the setting `server.max_requests` says how many")
-    .retry_after(1)
+    .with_hint("try again; the setting `server.max_requests` says how many")
+    .with_retry_after(1)
 }
 
 /// Reading is not written down.
-fn entry(call: &Call, route: &RouteSpec) -> Written {
-    if !call.app.audit.is_on() || matches!(route.scope, None | Some(Scope::Read)) {
+fn audit_subject(call: &Call, route: &RouteSpec) -> AuditSubject {
+    if !call.app.audit.is_enabled() || matches!(route.scope, None | Some(Scope::Read)) {
         return None;
     }
     let names = call.params.iter().map(|(name, value)| {
         let end = value.floor_char_boundary(256);
         (*name, value[..end].to_owned())
     });
-    Some((call.app.access.name(&call.caller), names.collect()))
+    Some((call.app.access.caller_name(&call.caller), names.collect()))
 }
 
 /// Everything that is checked before a request is looked at.
-fn enter(call: &mut Call, route: &RouteSpec) -> Result<(), Problem> {
+fn check_access(call: &mut Call, route: &RouteSpec) -> Result<(), Problem> {
     let app = Arc::clone(&call.app);
     let Some(scope) = route.scope else { return Ok(()) };
-    app.known.check(&call.parts.uri, &call.parts.headers)?;
-    call.caller = app.access.who(call.bearer()).ok_or_else(|| {
+    app.origins.check_request(&call.parts.uri, &call.parts.headers)?;
+    call.caller = app.access.identify_caller(call.bearer_key()).ok_or_else(|| {
         Problem::new(StatusCode::UNAUTHORIZED, "key", "this key is not known")
-            .hint("the keys are in the settings; the token of this start is printed by `hina serve`")
+            .with_hint("the keys are in the settings; the token of this start is printed by `hina serve`")
     })?;
-    if matches!(call.caller, Caller::Nobody) {
-        call.check_stranger(scope)?;
+    if matches!(call.caller, Caller::Anonymous) {
+        call.check_remote_access(scope)?;
     }
-    if !app.access.allows(&call.caller, scope) {
+    if !app.access.has_scope(&call.caller, scope) {
         return Err(match call.caller {
-            Caller::Nobody => Problem::new(StatusCode::UNAUTHORIZED, "key", format!("`{scope}` needs a key"))
-                .hint("send `Authorization: Bearer KEY`; `hina serve` prints the token of its start"),
+            Caller::Anonymous => {
+                Problem::new(StatusCode::UNAUTHORIZED, "key", format!("`{scope}` needs a key"))
+                    .with_hint("send `Authorization: Bearer KEY`; `hina serve` prints the token of its start")
+            }
             _ => Problem::new(StatusCode::FORBIDDEN, "scope", format!("this key does not allow `{scope}`")),
         }
-        .with("scope", scope.as_str()));
+        .with_member("scope", scope.as_str()));
     }
-    app.within_rate(&call.caller, call.peer).map_err(|seconds| {
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate", "you ask too often").retry_after(seconds)
+    app.check_rate(&call.caller, call.peer).map_err(|seconds| {
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate", "you ask too often").with_retry_after(seconds)
     })
 }
 
-fn wants_problem(headers: &HeaderMap) -> bool {
+fn accepts_problem(headers: &HeaderMap) -> bool {
     let accepts = headers.get_all(header::ACCEPT).iter();
     accepts.filter_map(|value| value.to_str().ok()).any(|value| value.contains("problem+json"))
 }
 
 /// What every answer carries.
-fn finish(app: &App, response: &mut Response, origin: Option<HeaderValue>) {
+fn set_common_headers(app: &App, response: &mut Response, origin: Option<HeaderValue>) {
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some(origin) = origin {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(header::VARY, HeaderValue::from_static("origin"));
-        let shown = HeaderValue::from_static("etag, link, mcp-session-id");
-        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, shown);
+        let exposed = HeaderValue::from_static("etag, link, mcp-session-id");
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     }
     if app.is_stopping() {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -197,12 +203,12 @@ fn finish(app: &App, response: &mut Response, origin: Option<HeaderValue>) {
 }
 
 /// The answer to a page that asks whether it may call.
-pub(crate) fn preflight(app: &App, parts: &Parts, allow: &str) -> Response {
-    let mut response = match app.known.check(&parts.uri, &parts.headers) {
-        Ok(()) => answer::done(),
+pub(crate) fn preflight_response(app: &App, parts: &Parts, allow: &str) -> Response {
+    let mut response = match app.origins.check_request(&parts.uri, &parts.headers) {
+        Ok(()) => answer::no_content(),
         Err(problem) => problem.into_response(),
     };
-    let origin = app.known.allowed_origin(&parts.headers).cloned();
+    let origin = app.origins.allowed_origin(&parts.headers).cloned();
     let headers = response.headers_mut();
     if let Ok(allow) = HeaderValue::from_str(allow) {
         headers.insert(header::ALLOW, allow.clone());
@@ -215,31 +221,31 @@ pub(crate) fn preflight(app: &App, parts: &Parts, allow: &str) -> Response {
             headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
         }
     }
-    finish(app, &mut response, origin);
+    set_common_headers(app, &mut response, origin);
     response
 }
 
 /// A path or method that there is not.
-pub(crate) fn lost(app: &App, parts: &Parts, allow: Option<&str>) -> Response {
+pub(crate) fn not_found_response(app: &App, parts: &Parts, allow: Option<&str>) -> Response {
     let path: String = parts.uri.path().chars().take(200).collect();
     let problem = match allow {
         None => Problem::not_found(format!("there is nothing at `{path}`"))
-            .hint("/openapi.json and /docs tell what there is"),
+            .with_hint("/openapi.json and /docs tell what there is"),
         Some(allow) => Problem::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method",
             format!("`{}` is not for `{path}`", parts.method),
         )
-        .hint(format!("it takes {allow}")),
+        .with_hint(format!("it takes {allow}")),
     };
     // What a page of a stranger asks for is nobody's business, there or not.
-    let problem = app.known.check(&parts.uri, &parts.headers).err().unwrap_or(problem);
-    let old = Dialect::of_path(parts.uri.path()).is_old(wants_problem(&parts.headers));
-    let mut response = if old { problem.old_response() } else { problem.into_response() };
+    let problem = app.origins.check_request(&parts.uri, &parts.headers).err().unwrap_or(problem);
+    let is_legacy = ErrorFormat::for_path(parts.uri.path()).is_legacy(accepts_problem(&parts.headers));
+    let mut response = if is_legacy { problem.legacy_response() } else { problem.into_response() };
     if let Some(allow) = allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
         response.headers_mut().insert(header::ALLOW, allow);
     }
-    finish(app, &mut response, None);
-    Metrics::lost(response.status().as_u16());
+    set_common_headers(app, &mut response, None);
+    Metrics::record_unmatched(response.status().as_u16());
     response
 }

@@ -12,35 +12,35 @@ mod docs;
 mod events;
 mod fields;
 mod gate;
-mod lanes;
+pub mod legacy_config;
 mod listen;
 mod mcp;
 mod metrics;
-pub mod old_config;
 mod openapi;
 mod origin;
-mod pace;
 mod problem;
 mod query;
 mod rates;
+mod render_times;
 mod route;
 mod routes;
 mod server;
 mod settings;
 mod spans;
 mod state;
+mod worker_threads;
 
 pub use access::{Key, Scope, new_secret};
-pub use docs::example;
+pub use docs::example_call;
 pub use hyper::HeaderMap;
 pub use problem::Problem;
 pub use server::{Server, ServerOptions};
-pub use settings::{AuditPlace, ServerSettings};
-pub use spans::TieSpan;
-pub use state::TellSandbox;
+pub use settings::{AuditLocation, ServerSettings};
+pub use spans::LinkSpan;
+pub use state::DescribeSandbox;
 
 /// The OpenAPI document of the daemon.
 #[must_use]
-pub fn openapi() -> &'static serde_json::Value {
+pub fn openapi_document() -> &'static serde_json::Value {
     routes::openapi_document()
 }

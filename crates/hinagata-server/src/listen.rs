@@ -21,19 +21,19 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
 };
 
-use crate::{body::Body, lanes::Lanes, routes::Router, state::App};
+use crate::{body::Body, routes::Router, state::App, worker_threads::WorkerThreads};
 
 /// How long connections that were begun before the door was shut may take to be there.
-const HANDSHAKE: Duration = Duration::from_millis(50);
+const HANDSHAKE_TIME: Duration = Duration::from_millis(50);
 
 /// How long to wait before trying again when the system has no more sockets.
-const NO_SOCKETS: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// Answers connections on `lanes` until `stop` is done, and then those that are left.
-pub(crate) async fn serve(
+/// Answers connections on `threads` until `stop` is done, and then those that are left.
+pub(crate) async fn serve_connections(
     app: &Arc<App>,
     listener: TcpListener,
-    lanes: Lanes,
+    threads: WorkerThreads,
     router: Router,
     stop: impl Future<Output = ()>,
 ) {
@@ -48,10 +48,12 @@ pub(crate) async fn serve(
         loop {
             let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
             match listener.accept().await {
-                Ok((stream, peer)) => answer(&lanes, &connections, stream.into_std(), peer, Some(permit)),
+                Ok((stream, peer)) => {
+                    serve_connection(&threads, &connections, stream.into_std(), peer, Some(permit));
+                }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken");
-                    tokio::time::sleep(NO_SOCKETS).await;
+                    tokio::time::sleep(ACCEPT_RETRY).await;
                 }
             }
         }
@@ -60,7 +62,7 @@ pub(crate) async fn serve(
     // answers say `connection: close` from here on, and new connections are taken for a while.
     let stopped = async {
         stop.await;
-        app.stop();
+        app.begin_stop();
         tokio::time::sleep(app.settings.linger).await;
     };
     tokio::select! {
@@ -69,13 +71,13 @@ pub(crate) async fn serve(
     }
     // Those who are through the door and were not seen yet have sent their request already, and closing alone would reset
     // them.
-    shut(&listener);
+    refuse_new_connections(&listener);
     let last_ones = async {
         while let Ok((stream, peer)) = listener.accept().await {
-            answer(&lanes, &connections, stream.into_std(), peer, None);
+            serve_connection(&threads, &connections, stream.into_std(), peer, None);
         }
     };
-    let _ = tokio::time::timeout(HANDSHAKE, last_ones).await;
+    let _ = tokio::time::timeout(HANDSHAKE_TIME, last_ones).await;
     drop(listener);
     drop(connections);
     let _ = end.send(true);
@@ -87,7 +89,7 @@ pub(crate) async fn serve(
 /// Lets nobody new in, while those who are in stay, and those who are about to get in: a filter that takes every packet but
 /// the first one of a connection. Whoever knocks now is refused when the listener is gone. Elsewhere than on Linux a
 /// connection in these microseconds is reset.
-fn shut(listener: &TcpListener) {
+fn refuse_new_connections(listener: &TcpListener) {
     #[cfg(target_os = "linux")]
     {
         use socket2::SockFilter;
@@ -123,20 +125,20 @@ struct Connections {
 }
 
 /// Answers the requests of a connection on one of the lanes.
-fn answer(
-    lanes: &Lanes,
+fn serve_connection(
+    threads: &WorkerThreads,
     connections: &Arc<Connections>,
     stream: io::Result<net::TcpStream>,
     peer: SocketAddr,
     permit: Option<OwnedSemaphorePermit>,
 ) {
     let connections = Arc::clone(connections);
-    lanes.run(move |place| match stream.and_then(TcpStream::from_std) {
+    threads.run_on_least_busy(move |slot| match stream.and_then(TcpStream::from_std) {
         Ok(stream) => {
-            let answered = connections.answer(stream, peer);
+            let answered = connections.serve_requests(stream, peer);
             tokio::spawn(async move {
                 answered.await;
-                drop((permit, place, connections));
+                drop((permit, slot, connections));
             });
         }
         Err(error) => tracing::warn!(%error, "a connection could not be taken"),
@@ -145,7 +147,7 @@ fn answer(
 
 impl Connections {
     /// Answers the requests of a connection.
-    fn answer(&self, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = ()> + 'static {
+    fn serve_requests(&self, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = ()> + 'static {
         // Answers are written whole: nothing is gained by waiting for more.
         let _ = stream.set_nodelay(true);
         let (asked, has_asked) = watch::channel(false);
@@ -155,14 +157,14 @@ impl Connections {
                 asked.send_replace(true);
             }
             let router = Arc::clone(&router);
-            async move { Ok::<_, Infallible>(router.answer(request, peer.ip()).await) }
+            async move { Ok::<_, Infallible>(router.answer_request(request, peer.ip()).await) }
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(self.app.settings.header_timeout);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         let (ending, linger) = (self.ending.clone(), self.app.settings.linger);
         async move {
-            if let Err(error) = until_end(connection, ending, has_asked, linger).await {
+            if let Err(error) = run_until_stopped(connection, ending, has_asked, linger).await {
                 tracing::debug!(%error, "a connection ended early");
             }
         }
@@ -171,7 +173,7 @@ impl Connections {
 
 /// Answers until the other side leaves or the daemon ends. Whoever came in the last moment and did not ask yet is
 /// waited for a little: their request is on its way.
-async fn until_end<I, S>(
+async fn run_until_stopped<I, S>(
     connection: http1::Connection<I, S>,
     mut ending: watch::Receiver<bool>,
     mut has_asked: watch::Receiver<bool>,

@@ -13,16 +13,16 @@ use hyper::{Method, StatusCode};
 
 use crate::{
     access::{Caller, Scope},
-    audit::Entry,
+    audit::AuditEntry,
     body::Body,
     call::{Answer, Call},
-    gate::LAST_WORD,
+    gate::GRACE,
     problem::Problem,
     state::App,
 };
 
 /// Opens the door for clients, and gives what is to be told of changes.
-pub(crate) fn open(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + Send + Sync + use<>> {
+pub(crate) fn open_mcp(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + Send + Sync + use<>> {
     let options = McpOptions {
         tools: app.workspace.settings.is_on("mcp.tools"),
         viewer: None,
@@ -32,21 +32,21 @@ pub(crate) fn open(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + Send 
             app.workspace.trust.is_trusted(),
         )?,
     };
-    let mcp = Mcp::new(app.engine.clone(), options, Arc::new(AppDoor(Arc::downgrade(app))));
+    let mcp = Mcp::new(app.engine.clone(), options, Arc::new(AppBackend(Arc::downgrade(app))));
     let _ = app.mcp.set(mcp.http_service(app.settings.max_body));
     Ok(mcp.change_notifier())
 }
 
 /// `/mcp`, with every method.
-pub(crate) async fn answer(mut call: Call) -> Answer {
+pub(crate) async fn handle_mcp(mut call: Call) -> Answer {
     let app = Arc::clone(&call.app);
-    let viewer = viewer(&app, &call.caller, call.peer);
+    let viewer = viewer_for(&app, &call.caller, call.peer);
     call.parts.extensions.insert(viewer);
     let closed = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the daemon is not open");
     let service = app.mcp.get().ok_or_else(closed)?;
     let request = call.into_request().ok_or_else(closed)?;
     let ends = request.method() == Method::DELETE;
-    let mut response = service.handle_request(request).await.map(Body::Foreign);
+    let mut response = service.handle_request(request).await.map(Body::Boxed);
     // It is over already, and clients wonder about anything else.
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -55,29 +55,29 @@ pub(crate) async fn answer(mut call: Call) -> Answer {
 }
 
 /// What is there for a caller.
-fn viewer(app: &Arc<App>, caller: &Caller, peer: IpAddr) -> Viewer {
+fn viewer_for(app: &Arc<App>, caller: &Caller, peer: IpAddr) -> Viewer {
     let mut viewer = Viewer::for_owner();
-    viewer.name = app.access.name(caller);
+    viewer.name = app.access.caller_name(caller);
     viewer.from = Some(peer);
-    viewer.can_render = app.access.allows(caller, Scope::Render);
-    viewer.has_key = !matches!(caller, Caller::Nobody);
-    match app.access.reach_of(caller) {
+    viewer.can_render = app.access.has_scope(caller, Scope::Render);
+    viewer.has_key = !matches!(caller, Caller::Anonymous);
+    match app.access.reach(caller) {
         None => viewer,
         Some(reach) => viewer.with_reach(Arc::clone(reach)),
     }
 }
 
 /// Renders as every other route does. It is held by what the daemon holds, so it does not hold the daemon.
-struct AppDoor(Weak<App>);
+struct AppBackend(Weak<App>);
 
-impl RenderBackend for AppDoor {
+impl RenderBackend for AppBackend {
     fn render_prompt(&self, job: RenderJob) -> PortFuture<'_, Result<Rendered>> {
         let app = self.0.upgrade();
         Box::pin(async move {
             let app = app.ok_or_else(|| Error::new(Code::Store, "the daemon stops"))?;
             // Nobody else bounds requests of this protocol: a session outlives its connections.
             let time = app.settings.request_timeout;
-            let rendered = tokio::time::timeout(time + LAST_WORD, app.render(job)).await;
+            let rendered = tokio::time::timeout(time + GRACE, app.render(job)).await;
             rendered.unwrap_or_else(|_| {
                 let message = format!("the render took longer than {} s", time.as_secs_f64());
                 Err(Error::new(Code::Deadline, message)
@@ -89,24 +89,24 @@ impl RenderBackend for AppDoor {
 
     /// Reading is not written down, unless something is rendered to be read.
     fn record_report(&self, viewer: &Viewer, report: &RenderReport<'_>) {
-        let Some(app) = self.0.upgrade().filter(|app| app.audit.is_on() && report.renders) else {
+        let Some(app) = self.0.upgrade().filter(|app| app.audit.is_enabled() && report.renders) else {
             return;
         };
-        app.audit.add(Entry {
+        app.audit.add_entry(AuditEntry {
             at: SystemTime::now(),
             who: Arc::clone(&viewer.name),
             from: viewer.from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             method: "MCP",
             route: report.method,
             names: vec![("id", report.name.to_owned())],
-            status: status(report.failure),
+            status: http_status(report.failure),
             micros: u64::try_from(report.time.as_micros()).unwrap_or(u64::MAX),
         });
     }
 }
 
 /// The failure as other routes would tell it.
-fn status(failure: Option<i32>) -> u16 {
+fn http_status(failure: Option<i32>) -> u16 {
     match failure {
         None => 200,
         Some(-32603) => 500,

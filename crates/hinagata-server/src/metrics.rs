@@ -8,7 +8,8 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use crate::route::RouteSpec;
 
 /// Upper bounds of the times of requests, in seconds.
-const TIMES: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 2.5, 10.0];
+const LATENCY_BUCKETS: [f64; 12] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 2.5, 10.0];
 
 /// The counters of this process: libraries count into them too.
 pub(crate) struct Metrics {
@@ -21,7 +22,7 @@ pub(crate) struct Metrics {
 struct RouteMetrics {
     method: &'static str,
     path: &'static str,
-    fine: Counter,
+    ok: Counter,
     time: Histogram,
 }
 
@@ -29,11 +30,11 @@ impl RouteMetrics {
     fn new(route: &RouteSpec) -> Self {
         let RouteSpec { method, path, .. } = *route;
         let time = metrics::histogram!("hinagata_request_seconds", "method" => method, "route" => path);
-        Self { method, path, fine: counter(method, path, "200"), time }
+        Self { method, path, ok: request_counter(method, path, "200"), time }
     }
 }
 
-fn counter(method: &'static str, path: &'static str, status: &'static str) -> Counter {
+fn request_counter(method: &'static str, path: &'static str, status: &'static str) -> Counter {
     metrics::counter!("hinagata_requests_total", "method" => method, "route" => path, "status" => status)
 }
 
@@ -43,7 +44,7 @@ impl Metrics {
         static INSTALLED: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
         let install = || {
             let times = Matcher::Full("hinagata_request_seconds".to_owned());
-            let builder = PrometheusBuilder::new().set_buckets_for_metric(times, &TIMES).ok()?;
+            let builder = PrometheusBuilder::new().set_buckets_for_metric(times, &LATENCY_BUCKETS).ok()?;
             let handle = builder.install_recorder().ok()?;
             metrics::describe_counter!("hinagata_requests_total", "requests by route and status");
             metrics::describe_histogram!(
@@ -62,39 +63,39 @@ impl Metrics {
     }
 
     /// Counts an answered request to the route `number` of the table.
-    pub(crate) fn answered(&self, number: usize, status: u16, time: Duration) {
+    pub(crate) fn record_answer(&self, number: usize, status: u16, time: Duration) {
         let Some(route) = self.routes.get(number) else { return };
         route.time.record(time.as_secs_f64());
         match status {
-            200 => route.fine.increment(1),
-            other => counter(route.method, route.path, name(other)).increment(1),
+            200 => route.ok.increment(1),
+            other => request_counter(route.method, route.path, status_label(other)).increment(1),
         }
     }
 
     /// Counts a request that led to no route.
-    pub(crate) fn lost(status: u16) {
-        counter("other", "-", name(status)).increment(1);
+    pub(crate) fn record_unmatched(status: u16) {
+        request_counter("other", "-", status_label(status)).increment(1);
     }
 
     /// Counts a request that was refused.
-    pub(crate) fn refused(why: &'static str) {
+    pub(crate) fn record_refusal(why: &'static str) {
         metrics::counter!("hinagata_refused_total", "why" => why).increment(1);
     }
 
     /// Everything as text.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn render_text(&self) -> String {
         self.process.as_ref().map(PrometheusHandle::render).unwrap_or_default()
     }
 
     /// Keeps what was recorded small; to be called now and then.
-    pub(crate) fn tidy(&self) {
+    pub(crate) fn run_upkeep(&self) {
         if let Some(handle) = &self.process {
             handle.run_upkeep();
         }
     }
 }
 
-fn name(status: u16) -> &'static str {
+fn status_label(status: u16) -> &'static str {
     STATUSES.iter().find(|(number, _)| *number == status).map_or("other", |(_, name)| *name)
 }
 

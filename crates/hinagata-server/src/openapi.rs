@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     access::Scope,
-    route::{Dialect, RouteSpec},
+    route::{ErrorFormat, RouteSpec},
 };
 
 /// The document that describes `routes`.
@@ -50,7 +50,7 @@ fn operation(route: &RouteSpec) -> Value {
     if let Some((schema, required)) = route.body {
         let media = if schema == "Archive" { "application/octet-stream" } else { "application/json" };
         operation["requestBody"] =
-            json!({"required": required, "content": {media: {"schema": reference(schema)}}});
+            json!({"required": required, "content": {media: {"schema": schema_reference(schema)}}});
     }
     match route.scope {
         None => operation["security"] = json!([{}]),
@@ -89,7 +89,7 @@ fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
 }
 
 fn query_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
-    route.query.iter().map(|(name, meaning)| {
+    route.query_params.iter().map(|(name, meaning)| {
         let schema = match *name {
             "limit" => json!({"type": "integer", "minimum": 1, "maximum": 10_000}),
             "view" => json!({"type": "string", "enum": ["ids", "full"]}),
@@ -104,20 +104,24 @@ fn query_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
 
 fn responses(route: &RouteSpec) -> Value {
     let mut all = Map::new();
-    for gives in route.gives {
-        let answer =
-            all.entry(gives.status.to_string()).or_insert_with(|| json!({"description": gives.meaning}));
-        if !gives.media.is_empty() {
-            answer["content"][gives.media] = json!({"schema": reference(gives.schema)});
+    for response in route.responses {
+        let answer = all
+            .entry(response.status.to_string())
+            .or_insert_with(|| json!({"description": response.description}));
+        if !response.media.is_empty() {
+            answer["content"][response.media] = json!({"schema": schema_reference(response.schema)});
         }
     }
     for (status, meaning) in failures(route) {
         let mut content = Map::new();
-        if route.dialect != Dialect::Second {
-            content.insert("application/problem+json".to_owned(), json!({"schema": reference("Problem")}));
+        if route.error_format != ErrorFormat::Legacy {
+            content.insert(
+                "application/problem+json".to_owned(),
+                json!({"schema": schema_reference("Problem")}),
+            );
         }
-        if route.dialect != Dialect::Ours {
-            content.insert("application/json".to_owned(), json!({"schema": reference("OldProblem")}));
+        if route.error_format != ErrorFormat::Problem {
+            content.insert("application/json".to_owned(), json!({"schema": schema_reference("OldProblem")}));
         }
         all.entry(status.to_string()).or_insert_with(|| json!({"description": meaning, "content": content}));
     }
@@ -153,7 +157,7 @@ fn failures(route: &RouteSpec) -> Vec<(u16, &'static str)> {
     all
 }
 
-fn reference(schema: &str) -> Value {
+fn schema_reference(schema: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{schema}")})
 }
 

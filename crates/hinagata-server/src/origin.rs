@@ -13,13 +13,13 @@ use hyper::{
 use crate::problem::Problem;
 
 /// The names and pages that are known.
-pub(crate) struct Known {
+pub(crate) struct OriginPolicy {
     address: SocketAddr,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
 
-impl Known {
+impl OriginPolicy {
     pub(crate) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
         let origin = |origin: &String| origin.trim_end_matches('/').to_lowercase();
         Self {
@@ -30,7 +30,7 @@ impl Known {
     }
 
     /// Whether the request may be answered.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    pub(crate) fn check_request(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         // HTTP/1.0 has no names at all.
         let named = headers.get(HOST).map(|value| value.to_str().unwrap_or("?"));
         let named = uri.authority().map(hyper::http::uri::Authority::as_str).or(named);
@@ -38,17 +38,17 @@ impl Known {
             return Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "host",
-                format!("the daemon is not called `{}`", shown(host)),
+                format!("the daemon is not called `{}`", truncate_for_display(host)),
             )
-            .hint("call it by its address, or list the name in the setting `server.hosts`"));
+            .with_hint("call it by its address, or list the name in the setting `server.hosts`"));
         }
         match headers.get(ORIGIN).map(|value| value.to_str().unwrap_or("?")) {
             Some(origin) if !self.has_origin(origin) => Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "origin",
-                format!("a page of `{}` may not call the daemon", shown(origin)),
+                format!("a page of `{}` may not call the daemon", truncate_for_display(origin)),
             )
-            .hint("list it in the setting `server.origins` if it is yours")),
+            .with_hint("list it in the setting `server.origins` if it is yours")),
             _ => Ok(()),
         }
     }
@@ -93,7 +93,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-fn shown(text: &str) -> String {
+fn truncate_for_display(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(80).collect()
 }
 
@@ -101,18 +101,18 @@ fn shown(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn is_fine(known: &Known, host: &str, origin: Option<&str>) -> bool {
+    fn is_fine(policy: &OriginPolicy, host: &str, origin: Option<&str>) -> bool {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, host.parse().expect("is a value"));
         if let Some(origin) = origin {
             headers.insert(ORIGIN, origin.parse().expect("is a value"));
         }
-        known.check(&Uri::from_static("/x"), &headers).is_ok()
+        policy.check_request(&Uri::from_static("/x"), &headers).is_ok()
     }
 
     #[test]
     fn only_known_names_and_pages_are_answered() {
-        let known = Known::new(
+        let policy = OriginPolicy::new(
             "127.0.0.1:8700".parse().expect("address"),
             &["prompts.example".to_owned()],
             &["https://ui.example/".to_owned()],
@@ -120,13 +120,13 @@ mod tests {
         for host in
             ["localhost:8700", "127.0.0.1:8700", "127.0.0.1", "[::1]:8700", "prompts.example", "LOCALHOST"]
         {
-            assert!(is_fine(&known, host, None), "{host}");
+            assert!(is_fine(&policy, host, None), "{host}");
         }
         for host in ["evil.example", "localhost.evil.example:8700", "10.0.0.5:8700", "", "127.0.0.1.nip.io"] {
-            assert!(!is_fine(&known, host, None), "{host}");
+            assert!(!is_fine(&policy, host, None), "{host}");
         }
         for origin in ["http://localhost:8700", "http://127.0.0.1:8700", "https://ui.example"] {
-            assert!(is_fine(&known, "localhost:8700", Some(origin)), "{origin}");
+            assert!(is_fine(&policy, "localhost:8700", Some(origin)), "{origin}");
         }
         for origin in [
             "null",
@@ -135,14 +135,14 @@ mod tests {
             "http://evil.example:8700",
             "http://localhost",
         ] {
-            assert!(!is_fine(&known, "localhost:8700", Some(origin)), "{origin}");
+            assert!(!is_fine(&policy, "localhost:8700", Some(origin)), "{origin}");
         }
     }
 
     #[test]
     fn a_daemon_for_others_is_called_by_any_address() {
-        let known = Known::new("0.0.0.0:80".parse().expect("address"), &[], &[]);
-        assert!(is_fine(&known, "10.0.0.5", None) && !is_fine(&known, "evil.example", None));
-        assert!(is_fine(&known, "10.0.0.5", Some("http://10.0.0.5")));
+        let policy = OriginPolicy::new("0.0.0.0:80".parse().expect("address"), &[], &[]);
+        assert!(is_fine(&policy, "10.0.0.5", None) && !is_fine(&policy, "evil.example", None));
+        assert!(is_fine(&policy, "10.0.0.5", Some("http://10.0.0.5")));
     }
 }

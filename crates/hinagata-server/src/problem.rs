@@ -22,7 +22,7 @@ struct Inner {
     status: StatusCode,
     code: &'static str,
     detail: String,
-    more: Map<String, Value>,
+    members: Map<String, Value>,
     /// Seconds after which it may work.
     retry_after: Option<u32>,
 }
@@ -30,7 +30,7 @@ struct Inner {
 impl Problem {
     /// A failure of the door itself, not of the engine behind it.
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self(Box::new(Inner { status, code, detail: detail.into(), more: Map::new(), retry_after: None }))
+        Self(Box::new(Inner { status, code, detail: detail.into(), members: Map::new(), retry_after: None }))
     }
 
     /// The request is none that can be followed.
@@ -44,24 +44,24 @@ impl Problem {
     }
 
     /// The same with advice.
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        self.with("hint", hint.into())
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
+        self.with_member("hint", hint.into())
     }
 
     /// The same with one more member.
-    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.0.more.insert(name.to_owned(), value.into());
+    pub(crate) fn with_member(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.members.insert(name.to_owned(), value.into());
         self
     }
 
     /// The same with the time after which it may work.
-    pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
+    pub(crate) fn with_retry_after(mut self, seconds: u32) -> Self {
         self.0.retry_after = Some(seconds);
         self
     }
 
     /// The same about something that the request itself brought: what is written wrongly there is the caller's to mend.
-    pub(crate) fn of_sent(error: &Error) -> Self {
+    pub(crate) fn in_request_body(error: &Error) -> Self {
         let mut problem = Self::from(error);
         if error.code() == Code::Definition {
             problem.0.status = StatusCode::BAD_REQUEST;
@@ -86,12 +86,12 @@ impl Problem {
     pub fn to_json(&self) -> Value {
         let mut all = json!({
             "type": format!("urn:hinagata:problem:{}", self.0.code),
-            "title": title(self.0.code),
+            "title": code_title(self.0.code),
             "status": self.0.status.as_u16(),
             "detail": self.0.detail,
             "code": self.0.code,
         });
-        for (name, value) in &self.0.more {
+        for (name, value) in &self.0.members {
             all[name] = value.clone();
         }
         all
@@ -99,20 +99,20 @@ impl Problem {
 
     /// As problem details.
     pub(crate) fn into_response(self) -> Response {
-        self.response("application/problem+json", &self.to_json())
+        self.to_response("application/problem+json", &self.to_json())
     }
 
     /// As the second dialect has it.
-    pub(crate) fn old_response(&self) -> Response {
-        let message = match self.0.more.get("hint").and_then(Value::as_str) {
+    pub(crate) fn legacy_response(&self) -> Response {
+        let message = match self.0.members.get("hint").and_then(Value::as_str) {
             Some(hint) => format!("{}; {hint}", self.0.detail),
             None => self.0.detail.clone(),
         };
         let body = json!({"code": self.0.status.as_str(), "message": message, "success": false});
-        self.response("application/json; charset=utf-8", &body)
+        self.to_response("application/json; charset=utf-8", &body)
     }
 
-    fn response(&self, kind: &'static str, body: &Value) -> Response {
+    fn to_response(&self, kind: &'static str, body: &Value) -> Response {
         let mut response = Response::new(Body::from(Bytes::from(body.to_string())));
         *response.status_mut() = self.0.status;
         let headers = response.headers_mut();
@@ -128,7 +128,7 @@ impl Problem {
 }
 
 /// The title of a code of the engine, or of the daemon alone.
-fn title(code: &str) -> &'static str {
+fn code_title(code: &str) -> &'static str {
     if let Some(code) = Code::from_name(code) {
         return code.spec().title;
     }
@@ -163,19 +163,19 @@ impl From<&Error> for Problem {
             } else {
                 name.clone()
             };
-            problem.0.more.insert(name, value.clone());
+            problem.0.members.insert(name, value.clone());
         }
         if let Some(place) = error.place() {
-            problem.0.more.insert("place".to_owned(), place_json(place));
+            problem.0.members.insert("place".to_owned(), place_json(place));
         }
         if !error.chain().is_empty() {
-            problem.0.more.insert("chain".to_owned(), error.chain().iter().map(place_json).collect());
+            problem.0.members.insert("chain".to_owned(), error.chain().iter().map(place_json).collect());
         }
         if !error.near().is_empty() {
-            problem.0.more.insert("near".to_owned(), error.near().into());
+            problem.0.members.insert("near".to_owned(), error.near().into());
         }
         if let Some(hint) = error.hint() {
-            problem.0.more.insert("hint".to_owned(), hint.into());
+            problem.0.members.insert("hint".to_owned(), hint.into());
         }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             problem.0.retry_after = Some(1);

@@ -1,19 +1,19 @@
 //! The query of an address.
 
 /// Its names and values, decoded; a name without `=` has an empty value.
-pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
+pub(crate) fn parse_pairs(query: &str) -> Vec<(String, String)> {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (decoded(name), decoded(value))
+        (decode_text(name), decode_text(value))
     };
     query.split('&').filter(|part| !part.is_empty()).map(pair).collect()
 }
 
-fn decoded(text: &str) -> String {
-    String::from_utf8_lossy(&bytes(text)).into_owned()
+fn decode_text(text: &str) -> String {
+    String::from_utf8_lossy(&decode_bytes(text)).into_owned()
 }
 
-fn bytes(text: &str) -> Vec<u8> {
+fn decode_bytes(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut all = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -34,16 +34,16 @@ fn bytes(text: &str) -> Vec<u8> {
 }
 
 /// A part of a path, decoded; `None` where that is no text.
-pub(crate) fn decoded_path(part: &str) -> Option<String> {
+pub(crate) fn decode_path_segment(part: &str) -> Option<String> {
     if !part.contains('%') {
         return Some(part.to_owned());
     }
     // A plus is a plus there.
-    String::from_utf8(bytes(&part.replace('+', "%2B"))).ok()
+    String::from_utf8(decode_bytes(&part.replace('+', "%2B"))).ok()
 }
 
 /// `text` as part of an address.
-pub(crate) fn encoded(text: &str) -> String {
+pub(crate) fn encode_component(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
         byte => format!("%{byte:02X}"),
@@ -57,9 +57,12 @@ mod tests {
 
     #[test]
     fn a_query_is_decoded() {
-        let all = pairs("a=1&b=%E6%97%A5+x&c&&d=%zz%4");
+        let all = parse_pairs("a=1&b=%E6%97%A5+x&c&&d=%zz%4");
         let expected = [("a", "1"), ("b", "日 x"), ("c", ""), ("d", "%zz%4")];
         assert_eq!(all, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        assert_eq!(pairs(&format!("x={}", encoded("日 &=%"))), [("x".to_owned(), "日 &=%".to_owned())]);
+        assert_eq!(
+            parse_pairs(&format!("x={}", encode_component("日 &=%"))),
+            [("x".to_owned(), "日 &=%".to_owned())]
+        );
     }
 }

@@ -23,28 +23,28 @@ enum Sender {
 }
 
 /// How often everybody may ask.
-pub(crate) struct Rates {
+pub(crate) struct RateLimits {
     all: Option<DefaultKeyedRateLimiter<Sender>>,
     /// Keys with a limit of their own: one table for each limit.
     own: Mutex<HashMap<u32, Arc<DefaultKeyedRateLimiter<Sender>>>>,
     checks: AtomicU32,
 }
 
-impl Rates {
+impl RateLimits {
     pub(crate) fn new(rate: Option<u32>) -> Self {
         let all = rate.and_then(NonZeroU32::new).map(|rate| RateLimiter::keyed(Quota::per_second(rate)));
         Self { all, own: Mutex::default(), checks: 0.into() }
     }
 
     /// Whether the caller may send one more request now; if not, the seconds until then. `own` is the limit of their key.
-    pub(crate) fn check(&self, caller: &Caller, own: Option<u32>, address: IpAddr) -> Result<(), u32> {
+    pub(crate) fn check_rate(&self, caller: &Caller, own: Option<u32>, address: IpAddr) -> Result<(), u32> {
         if self.all.is_none() && own.is_none() {
             return Ok(());
         }
         let sender = match caller {
             Caller::Key(place) => Sender::Key(*place),
             Caller::Owner => Sender::Owner,
-            Caller::Nobody => Sender::Address(address),
+            Caller::Anonymous => Sender::Address(address),
         };
         let wait = |limiter: &DefaultKeyedRateLimiter<Sender>| {
             limiter.check_key(&sender).map_err(|not_yet| {

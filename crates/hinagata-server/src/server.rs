@@ -16,17 +16,17 @@ use crate::{
     access::{Access, new_secret},
     audit::Audit,
     events::Events,
-    lanes::Lanes,
     listen, mcp,
     metrics::Metrics,
     routes::{self, Router},
-    settings::{AuditPlace, ServerSettings},
-    spans::TieSpan,
-    state::{App, Observers, Served, TellSandbox},
+    settings::{AuditLocation, ServerSettings},
+    spans::LinkSpan,
+    state::{App, DescribeSandbox, Observers, Served},
+    worker_threads::WorkerThreads,
 };
 
 /// How often counters are tidied.
-const TIDY: Duration = Duration::from_secs(5);
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a daemon is made of.
 pub struct ServerOptions {
@@ -35,9 +35,9 @@ pub struct ServerOptions {
     /// Its engine.
     pub engine: Engine,
     /// Ties spans to the traces that callers name, where spans are collected.
-    pub tie_span: Option<TieSpan>,
+    pub link_span: Option<LinkSpan>,
     /// Tells what confines Python on this machine; asked once, when somebody wants to know.
-    pub sandbox: Option<TellSandbox>,
+    pub sandbox: Option<DescribeSandbox>,
 }
 
 impl ServerOptions {
@@ -47,7 +47,7 @@ impl ServerOptions {
     /// As [`OpenWorkspace::open_engine`].
     pub fn new(workspace: Arc<OpenWorkspace>) -> Result<Self> {
         let engine = workspace.open_engine()?;
-        Ok(Self { workspace, engine, tie_span: None, sandbox: None })
+        Ok(Self { workspace, engine, link_span: None, sandbox: None })
     }
 }
 
@@ -55,7 +55,7 @@ impl ServerOptions {
 pub struct Server {
     app: Arc<App>,
     listener: TcpListener,
-    lanes: Lanes,
+    threads: WorkerThreads,
     token: String,
     token_file: Option<PathBuf>,
     /// Tells of changed files for as long as it lives.
@@ -70,12 +70,12 @@ impl Server {
     /// Code `definition` for settings that cannot be used, code `system` when the address or the audit log cannot be
     /// had.
     pub async fn open(options: ServerOptions) -> Result<Self> {
-        let ServerOptions { workspace, engine, tie_span, sandbox } = options;
+        let ServerOptions { workspace, engine, link_span, sandbox } = options;
         let (store, llm, state) = (workspace.store(), workspace.llm()?, workspace.state.clone());
-        let settings = ServerSettings::read(&workspace.settings)?;
-        let listener = bind(settings.listen).await?;
-        let address = listener.local_addr().map_err(|error| unbound(settings.listen, &error))?;
-        let lanes = Lanes::start(settings.threads).map_err(|error| {
+        let settings = ServerSettings::from_settings(&workspace.settings)?;
+        let listener = bind_listener(settings.listen).await?;
+        let address = listener.local_addr().map_err(|error| listen_error(settings.listen, &error))?;
+        let threads = WorkerThreads::start(settings.threads).map_err(|error| {
             Error::new(Code::System, format!("no threads can be started to answer: {error}"))
                 .with("reason", "threads")
                 .with_hint("lower the setting `server.threads`")
@@ -83,7 +83,7 @@ impl Server {
         let token = new_secret()?;
         let audit = open_audit(&settings.audit, state.as_ref())?;
         let mut warnings = Vec::new();
-        let token_file = match state.as_ref().map(|state| keep_token(state, address, &token)) {
+        let token_file = match state.as_ref().map(|state| write_token_file(state, address, &token)) {
             Some(Ok(path)) => Some(path),
             Some(Err(error)) => {
                 warnings.push(error);
@@ -92,7 +92,7 @@ impl Server {
             None => None,
         };
         let events = Events::new();
-        events.start(&engine.catalog(), engine.store());
+        events.set_baseline(&engine.catalog(), engine.store());
         if !address.ip().is_loopback() && settings.keys.is_empty() && !settings.open {
             warnings.push(
                 Error::new(Code::Approval, format!("{address} is for others too, but there are no keys: only this machine is served"))
@@ -102,18 +102,18 @@ impl Server {
         let access = Access::new(settings.keys.clone(), &token);
         let metrics = Metrics::new(routes::specs());
         let served = Served { workspace, engine, llm };
-        let observers = Observers { audit, events, metrics, tie_span, sandbox };
+        let observers = Observers { audit, events, metrics, link_span, sandbox };
         let app = Arc::new(App::new(address, settings, access, served, observers));
-        let told: Told = Arc::new(mcp::open(&app)?);
-        follow_store(&app, &*store, &told);
-        let watcher = match follow_files(&app, &told) {
+        let on_change: OnChange = Arc::new(mcp::open_mcp(&app)?);
+        follow_store(&app, &*store, &on_change);
+        let watcher = match follow_files(&app, &on_change) {
             Ok(watcher) => Some(watcher),
             Err(error) => {
                 warnings.push(error);
                 None
             }
         };
-        Ok(Self { app, listener, lanes, token, token_file, _watcher: watcher, warnings })
+        Ok(Self { app, listener, threads, token, token_file, _watcher: watcher, warnings })
     }
 
     /// Where it listens.
@@ -144,26 +144,26 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let router = Router::new(&self.app);
         let app = Arc::clone(&self.app);
-        let tidy = tokio::spawn(async move {
-            let mut every = tokio::time::interval(TIDY);
+        let upkeep = tokio::spawn(async move {
+            let mut every = tokio::time::interval(UPKEEP_INTERVAL);
             loop {
                 every.tick().await;
-                app.metrics.tidy();
+                app.metrics.run_upkeep();
             }
         });
-        listen::serve(&self.app, self.listener, self.lanes, router, stop).await;
-        tidy.abort();
+        listen::serve_connections(&self.app, self.listener, self.threads, router, stop).await;
+        upkeep.abort();
         if let Some(file) = &self.token_file {
             let _ = std::fs::remove_file(file);
         }
     }
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| unbound(address, &error))
+async fn bind_listener(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| listen_error(address, &error))
 }
 
-fn unbound(address: SocketAddr, error: &io::Error) -> Error {
+fn listen_error(address: SocketAddr, error: &io::Error) -> Error {
     let hint = match error.kind() {
         io::ErrorKind::AddrInUse => {
             "another program listens there, perhaps another daemon; `--listen 127.0.0.1:0` takes a free port"
@@ -177,55 +177,55 @@ fn unbound(address: SocketAddr, error: &io::Error) -> Error {
         .with_hint(hint)
 }
 
-fn open_audit(place: &AuditPlace, state: Option<&StateDir>) -> Result<Audit> {
-    match (place, state) {
-        (AuditPlace::File(path), _) => Audit::open(path),
-        (AuditPlace::State, Some(state)) => Audit::open(&state.path().join("daemon/audit.jsonl")),
-        (AuditPlace::State, None) | (AuditPlace::Off, _) => Ok(Audit::off()),
+fn open_audit(location: &AuditLocation, state: Option<&StateDir>) -> Result<Audit> {
+    match (location, state) {
+        (AuditLocation::File(path), _) => Audit::open(path),
+        (AuditLocation::State, Some(state)) => Audit::open(&state.path().join("daemon/audit.jsonl")),
+        (AuditLocation::State, None) | (AuditLocation::Off, _) => Ok(Audit::disabled()),
     }
 }
 
 /// Puts the token where only the user can read it.
-fn keep_token(state: &StateDir, address: SocketAddr, token: &str) -> Result<PathBuf> {
+fn write_token_file(state: &StateDir, address: SocketAddr, token: &str) -> Result<PathBuf> {
     let directory = state.path().join("daemon");
     let path = directory.join(format!("token-{}", address.port()));
-    let failed = |error: io::Error| {
+    let token_error = |error: io::Error| {
         Error::new(Code::System, format!("the token could not be kept in {}: {error}", path.display()))
             .with_hint("it is printed, and only there")
     };
-    std::fs::create_dir_all(&directory).map_err(failed)?;
+    std::fs::create_dir_all(&directory).map_err(token_error)?;
     // A file of another start may be open to others.
     let _ = std::fs::remove_file(&path);
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&path).map_err(failed)?;
-    io::Write::write_all(&mut file, format!("{token}\n").as_bytes()).map_err(failed)?;
+    let mut file = options.open(&path).map_err(token_error)?;
+    io::Write::write_all(&mut file, format!("{token}\n").as_bytes()).map_err(token_error)?;
     Ok(path)
 }
 
 /// Whoever is told of changes besides those who listen to events: files, or anything.
-type Told = Arc<dyn Fn(Option<&[PathBuf]>) + Send + Sync>;
+type OnChange = Arc<dyn Fn(Option<&[PathBuf]>) + Send + Sync>;
 
 /// Tells of changes of the store. The engine is held weakly: the store keeps its listeners for as long as it lives.
-fn follow_store(app: &App, store: &dyn Store, told: &Told) {
-    let (events, engine, told) = (app.events.clone(), app.engine.downgrade(), Arc::clone(told));
+fn follow_store(app: &App, store: &dyn Store, on_change: &OnChange) {
+    let (events, engine, on_change) = (app.events.clone(), app.engine.downgrade(), Arc::clone(on_change));
     store.subscribe(Box::new(move |snapshot| {
-        if events.store(snapshot)
+        if events.publish_store(snapshot)
             && let Some(engine) = engine.upgrade()
         {
-            events.catalog(&engine.catalog());
-            told(None);
+            events.publish_catalog(&engine.catalog());
+            on_change(None);
         }
     }));
 }
 
 /// Looks at the workspace again when its files change, and tells what is different.
-fn follow_files(app: &App, told: &Told) -> Result<Watcher> {
-    let (events, told) = (app.events.clone(), Arc::clone(told));
+fn follow_files(app: &App, on_change: &OnChange) -> Result<Watcher> {
+    let (events, on_change) = (app.events.clone(), Arc::clone(on_change));
     app.engine.watch(move |catalog, change| {
-        events.catalog(catalog);
-        told(if change.more { None } else { Some(&change.paths) });
+        events.publish_catalog(catalog);
+        on_change(if change.more { None } else { Some(&change.paths) });
     })
 }

@@ -40,21 +40,21 @@ pub struct ServerSettings {
     /// Whether spans hold the values of variables.
     pub trace_values: bool,
     /// Where the audit log is kept.
-    pub audit: AuditPlace,
+    pub audit: AuditLocation,
     /// Who may do what.
     pub keys: Vec<Key>,
 }
 
 /// More threads than this help nobody.
-const MOST_THREADS: usize = 256;
+const MAX_THREADS: usize = 256;
 
-fn cores() -> usize {
+fn core_count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Where the audit log is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AuditPlace {
+pub enum AuditLocation {
     /// In the user's state directory.
     State,
     /// In this file.
@@ -68,18 +68,18 @@ impl ServerSettings {
     ///
     /// # Errors
     /// Code `definition`, reason `settings`: an address that is none, a key that is none.
-    pub fn read(settings: &Settings) -> Result<Self> {
+    pub fn from_settings(settings: &Settings) -> Result<Self> {
         let count = |name: &str| {
             settings.count(name).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX)
         };
         let time = |name: &str| settings.time(name).unwrap_or(Duration::MAX);
         let audit = match settings.text("server.audit").unwrap_or("state") {
-            "state" => AuditPlace::State,
-            "off" => AuditPlace::Off,
-            path => AuditPlace::File(path.into()),
+            "state" => AuditLocation::State,
+            "off" => AuditLocation::Off,
+            path => AuditLocation::File(path.into()),
         };
         Ok(Self {
-            listen: listen(settings.text("server.listen").unwrap_or_default())?,
+            listen: parse_address(settings.text("server.listen").unwrap_or_default())?,
             open: settings.is_on("server.open"),
             trace_values: settings.is_on("server.trace_values"),
             origins: settings.texts("server.origins"),
@@ -88,8 +88,8 @@ impl ServerSettings {
             max_body: count("server.max_body"),
             threads: settings
                 .count("server.threads")
-                .map_or_else(cores, |count| usize::try_from(count).unwrap_or(usize::MAX))
-                .clamp(1, MOST_THREADS),
+                .map_or_else(core_count, |count| usize::try_from(count).unwrap_or(usize::MAX))
+                .clamp(1, MAX_THREADS),
             max_connections: count("server.max_connections").clamp(1, 1 << 20),
             max_requests: count("server.max_requests").clamp(1, 1 << 20),
             rate: settings.count("server.rate").and_then(|rate| u32::try_from(rate).ok()),
@@ -104,7 +104,7 @@ impl ServerSettings {
 }
 
 /// An address; `:8080` is every address of the machine, `8080` a port of this machine alone.
-fn listen(text: &str) -> Result<SocketAddr> {
+fn parse_address(text: &str) -> Result<SocketAddr> {
     let port = |text: &str| text.parse::<u16>().ok();
     let address = match text.strip_prefix(':') {
         Some(rest) => port(rest).map(|port| SocketAddr::from(([0, 0, 0, 0], port))),
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn addresses_are_read_as_people_write_them() {
-        let read = |text: &str| listen(text).map(|address| address.to_string()).ok();
+        let read = |text: &str| parse_address(text).map(|address| address.to_string()).ok();
         assert_eq!(read(":8080").as_deref(), Some("0.0.0.0:8080"));
         assert_eq!(read("8080").as_deref(), Some("127.0.0.1:8080"));
         assert_eq!(read("localhost:1").as_deref(), Some("127.0.0.1:1"));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_defaults_are_for_this_machine() {
-        let settings = ServerSettings::read(&Settings::default()).expect("defaults can be read");
+        let settings = ServerSettings::from_settings(&Settings::default()).expect("defaults can be read");
         assert!(settings.listen.ip().is_loopback() && !settings.open && settings.keys.is_empty());
     }
 }

@@ -13,10 +13,10 @@ use tracing::{
 use crate::route::RouteSpec;
 
 /// Ties the span of a request to the trace that its headers name.
-pub type TieSpan = Arc<dyn Fn(&Span, &HeaderMap) + Send + Sync>;
+pub type LinkSpan = Arc<dyn Fn(&Span, &HeaderMap) + Send + Sync>;
 
 /// The span of a request.
-pub(crate) fn of_request(route: &RouteSpec, headers: &HeaderMap, tie: Option<&TieSpan>) -> Span {
+pub(crate) fn request_span(route: &RouteSpec, headers: &HeaderMap, link: Option<&LinkSpan>) -> Span {
     let span = tracing::trace_span!(
         target: SPANS,
         "request",
@@ -31,15 +31,15 @@ pub(crate) fn of_request(route: &RouteSpec, headers: &HeaderMap, tie: Option<&Ti
     );
     if !span.is_disabled() {
         span.record("otel.name", display(format_args!("{} {}", route.method, route.path)));
-        if let Some(tie) = tie {
-            tie(&span, headers);
+        if let Some(link) = link {
+            link(&span, headers);
         }
     }
     span
 }
 
 /// Writes down how a request was answered.
-pub(crate) fn answered(span: &Span, status: u16) {
+pub(crate) fn record_status(span: &Span, status: u16) {
     if span.is_disabled() {
         return;
     }
@@ -50,7 +50,7 @@ pub(crate) fn answered(span: &Span, status: u16) {
 }
 
 /// The span of a render, inside that of its request.
-pub(crate) fn of_render() -> Span {
+pub(crate) fn render_span() -> Span {
     tracing::trace_span!(
         target: SPANS,
         "render",
@@ -63,7 +63,7 @@ pub(crate) fn of_render() -> Span {
 
 /// Writes down what was rendered: in its own span, and in that of the request around it. Values are in the trace of the
 /// render, where secret ones are hidden, if they were asked for.
-pub(crate) fn rendered(render: &Span, rendered: &Rendered) {
+pub(crate) fn record_render(render: &Span, rendered: &Rendered) {
     for span in [render, &Span::current()] {
         span.record("gen_ai.prompt.name", rendered.prompt_id().as_str());
         span.record("gen_ai.prompt.version", rendered.version());

@@ -24,15 +24,15 @@ use crate::{
     audit::Audit,
     events::Events,
     metrics::Metrics,
-    origin::Known,
-    pace::{Lap, Paces},
-    rates::Rates,
+    origin::OriginPolicy,
+    rates::RateLimits,
+    render_times::{RenderTimes, ThreadTimer},
     settings::ServerSettings,
-    spans::{self, TieSpan},
+    spans::{self, LinkSpan},
 };
 
 /// Tells what confines Python on this machine, as JSON; it may take a moment.
-pub type TellSandbox = Arc<dyn Fn() -> Value + Send + Sync>;
+pub type DescribeSandbox = Arc<dyn Fn() -> Value + Send + Sync>;
 
 /// What all requests share.
 pub(crate) struct App {
@@ -41,25 +41,25 @@ pub(crate) struct App {
     pub(crate) llm: Llm,
     pub(crate) settings: ServerSettings,
     pub(crate) access: Access,
-    pub(crate) known: Known,
+    pub(crate) origins: OriginPolicy,
     pub(crate) events: Events,
     pub(crate) audit: Audit,
     /// Answers clients of the Model Context Protocol, as soon as the daemon is open.
     pub(crate) mcp: OnceLock<HttpService>,
     pub(crate) metrics: Metrics,
     /// Requests that may be under way.
-    pub(crate) busy: Semaphore,
-    pub(crate) tie_span: Option<TieSpan>,
-    sandbox: Option<TellSandbox>,
+    pub(crate) request_slots: Semaphore,
+    pub(crate) link_span: Option<LinkSpan>,
+    sandbox: Option<DescribeSandbox>,
     /// What it told.
-    known_sandbox: OnceLock<Value>,
+    sandbox_report: OnceLock<Value>,
     pub(crate) address: SocketAddr,
     pub(crate) started: Instant,
     /// Held while packs or choices are changed: one change sees the one before.
-    pub(crate) changing: Mutex<()>,
-    rates: Rates,
+    pub(crate) change_lock: Mutex<()>,
+    rates: RateLimits,
     stopping: AtomicBool,
-    paces: Paces,
+    render_times: RenderTimes,
 }
 
 /// What the daemon serves.
@@ -74,8 +74,8 @@ pub(crate) struct Observers {
     pub(crate) audit: Audit,
     pub(crate) events: Events,
     pub(crate) metrics: Metrics,
-    pub(crate) tie_span: Option<TieSpan>,
-    pub(crate) sandbox: Option<TellSandbox>,
+    pub(crate) link_span: Option<LinkSpan>,
+    pub(crate) sandbox: Option<DescribeSandbox>,
 }
 
 impl App {
@@ -87,17 +87,17 @@ impl App {
         observers: Observers,
     ) -> Self {
         let Served { workspace, engine, llm } = served;
-        let Observers { audit, events, metrics, tie_span, sandbox } = observers;
+        let Observers { audit, events, metrics, link_span, sandbox } = observers;
         Self {
-            known: Known::new(address, &settings.hosts, &settings.origins),
-            busy: Semaphore::new(settings.max_requests),
-            rates: Rates::new(settings.rate),
+            origins: OriginPolicy::new(address, &settings.hosts, &settings.origins),
+            request_slots: Semaphore::new(settings.max_requests),
+            rates: RateLimits::new(settings.rate),
             started: Instant::now(),
-            changing: Mutex::new(()),
+            change_lock: Mutex::new(()),
             stopping: AtomicBool::new(false),
-            paces: Paces::default(),
+            render_times: RenderTimes::default(),
             mcp: OnceLock::new(),
-            known_sandbox: OnceLock::new(),
+            sandbox_report: OnceLock::new(),
             workspace,
             engine,
             llm,
@@ -106,7 +106,7 @@ impl App {
             audit,
             events,
             metrics,
-            tie_span,
+            link_span,
             sandbox,
             address,
         }
@@ -122,7 +122,7 @@ impl App {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn stop(&self) {
+    pub(crate) fn begin_stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.events.close();
         if let Some(mcp) = self.mcp.get() {
@@ -131,48 +131,48 @@ impl App {
     }
 
     /// Whether the caller may send one more request now; if not, the seconds until then.
-    pub(crate) fn within_rate(&self, caller: &Caller, address: IpAddr) -> Result<(), u32> {
-        self.rates.check(caller, self.access.rate_of(caller), address)
+    pub(crate) fn check_rate(&self, caller: &Caller, address: IpAddr) -> Result<(), u32> {
+        self.rates.check_rate(caller, self.access.rate(caller), address)
     }
 
     /// Renders. Quick prompts run on the thread that serves the request; others run on one of their own, so that others
     /// are answered meanwhile. Both stop when nobody waits for them any more, with their hooks and tools.
     pub(crate) async fn render(self: &Arc<Self>, job: RenderJob) -> Result<Rendered> {
-        let span = spans::of_render();
+        let span = spans::render_span();
         if span.is_disabled() {
-            return self.render_unseen(job).await;
+            return self.render_untraced(job).await;
         }
         let rendered = match self.settings.trace_values {
             true => self.explain(job).instrument(span.clone()).await,
-            false => self.render_unseen(job).instrument(span.clone()).await,
+            false => self.render_untraced(job).instrument(span.clone()).await,
         };
         if let Ok(rendered) = &rendered {
-            spans::rendered(&span, rendered);
+            spans::record_render(&span, rendered);
         }
         rendered
     }
 
-    async fn render_unseen(self: &Arc<Self>, mut job: RenderJob) -> Result<Rendered> {
+    async fn render_untraced(self: &Arc<Self>, mut job: RenderJob) -> Result<Rendered> {
         job.deadline = Some(self.deadline());
-        if !self.paces.is_quick(&job.prompt) {
-            return self.render_beside(job).await;
+        if !self.render_times.is_quick(&job.prompt) {
+            return self.render_on_worker(job).await;
         }
-        let lap = Lap::start();
+        let timer = ThreadTimer::start();
         // Whoever does not wait any more drops this, and with it everything that it waits for.
         let rendered = job.render().await;
         // What else the thread did while this waited counts too, which errs on the safe side.
-        self.paces.ran_among(&job.prompt, lap.time());
+        self.render_times.record_inline(&job.prompt, timer.elapsed());
         rendered
     }
 
-    async fn render_beside(self: &Arc<Self>, job: RenderJob) -> Result<Rendered> {
+    async fn render_on_worker(self: &Arc<Self>, job: RenderJob) -> Result<Rendered> {
         let app = Arc::clone(self);
-        run_beside(job, move |job| {
+        run_on_worker(job, move |job| {
             let started = Instant::now();
             let rendered = job.render_blocking();
             // What is not there, or does not work, tells nothing.
             if rendered.is_ok() {
-                app.paces.ran_beside(&job.prompt, started.elapsed());
+                app.render_times.record_on_worker(&job.prompt, started.elapsed());
             }
             rendered
         })
@@ -187,15 +187,15 @@ impl App {
     /// Renders, and tells why the result looks as it does.
     pub(crate) async fn explain(&self, mut job: RenderJob) -> Result<Rendered> {
         job.deadline = Some(self.deadline());
-        run_beside(job, RenderJob::explain_blocking).await
+        run_on_worker(job, RenderJob::explain_blocking).await
     }
 
     /// The context that a caller gives. Files beneath its `workspace_path` can be read, so it may only name what the
     /// settings list, and what is beneath the workspace root.
-    pub(crate) fn context(&self, given: &Map<String, Value>) -> Result<Context> {
-        let mut context = Context::from_map(given);
+    pub(crate) fn check_context(&self, passed: &Map<String, Value>) -> Result<Context> {
+        let mut context = Context::from_map(passed);
         if let Some(path) = &context.workspace_path {
-            let found = self.allowed(path).ok_or_else(|| {
+            let found = self.allowed_directory(path).ok_or_else(|| {
                 Error::new(
                     Code::Validation,
                     "`workspace_path` names a directory that this daemon does not open",
@@ -210,7 +210,7 @@ impl App {
         Ok(context)
     }
 
-    fn allowed(&self, path: &str) -> Option<PathBuf> {
+    fn allowed_directory(&self, path: &str) -> Option<PathBuf> {
         let root = self.engine.root();
         let path = root.join(path).canonicalize().ok()?;
         let above =
@@ -220,19 +220,19 @@ impl App {
     }
 
     /// What confines Python on this machine, looked at once, on a thread that may wait for it.
-    pub(crate) async fn sandbox(self: &Arc<Self>) -> Option<Value> {
+    pub(crate) async fn describe_sandbox(self: &Arc<Self>) -> Option<Value> {
         let (app, tell) = (Arc::clone(self), self.sandbox.clone()?);
-        tokio::task::spawn_blocking(move || app.known_sandbox.get_or_init(|| tell()).clone()).await.ok()
+        tokio::task::spawn_blocking(move || app.sandbox_report.get_or_init(|| tell()).clone()).await.ok()
     }
 
     /// Makes a change that sees the one before, on a thread that may wait for the disk.
-    pub(crate) async fn change<T: Send + 'static>(
+    pub(crate) async fn run_exclusive<T: Send + 'static>(
         self: &Arc<Self>,
         change: impl FnOnce(&Self) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let app = Arc::clone(self);
         let work = move || {
-            let _one_at_a_time = app.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            let _one_at_a_time = app.change_lock.lock().unwrap_or_else(PoisonError::into_inner);
             change(&app)
         };
         let done = tokio::task::spawn_blocking(work).await;
@@ -241,7 +241,7 @@ impl App {
 }
 
 /// Runs a render on a thread of its own, until nobody waits for it any more.
-async fn run_beside(
+async fn run_on_worker(
     mut job: RenderJob,
     work: impl FnOnce(&RenderJob) -> Result<Rendered> + Send + 'static,
 ) -> Result<Rendered> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use hinagata_host::{Environment, OpenWorkspace};
-use hinagata_server::{Server, ServerOptions, TieSpan, example, old_config};
+use hinagata_server::{LinkSpan, Server, ServerOptions, example_call, legacy_config};
 use serde_json::json;
 use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
@@ -68,11 +68,11 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     served
 }
 
-async fn serve(workspace: &Workspace, globals: &Globals, tie_span: Option<TieSpan>) -> Result<(), Failure> {
+async fn serve(workspace: &Workspace, globals: &Globals, link_span: Option<LinkSpan>) -> Result<(), Failure> {
     let server = Server::open(ServerOptions {
         workspace: Arc::clone(&workspace.host),
         engine: workspace.daemon_engine()?,
-        tie_span,
+        link_span,
         sandbox: Some(Arc::new({
             let settings = workspace.host.settings.clone();
             move || PythonState::find(&settings).health()
@@ -103,7 +103,7 @@ fn tell(server: &Server, globals: &Globals) -> Result<(), Failure> {
     output::print(&format!("listening on http://{address}\n"))?;
     output::talk(&format!(
         "\nTry it:\n\n{}\n\nPage:   http://{address}/#token={}\nRoutes: http://{address}/docs\nStop with Ctrl-C.\n",
-        indented(&example(address)),
+        indented(&example_call(address)),
         server.token(),
     ));
     Ok(())
@@ -134,14 +134,14 @@ pub(super) fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) ->
 }
 
 /// The configuration of an older daemon, where there is one.
-fn read_old(arguments: &Arguments, globals: &Globals) -> Result<old_config::OldConfig, Failure> {
+fn read_old(arguments: &Arguments, globals: &Globals) -> Result<legacy_config::LegacyConfig, Failure> {
     let root = globals.root().path;
     let read = |path: &Path| {
         std::fs::read_to_string(path)
             .map_err(|error| Failure::not_found(format!("{} cannot be read: {error}", path.display())))
     };
     if let Some(path) = &arguments.config {
-        let old = old_config::read(&path.display().to_string(), &read(path)?)?;
+        let old = legacy_config::read_legacy_config(&path.display().to_string(), &read(path)?)?;
         if !old.ignored.is_empty() {
             let names = old.ignored.join("`, `");
             output::talk(&format!("warning: `{names}` of {} is not followed\n", path.display()));
@@ -149,11 +149,11 @@ fn read_old(arguments: &Arguments, globals: &Globals) -> Result<old_config::OldC
         return Ok(old);
     }
     if root.join(hinagata::SETTINGS_FILE).exists() {
-        return Ok(old_config::OldConfig::default());
+        return Ok(legacy_config::LegacyConfig::default());
     }
     for name in OLD_CONFIGS {
         let path = root.join(name);
-        if path.is_file() && old_config::is_one(&read(&path)?) {
+        if path.is_file() && legacy_config::is_legacy_config(&read(&path)?) {
             // It says where to listen, which store to open and where to send keys of models. A workspace that was cloned
             // must not decide that, and going on without it would serve something else than it asks for.
             return Err(Failure::usage(format!(
@@ -163,5 +163,5 @@ fn read_old(arguments: &Arguments, globals: &Globals) -> Result<old_config::OldC
             .advise(format!("or write its settings into {}", hinagata::SETTINGS_FILE)));
         }
     }
-    Ok(old_config::OldConfig::default())
+    Ok(legacy_config::LegacyConfig::default())
 }

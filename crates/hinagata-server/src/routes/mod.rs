@@ -27,7 +27,7 @@ use table::ROUTES;
 use crate::{
     body::Response,
     call::Handler,
-    gate::{self, Matched},
+    gate::{self, MatchedRoute},
     openapi, query,
     route::{PathParams, RouteSpec},
     state::App,
@@ -53,58 +53,60 @@ pub(crate) fn openapi_document() -> &'static Value {
 /// Finds the route of a request.
 pub(crate) struct Router {
     app: Arc<App>,
-    paths: matchit::Router<Place>,
+    paths: matchit::Router<RouteMatches>,
 }
 
 /// What there is at a path.
-struct Place {
-    routes: Vec<Matched>,
+struct RouteMatches {
+    routes: Vec<MatchedRoute>,
     /// The methods that can be used there.
     allow: String,
 }
 
 impl Router {
     pub(crate) fn new(app: &Arc<App>) -> Self {
-        let mut places: BTreeMap<&'static str, Vec<Matched>> = BTreeMap::new();
+        let mut by_path: BTreeMap<&'static str, Vec<MatchedRoute>> = BTreeMap::new();
         for (number, Route { spec, handler }) in ROUTES.iter().enumerate() {
-            places.entry(spec.path).or_default().push(Matched { number, spec, handler: *handler });
+            by_path.entry(spec.path).or_default().push(MatchedRoute { number, spec, handler: *handler });
         }
         let mut paths = matchit::Router::new();
-        for (path, routes) in places {
+        for (path, routes) in by_path {
             let mut methods: Vec<&str> = routes.iter().map(|route| route.spec.method).collect();
             if methods.contains(&"GET") {
                 methods.push("HEAD");
             }
             methods.push("OPTIONS");
-            let inserted = paths.insert(path, Place { routes, allow: methods.join(", ") });
+            let inserted = paths.insert(path, RouteMatches { routes, allow: methods.join(", ") });
             debug_assert!(inserted.is_ok(), "{path} can be told from the others");
         }
         Self { app: Arc::clone(app), paths }
     }
 
     /// Answers a request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, peer: IpAddr) -> Response {
+    pub(crate) async fn answer_request(&self, request: Request<Incoming>, peer: IpAddr) -> Response {
         let app = &self.app;
         let (parts, body) = request.into_parts();
-        let Ok(found) = self.paths.at(parts.uri.path()) else { return gate::lost(app, &parts, None) };
-        let Place { routes, allow } = found.value;
+        let Ok(found) = self.paths.at(parts.uri.path()) else {
+            return gate::not_found_response(app, &parts, None);
+        };
+        let RouteMatches { routes, allow } = found.value;
         // Whoever asks for the head alone is asked for as everybody else; the body stays here.
         let method = if parts.method == Method::HEAD { "GET" } else { parts.method.as_str() };
         let Some(&matched) = routes.iter().find(|route| route.spec.method == method) else {
             return match parts.method == Method::OPTIONS {
-                true => gate::preflight(app, &parts, allow),
-                false => gate::lost(app, &parts, Some(allow)),
+                true => gate::preflight_response(app, &parts, allow),
+                false => gate::not_found_response(app, &parts, Some(allow)),
             };
         };
         let named = found.params.iter().filter_map(|(name, value)| {
             // The name lives as long as the table does.
             let name = PARAMS.iter().find(|known| **known == name)?;
-            Some(query::decoded_path(value).map(|value| (*name, value)))
+            Some(query::decode_path_segment(value).map(|value| (*name, value)))
         });
         let Some(params) = named.collect::<Option<PathParams>>() else {
-            return gate::lost(app, &parts, None);
+            return gate::not_found_response(app, &parts, None);
         };
-        gate::pass(Arc::clone(app), matched, params, (parts, body), peer).await
+        gate::handle_request(Arc::clone(app), matched, params, (parts, body), peer).await
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// What a request asks for.
-struct Asked {
+struct ModuleRequest {
     modules: Vec<Value>,
     variables: Map<String, Value>,
     order: Option<Order>,
@@ -28,11 +28,11 @@ struct Asked {
     model: Option<String>,
 }
 
-impl Asked {
+impl ModuleRequest {
     /// `formats` is whether a format can be asked for.
-    async fn read(call: &mut Call, formats: bool) -> Result<Self, Problem> {
-        let mut fields = Fields::new(call.object().await?);
-        let modules = match (fields.list("modules")?, fields.value("module")) {
+    async fn from_call(call: &mut Call, formats: bool) -> Result<Self, Problem> {
+        let mut fields = Fields::new(call.read_object().await?);
+        let modules = match (fields.take_list("modules")?, fields.take_value("module")) {
             (Some(modules), None) if !modules.is_empty() => modules,
             (None, Some(module @ Value::Object(_))) => vec![module],
             _ => {
@@ -41,62 +41,67 @@ impl Asked {
                 ));
             }
         };
-        let variables = fields.object("variables")?;
-        let order = match fields.text("order")? {
+        let variables = fields.take_object("variables")?;
+        let order = match fields.take_string("order")? {
             None => None,
             Some(name) => Some(Order::from_name(&name).ok_or_else(|| {
-                Problem::bad_request(format!("there is no order `{name}`")).hint("`standard` or `cache`")
+                Problem::bad_request(format!("there is no order `{name}`")).with_hint("`standard` or `cache`")
             })?),
         };
-        let (format, model) =
-            if formats { (fields.text("format")?, fields.text("model")?) } else { (None, None) };
-        fields.finish()?;
+        let (format, model) = if formats {
+            (fields.take_string("format")?, fields.take_string("model")?)
+        } else {
+            (None, None)
+        };
+        fields.check_unknown()?;
         Ok(Self { modules, variables, order, format, model })
     }
 
     fn compile(&self) -> Result<hinagata::module::CompiledPrompt, Problem> {
         let compiled = LooseModules::of_documents(&self.modules)
             .and_then(|modules| modules.compile(&self.variables, self.order));
-        compiled.map_err(|error| Problem::of_sent(&error))
+        compiled.map_err(|error| Problem::in_request_body(&error))
     }
 }
 
 /// `POST /api/modules/compile`
-pub(super) async fn compile(mut call: Call) -> Answer {
-    let asked = Asked::read(&mut call, false).await?;
-    answer::json(&asked.compile()?.to_json())
+pub(super) async fn compile_modules(mut call: Call) -> Answer {
+    let request = ModuleRequest::from_call(&mut call, false).await?;
+    answer::json_response(&request.compile()?.to_json())
 }
 
 /// `POST /api/modules/format`
-pub(super) async fn format(mut call: Call) -> Answer {
-    let asked = Asked::read(&mut call, true).await?;
-    let format = asked.format.as_deref().unwrap_or(OutputFormat::Text.name());
-    let prompt = asked.compile()?;
+pub(super) async fn format_modules(mut call: Call) -> Answer {
+    let request = ModuleRequest::from_call(&mut call, true).await?;
+    let format = request.format.as_deref().unwrap_or(OutputFormat::Text.name());
+    let prompt = request.compile()?;
     let driver = match OutputFormat::from_name(format) {
         Some(OutputFormat::Text) => {
-            return answer::json(
+            return answer::json_response(
                 &json!({"format": format, "text": prompt_text(&prompt, &TextOptions::default())}),
             );
         }
         Some(OutputFormat::Messages) => {
-            return answer::json(
+            return answer::json_response(
                 &json!({"format": format, "messages": RenderedBody::from(&prompt).to_json()}),
             );
         }
         Some(OutputFormat::Request(driver)) => driver,
         None => return Err(unknown_format(format)),
     };
-    let options =
-        RequestOptions { model: asked.model.clone(), ..RequestOptions::default() }.with_files(NoFiles);
-    let made = driver.format(&prompt, &options).map_err(|error| Problem::of_sent(&module_error(error)))?;
-    answer::json(&json!({"format": format, "request": made.to_value(), "notes": made.notes()}))
+    let options = RequestOptions { model: request.model.clone(), ..RequestOptions::default() }.with_files(NoFiles);
+    let formatted =
+        driver.format(&prompt, &options).map_err(|error| Problem::in_request_body(&module_error(error)))?;
+    answer::json_response(
+        &json!({"format": format, "request": formatted.to_value(), "notes": formatted.notes()}),
+    )
 }
 
 fn unknown_format(name: &str) -> Problem {
     let names = OutputFormat::ALL.map(OutputFormat::name);
     Problem::bad_request(format!("there is no format `{name}`"))
-        .with("near", near_names(name, names))
-        .hint(format!("one of {}", names.join(", ")))
+        .with_member("near", near_names(name, names))
+        .with_hint(format!("one of {}", names.join(", ")))
 }
 
 /// No files: whoever sends a module does not choose files of this machine.

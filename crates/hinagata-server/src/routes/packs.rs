@@ -15,7 +15,7 @@ use crate::{
     state::App,
 };
 
-fn packs(app: &App) -> Result<Packs> {
+fn open_packs(app: &App) -> Result<Packs> {
     let state = app.workspace.state.as_ref().ok_or_else(|| {
         Error::new(Code::Store, "there is no place to remember what is approved")
             .with_hint("HINAGATA_STATE names a directory for it")
@@ -24,89 +24,94 @@ fn packs(app: &App) -> Result<Packs> {
 }
 
 /// Looks at packs. They tell of all prompts, so a key for some prompts alone does not see them.
-async fn looked<T: Serialize + Send + 'static>(
+async fn read_packs<T: Serialize + Send + 'static>(
     call: &Call,
     look: impl FnOnce(&Packs) -> Result<T> + Send + 'static,
 ) -> Answer {
-    call.require_unbound()?;
-    answer::json(&call.app.change(move |app| look(&packs(app)?)).await?)
+    call.require_unrestricted()?;
+    answer::json_response(&call.app.run_exclusive(move |app| look(&open_packs(app)?)).await?)
 }
 
 /// Changes packs; the engine sees the change before the answer is given.
-async fn changed<T: Serialize + Send + 'static>(
+async fn change_packs<T: Serialize + Send + 'static>(
     call: &Call,
     status: StatusCode,
     change: impl FnOnce(&mut Packs) -> Result<T> + Send + 'static,
 ) -> Answer {
-    call.require_unbound()?;
+    call.require_unrestricted()?;
     let work = move |app: &App| {
-        let done = change(&mut packs(app)?)?;
-        app.events.catalog(&app.engine.reload());
-        Ok(done)
+        let changed = change(&mut open_packs(app)?)?;
+        app.events.publish_catalog(&app.engine.reload());
+        Ok(changed)
     };
-    answer::json_with(status, &call.app.change(work).await.map_err(|error| Problem::of_sent(&error))?)
+    answer::json_with_status(
+        status,
+        &call.app.run_exclusive(work).await.map_err(|error| Problem::in_request_body(&error))?,
+    )
 }
 
-fn pack(call: &Call) -> Result<String, Problem> {
-    Ok(call.param("pack")?.to_owned())
+fn pack_name(call: &Call) -> Result<String, Problem> {
+    Ok(call.path_param("pack")?.to_owned())
 }
 
 /// `GET /api/packs`
-pub(super) async fn list(call: Call) -> Answer {
-    looked(&call, |packs| Ok(packs.list())).await
+pub(super) async fn list_packs(call: Call) -> Answer {
+    read_packs(&call, |packs| Ok(packs.list())).await
 }
 
 /// `GET /api/packs/{pack}`
-pub(super) async fn show(call: Call) -> Answer {
-    let pack = pack(&call)?;
-    looked(&call, move |packs| packs.show(&pack)).await
+pub(super) async fn show_pack(call: Call) -> Answer {
+    let pack = pack_name(&call)?;
+    read_packs(&call, move |packs| packs.show(&pack)).await
 }
 
 /// `POST /api/packs/{pack}/verify`
-pub(super) async fn verify(call: Call) -> Answer {
-    let pack = pack(&call)?;
-    looked(&call, move |packs| packs.verify(&pack)).await
+pub(super) async fn verify_pack(call: Call) -> Answer {
+    let pack = pack_name(&call)?;
+    read_packs(&call, move |packs| packs.verify(&pack)).await
 }
 
 /// `POST /api/packs`
-pub(super) async fn install(mut call: Call) -> Answer {
-    let replace = match call.query().as_slice() {
+pub(super) async fn install_pack(mut call: Call) -> Answer {
+    let replace = match call.query_pairs().as_slice() {
         [] => false,
         [(name, value)] if name == "replace" && value == "true" => true,
         [(name, value)] if name == "replace" && value == "false" => false,
         _ => return Err(Problem::bad_request("only `replace=true` can be asked for here")),
     };
-    let archive = call.body().await?;
+    let archive = call.read_body().await?;
     // What it is, it says itself: the name of the file is not sent.
     let ending = match archive.get(..4) {
         Some([0x1f, 0x8b, ..]) => ".tar.gz",
         Some(b"PK\x03\x04") => ".zip",
         _ => {
-            return Err(Problem::bad_request("the body is no archive").hint("send a .tar.gz or a .zip"));
+            return Err(Problem::bad_request("the body is no archive").with_hint("send a .tar.gz or a .zip"));
         }
     };
-    changed(&call, StatusCode::CREATED, move |packs| {
-        let failed = |error: std::io::Error| {
+    change_packs(&call, StatusCode::CREATED, move |packs| {
+        let write_error = |error: std::io::Error| {
             Error::new(Code::Store, format!("the archive could not be put down: {error}"))
         };
-        let mut file = tempfile::Builder::new().suffix(ending).tempfile().map_err(failed)?;
-        file.write_all(&archive).map_err(failed)?;
+        let mut file = tempfile::Builder::new().suffix(ending).tempfile().map_err(write_error)?;
+        file.write_all(&archive).map_err(write_error)?;
         packs.install(file.path(), &InstallOptions { replace, ..InstallOptions::default() })
     })
     .await
 }
 
 /// `POST /api/packs/{pack}/approve`
-pub(super) async fn approve(mut call: Call) -> Answer {
-    let pack = pack(&call)?;
-    let body = call.object().await?;
-    let expected = expected(&body)?;
-    changed(&call, StatusCode::OK, move |packs| packs.approve(&pack, expected.as_ref(), SystemTime::now()))
-        .await
+pub(super) async fn approve_pack(mut call: Call) -> Answer {
+    let pack = pack_name(&call)?;
+    let body = call.read_object().await?;
+    let expected = expected_content(&body)?;
+    change_packs(&call, StatusCode::OK, move |packs| {
+        packs.approve(&pack, expected.as_ref(), SystemTime::now())
+    })
+    .await
 }
 
 /// The content that the caller looked at.
-fn expected(body: &Map<String, Value>) -> Result<Option<Digest>, Problem> {
+fn expected_content(body: &Map<String, Value>) -> Result<Option<Digest>, Problem> {
     match body.get("content") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => {
@@ -117,24 +122,24 @@ fn expected(body: &Map<String, Value>) -> Result<Option<Digest>, Problem> {
 }
 
 /// `POST /api/packs/{pack}/reject`
-pub(super) async fn reject(call: Call) -> Answer {
-    let pack = pack(&call)?;
-    changed(&call, StatusCode::OK, move |packs| packs.reject(&pack, SystemTime::now())).await
+pub(super) async fn reject_pack(call: Call) -> Answer {
+    let pack = pack_name(&call)?;
+    change_packs(&call, StatusCode::OK, move |packs| packs.reject(&pack, SystemTime::now())).await
 }
 
 /// `DELETE /api/packs/{pack}`
-pub(super) async fn remove(call: Call) -> Answer {
-    let pack = pack(&call)?;
-    changed(&call, StatusCode::OK, move |packs| packs.remove(&pack, SystemTime::now())).await
+pub(super) async fn remove_pack(call: Call) -> Answer {
+    let pack = pack_name(&call)?;
+    change_packs(&call, StatusCode::OK, move |packs| packs.remove(&pack, SystemTime::now())).await
 }
 
 /// `PUT /api/packs/{pack}/replaces/{id}`
-pub(super) async fn replace(mut call: Call) -> Answer {
-    let (pack, id) = (pack(&call)?, call.param("id")?.to_owned());
-    let Some(accept) = call.object().await?.get("accept").and_then(Value::as_bool) else {
+pub(super) async fn decide_replacement(mut call: Call) -> Answer {
+    let (pack, id) = (pack_name(&call)?, call.path_param("id")?.to_owned());
+    let Some(accept) = call.read_object().await?.get("accept").and_then(Value::as_bool) else {
         return Err(Problem::bad_request("the body says neither `{\"accept\": true}` nor false"));
     };
-    changed(&call, StatusCode::OK, move |packs| match accept {
+    change_packs(&call, StatusCode::OK, move |packs| match accept {
         true => packs.accept_replacement(&pack, &id, SystemTime::now()),
         false => packs.decline_replacement(&pack, &id, SystemTime::now()),
     })

@@ -9,34 +9,35 @@ use hinagata::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    answer::{self, Wanted},
+    answer::{self, ListQuery},
     call::{Answer, Call},
     problem::Problem,
 };
 
 /// `GET /api/prompts`
-pub(super) async fn list(call: Call) -> Answer {
+pub(super) async fn list_prompts(call: Call) -> Answer {
     let known = ["type", "tag", "supports", "language", "view", "q", "limit", "cursor"];
-    let wanted = Wanted::read(&call, &known)?;
+    let list_query = ListQuery::from_call(&call, &known)?;
     let catalog = call.engine().catalog();
-    let all = catalog.list().into_iter().filter(|listing| is_wanted(&wanted, listing));
-    let (page, next) = wanted.page(all.map(|listing| (listing.id.as_str().to_owned(), listing)).collect());
-    let entry = |(id, listing): (String, Listing)| match wanted.full {
-        true => described(&catalog, &listing),
+    let all = catalog.list().into_iter().filter(|listing| matches_query(&list_query, listing));
+    let (page, next) =
+        list_query.take_page(all.map(|listing| (listing.id.as_str().to_owned(), listing)).collect());
+    let entry = |(id, listing): (String, Listing)| match list_query.full {
+        true => prompt_json(&catalog, &listing),
         false => Value::String(id),
     };
     let entries: Vec<Value> = page.into_iter().map(entry).collect();
-    wanted.answer(&call, &entries, next.as_deref())
+    list_query.page_response(&call, &entries, next.as_deref())
 }
 
-fn is_wanted(wanted: &Wanted, listing: &Listing) -> bool {
+fn matches_query(list_query: &ListQuery, listing: &Listing) -> bool {
     let metadata = listing.definition.as_ref().ok().map(|definition| &definition.metadata);
     let said = metadata.map(|metadata| [metadata.title.as_deref(), metadata.description.as_deref()]);
     let texts = std::iter::once(listing.id.as_str()).chain(said.into_iter().flatten().flatten());
-    wanted.filter.takes(listing) && wanted.has_text(texts)
+    list_query.filter.takes(listing) && list_query.matches_text(texts)
 }
 
-fn described(catalog: &Catalog, listing: &Listing) -> Value {
+fn prompt_json(catalog: &Catalog, listing: &Listing) -> Value {
     let entry = catalog.choose(listing.id.as_str()).ok().map(|choice| choice.entry);
     let definition = listing.definition.as_ref();
     let metadata = definition.ok().map(|definition| &definition.metadata);
@@ -50,7 +51,7 @@ fn described(catalog: &Catalog, listing: &Listing) -> Value {
         "tags": metadata.map(|metadata| &metadata.tags),
         "supports": settings.map(|settings| &settings.supports),
         "languages": settings.map(|settings| &settings.languages),
-        "origin": entry.as_deref().map(origin),
+        "origin": entry.as_deref().map(origin_name),
         "source": entry.as_deref().map(Entry::source),
         "pack_id": entry.as_deref().and_then(Entry::pack),
         "error": definition.err().map(|error| Problem::from(error).to_json()),
@@ -58,7 +59,7 @@ fn described(catalog: &Catalog, listing: &Listing) -> Value {
 }
 
 /// Where a prompt comes from, in a word; `direct` and `extension` are those of the store.
-fn origin(entry: &Entry) -> &'static str {
+fn origin_name(entry: &Entry) -> &'static str {
     match (entry.root(), entry.stored()) {
         (_, Some(stored)) if stored.is_contributed() => "extension",
         (_, Some(_)) | (RootKind::Store, None) => "direct",
@@ -70,8 +71,8 @@ fn origin(entry: &Entry) -> &'static str {
 }
 
 /// `GET /api/prompts/{id}`
-pub(super) async fn one(call: Call) -> Answer {
-    let name = call.prompt()?;
+pub(super) async fn get_prompt(call: Call) -> Answer {
+    let name = call.prompt_name()?;
     let catalog = call.engine().catalog();
     let choice = catalog.choose(&name)?;
     let entry = &choice.entry;
@@ -81,11 +82,11 @@ pub(super) async fn one(call: Call) -> Answer {
     };
     let body = json!({
         "prompt_id": choice.id.as_str(),
-        "origin": origin(entry),
+        "origin": origin_name(entry),
         "source": entry.source(),
         "prompt": prompt,
     });
-    answer::tagged(&call.parts, &body)
+    answer::json_with_etag(&call.parts, &body)
 }
 
 fn definition_json(call: &Call, catalog: &Catalog, name: &str) -> Result<Value, Problem> {
@@ -94,34 +95,34 @@ fn definition_json(call: &Call, catalog: &Catalog, name: &str) -> Result<Value, 
 }
 
 /// `GET /api/prompts/{id}/definition`
-pub(super) async fn definition(call: Call) -> Answer {
-    let name = call.prompt()?;
+pub(super) async fn get_definition(call: Call) -> Answer {
+    let name = call.prompt_name()?;
     let definition = definition_json(&call, &call.engine().catalog(), &name)?;
-    answer::tagged(&call.parts, &definition)
+    answer::json_with_etag(&call.parts, &definition)
 }
 
 /// `GET /api/prompts/{id}/candidates`
-pub(super) async fn candidates(call: Call) -> Answer {
-    let name = call.prompt()?;
+pub(super) async fn list_candidates(call: Call) -> Answer {
+    let name = call.prompt_name()?;
     let found = call.engine().catalog().candidates_json(&name)?;
-    answer::tagged(&call.parts, &found)
+    answer::json_with_etag(&call.parts, &found)
 }
 
 /// `POST /api/prompts/{id}/explain`
-pub(super) async fn explain(mut call: Call) -> Answer {
-    let job = call.job().await?;
-    answer::json(&call.app.explain(job).await?.to_json())
+pub(super) async fn explain_prompt(mut call: Call) -> Answer {
+    let job = call.read_render_job().await?;
+    answer::json_response(&call.app.explain(job).await?.to_json())
 }
 
 /// `GET /api/prompts/{id}/explain`
 pub(super) async fn explain_query(call: Call) -> Answer {
-    let prompt = call.prompt()?;
+    let prompt = call.prompt_name()?;
     let mut variables = Map::new();
     let mut texts = Vec::new();
-    for (name, value) in call.query() {
+    for (name, value) in call.query_pairs() {
         match name.as_str() {
             "variables" => match serde_json::from_str(&value) {
-                Ok(Value::Object(given)) => variables.extend(given),
+                Ok(Value::Object(passed)) => variables.extend(passed),
                 _ => return Err(Problem::bad_request("`variables` of the query is no JSON object")),
             },
             _ => texts.push((name, value)),
@@ -129,46 +130,46 @@ pub(super) async fn explain_query(call: Call) -> Answer {
     }
     let pairs = texts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     variables.extend(call.engine().variables_from_text(&prompt, pairs)?);
-    let context = call.app.context(&Map::new())?;
+    let context = call.app.check_context(&Map::new())?;
     let job = RenderJob { variables, context, ..RenderJob::new(call.engine(), prompt) };
-    answer::json(&call.app.explain(job).await?.to_json())
+    answer::json_response(&call.app.explain(job).await?.to_json())
 }
 
 /// `POST /api/prompts/{id}/validate`
-pub(super) async fn validate(mut call: Call) -> Answer {
-    let job = call.job().await?;
-    answer::json(&job.engine.validate(&job.to_request())?)
+pub(super) async fn validate_variables(mut call: Call) -> Answer {
+    let job = call.read_render_job().await?;
+    answer::json_response(&job.engine.validate(&job.to_request())?)
 }
 
 /// `PUT /api/prompts/{id}/resolution`
-pub(super) async fn resolve(mut call: Call) -> Answer {
-    let name = call.prompt()?;
-    let body = call.object().await?;
+pub(super) async fn set_resolution(mut call: Call) -> Answer {
+    let name = call.prompt_name()?;
+    let body = call.read_object().await?;
     let Some(source) = body.get("source").and_then(Value::as_str).map(str::to_owned) else {
         return Err(Problem::bad_request("the body names no `source`")
-            .hint("`GET …/candidates` tells the sources there are"));
+            .with_hint("`GET …/candidates` tells the sources there are"));
     };
     let engine = call.engine();
-    let found = call.app.change(move |app| {
+    let found = call.app.run_exclusive(move |app| {
         let catalog = engine.set_resolution(&name, &source)?;
-        app.events.catalog(&app.catalog());
+        app.events.publish_catalog(&app.catalog());
         Ok((catalog, name))
     });
     let (catalog, name) = found.await?;
-    answer::json(&catalog.candidates_json(&name)?)
+    answer::json_response(&catalog.candidates_json(&name)?)
 }
 
 /// `DELETE /api/prompts/{id}/resolution`
-pub(super) async fn unresolve(call: Call) -> Answer {
-    let name = call.prompt()?;
+pub(super) async fn remove_resolution(call: Call) -> Answer {
+    let name = call.prompt_name()?;
     let (app, engine) = (Arc::clone(&call.app), call.engine());
-    app.change(move |app| {
+    app.run_exclusive(move |app| {
         let id = engine.catalog().resolve_id(&name)?;
         let now = std::time::SystemTime::now();
         let catalog = app.engine.update_catalog(|catalog| catalog.unset_resolution(&id, now))?;
-        app.events.catalog(&catalog);
+        app.events.publish_catalog(&catalog);
         Ok(())
     })
     .await?;
-    Ok(answer::done())
+    Ok(answer::no_content())
 }

@@ -21,40 +21,40 @@ pub(crate) struct RenderRequest {
 
 impl RenderRequest {
     /// Takes it out of a body; what is left there is for somebody else.
-    pub(crate) fn take(fields: &mut Fields) -> Result<Self, Problem> {
-        Ok(Self { variables: fields.object("variables")?, context: fields.object("context")? })
+    pub(crate) fn from_fields(fields: &mut Fields) -> Result<Self, Problem> {
+        Ok(Self { variables: fields.take_object("variables")?, context: fields.take_object("context")? })
     }
 }
 
 impl Call {
     /// The render that the body asks for.
-    pub(crate) async fn job(&mut self) -> Result<RenderJob, Problem> {
-        let prompt = self.prompt()?;
-        let mut fields = Fields::new(self.object().await?);
-        let RenderRequest { variables, context } = RenderRequest::take(&mut fields)?;
-        fields.finish()?;
-        let context = self.app.context(&context)?;
+    pub(crate) async fn read_render_job(&mut self) -> Result<RenderJob, Problem> {
+        let prompt = self.prompt_name()?;
+        let mut fields = Fields::new(self.read_object().await?);
+        let RenderRequest { variables, context } = RenderRequest::from_fields(&mut fields)?;
+        fields.check_unknown()?;
+        let context = self.app.check_context(&context)?;
         Ok(RenderJob { variables, context, ..RenderJob::new(self.engine(), prompt) })
     }
 }
 
 /// `POST /api/render/prompts/{id}`
-pub(super) async fn ours(mut call: Call) -> Answer {
-    let job = call.job().await?;
+pub(super) async fn render_prompt(mut call: Call) -> Answer {
+    let job = call.read_render_job().await?;
     let rendered = call.app.render(job).await?;
     let mut text = Vec::with_capacity(64 + rendered_size(&rendered));
     text.extend_from_slice(b"{\"rendered_prompt\":");
     match &rendered.body {
-        RenderedBody::Text(body) => write(&mut text, body)?,
-        RenderedBody::Messages(_) => write(&mut text, &rendered.body.to_json())?,
+        RenderedBody::Text(body) => write_json(&mut text, body)?,
+        RenderedBody::Messages(_) => write_json(&mut text, &rendered.body.to_json())?,
     }
     text.extend_from_slice(b",\"status\":\"success\"");
     if !rendered.warnings.is_empty() {
         text.extend_from_slice(b",\"warnings\":");
-        write(&mut text, &rendered.warnings.iter().map(Warning::to_json).collect::<Vec<_>>())?;
+        write_json(&mut text, &rendered.warnings.iter().map(Warning::to_json).collect::<Vec<_>>())?;
     }
     text.push(b'}');
-    Ok(answer::bytes(StatusCode::OK, "application/json", Bytes::from(text)))
+    Ok(answer::bytes_response(StatusCode::OK, "application/json", Bytes::from(text)))
 }
 
 fn rendered_size(rendered: &Rendered) -> usize {
@@ -64,16 +64,16 @@ fn rendered_size(rendered: &Rendered) -> usize {
     }
 }
 
-fn write(text: &mut Vec<u8>, value: &impl serde::Serialize) -> Result<(), Problem> {
+fn write_json(text: &mut Vec<u8>, value: &impl serde::Serialize) -> Result<(), Problem> {
     serde_json::to_writer(text, value)
         .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", error.to_string()))
 }
 
 /// `POST /api/prompts/{id}/render`
-pub(super) async fn second(mut call: Call) -> Answer {
-    let prompt = call.prompt()?;
-    let mut body = old_body(&call.body().await?)?;
-    let variables = old_object(&mut body, "args")?;
+pub(super) async fn render_legacy(mut call: Call) -> Answer {
+    let prompt = call.prompt_name()?;
+    let mut body = legacy_body(&call.read_body().await?)?;
+    let variables = legacy_object(&mut body, "args")?;
     let strictness = Strictness::Lenient;
     let job = RenderJob { variables, strictness, ..RenderJob::new(call.engine(), prompt) };
     let rendered = call.app.render(job).await?;
@@ -81,11 +81,11 @@ pub(super) async fn second(mut call: Call) -> Answer {
         RenderedBody::Text(text) => json!({"kind": "prompt", "prompt": text}),
         RenderedBody::Messages(_) => json!({"kind": "messages", "messages": rendered.body.to_json()}),
     };
-    answer::json(&body)
+    answer::json_response(&body)
 }
 
 /// A body as the second dialect takes it: the first JSON value in it, an object or null; names count in any case.
-pub(super) fn old_body(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
+pub(super) fn legacy_body(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
     let invalid = || Problem::bad_request("invalid request body");
     let mut values = serde_json::Deserializer::from_slice(bytes);
     match Value::deserialize(&mut values).map_err(|_| invalid())? {
@@ -96,15 +96,18 @@ pub(super) fn old_body(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
 }
 
 /// Takes the member `name` out of such a body; of several spellings, the last counts.
-pub(super) fn old_member(body: &mut Map<String, Value>, name: &str) -> Option<Value> {
+pub(super) fn legacy_member(body: &mut Map<String, Value>, name: &str) -> Option<Value> {
     let spelled = |key: &&String| key.eq_ignore_ascii_case(name);
     let spellings: Vec<String> = body.keys().filter(spelled).cloned().collect();
     spellings.iter().filter_map(|key| body.remove(key)).next_back()
 }
 
 /// The same for an object.
-pub(super) fn old_object(body: &mut Map<String, Value>, name: &str) -> Result<Map<String, Value>, Problem> {
-    match old_member(body, name) {
+pub(super) fn legacy_object(
+    body: &mut Map<String, Value>,
+    name: &str,
+) -> Result<Map<String, Value>, Problem> {
+    match legacy_member(body, name) {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(object)) => Ok(object),
         Some(_) => Err(Problem::bad_request("invalid request body")),
@@ -116,14 +119,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_dialect_reads_what_its_clients_send() {
-        let args = |text: &str| old_object(&mut old_body(text.as_bytes())?, "args");
+    fn legacy_bodies_are_read_as_their_clients_send_them() {
+        let args = |text: &str| legacy_object(&mut legacy_body(text.as_bytes())?, "args");
         assert_eq!(args("null").map(|map| map.len()).ok(), Some(0));
         assert_eq!(args("{\"ARGS\": {\"a\": 1}}").map(|map| map.len()).ok(), Some(1));
         assert_eq!(args("{\"args\": {\"a\": 1}, \"Args\": {}} trailing").map(|map| map.len()).ok(), Some(0));
         assert_eq!(args("{\"args\": null, \"other\": 1}").map(|map| map.len()).ok(), Some(0));
-        for wrong in ["", "[]", "1", "{", "{\"args\": 1}"] {
-            assert!(args(wrong).is_err(), "{wrong}");
+        for invalid in ["", "[]", "1", "{", "{\"args\": 1}"] {
+            assert!(args(invalid).is_err(), "{invalid}");
         }
     }
 }

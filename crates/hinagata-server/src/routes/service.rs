@@ -11,49 +11,49 @@ use crate::{
 };
 
 /// `GET /openapi.json`
-pub(super) async fn openapi(call: Call) -> Answer {
-    answer::tagged(&call.parts, super::openapi_document())
+pub(super) async fn get_openapi(call: Call) -> Answer {
+    answer::json_with_etag(&call.parts, super::openapi_document())
 }
 
 /// `GET /docs`
-pub(super) async fn reference(_call: Call) -> Answer {
+pub(super) async fn get_docs(_call: Call) -> Answer {
     let page = docs::reference(&super::specs().collect::<Vec<_>>());
-    Ok(answer::bytes(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page)))
+    Ok(answer::bytes_response(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page)))
 }
 
 /// `GET /`
-pub(super) async fn start(call: Call) -> Answer {
-    let page = docs::start(call.app.address);
-    Ok(answer::bytes(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page)))
+pub(super) async fn get_start_page(call: Call) -> Answer {
+    let page = docs::start_page(call.app.address);
+    Ok(answer::bytes_response(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page)))
 }
 
 /// `GET /healthz`: whoever may read is told what confines Python; strangers are told that the daemon runs.
-pub(super) async fn health(call: Call) -> Answer {
+pub(super) async fn get_health(call: Call) -> Answer {
     let mut health = json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")});
-    if call.may_read() {
-        health["sandbox"] = call.app.sandbox().await.unwrap_or_default();
+    if call.can_read() {
+        health["sandbox"] = call.app.describe_sandbox().await.unwrap_or_default();
     }
-    answer::json(&health)
+    answer::json_response(&health)
 }
 
 /// `GET /readyz`: a daemon whose store is away answers from what it knew last, so it is ready still; one that never
 /// saw its store, or that stops, is not.
-pub(super) async fn ready(call: Call) -> Answer {
+pub(super) async fn get_readiness(call: Call) -> Answer {
     let app = &call.app;
     let store = app.engine.store();
     let is_up = store.as_ref().is_none_or(|store| store.health.is_up());
-    let knows = store.as_ref().is_none_or(|store| {
+    let has_documents = store.as_ref().is_none_or(|store| {
         hinagata::store::StoreKind::ALL.into_iter().any(|kind| !store.of(kind).is_empty())
     });
     let (status, word) = match () {
         () if app.is_stopping() => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
         () if is_up => (StatusCode::OK, "ready"),
-        () if knows => (StatusCode::OK, "degraded"),
+        () if has_documents => (StatusCode::OK, "degraded"),
         () => (StatusCode::SERVICE_UNAVAILABLE, "waiting"),
     };
     let since =
         store.as_ref().and_then(|store| store.health.outage.as_ref()).map(|(since, _)| hinagata::utc(*since));
-    answer::json_with(
+    answer::json_with_status(
         status,
         &json!({
             "status": word,
@@ -68,8 +68,8 @@ pub(super) async fn ready(call: Call) -> Answer {
 }
 
 /// `GET /metrics`: counters are of everybody's calls, with the names of tools and models.
-pub(super) async fn metrics(call: Call) -> Answer {
-    call.require_unbound()?;
+pub(super) async fn get_metrics(call: Call) -> Answer {
+    call.require_unrestricted()?;
     let app = &call.app;
     if let Some(store) = app.engine.store() {
         metrics::gauge!("hinagata_store_up").set(if store.health.is_up() { 1.0 } else { 0.0 });
@@ -78,9 +78,9 @@ pub(super) async fn metrics(call: Call) -> Answer {
             metrics::gauge!("hinagata_store_documents", "kind" => kind.as_str()).set(count);
         }
     }
-    let busy = app.settings.max_requests.saturating_sub(app.busy.available_permits());
+    let busy = app.settings.max_requests.saturating_sub(app.request_slots.available_permits());
     metrics::gauge!("hinagata_requests_under_way").set(u32::try_from(busy).unwrap_or(u32::MAX));
     metrics::gauge!("hinagata_uptime_seconds").set(app.started.elapsed().as_secs_f64());
-    let text = app.metrics.text();
-    Ok(answer::bytes(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", Bytes::from(text)))
+    let text = app.metrics.render_text();
+    Ok(answer::bytes_response(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", Bytes::from(text)))
 }

@@ -7,7 +7,7 @@ use hinagata::{
 use serde_json::{Value, json};
 
 use crate::{
-    answer::{self, Wanted},
+    answer::{self, ListQuery},
     call::{Answer, Call},
     problem::Problem,
 };
@@ -17,23 +17,23 @@ fn snapshot(call: &Call) -> std::sync::Arc<StoreSnapshot> {
     call.engine().store().unwrap_or_default()
 }
 
-fn list(call: &Call, kind: StoreKind) -> Answer {
+fn list_documents(call: &Call, kind: StoreKind) -> Answer {
     let known: &[&str] = match kind {
         StoreKind::Tool => &["supports", "view", "q", "limit", "cursor"],
         _ => &["view", "q", "limit", "cursor"],
     };
-    let wanted = Wanted::read(call, known)?;
+    let list_query = ListQuery::from_call(call, known)?;
     let snapshot = snapshot(call);
     let supports = |stored: &Stored| -> Vec<String> {
         let said = stored.value.get("supports").and_then(Value::as_array);
         said.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let all = snapshot.of(kind).iter().filter(|(id, stored)| {
-        wanted.has_text([&***id])
-            && PromptFilter::is_for(&supports(stored), wanted.filter.supports.as_deref())
+        list_query.matches_text([&***id])
+            && PromptFilter::is_for(&supports(stored), list_query.filter.supports.as_deref())
     });
-    let (page, next) = wanted.page(all.map(|(id, stored)| (id.to_string(), stored)).collect());
-    let entry = |(id, stored): (String, &Stored)| match wanted.full {
+    let (page, next) = list_query.take_page(all.map(|(id, stored)| (id.to_string(), stored)).collect());
+    let entry = |(id, stored): (String, &Stored)| match list_query.full {
         false => Value::String(id),
         true => json!({
             "id": id,
@@ -42,117 +42,117 @@ fn list(call: &Call, kind: StoreKind) -> Answer {
         }),
     };
     let entries: Vec<Value> = page.into_iter().map(entry).collect();
-    wanted.answer(call, &entries, next.as_deref())
+    list_query.page_response(call, &entries, next.as_deref())
 }
 
-fn one(call: &Call, kind: StoreKind) -> Answer {
-    let id = call.param("id")?;
+fn get_document(call: &Call, kind: StoreKind) -> Answer {
+    let id = call.path_param("id")?;
     let snapshot = snapshot(call);
     if let Some(stored) = snapshot.of(kind).get(id) {
-        return answer::tagged(&call.parts, &*stored.value);
+        return answer::json_with_etag(&call.parts, &*stored.value);
     }
     // A step of the way to several, or a part of one.
     if let Some(value) = snapshot.environ(id).filter(|_| kind == StoreKind::Environ) {
-        return answer::tagged(&call.parts, value);
+        return answer::json_with_etag(&call.parts, value);
     }
     let near = hinagata_value::near_names(id, snapshot.of(kind).keys().map(|id| &**id));
-    let shown: String = id.chars().take(80).collect();
-    Err(Problem::not_found(format!("there is no {} `{shown}`", kind.one())).with("near", near))
+    let short_id: String = id.chars().take(80).collect();
+    Err(Problem::not_found(format!("there is no {} `{short_id}`", kind.one())).with_member("near", near))
 }
 
 /// Whether the caller may change the document `id`: what they do not see, they do not change.
 fn check_change(call: &Call, kind: StoreKind, id: &str, value: Option<&Value>) -> Result<(), Problem> {
-    let Some(reach) = call.app.access.reach_of(&call.caller) else { return Ok(()) };
+    let Some(reach) = call.app.access.reach(&call.caller) else { return Ok(()) };
     // What lies there now counts whether it is there for the caller or not.
     let all = call.app.engine.store().unwrap_or_default();
     let now = all.of(kind).get(id).map(|stored| &*stored.value);
     match now.into_iter().chain(value).all(|value| reach.has_document(kind, id, value)) {
         true => Ok(()),
-        false => call.require_unbound(),
+        false => call.require_unrestricted(),
     }
 }
 
-async fn put(mut call: Call, kind: StoreKind) -> Answer {
-    let id = call.param("id")?.to_owned();
-    let bytes = call.body().await?;
-    let value = call.json(&bytes)?;
+async fn put_document(mut call: Call, kind: StoreKind) -> Answer {
+    let id = call.path_param("id")?.to_owned();
+    let bytes = call.read_body().await?;
+    let value = call.parse_json(&bytes)?;
     check_change(&call, kind, &id, Some(&value))?;
     let change = vec![StoreChange::set(kind, id, value)];
-    call.app.engine.write_store(change).await.map_err(|error| Problem::of_sent(&error))?;
-    Ok(answer::done())
+    call.app.engine.write_store(change).await.map_err(|error| Problem::in_request_body(&error))?;
+    Ok(answer::no_content())
 }
 
-async fn delete(call: Call, kind: StoreKind) -> Answer {
-    let id = call.param("id")?.to_owned();
+async fn delete_document(call: Call, kind: StoreKind) -> Answer {
+    let id = call.path_param("id")?.to_owned();
     if !snapshot(&call).of(kind).contains_key(id.as_str()) {
-        return one(&call, kind)
+        return get_document(&call, kind)
             .and_then(|_| Err(Problem::not_found(format!("there is no {} `{id}` of its own", kind.one()))));
     }
     check_change(&call, kind, &id, None)?;
     call.app.engine.write_store(vec![StoreChange::delete(kind, id)]).await?;
-    Ok(answer::done())
+    Ok(answer::no_content())
 }
 
-pub(super) async fn extensions(call: Call) -> Answer {
-    list(&call, StoreKind::Extension)
+pub(super) async fn list_extensions(call: Call) -> Answer {
+    list_documents(&call, StoreKind::Extension)
 }
 
-pub(super) async fn extension(call: Call) -> Answer {
-    one(&call, StoreKind::Extension)
+pub(super) async fn get_extension(call: Call) -> Answer {
+    get_document(&call, StoreKind::Extension)
 }
 
 pub(super) async fn put_extension(call: Call) -> Answer {
-    put(call, StoreKind::Extension).await
+    put_document(call, StoreKind::Extension).await
 }
 
 pub(super) async fn delete_extension(call: Call) -> Answer {
-    delete(call, StoreKind::Extension).await
+    delete_document(call, StoreKind::Extension).await
 }
 
-pub(super) async fn templates(call: Call) -> Answer {
-    list(&call, StoreKind::Template)
+pub(super) async fn list_templates(call: Call) -> Answer {
+    list_documents(&call, StoreKind::Template)
 }
 
-pub(super) async fn template(call: Call) -> Answer {
-    one(&call, StoreKind::Template)
+pub(super) async fn get_template(call: Call) -> Answer {
+    get_document(&call, StoreKind::Template)
 }
 
 pub(super) async fn put_template(call: Call) -> Answer {
-    put(call, StoreKind::Template).await
+    put_document(call, StoreKind::Template).await
 }
 
 pub(super) async fn delete_template(call: Call) -> Answer {
-    delete(call, StoreKind::Template).await
+    delete_document(call, StoreKind::Template).await
 }
 
-pub(super) async fn environs(call: Call) -> Answer {
-    list(&call, StoreKind::Environ)
+pub(super) async fn list_environs(call: Call) -> Answer {
+    list_documents(&call, StoreKind::Environ)
 }
 
-pub(super) async fn environ(call: Call) -> Answer {
-    one(&call, StoreKind::Environ)
+pub(super) async fn get_environ(call: Call) -> Answer {
+    get_document(&call, StoreKind::Environ)
 }
 
 pub(super) async fn put_environ(call: Call) -> Answer {
-    put(call, StoreKind::Environ).await
+    put_document(call, StoreKind::Environ).await
 }
 
 pub(super) async fn delete_environ(call: Call) -> Answer {
-    delete(call, StoreKind::Environ).await
+    delete_document(call, StoreKind::Environ).await
 }
 
-pub(super) async fn tools(call: Call) -> Answer {
-    list(&call, StoreKind::Tool)
+pub(super) async fn list_tools(call: Call) -> Answer {
+    list_documents(&call, StoreKind::Tool)
 }
 
-pub(super) async fn tool(call: Call) -> Answer {
-    one(&call, StoreKind::Tool)
+pub(super) async fn get_tool(call: Call) -> Answer {
+    get_document(&call, StoreKind::Tool)
 }
 
 pub(super) async fn put_tool(call: Call) -> Answer {
-    put(call, StoreKind::Tool).await
+    put_document(call, StoreKind::Tool).await
 }
 
 pub(super) async fn delete_tool(call: Call) -> Answer {
-    delete(call, StoreKind::Tool).await
+    delete_document(call, StoreKind::Tool).await
 }

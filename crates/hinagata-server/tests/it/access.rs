@@ -7,7 +7,7 @@ use crate::support::{Daemon, KeyOf, Setup, send};
 
 /// Method, path and needed scope of every route that the OpenAPI document describes.
 fn routes() -> Vec<(String, String, Option<String>)> {
-    let document = hinagata_server::openapi();
+    let document = hinagata_server::openapi_document();
     let mut all = Vec::new();
     for (path, operations) in document["paths"].as_object().expect("are paths") {
         for (method, operation) in operations.as_object().expect("are operations") {

@@ -134,7 +134,7 @@ impl Setup {
         let options = ServerOptions {
             workspace,
             engine: engine.clone(),
-            tie_span: None,
+            link_span: None,
             sandbox: Some(Arc::new(|| json!({"tier": "A"}))),
         };
         let server = Server::open(options).await.expect("the daemon opens");

@@ -20,10 +20,10 @@ type Start = Box<dyn FnOnce() + Send>;
 
 /// The threads that answer. They end when this is dropped, whatever is under way there.
 #[derive(Debug)]
-pub(crate) struct Lanes(Vec<Lane>);
+pub(crate) struct WorkerThreads(Vec<WorkerThread>);
 
 #[derive(Debug)]
-struct Lane {
+struct WorkerThread {
     starts: mpsc::UnboundedSender<Start>,
     /// Connections that are open there.
     open: Arc<AtomicUsize>,
@@ -31,40 +31,42 @@ struct Lane {
 
 /// A place on a lane, for as long as a connection is open.
 #[derive(Debug)]
-pub(crate) struct Taken(Arc<AtomicUsize>);
+pub(crate) struct ConnectionSlot(Arc<AtomicUsize>);
 
-impl Drop for Taken {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Lanes {
+impl WorkerThreads {
     /// Starts `count` threads.
     pub(crate) fn start(count: usize) -> io::Result<Self> {
-        let lane = |_| {
+        let thread = |_| {
             let runtime = Builder::new_current_thread().enable_all().build()?;
             let (starts, arriving) = mpsc::unbounded_channel();
             thread::Builder::new()
-                .name("hinagata-lane".to_owned())
-                .spawn(move || drive(runtime, arriving))?;
-            Ok(Lane { starts, open: Arc::default() })
+                .name("hinagata-worker".to_owned())
+                .spawn(move || run_tasks(runtime, arriving))?;
+            Ok(WorkerThread { starts, open: Arc::default() })
         };
-        (0..count.max(1)).map(lane).collect::<io::Result<_>>().map(Self)
+        (0..count.max(1)).map(thread).collect::<io::Result<_>>().map(Self)
     }
 
     /// Lets the lane with the fewest connections run `start`, which keeps the place that it is given while it is at work.
-    pub(crate) fn run(&self, start: impl FnOnce(Taken) + Send + 'static) {
-        let Some(lane) = self.0.iter().min_by_key(|lane| lane.open.load(Ordering::Relaxed)) else { return };
-        lane.open.fetch_add(1, Ordering::Relaxed);
-        let taken = Taken(Arc::clone(&lane.open));
+    pub(crate) fn run_on_least_busy(&self, start: impl FnOnce(ConnectionSlot) + Send + 'static) {
+        let Some(thread) = self.0.iter().min_by_key(|thread| thread.open.load(Ordering::Relaxed)) else {
+            return;
+        };
+        thread.open.fetch_add(1, Ordering::Relaxed);
+        let slot = ConnectionSlot(Arc::clone(&thread.open));
         // A lane is there for as long as somebody can ask it.
-        let _ = lane.starts.send(Box::new(move || start(taken)));
+        let _ = thread.starts.send(Box::new(move || start(slot)));
     }
 }
 
 /// Runs what arrives until nobody can bring more; what is under way then is broken off.
-fn drive(runtime: Runtime, mut arriving: mpsc::UnboundedReceiver<Start>) {
+fn run_tasks(runtime: Runtime, mut arriving: mpsc::UnboundedReceiver<Start>) {
     runtime.block_on(async {
         while let Some(start) = arriving.recv().await {
             start();
@@ -82,11 +84,13 @@ mod tests {
 
     #[test]
     fn connections_are_spread_over_the_threads() {
-        let lanes = Lanes::start(2).expect("threads start");
-        let (sender, receiver) = channel::<(ThreadId, Taken)>();
+        let threads = WorkerThreads::start(2).expect("threads start");
+        let (sender, receiver) = channel::<(ThreadId, ConnectionSlot)>();
         let place = || {
             let sender = sender.clone();
-            lanes.run(move |taken| sender.send((thread::current().id(), taken)).expect("is waited for"));
+            threads.run_on_least_busy(move |slot| {
+                sender.send((thread::current().id(), slot)).expect("is waited for");
+            });
             receiver.recv().expect("is run")
         };
         let (first, second) = (place(), place());
@@ -98,15 +102,15 @@ mod tests {
 
     #[test]
     fn what_is_under_way_is_broken_off_when_the_lanes_end() {
-        let lanes = Lanes::start(1).expect("threads start");
+        let threads = WorkerThreads::start(1).expect("threads start");
         let (sender, receiver) = channel::<()>();
-        lanes.run(move |taken| {
+        threads.run_on_least_busy(move |slot| {
             tokio::spawn(async move {
-                let _kept = (taken, sender);
+                let _kept = (slot, sender);
                 std::future::pending::<()>().await;
             });
         });
-        drop(lanes);
+        drop(threads);
         assert!(receiver.recv().is_err(), "it is dropped, not forgotten");
     }
 }

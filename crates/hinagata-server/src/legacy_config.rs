@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// What it says, as far as we have a place for it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct OldConfig {
+pub struct LegacyConfig {
     /// Settings as `section.key=value`.
     pub settings: Vec<String>,
     /// Variables of the environment that it stands for.
@@ -69,7 +69,7 @@ struct Llm {
 ///
 /// # Errors
 /// Code `definition` when it is no YAML, or holds something else than it should.
-pub fn read(name: &str, text: &str) -> Result<OldConfig> {
+pub fn read_legacy_config(name: &str, text: &str) -> Result<LegacyConfig> {
     let unreadable = |error: serde_saphyr::Error| {
         let told = error.to_string();
         let line = told.lines().next().unwrap_or_default();
@@ -79,7 +79,7 @@ pub fn read(name: &str, text: &str) -> Result<OldConfig> {
     let document: Document = serde_saphyr::from_str(text).map_err(unreadable)?;
     let ignored = unknown_names(name, &serde_saphyr::from_str(text).map_err(unreadable)?)?;
     let Document { server, logger, redis, llm } = document;
-    let mut config = OldConfig { ignored, ..OldConfig::default() };
+    let mut config = LegacyConfig { ignored, ..LegacyConfig::default() };
     let mut set = |name: &str, value: &str| {
         if !value.is_empty() {
             config.settings.push(format!("{name}={value}"));
@@ -97,7 +97,7 @@ pub fn read(name: &str, text: &str) -> Result<OldConfig> {
     if !redis.addr.is_empty() {
         let login = match redis.password.as_str() {
             "" => String::new(),
-            password => format!(":{}@", crate::query::encoded(password)),
+            password => format!(":{}@", crate::query::encode_component(password)),
         };
         set("store.url", &format!("redis://{login}{}/{}", redis.addr, redis.db));
     }
@@ -143,7 +143,7 @@ fn unknown_names(file: &str, document: &Value) -> Result<Vec<String>> {
 
 /// Whether a YAML file is one of those, and not of some other program.
 #[must_use]
-pub fn is_one(text: &str) -> bool {
+pub fn is_legacy_config(text: &str) -> bool {
     let starts = |name: &str| text.lines().any(|line| line.starts_with(name));
     starts("redis:") && starts("server:") && text.contains("listen_addr:")
 }
@@ -175,8 +175,8 @@ llm:
 
     #[test]
     fn everything_that_has_a_place_is_taken() {
-        assert!(is_one(CONFIG) && !is_one("server:\n  port: 1\n"));
-        let config = read("config.yaml", CONFIG).expect("can be read");
+        assert!(is_legacy_config(CONFIG) && !is_legacy_config("server:\n  port: 1\n"));
+        let config = read_legacy_config("config.yaml", CONFIG).expect("can be read");
         assert_eq!(
             config.settings,
             ["server.listen=:8080", "server.log=warn", "store.url=redis://:p%40ss@127.0.0.1:6379/2"]
@@ -189,19 +189,23 @@ llm:
 
     #[test]
     fn a_name_that_is_nearly_one_is_a_mistake_and_any_other_is_told() {
-        let error =
-            read("config.yaml", &CONFIG.replace("listen_addr", "listen_adr")).expect_err("is a mistake");
+        let error = read_legacy_config("config.yaml", &CONFIG.replace("listen_addr", "listen_adr"))
+            .expect_err("is a mistake");
         assert_eq!(error.near(), ["listen_addr"]);
-        let error = read("config.yaml", &CONFIG.replace("redis:", "reddis:")).expect_err("is a mistake");
+        let error = read_legacy_config("config.yaml", &CONFIG.replace("redis:", "reddis:"))
+            .expect_err("is a mistake");
         assert_eq!(error.near(), ["redis"]);
         let more = format!("{CONFIG}  proxy: x\nmetrics: {{}}\n");
-        assert_eq!(read("config.yaml", &more).expect("can be read").ignored, ["metrics", "llm.proxy"]);
-        assert!(read("config.yaml", CONFIG).expect("can be read").ignored.is_empty());
+        assert_eq!(
+            read_legacy_config("config.yaml", &more).expect("can be read").ignored,
+            ["metrics", "llm.proxy"]
+        );
+        assert!(read_legacy_config("config.yaml", CONFIG).expect("can be read").ignored.is_empty());
     }
 
     #[test]
     fn what_is_no_such_file_is_told() {
-        let error = read("config.yaml", "server: [").expect_err("is no YAML");
+        let error = read_legacy_config("config.yaml", "server: [").expect_err("is no YAML");
         assert!(error.message().starts_with("config.yaml cannot be read"), "{error}");
     }
 }
