@@ -153,7 +153,7 @@ impl OpenWorkspace {
         if self.trust == (TrustState::Untrusted { reason: Distrust::Changed }) {
             return Err(Error::new(
                 Code::Approval,
-                "the settings of this workspace are not those that you trusted, so nobody is served by them",
+                "the settings of this workspace changed since you trusted it, so it is not served",
             )
             .with("reason", "untrusted")
             .with_hint(

@@ -186,46 +186,48 @@ pub(crate) fn read_keys(keys: Option<&Value>) -> Result<Vec<Key>> {
             let keys: Vec<Key> = keys.collect::<Result<_>>()?;
             for (index, key) in keys.iter().enumerate() {
                 if keys[..index].iter().any(|other| other.name == key.name) {
-                    return Err(key_error(index + 1, &format!("another one is called `{}` too", key.name)));
+                    return Err(key_error(index + 1, &format!("another key has the name `{}`", key.name)));
                 }
             }
             Ok(keys)
         }
-        Some(_) => Err(key_error(1, "they are written as `[[keys]]`")),
+        Some(_) => Err(key_error(1, "`keys` must be an array of tables, `[[keys]]`")),
     }
 }
 
 fn key_error(index: usize, problem: &str) -> Error {
-    Error::definition("settings", format!("key {index} of the settings cannot be used: {problem}"))
+    Error::definition("settings", format!("invalid key {index} in the settings: {problem}"))
         .with("setting", "keys")
-        .with_hint("`hina key NAME --scope read --scope render` makes a key and prints what belongs into hinagata.toml")
+        .with_hint("a key has a `name`, a `hash` and `scopes`")
 }
 
 fn read_key(index: usize, key: &Value) -> Result<Key> {
-    let Some(fields) = key.as_object() else { return Err(key_error(index, "it is no table")) };
+    let Some(fields) = key.as_object() else { return Err(key_error(index, "not a table")) };
     const KNOWN: [&str; 6] = ["name", "hash", "scopes", "prompts", "environs", "rate"];
     if let Some(unknown) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
         let near = hinagata_value::near_names(unknown, KNOWN);
-        return Err(key_error(index, &format!("it has no `{unknown}`")).with_near(near));
+        return Err(key_error(index, &format!("unknown field `{unknown}`")).with_near(near));
     }
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
     let Some(name) = text("name").filter(|name| !name.is_empty()) else {
-        return Err(key_error(index, "it has no `name`"));
+        return Err(key_error(index, "missing `name`"));
     };
     // Sessions and the audit log tell callers apart by their names.
     if WITHOUT_KEY.contains(&name) {
-        return Err(key_error(index, &format!("`{name}` is what callers without a key are called")));
+        return Err(key_error(index, &format!("the name `{name}` is reserved for callers without a key")));
     }
     let hash = text("hash").map(|hash| hash.strip_prefix("sha256:").unwrap_or(hash));
     let Some(hash) = hash.and_then(|hash| hash.parse().ok()) else {
-        return Err(key_error(index, "its `hash` is no SHA-256"));
+        return Err(key_error(index, "`hash` must be a SHA-256"));
     };
     let rate = match fields.get("rate") {
         None => None,
         Some(rate) => {
             match rate.as_u64().and_then(|rate| u32::try_from(rate).ok()).filter(|rate| *rate > 0) {
                 Some(rate) => Some(rate),
-                None => return Err(key_error(index, "its `rate` is no number of requests")),
+                None => {
+                    return Err(key_error(index, "`rate` must be a positive number of requests per second"));
+                }
             }
         }
     };
@@ -245,11 +247,11 @@ fn strings(value: &Value) -> Option<Vec<&str>> {
 fn read_scopes(index: usize, value: Option<&Value>) -> Result<Vec<Scope>> {
     let names = Scope::ALL.map(Scope::as_str);
     let Some(words) = value.and_then(strings).filter(|words| !words.is_empty()) else {
-        return Err(key_error(index, &format!("its `scopes` are a list of {}", names.join(", "))));
+        return Err(key_error(index, &format!("`scopes` must be a list of {}", names.join(", "))));
     };
     let scope = |word: &str| {
         Scope::ALL.into_iter().find(|scope| scope.as_str() == word).ok_or_else(|| {
-            key_error(index, &format!("there is no scope `{word}`"))
+            key_error(index, &format!("unknown scope `{word}`"))
                 .with_near(hinagata_value::near_names(word, names))
         })
     };
@@ -272,15 +274,15 @@ fn new_reach(prompts: Option<GlobSet>, environs: Option<GlobSet>) -> Option<Arc<
 fn read_patterns(index: usize, fields: &Map<String, Value>, name: &str) -> Result<Option<GlobSet>> {
     let Some(value) = fields.get(name) else { return Ok(None) };
     let Some(patterns) = strings(value) else {
-        return Err(key_error(index, &format!("its `{name}` are a list of ids, with `*` for anything")));
+        return Err(key_error(index, &format!("`{name}` must be a list of ids, where `*` matches anything")));
     };
     let mut all = GlobSetBuilder::new();
     for pattern in patterns {
         let glob = GlobBuilder::new(pattern).build();
-        all.add(glob.map_err(|error| key_error(index, &format!("`{pattern}` is no pattern: {error}")))?);
+        all.add(glob.map_err(|error| key_error(index, &format!("invalid pattern `{pattern}`: {error}")))?);
     }
     let all =
-        all.build().map_err(|error| key_error(index, &format!("its `{name}` are too many: {error}")))?;
+        all.build().map_err(|error| key_error(index, &format!("too many patterns in `{name}`: {error}")))?;
     Ok(Some(all))
 }
 
@@ -290,8 +292,9 @@ fn read_patterns(index: usize, fields: &Map<String, Value>, name: &str) -> Resul
 /// When the system gives no random bytes.
 pub fn new_secret() -> Result<String> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::new(hinagata::Code::System, format!("there are no random bytes: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Error::new(hinagata::Code::System, format!("cannot read random bytes from the system: {error}"))
+    })?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -356,15 +359,15 @@ mod tests {
     fn invalid_keys_are_refused() {
         let hash = hash("k");
         for (key, expected) in [
-            (json!("x"), "is no table"),
-            (json!({"hash": hash, "scopes": ["read"]}), "no `name`"),
-            (json!({"name": "a", "hash": "12", "scopes": ["read"]}), "no SHA-256"),
-            (json!({"name": "a", "hash": hash, "scopes": ["raed"]}), "no scope `raed`"),
-            (json!({"name": "a", "hash": hash, "scopes": []}), "`scopes` are a list"),
-            (json!({"name": "a", "hash": hash, "scope": ["read"]}), "no `scope`"),
-            (json!({"name": "a", "hash": hash, "scopes": ["read"], "prompts": ["[a"]}), "no pattern"),
+            (json!("x"), "not a table"),
+            (json!({"hash": hash, "scopes": ["read"]}), "missing `name`"),
+            (json!({"name": "a", "hash": "12", "scopes": ["read"]}), "must be a SHA-256"),
+            (json!({"name": "a", "hash": hash, "scopes": ["raed"]}), "unknown scope `raed`"),
+            (json!({"name": "a", "hash": hash, "scopes": []}), "`scopes` must be a list"),
+            (json!({"name": "a", "hash": hash, "scope": ["read"]}), "unknown field `scope`"),
+            (json!({"name": "a", "hash": hash, "scopes": ["read"], "prompts": ["[a"]}), "invalid pattern"),
             (json!({"name": "a", "hash": hash, "scopes": ["read"], "rate": 0}), "`rate`"),
-            (json!({"name": "token", "hash": hash, "scopes": ["read"]}), "without a key"),
+            (json!({"name": "token", "hash": hash, "scopes": ["read"]}), "reserved for callers"),
             (json!({"name": "a", "hash": hash, "scopes": ["read"], "environs": "x"}), "`environs`"),
         ] {
             let error = read_keys(Some(&json!([key]))).expect_err(expected);

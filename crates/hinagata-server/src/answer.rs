@@ -98,9 +98,9 @@ impl ListQuery {
         for (name, value) in call.query_pairs() {
             if !known.contains(&name.as_str()) {
                 let near = hinagata_value::near_names(&name, known.iter().copied());
-                return Err(Problem::bad_request(format!("this list takes no `{name}`"))
+                return Err(Problem::bad_request(format!("unknown query parameter `{name}`"))
                     .with_member("near", near)
-                    .with_hint(format!("it takes {}", known.join(", "))));
+                    .with_hint(format!("known parameters: {}", known.join(", "))));
             }
             match name.as_str() {
                 "view" => list_query.full = parse_view(&value)?,
@@ -161,7 +161,7 @@ fn parse_view(value: &str) -> Result<bool, Problem> {
         "full" => Ok(true),
         "ids" => Ok(false),
         other => {
-            Err(Problem::bad_request(format!("there is no view `{other}`")).with_hint("`full` or `ids`"))
+            Err(Problem::bad_request(format!("unknown view `{other}`")).with_hint("use `full` or `ids`"))
         }
     }
 }
@@ -169,7 +169,7 @@ fn parse_view(value: &str) -> Result<bool, Problem> {
 fn parse_limit(value: &str) -> Result<usize, Problem> {
     let limit = value.parse::<usize>().ok().filter(|limit| (1..=MAX_PAGE_SIZE).contains(limit));
     limit.ok_or_else(|| {
-        Problem::bad_request(format!("`limit` is a number from 1 to {MAX_PAGE_SIZE}, not `{value}`"))
+        Problem::bad_request(format!("`limit` must be a number from 1 to {MAX_PAGE_SIZE}, not `{value}`"))
     })
 }
 
@@ -184,7 +184,10 @@ fn decode_cursor(cursor: &str) -> Result<String, Problem> {
         .filter(|digits| digits.len() % 2 == 0)
         .map(|digits| digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect::<Vec<u8>>());
     let id = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    id.ok_or_else(|| Problem::bad_request("this cursor is none of ours").with_hint("take it from `Link`"))
+    id.ok_or_else(|| {
+        Problem::bad_request("invalid cursor")
+            .with_hint("use the cursor in the header `Link` of the previous page")
+    })
 }
 
 #[cfg(test)]

@@ -80,8 +80,8 @@ impl Audit {
     /// Lines are added to the file at `path`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let audit_error = |error: io::Error| {
-            Error::new(Code::System, format!("the audit log {} cannot be written: {error}", path.display()))
-                .with_hint("the setting `server.audit` says where it is; `off` keeps none")
+            Error::new(Code::System, format!("cannot write the audit log {}: {error}", path.display()))
+                .with_hint("change the setting `server.audit`; `off` disables the log")
         };
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(audit_error)?;
@@ -130,7 +130,7 @@ fn write_entries(mut file: LogFile, lines: &Receiver<AuditEntry>, ended: &Receiv
             }
             if let Err(error) = file.write(&buffer) {
                 metrics::counter!("hinagata_audit_lost_total").increment(1);
-                tracing::error!(%error, "the audit log cannot be written");
+                tracing::error!(%error, "cannot write the audit log");
             }
         }
     }

@@ -54,7 +54,7 @@ impl Call {
         let found = self.params.iter().find(|(known, _)| *known == name);
         found
             .map(|(_, value)| value.as_str())
-            .ok_or_else(|| Problem::bad_request(format!("the path has no `{name}`")))
+            .ok_or_else(|| Problem::bad_request(format!("the path has no parameter `{name}`")))
     }
 
     /// The prompt that the path names, in any spelling.
@@ -87,9 +87,10 @@ impl Call {
         if app.access.has_keys() || self.peer.to_canonical().is_loopback() || is_open {
             return Ok(());
         }
-        Err(Problem::new(StatusCode::FORBIDDEN, "key", "without keys only this machine is served").with_hint(
-            "`hina key NAME --scope render` makes a key; `server.open = true` lets everybody read and render",
-        ))
+        Err(Problem::new(StatusCode::FORBIDDEN, "key", "without keys, the daemon serves only this machine")
+            .with_hint(
+                "add a key to the settings, or set `server.open = true` to let every caller read and render",
+            ))
     }
 
     /// Whether the caller of a route that is for everybody may read besides.
@@ -111,7 +112,7 @@ impl Call {
         Err(Problem::new(
             StatusCode::FORBIDDEN,
             "scope",
-            "this key is for some prompts alone, and this is about others too",
+            "this key is restricted to some prompts, and this route is not",
         ))
     }
 
@@ -130,10 +131,10 @@ impl Call {
             Err(error) if error.is::<LengthLimitError>() => Err(Problem::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "too_large",
-                format!("the body has more than {limit} bytes"),
+                format!("the body exceeds {limit} bytes"),
             )
-            .with_hint("the setting `server.max_body` says how large it may be")),
-            Err(error) => Err(Problem::bad_request(format!("the body could not be read: {error}"))),
+            .with_hint("the setting `server.max_body` limits the size of bodies")),
+            Err(error) => Err(Problem::bad_request(format!("cannot read the body: {error}"))),
         }
     }
 
@@ -145,19 +146,19 @@ impl Call {
         }
         match self.parse_json(&bytes)? {
             Value::Object(object) => Ok(object),
-            _ => Err(Problem::bad_request("the body is no JSON object")),
+            _ => Err(Problem::bad_request("the body must be a JSON object")),
         }
     }
 
     /// Reads JSON.
     pub(crate) fn parse_json(&self, bytes: &[u8]) -> Result<Value, Problem> {
         serde_json::from_slice(bytes).map_err(|error| {
-            let problem = Problem::bad_request(format!("the body is no JSON: {error}"))
+            let problem = Problem::bad_request(format!("invalid JSON in the body: {error}"))
                 .with_member("line", error.line())
                 .with_member("column", error.column());
             match self.parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) {
                 Some(kind) if kind.contains("form") => {
-                    problem.with_hint("send JSON, with `content-type: application/json`")
+                    problem.with_hint("send JSON with `content-type: application/json`")
                 }
                 _ => problem,
             }

@@ -19,9 +19,9 @@ pub(crate) fn start_page(address: SocketAddr) -> String {
     html_page(
         "Hinagata",
         &format!(
-            "<h1>Hinagata runs</h1><p>Prompts over HTTP. Try one:</p><pre>{}</pre>\
+            "<h1>Hinagata</h1><p>The daemon is running. Render a prompt:</p><pre>{}</pre>\
              <ul><li><a href=\"/docs\">All routes</a>, <a href=\"/openapi.json\">as OpenAPI</a></li>\
-             <li><a href=\"/api/prompts?view=full\">The prompts there are</a></li>\
+             <li><a href=\"/api/prompts?view=full\">All prompts</a></li>\
              <li><a href=\"/readyz\">Health</a>, <a href=\"/metrics\">metrics</a></li></ul>",
             escape_html(&example_call(address)),
         ),
@@ -40,27 +40,33 @@ pub fn example_call(address: SocketAddr) -> String {
 /// The description of `routes`.
 pub(crate) fn reference(routes: &[&RouteSpec]) -> String {
     let mut body = String::from(
-        "<h1>Routes</h1><p>The same as <a href=\"/openapi.json\">OpenAPI</a>. A key goes into \
-         <code>Authorization: Bearer KEY</code>; what it must allow stands beside each route.</p>",
+        "<h1>Routes</h1><p>The same list as an <a href=\"/openapi.json\">OpenAPI document</a>. Send a key as \
+         <code>Authorization: Bearer KEY</code>; each route shows the scope that it requires.</p>",
     );
-    let mut tags: Vec<&str> = Vec::new();
-    for route in routes {
-        if !tags.contains(&route.tag) {
-            tags.push(route.tag);
-        }
-    }
-    for tag in tags {
-        let _ = write!(body, "<h2>{tag}</h2><table><tr><th>route</th><th>what</th><th>needs</th></tr>");
+    for tag in route_tags(routes) {
+        let _ =
+            write!(body, "<h2>{tag}</h2><table><tr><th>route</th><th>description</th><th>scope</th></tr>");
         for route in routes.iter().filter(|route| route.tag == tag) {
             push_row(&mut body, route);
         }
         body.push_str("</table>");
     }
-    html_page("Routes of Hinagata", &body)
+    html_page("Hinagata routes", &body)
+}
+
+/// The tags of `routes`, each once, in the order of the table.
+pub(crate) fn route_tags(routes: &[&RouteSpec]) -> Vec<&'static str> {
+    let mut tags = Vec::new();
+    for route in routes {
+        if !tags.contains(&route.tag) {
+            tags.push(route.tag);
+        }
+    }
+    tags
 }
 
 fn push_row(body: &mut String, route: &RouteSpec) {
-    let needs = route.scope.map_or("nothing", Scope::as_str);
+    let needs = route.scope.map_or("none", Scope::as_str);
     let _ = write!(
         body,
         "<tr><td><span class=m>{}</span> <code>{}</code></td><td>{}",

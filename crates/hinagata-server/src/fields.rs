@@ -23,22 +23,22 @@ impl Fields {
     }
 
     pub(crate) fn take_string(&mut self, name: &'static str) -> Result<Option<String>, Problem> {
-        self.take_typed(name, "text", |value| match value {
+        self.take_typed(name, "a string", |value| match value {
             Value::String(text) => Some(text),
             _ => None,
         })
     }
 
     pub(crate) fn take_integer(&mut self, name: &'static str) -> Result<Option<u64>, Problem> {
-        self.take_typed(name, "whole number", |value| value.as_u64())
+        self.take_typed(name, "a non-negative integer", |value| value.as_u64())
     }
 
     pub(crate) fn take_boolean(&mut self, name: &'static str) -> Result<Option<bool>, Problem> {
-        self.take_typed(name, "true or false", |value| value.as_bool())
+        self.take_typed(name, "a boolean", |value| value.as_bool())
     }
 
     pub(crate) fn take_list(&mut self, name: &'static str) -> Result<Option<Vec<Value>>, Problem> {
-        self.take_typed(name, "list", |value| match value {
+        self.take_typed(name, "a list", |value| match value {
             Value::Array(items) => Some(items),
             _ => None,
         })
@@ -46,7 +46,7 @@ impl Fields {
 
     /// An object; one that is not there is empty.
     pub(crate) fn take_object(&mut self, name: &'static str) -> Result<Map<String, Value>, Problem> {
-        let object = self.take_typed(name, "JSON object", |value| match value {
+        let object = self.take_typed(name, "an object", |value| match value {
             Value::Object(object) => Some(object),
             _ => None,
         });
@@ -60,7 +60,7 @@ impl Fields {
         read: impl FnOnce(Value) -> Option<T>,
     ) -> Result<Option<T>, Problem> {
         let Some(value) = self.take_value(name) else { return Ok(None) };
-        read(value).map(Some).ok_or_else(|| Problem::bad_request(format!("`{name}` is no {kind}")))
+        read(value).map(Some).ok_or_else(|| Problem::bad_request(format!("`{name}` must be {kind}")))
     }
 
     /// What was not asked for.
@@ -72,9 +72,9 @@ impl Fields {
     pub(crate) fn check_unknown(self) -> Result<(), Problem> {
         let Some(unknown) = self.rest.keys().next() else { return Ok(()) };
         let shown: String = unknown.chars().take(80).collect();
-        Err(Problem::bad_request(format!("the body has `{shown}`, which means nothing here"))
+        Err(Problem::bad_request(format!("unknown field `{shown}`"))
             .with_member("near", near_names(unknown, self.known.iter().copied()))
-            .with_hint(format!("it takes {}", self.known.join(", "))))
+            .with_hint(format!("known fields: {}", self.known.join(", "))))
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
         let problem = all.check_unknown().expect_err("is told").to_json();
         assert_eq!(
             (&problem["near"], &problem["hint"]),
-            (&json!(["variables"]), &json!("it takes variables"))
+            (&json!(["variables"]), &json!("known fields: variables"))
         );
     }
 }

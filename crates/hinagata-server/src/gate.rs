@@ -124,7 +124,7 @@ async fn admit_call(
             Err(_) => Err(Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "timeout",
-                "the request took too long; the setting `server.request_timeout` says how long it may",
+                "the request exceeded the time limit of the setting `server.request_timeout`",
             )
             .with_retry_after(1)),
         },
@@ -134,13 +134,9 @@ async fn admit_call(
 }
 
 fn overload_problem() -> Problem {
-    Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "overload",
-        "as many requests are under way as the daemon allows",
-    )
-    .with_hint("try again; the setting `server.max_requests` says how many")
-    .with_retry_after(1)
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "overload", "too many requests at once")
+        .with_hint("retry later; the setting `server.max_requests` limits concurrent requests")
+        .with_retry_after(1)
 }
 
 /// Reading is not written down.
@@ -161,8 +157,8 @@ fn check_access(call: &mut Call, route: &RouteSpec) -> Result<(), Problem> {
     let Some(scope) = route.scope else { return Ok(()) };
     app.origins.check_request(&call.parts.uri, &call.parts.headers)?;
     call.caller = app.access.identify_caller(call.bearer_key()).ok_or_else(|| {
-        Problem::new(StatusCode::UNAUTHORIZED, "key", "this key is not known")
-            .with_hint("the keys are in the settings; the token of this start is printed by `hina serve`")
+        Problem::new(StatusCode::UNAUTHORIZED, "key", "unknown key")
+            .with_hint("use a key of the settings, or the token that the daemon printed when it started")
     })?;
     if matches!(call.caller, Caller::Anonymous) {
         call.check_remote_access(scope)?;
@@ -170,15 +166,19 @@ fn check_access(call: &mut Call, route: &RouteSpec) -> Result<(), Problem> {
     if !app.access.has_scope(&call.caller, scope) {
         return Err(match call.caller {
             Caller::Anonymous => {
-                Problem::new(StatusCode::UNAUTHORIZED, "key", format!("`{scope}` needs a key"))
-                    .with_hint("send `Authorization: Bearer KEY`; `hina serve` prints the token of its start")
+                Problem::new(StatusCode::UNAUTHORIZED, "key", format!("the scope `{scope}` requires a key"))
+                    .with_hint("send `Authorization: Bearer KEY`; the daemon prints its token when it starts")
             }
-            _ => Problem::new(StatusCode::FORBIDDEN, "scope", format!("this key does not allow `{scope}`")),
+            _ => Problem::new(
+                StatusCode::FORBIDDEN,
+                "scope",
+                format!("this key does not have the scope `{scope}`"),
+            ),
         }
         .with_member("scope", scope.as_str()));
     }
     app.check_rate(&call.caller, call.peer).map_err(|seconds| {
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate", "you ask too often").with_retry_after(seconds)
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate", "rate limit exceeded").with_retry_after(seconds)
     })
 }
 
@@ -229,14 +229,14 @@ pub(crate) fn preflight_response(app: &App, parts: &Parts, allow: &str) -> Respo
 pub(crate) fn not_found_response(app: &App, parts: &Parts, allow: Option<&str>) -> Response {
     let path: String = parts.uri.path().chars().take(200).collect();
     let problem = match allow {
-        None => Problem::not_found(format!("there is nothing at `{path}`"))
-            .with_hint("/openapi.json and /docs tell what there is"),
+        None => Problem::not_found(format!("no route for `{path}`"))
+            .with_hint("/docs and /openapi.json list all routes"),
         Some(allow) => Problem::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method",
-            format!("`{}` is not for `{path}`", parts.method),
+            format!("`{path}` does not support `{}`", parts.method),
         )
-        .with_hint(format!("it takes {allow}")),
+        .with_hint(format!("supported methods: {allow}")),
     };
     // What a page of a stranger asks for is nobody's business, there or not.
     let problem = app.origins.check_request(&parts.uri, &parts.headers).err().unwrap_or(problem);

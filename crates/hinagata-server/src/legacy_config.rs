@@ -73,8 +73,8 @@ pub fn read_legacy_config(name: &str, text: &str) -> Result<LegacyConfig> {
     let unreadable = |error: serde_saphyr::Error| {
         let told = error.to_string();
         let line = told.lines().next().unwrap_or_default();
-        Error::definition("settings", format!("{name} cannot be read: {line}"))
-            .with_hint("it is the `config.yaml` of the older daemon: server, logger, redis, refresh, llm")
+        Error::definition("settings", format!("cannot read {name}: {line}"))
+            .with_hint("expected sections: server, logger, redis, refresh, llm")
     };
     let document: Document = serde_saphyr::from_str(text).map_err(unreadable)?;
     let ignored = unknown_names(name, &serde_saphyr::from_str(text).map_err(unreadable)?)?;
@@ -123,7 +123,7 @@ fn unknown_names(file: &str, document: &Value) -> Result<Vec<String>> {
         }
         let near = hinagata_value::near_names(&key, known.iter().copied());
         if !near.is_empty() {
-            let message = format!("`{above}{key}` of {file} means nothing");
+            let message = format!("unknown name `{above}{key}` in {file}");
             return Err(Error::definition("settings", message).with_near(near));
         }
         unknown.push(format!("{above}{key}"));
@@ -206,6 +206,6 @@ llm:
     #[test]
     fn what_is_no_such_file_is_told() {
         let error = read_legacy_config("config.yaml", "server: [").expect_err("is no YAML");
-        assert!(error.message().starts_with("config.yaml cannot be read"), "{error}");
+        assert!(error.message().starts_with("cannot read config.yaml"), "{error}");
     }
 }

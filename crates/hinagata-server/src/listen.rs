@@ -52,7 +52,7 @@ pub(crate) async fn serve_connections(
                     serve_connection(&threads, &connections, stream.into_std(), peer, Some(permit));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be taken");
+                    tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_RETRY).await;
                 }
             }
@@ -82,7 +82,7 @@ pub(crate) async fn serve_connections(
     drop(connections);
     let _ = end.send(true);
     if tokio::time::timeout(app.settings.stop_timeout, finished.recv()).await.is_err() {
-        tracing::warn!("requests were still under way when the time to stop was up");
+        tracing::warn!("some requests were still running when the stop timeout ended");
     }
 }
 
@@ -108,7 +108,7 @@ fn refuse_new_connections(listener: &TcpListener) {
             SockFilter::new(RETURN, 0, 0, u32::MAX),
         ];
         if let Err(error) = socket2::SockRef::from(listener).attach_filter(&no_first_packet) {
-            tracing::debug!(%error, "the door cannot be shut before it is closed");
+            tracing::debug!(%error, "cannot refuse new connections before the listener closes");
         }
     }
     #[cfg(not(target_os = "linux"))]
@@ -141,7 +141,7 @@ fn serve_connection(
                 drop((permit, slot, connections));
             });
         }
-        Err(error) => tracing::warn!(%error, "a connection could not be taken"),
+        Err(error) => tracing::warn!(%error, "cannot accept a connection"),
     });
 }
 
@@ -165,7 +165,7 @@ impl Connections {
         let (ending, linger) = (self.ending.clone(), self.app.settings.linger);
         async move {
             if let Err(error) = run_until_stopped(connection, ending, has_asked, linger).await {
-                tracing::debug!(%error, "a connection ended early");
+                tracing::debug!(%error, "connection ended early");
             }
         }
     }

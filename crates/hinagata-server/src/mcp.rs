@@ -42,7 +42,7 @@ pub(crate) async fn handle_mcp(mut call: Call) -> Answer {
     let app = Arc::clone(&call.app);
     let viewer = viewer_for(&app, &call.caller, call.peer);
     call.parts.extensions.insert(viewer);
-    let closed = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the daemon is not open");
+    let closed = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the daemon is not ready");
     let service = app.mcp.get().ok_or_else(closed)?;
     let request = call.into_request().ok_or_else(closed)?;
     let ends = request.method() == Method::DELETE;
@@ -74,15 +74,15 @@ impl RenderBackend for AppBackend {
     fn render_prompt(&self, job: RenderJob) -> PortFuture<'_, Result<Rendered>> {
         let app = self.0.upgrade();
         Box::pin(async move {
-            let app = app.ok_or_else(|| Error::new(Code::Store, "the daemon stops"))?;
+            let app = app.ok_or_else(|| Error::new(Code::Store, "the daemon is stopping"))?;
             // Nobody else bounds requests of this protocol: a session outlives its connections.
             let time = app.settings.request_timeout;
             let rendered = tokio::time::timeout(time + GRACE, app.render(job)).await;
             rendered.unwrap_or_else(|_| {
-                let message = format!("the render took longer than {} s", time.as_secs_f64());
+                let message = format!("the render exceeded the time limit of {} s", time.as_secs_f64());
                 Err(Error::new(Code::Deadline, message)
                     .with("reason", "deadline")
-                    .with_hint("the setting `server.request_timeout` says how long it may take"))
+                    .with_hint("the setting `server.request_timeout` sets the limit"))
             })
         })
     }

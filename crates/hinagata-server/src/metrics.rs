@@ -50,12 +50,9 @@ impl Metrics {
             metrics::describe_histogram!(
                 "hinagata_request_seconds",
                 metrics::Unit::Seconds,
-                "time until a request was answered"
+                "time from a request to its response"
             );
-            metrics::describe_counter!(
-                "hinagata_refused_total",
-                "requests refused before they were looked at"
-            );
+            metrics::describe_counter!("hinagata_refused_total", "requests refused before a handler ran");
             Some(handle)
         };
         let process = INSTALLED.get_or_init(install).clone();

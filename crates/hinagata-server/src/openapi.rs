@@ -19,7 +19,7 @@ pub(crate) fn document(routes: impl IntoIterator<Item = &'static RouteSpec>) -> 
         "info": {
             "title": "Hinagata",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Prompts as a service: find them, fill them, send them to a model.",
+            "description": "List, render and inspect prompts, and send them to models.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -30,7 +30,7 @@ pub(crate) fn document(routes: impl IntoIterator<Item = &'static RouteSpec>) -> 
             "securitySchemes": {"key": {
                 "type": "http",
                 "scheme": "bearer",
-                "description": "a key of the settings, or the token that is made at the start",
+                "description": "a key of the settings, or the token that the daemon creates when it starts",
             }},
         },
     })
@@ -78,7 +78,7 @@ fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     names.map(|name| {
         let meaning = match name {
-            "pack" => "the pack",
+            "pack" => "the id of the pack",
             _ => "the id, in any spelling",
         };
         json!({
@@ -130,26 +130,26 @@ fn responses(route: &RouteSpec) -> Value {
 
 /// How a request can fail.
 fn failures(route: &RouteSpec) -> Vec<(u16, &'static str)> {
-    let Some(scope) = route.scope else { return vec![(503, "not now")] };
+    let Some(scope) = route.scope else { return vec![(503, "not ready")] };
     let mut all = vec![
-        (400, "the request cannot be followed"),
-        (401, "a key is needed, or this one is not known"),
-        (403, "the key does not allow this, or the caller may not call from there"),
-        (429, "too many requests"),
-        (503, "not now: overload, a time limit, or the store is away"),
+        (400, "invalid request"),
+        (401, "missing or unknown key"),
+        (403, "scope not granted, or origin or host not allowed"),
+        (429, "rate limit exceeded"),
+        (503, "overloaded, time limit exceeded, or store unavailable"),
     ];
     if route.path.contains('{') {
-        all.push((404, "there is no such thing"));
-        all.push((409, "several are called that, or it is there already"));
+        all.push((404, "not found"));
+        all.push((409, "several candidates, or already exists"));
     }
     if route.body.is_some() {
-        all.push((413, "the body is too large"));
+        all.push((413, "body too large"));
     }
     if route.path == "/api/packs" {
-        all.push((409, "there is a pack of that name already"));
+        all.push((409, "a pack with this name exists"));
     }
     if scope != Scope::Read || route.path.contains('{') {
-        all.push((500, "it failed while it ran, or something is written wrongly"));
+        all.push((500, "the render failed, or a definition is invalid"));
     }
     if scope != Scope::Read {
         all.push((502, "a model or tool failed"));

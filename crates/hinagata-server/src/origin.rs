@@ -38,17 +38,17 @@ impl OriginPolicy {
             return Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "host",
-                format!("the daemon is not called `{}`", truncate_for_display(host)),
+                format!("unknown host `{}`", truncate_for_display(host)),
             )
-            .with_hint("call it by its address, or list the name in the setting `server.hosts`"));
+            .with_hint("use the daemon's address, or add the name to the setting `server.hosts`"));
         }
         match headers.get(ORIGIN).map(|value| value.to_str().unwrap_or("?")) {
             Some(origin) if !self.has_origin(origin) => Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "origin",
-                format!("a page of `{}` may not call the daemon", truncate_for_display(origin)),
+                format!("requests from the origin `{}` are not allowed", truncate_for_display(origin)),
             )
-            .with_hint("list it in the setting `server.origins` if it is yours")),
+            .with_hint("add it to the setting `server.origins` if it is yours")),
             _ => Ok(()),
         }
     }

@@ -76,7 +76,7 @@ impl Server {
         let listener = bind_listener(settings.listen).await?;
         let address = listener.local_addr().map_err(|error| listen_error(settings.listen, &error))?;
         let threads = WorkerThreads::start(settings.threads).map_err(|error| {
-            Error::new(Code::System, format!("no threads can be started to answer: {error}"))
+            Error::new(Code::System, format!("cannot start worker threads: {error}"))
                 .with("reason", "threads")
                 .with_hint("lower the setting `server.threads`")
         })?;
@@ -95,8 +95,8 @@ impl Server {
         events.set_baseline(&engine.catalog(), engine.store());
         if !address.ip().is_loopback() && settings.keys.is_empty() && !settings.open {
             warnings.push(
-                Error::new(Code::Approval, format!("{address} is for others too, but there are no keys: only this machine is served"))
-                    .with_hint("`hina key NAME --scope render` makes a key; `server.open = true` lets everybody read and render"),
+                Error::new(Code::Approval, format!("{address} is reachable from other machines, but no keys are set: the daemon serves only this machine"))
+                    .with_hint("add a key to the settings, or set `server.open = true` to let every caller read and render"),
             );
         }
         let access = Access::new(settings.keys.clone(), &token);
@@ -166,12 +166,12 @@ async fn bind_listener(address: SocketAddr) -> Result<TcpListener> {
 fn listen_error(address: SocketAddr, error: &io::Error) -> Error {
     let hint = match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "another program listens there, perhaps another daemon; `--listen 127.0.0.1:0` takes a free port"
+            "another program uses this TCP port; set `server.listen` to `127.0.0.1:0` for a free one"
         }
-        io::ErrorKind::PermissionDenied => "ports below 1024 are for the system; take another",
-        _ => "the setting `server.listen` says where it listens",
+        io::ErrorKind::PermissionDenied => "TCP ports below 1024 are reserved for the system; choose another",
+        _ => "change the setting `server.listen`",
     };
-    Error::new(Code::System, format!("cannot listen at {address}: {error}"))
+    Error::new(Code::System, format!("cannot listen on {address}: {error}"))
         .with("reason", "listen")
         .with("address", address.to_string())
         .with_hint(hint)
@@ -190,8 +190,8 @@ fn write_token_file(state: &StateDir, address: SocketAddr, token: &str) -> Resul
     let directory = state.path().join("daemon");
     let path = directory.join(format!("token-{}", address.port()));
     let token_error = |error: io::Error| {
-        Error::new(Code::System, format!("the token could not be kept in {}: {error}", path.display()))
-            .with_hint("it is printed, and only there")
+        Error::new(Code::System, format!("cannot write the token to {}: {error}", path.display()))
+            .with_hint("use the token that the daemon prints")
     };
     std::fs::create_dir_all(&directory).map_err(token_error)?;
     // A file of another start may be open to others.

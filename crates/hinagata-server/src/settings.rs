@@ -115,10 +115,10 @@ fn parse_address(text: &str) -> Result<SocketAddr> {
             .or_else(|| text.parse().ok()),
     };
     address.ok_or_else(|| {
-        Error::new(Code::Definition, format!("`{text}` is no address to listen at"))
+        Error::new(Code::Definition, format!("invalid listen address `{text}`"))
             .with("reason", "settings")
             .with("setting", "server.listen")
-            .with_hint("write it as `127.0.0.1:8700`, or `:8700` for every address of the machine")
+            .with_hint("use `127.0.0.1:8700`, or `:8700` for every address of the machine")
     })
 }
 

@@ -198,11 +198,11 @@ impl App {
             let found = self.allowed_directory(path).ok_or_else(|| {
                 Error::new(
                     Code::Validation,
-                    "`workspace_path` names a directory that this daemon does not open",
+                    "the directory in `workspace_path` is not allowed",
                 )
                 .with("reason", "workspace_path")
                 .with_hint(
-                    "name one beneath the workspace root, or list it in the setting `server.workspaces`",
+                    "use a directory beneath the workspace root, or add it to the setting `server.workspaces`",
                 )
             })?;
             context.workspace_path = Some(found.display().to_string());
@@ -236,7 +236,7 @@ impl App {
             change(&app)
         };
         let done = tokio::task::spawn_blocking(work).await;
-        done.unwrap_or_else(|_| Err(Error::new(Code::Store, "the change did not end well")))
+        done.unwrap_or_else(|_| Err(Error::new(Code::Store, "the change failed unexpectedly")))
     }
 }
 
@@ -248,7 +248,7 @@ async fn run_on_worker(
     let guard = CancelOnDrop(job.cancel.get_or_insert_default().clone());
     let rendered = tokio::task::spawn_blocking(move || work(&job)).await;
     drop(guard);
-    rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render did not end well")))
+    rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render failed unexpectedly")))
 }
 
 /// Stops a render when nobody waits for it any more.

@@ -25,12 +25,13 @@ pub(super) async fn invoke_agent(mut call: Call) -> Answer {
     let agent = call.path_param("id")?.to_owned();
     let mut fields = Fields::new(call.read_object().await?);
     let Some(prompt) = fields.take_string("prompt")? else {
-        return Err(Problem::bad_request("the body needs `prompt`, what the user says"));
+        return Err(Problem::bad_request("missing `prompt`, the message of the user"));
     };
     let history: Vec<ChatMessage> = match fields.take_value("history") {
         None => Vec::new(),
-        Some(history) => serde_json::from_value(history)
-            .map_err(|error| Problem::bad_request(format!("`history` is no list of messages: {error}")))?,
+        Some(history) => serde_json::from_value(history).map_err(|error| {
+            Problem::bad_request(format!("`history` must be a list of messages: {error}"))
+        })?,
     };
     let (parent, variables) = (fields.take_string("parent")?, fields.take_object("variables")?);
     let context = fields.take_value("context").map(parse_context).transpose()?;
@@ -46,8 +47,9 @@ pub(super) async fn invoke_agent(mut call: Call) -> Answer {
 fn parse_context(context: Value) -> Result<GivenContext, Problem> {
     match context {
         Value::String(text) => Ok(GivenContext::new(text)),
-        packed => serde_json::from_value(packed)
-            .map_err(|error| Problem::bad_request(format!("`context` is no packed context: {error}"))),
+        packed => serde_json::from_value(packed).map_err(|error| {
+            Problem::bad_request(format!("`context` must be a string or a packed context: {error}"))
+        }),
     }
 }
 
@@ -66,7 +68,7 @@ pub(super) async fn pack_context(mut call: Call) -> Answer {
     });
     let (packed, warnings) = packed.await?;
     let mut body = serde_json::to_value(&packed)
-        .map_err(|error| Error::new(Code::Store, "the context cannot be written").with_source(error))?;
+        .map_err(|error| Error::new(Code::Store, "cannot serialize the context").with_source(error))?;
     body["warnings"] = warnings.iter().map(Warning::to_json).collect();
     answer::json_response(&body)
 }
@@ -108,7 +110,7 @@ impl PackRequest {
         ];
         let lowered = |(name, request, most): (&str, Option<u64>, Option<u64>)| {
             let (request, most) = (request?, most?);
-            let message = format!("`{name}` is {most}, as the settings say, and not {request}");
+            let message = format!("`{name}` is limited to {most} by the settings, {request} was requested");
             let error = Error::definition("settings", message).with("setting", format!("context.{name}"));
             (request > most).then(|| Warning { about: name.to_owned(), error })
         };
@@ -149,15 +151,13 @@ async fn run_blocking<T: Send + 'static>(
 ) -> Result<T, Problem> {
     let app = Arc::clone(app);
     let result = tokio::task::spawn_blocking(move || work(&app)).await;
-    result
-        .unwrap_or_else(|_| Err(Error::new(Code::Store, "the files could not be read")))
-        .map_err(Problem::from)
+    result.unwrap_or_else(|_| Err(Error::new(Code::Store, "cannot read the files"))).map_err(Problem::from)
 }
 
 fn parse_frame(name: Option<String>) -> Result<Option<Frame>, Problem> {
     let Some(name) = name else { return Ok(None) };
     Frame::named(&name).map(Some).ok_or_else(|| {
-        Problem::bad_request(format!("there is no format `{name}`")).with_hint("`plain`, `markdown` or `xml`")
+        Problem::bad_request(format!("unknown format `{name}`")).with_hint("use `plain`, `markdown` or `xml`")
     })
 }
 
@@ -168,10 +168,10 @@ fn take_patterns(fields: &mut Fields, name: &'static str) -> Result<Option<Vec<S
     let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let mut all = Vec::with_capacity(patterns.len());
     for pattern in patterns {
-        let Value::String(pattern) = pattern else { return Err(pattern_error("is no list of patterns")) };
+        let Value::String(pattern) = pattern else { return Err(pattern_error("must be a list of patterns")) };
         // A brace can hide what a path shows.
         if !Path::new(&pattern).components().all(inside) || pattern.contains("..") {
-            return Err(pattern_error("leads out of the directory that is packed"));
+            return Err(pattern_error("must stay inside the packed directory"));
         }
         all.push(pattern);
     }

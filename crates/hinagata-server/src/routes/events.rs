@@ -30,9 +30,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// `GET /api/events`
 pub(super) async fn stream_events(call: Call) -> Answer {
     let Some(changes) = call.app.events.subscribe() else {
-        return Err(
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "overload", "the daemon stops").with_retry_after(1)
-        );
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "overload", "the daemon is stopping")
+            .with_retry_after(1));
     };
     let listener = Listener { app: Arc::clone(&call.app), caller: call.caller, changes };
     let first = format_event("hello", &json!({"version": env!("CARGO_PKG_VERSION")}));

@@ -77,7 +77,7 @@ impl Router {
             }
             methods.push("OPTIONS");
             let inserted = paths.insert(path, RouteMatches { routes, allow: methods.join(", ") });
-            debug_assert!(inserted.is_ok(), "{path} can be told from the others");
+            debug_assert!(inserted.is_ok(), "{path} does not conflict with another route");
         }
         Self { app: Arc::clone(app), paths }
     }

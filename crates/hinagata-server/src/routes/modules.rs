@@ -37,7 +37,7 @@ impl ModuleRequest {
             (None, Some(module @ Value::Object(_))) => vec![module],
             _ => {
                 return Err(Problem::bad_request(
-                    "the body needs `module`, an object, or `modules`, a list of them",
+                    "the body requires `module`, an object, or `modules`, a list of objects",
                 ));
             }
         };
@@ -45,7 +45,7 @@ impl ModuleRequest {
         let order = match fields.take_string("order")? {
             None => None,
             Some(name) => Some(Order::from_name(&name).ok_or_else(|| {
-                Problem::bad_request(format!("there is no order `{name}`")).with_hint("`standard` or `cache`")
+                Problem::bad_request(format!("unknown order `{name}`")).with_hint("use `standard` or `cache`")
             })?),
         };
         let (format, model) = if formats {
@@ -99,7 +99,7 @@ pub(super) async fn format_modules(mut call: Call) -> Answer {
 
 fn unknown_format(name: &str) -> Problem {
     let names = OutputFormat::ALL.map(OutputFormat::name);
-    Problem::bad_request(format!("there is no format `{name}`"))
+    Problem::bad_request(format!("unknown format `{name}`"))
         .with_member("near", near_names(name, names))
         .with_hint(format!("one of {}", names.join(", ")))
 }
@@ -109,6 +109,6 @@ struct NoFiles;
 
 impl Files for NoFiles {
     fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
-        Err("files of the daemon cannot be attached; send their data, or an address".to_owned())
+        Err("files of the daemon cannot be attached; send their data or a URL".to_owned())
     }
 }

@@ -17,8 +17,8 @@ use crate::{
 
 fn open_packs(app: &App) -> Result<Packs> {
     let state = app.workspace.state.as_ref().ok_or_else(|| {
-        Error::new(Code::Store, "there is no place to remember what is approved")
-            .with_hint("HINAGATA_STATE names a directory for it")
+        Error::new(Code::Store, "no state directory to record approvals in")
+            .with_hint("set HINAGATA_STATE to a directory")
     })?;
     Ok(Packs::new(&app.catalog(), state))
 }
@@ -77,7 +77,7 @@ pub(super) async fn install_pack(mut call: Call) -> Answer {
         [] => false,
         [(name, value)] if name == "replace" && value == "true" => true,
         [(name, value)] if name == "replace" && value == "false" => false,
-        _ => return Err(Problem::bad_request("only `replace=true` can be asked for here")),
+        _ => return Err(Problem::bad_request("unknown query parameter; only `replace=true` is supported")),
     };
     let archive = call.read_body().await?;
     // What it is, it says itself: the name of the file is not sent.
@@ -85,13 +85,14 @@ pub(super) async fn install_pack(mut call: Call) -> Answer {
         Some([0x1f, 0x8b, ..]) => ".tar.gz",
         Some(b"PK\x03\x04") => ".zip",
         _ => {
-            return Err(Problem::bad_request("the body is no archive").with_hint("send a .tar.gz or a .zip"));
+            return Err(
+                Problem::bad_request("the body is not an archive").with_hint("send a .tar.gz or a .zip file")
+            );
         }
     };
     change_packs(&call, StatusCode::CREATED, move |packs| {
-        let write_error = |error: std::io::Error| {
-            Error::new(Code::Store, format!("the archive could not be put down: {error}"))
-        };
+        let write_error =
+            |error: std::io::Error| Error::new(Code::Store, format!("cannot write the archive: {error}"));
         let mut file = tempfile::Builder::new().suffix(ending).tempfile().map_err(write_error)?;
         file.write_all(&archive).map_err(write_error)?;
         packs.install(file.path(), &InstallOptions { replace, ..InstallOptions::default() })
@@ -117,7 +118,9 @@ fn expected_content(body: &Map<String, Value>) -> Result<Option<Digest>, Problem
         Some(Value::String(text)) => {
             text.parse().map(Some).map_err(|error| Problem::bad_request(format!("`content`: {error}")))
         }
-        Some(_) => Err(Problem::bad_request("`content` is the SHA-256 that `GET /api/packs/{pack}` tells")),
+        Some(_) => {
+            Err(Problem::bad_request("`content` must be the SHA-256 that `GET /api/packs/{pack}` returns"))
+        }
     }
 }
 
@@ -137,7 +140,7 @@ pub(super) async fn remove_pack(call: Call) -> Answer {
 pub(super) async fn decide_replacement(mut call: Call) -> Answer {
     let (pack, id) = (pack_name(&call)?, call.path_param("id")?.to_owned());
     let Some(accept) = call.read_object().await?.get("accept").and_then(Value::as_bool) else {
-        return Err(Problem::bad_request("the body says neither `{\"accept\": true}` nor false"));
+        return Err(Problem::bad_request("the body must be `{\"accept\": true}` or `{\"accept\": false}`"));
     };
     change_packs(&call, StatusCode::OK, move |packs| match accept {
         true => packs.accept_replacement(&pack, &id, SystemTime::now()),

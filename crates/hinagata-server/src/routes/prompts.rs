@@ -123,7 +123,9 @@ pub(super) async fn explain_query(call: Call) -> Answer {
         match name.as_str() {
             "variables" => match serde_json::from_str(&value) {
                 Ok(Value::Object(passed)) => variables.extend(passed),
-                _ => return Err(Problem::bad_request("`variables` of the query is no JSON object")),
+                _ => {
+                    return Err(Problem::bad_request("the query parameter `variables` must be a JSON object"));
+                }
             },
             _ => texts.push((name, value)),
         }
@@ -146,8 +148,9 @@ pub(super) async fn set_resolution(mut call: Call) -> Answer {
     let name = call.prompt_name()?;
     let body = call.read_object().await?;
     let Some(source) = body.get("source").and_then(Value::as_str).map(str::to_owned) else {
-        return Err(Problem::bad_request("the body names no `source`")
-            .with_hint("`GET …/candidates` tells the sources there are"));
+        return Err(
+            Problem::bad_request("missing `source`").with_hint("`GET …/candidates` lists the sources")
+        );
     };
     let engine = call.engine();
     let found = call.app.run_exclusive(move |app| {

@@ -57,7 +57,7 @@ fn get_document(call: &Call, kind: StoreKind) -> Answer {
     }
     let near = hinagata_value::near_names(id, snapshot.of(kind).keys().map(|id| &**id));
     let short_id: String = id.chars().take(80).collect();
-    Err(Problem::not_found(format!("there is no {} `{short_id}`", kind.one())).with_member("near", near))
+    Err(Problem::not_found(format!("{} `{short_id}` not found", kind.one())).with_member("near", near))
 }
 
 /// Whether the caller may change the document `id`: what they do not see, they do not change.
@@ -85,8 +85,9 @@ async fn put_document(mut call: Call, kind: StoreKind) -> Answer {
 async fn delete_document(call: Call, kind: StoreKind) -> Answer {
     let id = call.path_param("id")?.to_owned();
     if !snapshot(&call).of(kind).contains_key(id.as_str()) {
-        return get_document(&call, kind)
-            .and_then(|_| Err(Problem::not_found(format!("there is no {} `{id}` of its own", kind.one()))));
+        return get_document(&call, kind).and_then(|_| {
+            Err(Problem::not_found(format!("{} `{id}` is not a document of its own", kind.one())))
+        });
     }
     check_change(&call, kind, &id, None)?;
     call.app.engine.write_store(vec![StoreChange::delete(kind, id)]).await?;

@@ -91,44 +91,48 @@ const fn json(status: u16, schema: &'static str, description: &'static str) -> R
     ResponseSpec { status, media: JSON, schema, description }
 }
 
-const NOT_MODIFIED: ResponseSpec =
-    ResponseSpec { status: 304, media: "", schema: "", description: "it is what `If-None-Match` names" };
+const NOT_MODIFIED: ResponseSpec = ResponseSpec {
+    status: 304,
+    media: "",
+    schema: "",
+    description: "not modified since the `If-None-Match` version",
+};
 const EVENT_STREAM: ResponseSpec = ResponseSpec {
     status: 200,
     media: "text/event-stream",
     schema: "Events",
-    description: "its pieces as they come, for `stream: true`",
+    description: "the response as server-sent events, for `stream: true`",
 };
 const NO_CONTENT: ResponseSpec = ResponseSpec { status: 204, media: "", schema: "", description: "done" };
 
 const PAGE_PARAMS: &[(&str, &str)] = &[
-    ("view", "`full` gives objects in the place of ids"),
-    ("q", "only what has this text in its id"),
-    ("limit", "most entries of a page"),
-    ("cursor", "where a page starts, as `Link` of the page before tells"),
+    ("view", "`full` returns objects instead of ids"),
+    ("q", "filter by text in the id"),
+    ("limit", "entries per page"),
+    ("cursor", "start of the page, from the `Link` header of the previous page"),
 ];
 const PROMPT_LIST_PARAMS: &[(&str, &str)] = &[
-    ("type", "only prompts of this type"),
-    ("tag", "only prompts with this tag; several times: with all of them"),
-    ("supports", "only what is made for this scene, such as chat"),
-    ("language", "only what is made for this programming language"),
-    ("view", "`full` gives objects in the place of ids"),
-    ("q", "only what has this text in its id, title or description"),
-    ("limit", "most entries of a page"),
-    ("cursor", "where a page starts, as `Link` of the page before tells"),
+    ("type", "filter by prompt type"),
+    ("tag", "filter by tag; repeat to require several tags"),
+    ("supports", "filter by supported use, such as `chat`"),
+    ("language", "filter by programming language"),
+    ("view", "`full` returns objects instead of ids"),
+    ("q", "filter by text in the id, title or description"),
+    ("limit", "entries per page"),
+    ("cursor", "start of the page, from the `Link` header of the previous page"),
 ];
 const EXPLAIN_PARAMS: &[(&str, &str)] =
-    &[("variables", "the variables, as a JSON object; every other name is a variable too")];
+    &[("variables", "the variables as a JSON object; every other parameter is a variable")];
 
 /// Every route.
 pub(super) static ROUTES: &[Route] = &[
-    get("/api/prompts", Some(Read), "prompts", "The ids of all prompts", |call| {
+    get("/api/prompts", Some(Read), "prompts", "List the ids of all prompts", |call| {
         Box::pin(prompts::list_prompts(call))
     })
     .errors(Negotiated)
     .query_params(PROMPT_LIST_PARAMS)
     .responses(&[json(200, "PromptList", "ids, or objects for `view=full`"), NOT_MODIFIED]),
-    get("/api/prompts/{id}", Some(Read), "prompts", "One prompt and where it comes from", |call| {
+    get("/api/prompts/{id}", Some(Read), "prompts", "Get a prompt and its origin", |call| {
         Box::pin(prompts::get_prompt(call))
     })
     .errors(Negotiated)
@@ -144,50 +148,42 @@ pub(super) static ROUTES: &[Route] = &[
     .time_limit(ByHandler)
     .body("ChatRequest", false)
     .responses(&[
-        json(200, "ChatCompletion", "the answer of the model, as a chat completion of OpenAI"),
+        json(200, "ChatCompletion", "the model's response as an OpenAI chat completion"),
         EVENT_STREAM,
     ]),
-    post("/api/prompts/{id}/render", Some(Render), "second dialect", "Render a prompt", |call| {
+    post("/api/prompts/{id}/render", Some(Render), "legacy", "Render a prompt", |call| {
         Box::pin(render::render_legacy(call))
     })
     .errors(Legacy)
     .body("Anything", true)
     .responses(&[json(200, "OldRenderResponse", "the rendered prompt")]),
-    post(
-        "/api/prompts/{id}/chat",
-        Some(Chat),
-        "second dialect",
-        "Render a prompt and send it to a model",
-        |call| Box::pin(chat::chat_legacy(call)),
-    )
+    post("/api/prompts/{id}/chat", Some(Chat), "legacy", "Render a prompt and send it to a model", |call| {
+        Box::pin(chat::chat_legacy(call))
+    })
     .errors(Legacy)
     .time_limit(ByHandler)
     .body("Anything", true)
     .responses(&[
-        json(200, "ChatCompletion", "the answer of the model, as a chat completion of OpenAI"),
+        json(200, "ChatCompletion", "the model's response as an OpenAI chat completion"),
         EVENT_STREAM,
     ]),
     get(
         "/api/prompts/{id}/definition",
         Some(Read),
         "prompts",
-        "What a prompt declares, with what it inherits",
+        "Get what a prompt declares and inherits",
         |call| Box::pin(prompts::get_definition(call)),
     )
     .responses(&[json(200, "Definition", "the definition"), NOT_MODIFIED]),
-    get(
-        "/api/prompts/{id}/candidates",
-        Some(Read),
-        "prompts",
-        "Every prompt that the name could mean",
-        |call| Box::pin(prompts::list_candidates(call)),
-    )
+    get("/api/prompts/{id}/candidates", Some(Read), "prompts", "List the candidates for a name", |call| {
+        Box::pin(prompts::list_candidates(call))
+    })
     .responses(&[json(200, "Candidates", "the candidates"), NOT_MODIFIED]),
     get(
         "/api/prompts/{id}/explain",
         Some(Render),
         "render",
-        "Render a prompt and tell why it looks as it does",
+        "Render a prompt and show where every part of it came from",
         |call| Box::pin(prompts::explain_query(call)),
     )
     .query_params(EXPLAIN_PARAMS)
@@ -196,7 +192,7 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/prompts/{id}/explain",
         Some(Render),
         "render",
-        "Render a prompt and tell why it looks as it does",
+        "Render a prompt and show where every part of it came from",
         |call| Box::pin(prompts::explain_prompt(call)),
     )
     .body("RenderRequest", false)
@@ -205,150 +201,162 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/prompts/{id}/validate",
         Some(Render),
         "render",
-        "Whether variables are what a prompt declares",
+        "Check variables against the prompt's parameters",
         |call| Box::pin(prompts::validate_variables(call)),
     )
     .body("RenderRequest", false)
-    .responses(&[json(200, "Validation", "what is missing or wrong")]),
+    .responses(&[json(200, "Validation", "missing and invalid variables")]),
     put(
         "/api/prompts/{id}/resolution",
         Some(Write),
         "prompts",
-        "Settle which candidate answers for a name",
+        "Choose which candidate a name refers to",
         |call| Box::pin(prompts::set_resolution(call)),
     )
     .body("Resolution", true)
-    .responses(&[json(200, "Candidates", "the candidates, with the chosen one")]),
+    .responses(&[json(200, "Candidates", "the candidates, with the chosen one marked")]),
     delete(
         "/api/prompts/{id}/resolution",
         Some(Write),
         "prompts",
-        "Take back which candidate answers for a name",
+        "Remove the choice of a candidate",
         |call| Box::pin(prompts::remove_resolution(call)),
     )
     .responses(&[NO_CONTENT]),
-    get("/api/extensions", Some(Read), "store", "The ids of all extensions", |call| {
+    get("/api/extensions", Some(Read), "store", "List the ids of all extensions", |call| {
         Box::pin(store::list_extensions(call))
     })
     .errors(Negotiated)
     .query_params(PAGE_PARAMS)
     .responses(&[json(200, "DocumentList", "ids, or objects for `view=full`"), NOT_MODIFIED]),
-    get("/api/extensions/{id}", Some(Read), "store", "One extension", |call| {
+    get("/api/extensions/{id}", Some(Read), "store", "Get an extension", |call| {
         Box::pin(store::get_extension(call))
     })
     .errors(Negotiated)
-    .responses(&[json(200, "Document", "the extension, as it was written"), NOT_MODIFIED]),
-    put("/api/extensions/{id}", Some(Write), "store", "Write an extension", |call| {
+    .responses(&[json(200, "Document", "the extension as stored"), NOT_MODIFIED]),
+    put("/api/extensions/{id}", Some(Write), "store", "Create or replace an extension", |call| {
         Box::pin(store::put_extension(call))
     })
     .body("Document", true)
     .responses(&[NO_CONTENT]),
-    delete("/api/extensions/{id}", Some(Write), "store", "Take an extension out", |call| {
+    delete("/api/extensions/{id}", Some(Write), "store", "Delete an extension", |call| {
         Box::pin(store::delete_extension(call))
     })
     .responses(&[NO_CONTENT]),
-    get("/api/templates", Some(Read), "store", "The ids of all templates of the store", |call| {
+    get("/api/templates", Some(Read), "store", "List the ids of all templates in the store", |call| {
         Box::pin(store::list_templates(call))
     })
     .query_params(PAGE_PARAMS)
     .responses(&[json(200, "DocumentList", "ids, or objects for `view=full`"), NOT_MODIFIED]),
-    get("/api/templates/{id}", Some(Read), "store", "One template of the store", |call| {
+    get("/api/templates/{id}", Some(Read), "store", "Get a template from the store", |call| {
         Box::pin(store::get_template(call))
     })
-    .responses(&[json(200, "Document", "the template, as it was written"), NOT_MODIFIED]),
-    put("/api/templates/{id}", Some(Write), "store", "Write a template", |call| {
+    .responses(&[json(200, "Document", "the template as stored"), NOT_MODIFIED]),
+    put("/api/templates/{id}", Some(Write), "store", "Create or replace a template", |call| {
         Box::pin(store::put_template(call))
     })
     .body("Document", true)
     .responses(&[NO_CONTENT]),
-    delete("/api/templates/{id}", Some(Write), "store", "Take a template out", |call| {
+    delete("/api/templates/{id}", Some(Write), "store", "Delete a template", |call| {
         Box::pin(store::delete_template(call))
     })
     .responses(&[NO_CONTENT]),
-    get("/api/environs", Some(Read), "store", "The ids of all shared variables", |call| {
+    get("/api/environs", Some(Read), "store", "List the ids of all environs", |call| {
         Box::pin(store::list_environs(call))
     })
     .errors(Negotiated)
     .query_params(PAGE_PARAMS)
     .responses(&[json(200, "DocumentList", "ids, or objects for `view=full`"), NOT_MODIFIED]),
-    get("/api/environs/{id}", Some(Read), "store", "The value of a shared variable", |call| {
+    get("/api/environs/{id}", Some(Read), "store", "Get the value of an environ", |call| {
         Box::pin(store::get_environ(call))
     })
     .errors(Negotiated)
     .responses(&[json(200, "Anything", "the value"), NOT_MODIFIED]),
-    put("/api/environs/{id}", Some(Write), "store", "Write a shared variable", |call| {
+    put("/api/environs/{id}", Some(Write), "store", "Create or replace an environ", |call| {
         Box::pin(store::put_environ(call))
     })
     .body("Anything", true)
     .responses(&[NO_CONTENT]),
-    delete("/api/environs/{id}", Some(Write), "store", "Take a shared variable out", |call| {
+    delete("/api/environs/{id}", Some(Write), "store", "Delete an environ", |call| {
         Box::pin(store::delete_environ(call))
     })
     .responses(&[NO_CONTENT]),
-    get("/api/tools", Some(Read), "store", "The ids of all tools", |call| Box::pin(store::list_tools(call)))
-        .errors(Negotiated)
-        .query_params(&[
-            ("supports", "only what is made for this scene, such as chat"),
-            ("view", "`full` gives objects in the place of ids"),
-            ("q", "only what has this text in its id"),
-            ("limit", "most entries of a page"),
-            ("cursor", "where a page starts, as `Link` of the page before tells"),
-        ])
-        .responses(&[json(200, "DocumentList", "ids, or objects for `view=full`"), NOT_MODIFIED]),
-    get("/api/tools/{id}", Some(Read), "store", "The definition of a tool", |call| {
+    get("/api/tools", Some(Read), "store", "List the ids of all tools", |call| {
+        Box::pin(store::list_tools(call))
+    })
+    .errors(Negotiated)
+    .query_params(&[
+        ("supports", "filter by supported use, such as `chat`"),
+        ("view", "`full` returns objects instead of ids"),
+        ("q", "filter by text in the id"),
+        ("limit", "entries per page"),
+        ("cursor", "start of the page, from the `Link` header of the previous page"),
+    ])
+    .responses(&[json(200, "DocumentList", "ids, or objects for `view=full`"), NOT_MODIFIED]),
+    get("/api/tools/{id}", Some(Read), "store", "Get the definition of a tool", |call| {
         Box::pin(store::get_tool(call))
     })
     .errors(Negotiated)
-    .responses(&[json(200, "Document", "the tool, as it was written"), NOT_MODIFIED]),
-    put("/api/tools/{id}", Some(Write), "store", "Write a tool", |call| Box::pin(store::put_tool(call)))
-        .body("Document", true)
-        .responses(&[NO_CONTENT]),
-    delete("/api/tools/{id}", Some(Write), "store", "Take a tool out", |call| {
+    .responses(&[json(200, "Document", "the tool as stored"), NOT_MODIFIED]),
+    put("/api/tools/{id}", Some(Write), "store", "Create or replace a tool", |call| {
+        Box::pin(store::put_tool(call))
+    })
+    .body("Document", true)
+    .responses(&[NO_CONTENT]),
+    delete("/api/tools/{id}", Some(Write), "store", "Delete a tool", |call| {
         Box::pin(store::delete_tool(call))
     })
     .responses(&[NO_CONTENT]),
-    get("/api/packs", Some(Read), "packs", "All packs", |call| Box::pin(packs::list_packs(call)))
+    get("/api/packs", Some(Read), "packs", "List all packs", |call| Box::pin(packs::list_packs(call)))
         .responses(&[json(200, "Packs", "the packs")]),
     post(
         "/api/packs",
         Some(Admin),
         "packs",
-        "Install a pack: the body is its archive, a .tar.gz or .zip",
+        "Install a pack from its archive, a .tar.gz or .zip file",
         |call| Box::pin(packs::install_pack(call)),
     )
-    .query_params(&[("replace", "`true` puts it in the place of one of the same name")])
+    .query_params(&[("replace", "`true` replaces an installed pack with the same name")])
     .body("Archive", true)
-    .responses(&[json(201, "Document", "the pack; nothing of it is used before it is approved")]),
-    get("/api/packs/{pack}", Some(Read), "packs", "What a pack holds, and what it asks for", |call| {
-        Box::pin(packs::show_pack(call))
-    })
+    .responses(&[json(201, "Document", "the pack; it is not used before it is approved")]),
+    get(
+        "/api/packs/{pack}",
+        Some(Read),
+        "packs",
+        "Show the contents and the permissions of a pack",
+        |call| Box::pin(packs::show_pack(call)),
+    )
     .responses(&[json(200, "Document", "the pack")]),
-    post("/api/packs/{pack}/approve", Some(Admin), "packs", "Approve a pack as it is now", |call| {
-        Box::pin(packs::approve_pack(call))
-    })
+    post(
+        "/api/packs/{pack}/approve",
+        Some(Admin),
+        "packs",
+        "Approve the current content of a pack",
+        |call| Box::pin(packs::approve_pack(call)),
+    )
     .body("Approval", false)
     .responses(&[json(200, "Document", "the pack")]),
     post("/api/packs/{pack}/reject", Some(Admin), "packs", "Reject a pack", |call| {
         Box::pin(packs::reject_pack(call))
     })
     .responses(&[json(200, "Document", "the pack")]),
-    post("/api/packs/{pack}/verify", Some(Read), "packs", "Compare a pack with what was approved", |call| {
+    post("/api/packs/{pack}/verify", Some(Read), "packs", "Compare a pack with its approval", |call| {
         Box::pin(packs::verify_pack(call))
     })
-    .responses(&[json(200, "Document", "what is different")]),
+    .responses(&[json(200, "Document", "the differences")]),
     delete("/api/packs/{pack}", Some(Admin), "packs", "Remove a pack", |call| {
         Box::pin(packs::remove_pack(call))
     })
-    .responses(&[json(200, "Document", "what went with it")]),
+    .responses(&[json(200, "Document", "what was removed")]),
     put(
         "/api/packs/{pack}/replaces/{id}",
         Some(Admin),
         "packs",
-        "Decide whether a prompt or tool of a pack takes the place of another",
+        "Accept or decline a prompt or tool that a pack proposes as a replacement",
         |call| Box::pin(packs::decide_replacement(call)),
     )
     .body("Decision", true)
-    .responses(&[json(200, "Document", "the proposal, decided")]),
+    .responses(&[json(200, "Document", "the decided proposal")]),
     post("/api/modules/compile", Some(Render), "modules", "Merge and compile modules", |call| {
         Box::pin(modules::compile_modules(call))
     })
@@ -358,16 +366,16 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/modules/format",
         Some(Render),
         "modules",
-        "Merge and compile modules, and make the request of a provider of them",
+        "Merge and compile modules into text, messages or a provider request",
         |call| Box::pin(modules::format_modules(call)),
     )
     .body("ModuleRequest", true)
-    .responses(&[json(200, "Formatted", "the text, the messages, or the body of the request")]),
+    .responses(&[json(200, "Formatted", "the text, the messages, or the request body")]),
     post(
         "/api/agents/{id}/invoke",
         Some(Chat),
         "agents",
-        "The messages of a call to an agent: system prompt, history, user prompt with the packed context",
+        "Build the messages of an agent call: system prompt, history, user prompt with the packed context",
         |call| Box::pin(agents::invoke_agent(call)),
     )
     .body("InvokeRequest", true)
@@ -376,14 +384,10 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(agents::pack_context(call))
     })
     .body("PackRequest", false)
-    .responses(&[json(200, "Document", "the text, and what became of each file")]),
-    get(
-        "/api/events",
-        Some(Read),
-        "service",
-        "Changes of prompts and of the store, as they happen",
-        |call| Box::pin(events::stream_events(call)),
-    )
+    .responses(&[json(200, "Document", "the text, and a report for each file")]),
+    get("/api/events", Some(Read), "service", "Stream changes of prompts and of the store", |call| {
+        Box::pin(events::stream_events(call))
+    })
     .time_limit(Unlimited)
     .responses(&[ResponseSpec {
         status: 200,
@@ -391,21 +395,21 @@ pub(super) static ROUTES: &[Route] = &[
         schema: "Events",
         description: "the changes",
     }]),
-    post("/mcp", Some(Read), "mcp", "A message of the Model Context Protocol, of any revision", |call| {
+    post("/mcp", Some(Read), "mcp", "Send a Model Context Protocol message of any revision", |call| {
         Box::pin(mcp::handle_mcp(call))
     })
     .body("Anything", true)
     .responses(&[
-        json(200, "Anything", "the answer"),
+        json(200, "Anything", "the response"),
         ResponseSpec {
             status: 200,
             media: "text/event-stream",
             schema: "Events",
-            description: "the answer, and what comes before it",
+            description: "the response and the notifications before it",
         },
-        ResponseSpec { status: 202, media: "", schema: "", description: "a notification was taken" },
+        ResponseSpec { status: 202, media: "", schema: "", description: "notification accepted" },
     ]),
-    get("/mcp", Some(Read), "mcp", "What a session of an older revision is told", |call| {
+    get("/mcp", Some(Read), "mcp", "Stream the notifications of a session (older revisions)", |call| {
         Box::pin(mcp::handle_mcp(call))
     })
     .time_limit(Unlimited)
@@ -413,37 +417,43 @@ pub(super) static ROUTES: &[Route] = &[
         status: 200,
         media: "text/event-stream",
         schema: "Events",
-        description: "notices",
+        description: "notifications",
     }]),
-    delete("/mcp", Some(Read), "mcp", "End a session of an older revision", |call| {
+    delete("/mcp", Some(Read), "mcp", "End a session (older revisions)", |call| {
         Box::pin(mcp::handle_mcp(call))
     })
     .responses(&[NO_CONTENT]),
-    get("/openapi.json", Some(Read), "service", "This description", |call| {
+    get("/openapi.json", Some(Read), "service", "Get the OpenAPI document", |call| {
         Box::pin(service::get_openapi(call))
     })
-    .responses(&[json(200, "Document", "an OpenAPI document"), NOT_MODIFIED]),
-    get("/docs", Some(Read), "service", "This description, as a page", |call| {
+    .responses(&[json(200, "Document", "the OpenAPI document"), NOT_MODIFIED]),
+    get("/docs", Some(Read), "service", "Show all routes as a web page", |call| {
         Box::pin(service::get_docs(call))
     })
     .responses(&[ResponseSpec {
         status: 200,
         media: "text/html",
         schema: "Page",
-        description: "a page",
+        description: "an HTML page",
     }]),
-    get("/", Some(Read), "service", "What to try", |call| Box::pin(service::get_start_page(call))).responses(
-        &[ResponseSpec { status: 200, media: "text/html", schema: "Page", description: "a page" }],
-    ),
-    get("/healthz", None, "service", "Whether the daemon runs", |call| Box::pin(service::get_health(call)))
-        .time_limit(Unlimited)
-        .responses(&[json(200, "Health", "it runs")]),
-    get("/readyz", None, "service", "Whether the daemon can answer, and whether its store answers", |call| {
+    get("/", Some(Read), "service", "Show the start page", |call| Box::pin(service::get_start_page(call)))
+        .responses(&[ResponseSpec {
+            status: 200,
+            media: "text/html",
+            schema: "Page",
+            description: "an HTML page",
+        }]),
+    get("/healthz", None, "service", "Check that the daemon runs", |call| {
+        Box::pin(service::get_health(call))
+    })
+    .time_limit(Unlimited)
+    .responses(&[json(200, "Health", "the daemon runs")]),
+    get("/readyz", None, "service", "Check that the daemon and its store are ready", |call| {
         Box::pin(service::get_readiness(call))
     })
     .time_limit(Unlimited)
-    .responses(&[json(200, "Health", "it can")]),
-    get("/metrics", Some(Read), "service", "Counters, as Prometheus reads them", |call| {
+    .responses(&[json(200, "Health", "the daemon is ready")]),
+    get("/metrics", Some(Read), "service", "Get metrics in the Prometheus format", |call| {
         Box::pin(service::get_metrics(call))
     })
     .time_limit(Unlimited)
@@ -451,6 +461,6 @@ pub(super) static ROUTES: &[Route] = &[
         status: 200,
         media: "text/plain",
         schema: "Page",
-        description: "counters",
+        description: "the metrics",
     }]),
 ];
