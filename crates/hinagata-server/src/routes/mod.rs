@@ -9,6 +9,8 @@ mod events;
 mod modules;
 mod packs;
 mod prompts;
+#[cfg(test)]
+mod reference_page;
 mod render;
 mod service;
 mod store;
