@@ -1,4 +1,4 @@
-//! The store of a workspace, as its settings say.
+//! The store of a workspace, chosen by its settings.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,7 +15,7 @@ use crate::ProcessKind;
 /// An open store.
 pub(crate) struct OpenStore {
     pub(crate) store: Arc<dyn Store>,
-    /// Why it did not answer.
+    /// Why the store did not answer.
     pub(crate) problem: Option<Diagnostic>,
 }
 
@@ -56,7 +56,7 @@ impl OpenStore {
     }
 }
 
-/// Whether the settings lead to a store.
+/// Checks that the settings name a usable store.
 pub(crate) fn check_settings(settings: &Settings, process: ProcessKind) -> Result<()> {
     match settings.text("store.url") {
         None | Some("embedded" | "memory") => Ok(()),
@@ -74,8 +74,8 @@ fn redis_options(settings: &Settings, process: ProcessKind) -> RedisOptions {
     }
 }
 
-/// Where the store is, as people may see it: an address without its password, or its file, which `display_path` makes of its
-/// path from the workspace root.
+/// Where the store is, for display: a URL without its password, or the path of its file, which `display_path` formats
+/// from the path relative to the workspace root.
 #[must_use]
 pub fn store_location(settings: &Settings, display_path: impl FnOnce(&str) -> String) -> String {
     match settings.text("store.url").unwrap_or("embedded") {
@@ -84,7 +84,7 @@ pub fn store_location(settings: &Settings, display_path: impl FnOnce(&str) -> St
     }
 }
 
-/// An address without its password.
+/// Replaces the password in a URL.
 #[must_use]
 pub fn mask_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };

@@ -1,4 +1,4 @@
-//! The workspace of a process: its root, its settings, whether the user trusts it, its prompts.
+//! A workspace on disk, opened: its root, its settings, its trust, and the engine that they describe.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,34 +21,34 @@ use crate::{
     store::{self, OpenStore},
 };
 
-/// How long a daemon renders unless the settings say otherwise: a caller is waiting, and others behind it.
+/// The deadline of a render in a daemon, unless the settings set one: a caller is waiting, and other callers behind it.
 const DAEMON_DEADLINE: Duration = Duration::from_millis(500);
 
-/// How a workspace is opened.
+/// How to open a workspace.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// The root, where it is named.
+    /// The workspace root. Without it, the environment and the current directory decide.
     pub root: Option<PathBuf>,
-    /// Settings of this process, as `section.key=value`.
+    /// Settings of this process, as `section.key=value`. They override all other settings.
     pub settings: Vec<String>,
     /// How long the process lives.
     pub process: ProcessKind,
-    /// The environment variables that it sees.
+    /// The environment variables that the workspace sees.
     pub environment: Environment,
 }
 
-/// How long a process lives: what it waits for, and how long it renders.
+/// How long a process lives: it decides about timeouts, watching and deadlines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessKind {
-    /// Once, for one command: a person is waiting.
+    /// One command: a person is waiting for it.
     #[default]
     Command,
-    /// For good: changes of others are noticed, and a store that is away is waited for.
+    /// A process that stays: it notices changes of the store and waits for a store that is unavailable.
     Daemon,
 }
 
 impl ProcessKind {
-    /// How long an unanswered server is waited for.
+    /// How long to wait for a store server.
     pub(crate) const fn store_timeout(self) -> Duration {
         match self {
             Self::Command => Duration::from_secs(3),
@@ -58,7 +58,7 @@ impl ProcessKind {
 }
 
 impl OpenOptions {
-    /// The workspace root; it may be no directory.
+    /// The workspace root. It is not checked to be a directory.
     #[must_use]
     pub fn root(&self, current_directory: &Path) -> WorkspaceRoot {
         let variable = self.environment.get(ROOT_VARIABLE);
@@ -66,21 +66,21 @@ impl OpenOptions {
     }
 }
 
-/// A workspace with everything that its settings ask for.
+/// An open workspace, with everything that its settings ask for.
 pub struct OpenWorkspace {
-    /// Its root, and why it is that.
+    /// The workspace root, and how it was found.
     pub root: WorkspaceRoot,
-    /// Its settings, each with its origin.
+    /// The settings, each with its origin.
     pub settings: Settings,
     /// The file with the user's own settings.
     pub user_config: UserConfig,
-    /// Whether the user trusts it.
+    /// Whether the user trusts the workspace.
     pub trust: TrustState,
-    /// Why it is not known whether the user does; then it is not trusted.
+    /// Why the trust could not be read. The workspace is untrusted then.
     pub trust_problem: Option<Diagnostic>,
-    /// What its settings set that needs trust.
+    /// The values of settings that require trust.
     pub privileged_settings: Option<String>,
-    /// Where the user's decisions are remembered, if anywhere.
+    /// The directory that records the user's decisions.
     pub state: Option<StateDir>,
     sources: SettingsSources,
     process: ProcessKind,
@@ -90,10 +90,10 @@ pub struct OpenWorkspace {
 }
 
 impl OpenWorkspace {
-    /// Opens the workspace; what is odd about its settings is told by them.
+    /// Opens the workspace. [`Settings::diagnostics`] reports problems of single settings.
     ///
     /// # Errors
-    /// Those of a root that is no directory and of settings that cannot be read.
+    /// The root is not a directory, or a settings file cannot be read.
     pub fn open(options: &OpenOptions, current_directory: &Path) -> Result<Self> {
         let root = options.root(current_directory).existing()?;
         let environment = options.environment.clone();
@@ -122,29 +122,29 @@ impl OpenWorkspace {
         })
     }
 
-    /// The same with a store of the host's own, in the place of the one that the settings name.
+    /// Uses `store` instead of the store that the settings name.
     #[must_use]
     pub fn with_store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = OnceLock::from(OpenStore { store, problem: None });
         self
     }
 
-    /// Its settings as they would count if the user trusted it, from the files as they were read.
+    /// The settings as they would be if the user trusted the workspace, from the files as they were read.
     ///
     /// # Errors
-    /// Those of settings that cannot be used.
+    /// A setting is invalid.
     pub fn settings_if_trusted(&self) -> Result<Settings> {
         Settings::resolve(&self.sources, true)
     }
 
-    /// Whether a process may serve others: everything that the settings say about who may do what counts.
+    /// Checks that the workspace may be served to others: every setting about access is in effect.
     ///
-    /// Keys that are gone look like keys that nobody ever wrote. Only the trust of the user remembers them, so settings
-    /// that changed since then are refused even where nothing of them is left.
+    /// A removed key leaves no trace in the settings; only the recorded trust shows that it existed. So changed
+    /// settings are refused even where nothing of them is left.
     ///
     /// # Errors
-    /// Code `approval` for settings that do not count, `definition` for names that nobody knows, `store` when it is not
-    /// known what the user trusts.
+    /// Code `approval` for settings without effect, `definition` for unknown names, `store` when the trust cannot be
+    /// read.
     pub fn check_serving(&self) -> Result<()> {
         if let Some(problem) = &self.trust_problem {
             return Err(problem.error.clone());
@@ -163,7 +163,7 @@ impl OpenWorkspace {
         self.settings.check_left_out(&["server", "keys", "store"])
     }
 
-    /// Whether the settings of the store count: with another store, other prompts would be served.
+    /// Checks that the settings of the store are in effect: another store would serve other prompts.
     ///
     /// # Errors
     /// As [`OpenWorkspace::check_serving`].
@@ -172,15 +172,15 @@ impl OpenWorkspace {
         self.settings.check_left_out(&["store"])
     }
 
-    /// Whether the settings lead to a store.
+    /// Checks that the settings name a usable store.
     ///
     /// # Errors
-    /// Code `store` or `definition` for an address that is none.
+    /// Code `store` or `definition` for an invalid store URL.
     pub fn check_store(&self) -> Result<()> {
         store::check_settings(&self.settings, self.process)
     }
 
-    /// The prompts of the workspace.
+    /// Opens a catalog of all prompts of the workspace.
     #[must_use]
     pub fn open_catalog(&self) -> Catalog {
         Catalog::open(CatalogOptions {
@@ -192,7 +192,7 @@ impl OpenWorkspace {
         })
     }
 
-    /// What the user said about packs; without a place to remember it, nothing.
+    /// The approvals of packs; none without a state directory.
     fn approvals(&self) -> Approvals {
         self.state.as_ref().map_or_else(Approvals::default, |state| Approvals::load(state, &self.root.path))
     }
@@ -201,8 +201,8 @@ impl OpenWorkspace {
         self.store.get_or_init(|| OpenStore::new(&self.root.path, &self.settings, self.process))
     }
 
-    /// The store, opened when it is first needed. One that cannot be reached is told by
-    /// [`OpenWorkspace::store_problem`], and everything works that does not need it.
+    /// The store, opened on first use. [`OpenWorkspace::store_problem`] reports a store that is unavailable; everything
+    /// that does not need the store works without it.
     #[must_use]
     pub fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.open_store().store)
@@ -214,7 +214,8 @@ impl OpenWorkspace {
         self.open_store().problem.as_ref()
     }
 
-    /// Runs Python as the settings say. Nothing is started before a hook or a provider runs.
+    /// Creates a pool that runs Python as the settings say. It starts no process before a hook or a variable provider
+    /// runs.
     #[must_use]
     pub fn new_hook_pool(&self, change: impl FnOnce(&mut HookOptions)) -> HookPool {
         let mut options = HookOptions::from(&self.settings);
@@ -222,11 +223,11 @@ impl OpenWorkspace {
         HookPool::new(options)
     }
 
-    /// The models of the workspace, with the keys of the environment: one for all calls, so that connections are shared. Nobody
-    /// is asked before the first.
+    /// The models of the workspace, with the API keys from the environment. All callers share one instance and its
+    /// connections; it opens no connection before the first request.
     ///
     /// # Errors
-    /// Those of settings of models.
+    /// A setting of models is invalid.
     pub fn llm(&self) -> Result<Llm> {
         if let Some(llm) = self.llm.get() {
             return Ok(llm.clone());
@@ -235,16 +236,16 @@ impl OpenWorkspace {
         Ok(self.llm.get_or_init(|| llm).clone())
     }
 
-    /// The engine of the workspace.
+    /// Opens the engine of the workspace, with its store, Python, tools and models.
     ///
     /// # Errors
-    /// Those of settings of tools and models.
+    /// A setting of tools or models is invalid.
     pub fn open_engine(&self) -> Result<Engine> {
         self.open_engine_with(Some(Arc::new(self.new_hook_pool(|_| {}))), |_| {})
     }
 
-    /// As [`OpenWorkspace::open_engine`], with `hooks` for its Python, which fails without them, and with its options as
-    /// `change` leaves them.
+    /// As [`OpenWorkspace::open_engine`], with `hooks` to run Python and with options that `change` adjusts. Without
+    /// `hooks`, prompts that need Python fail.
     ///
     /// # Errors
     /// As [`OpenWorkspace::open_engine`].
@@ -273,7 +274,7 @@ impl OpenWorkspace {
     }
 }
 
-/// Whether the user trusts the workspace; records that cannot be read trust nothing, and are told.
+/// Whether the user trusts the workspace. A record that cannot be read grants no trust and is reported.
 fn read_trust(
     state: Option<&StateDir>,
     root: &WorkspaceRoot,

@@ -1,7 +1,7 @@
-//! Who may do what: keys with scopes, and the token that is made at the start.
+//! Access control: keys with scopes, and the token of the running daemon.
 //!
-//! A key is a long random text that only its owner has; the settings hold its SHA-256. It is looked for among all
-//! keys in constant time.
+//! A key is a long random secret; the settings hold only its SHA-256. A presented key is compared with every known one
+//! in constant time.
 
 use std::{fmt, sync::Arc};
 
@@ -10,18 +10,18 @@ use hinagata::{Digest, Error, Reach, Result};
 use serde_json::{Map, Value};
 use subtle::{Choice, ConstantTimeEq as _};
 
-/// What a key allows.
+/// What a key permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
-    /// Looking at prompts, environs, tools.
+    /// Read prompts, environs, tools.
     Read,
-    /// Rendering prompts.
+    /// Render prompts.
     Render,
-    /// Sending them to models.
+    /// Send prompts to models.
     Chat,
-    /// Changing the store and choices between prompts.
+    /// Change the store and resolutions.
     Write,
-    /// Packs, and everything else.
+    /// Manage packs; includes all other scopes.
     Admin,
 }
 
@@ -29,7 +29,7 @@ impl Scope {
     /// All scopes.
     pub const ALL: [Self; 5] = [Self::Read, Self::Render, Self::Chat, Self::Write, Self::Admin];
 
-    /// The name.
+    /// The name of the scope in settings and responses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Scope {
         }
     }
 
-    /// Whether it needs no key on this machine.
+    /// Whether callers on this machine have the scope without a key.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Read | Self::Render)
@@ -54,16 +54,16 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A key of the settings.
+/// A key from the settings.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Who has it.
+    /// The name of its holder.
     pub name: Arc<str>,
     hash: Digest,
     scopes: Vec<Scope>,
-    /// The prompts and shared variables that it is for; all without.
+    /// The prompts and environs that the key is restricted to; `None` for all.
     reach: Option<Arc<Reach>>,
-    /// Requests in a second, where it has a limit of its own.
+    /// Requests per second, where the key has a limit of its own.
     pub(crate) rate: Option<u32>,
 }
 
@@ -73,49 +73,49 @@ impl Key {
     }
 }
 
-/// Who sent a request.
+/// The sender of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Caller {
-    /// Somebody without a key.
+    /// A caller without a key.
     Anonymous,
-    /// Whoever started the daemon.
+    /// A caller with the daemon's token: the user who started it.
     Owner,
-    /// Whoever has this key; its place in the settings.
+    /// A caller with a key; its index in the settings.
     Key(usize),
 }
 
-/// What somebody without a key and whoever started the daemon are called.
+/// The names of [`Caller::Anonymous`] and [`Caller::Owner`] in the audit log.
 const WITHOUT_KEY: [&str; 2] = ["-", "token"];
 
-/// Everybody who may do something.
+/// All keys, and the token.
 pub(crate) struct Access {
     keys: Vec<Key>,
     token: Digest,
-    /// Whether reading and rendering need no key.
+    /// Whether reading and rendering require no key.
     open: bool,
-    /// Those without a key in the audit log.
+    /// The names of callers without a key in the audit log.
     names: [Arc<str>; 2],
 }
 
 impl Access {
-    /// Those of `keys`, and whoever has `token`; without keys, reading and rendering are open.
+    /// Accepts `keys` and `token`. Without keys, reading and rendering are open.
     pub(crate) fn new(keys: Vec<Key>, token: &str) -> Self {
         let open = keys.is_empty();
         let names = WITHOUT_KEY.map(Arc::from);
         Self { keys, token: Digest::of(token.as_bytes()), open, names }
     }
 
-    /// Whether there are keys.
+    /// Whether the settings have keys.
     pub(crate) fn has_keys(&self) -> bool {
         !self.keys.is_empty()
     }
 
-    /// Who presents `secret`; `None` when nobody is known by it.
+    /// The caller that presents `secret`; `None` for an unknown secret.
     pub(crate) fn identify_caller(&self, secret: Option<&str>) -> Option<Caller> {
         let Some(secret) = secret else { return Some(Caller::Anonymous) };
         let hash = Digest::of(secret.as_bytes());
         let same = |known: &Digest| hash.as_bytes().ct_eq(known.as_bytes());
-        // All are compared, whichever it is.
+        // Compare with all keys, so that the time says nothing about the match.
         let mut found = None;
         for (index, key) in self.keys.iter().enumerate() {
             let is_it: Choice = same(&key.hash);
@@ -129,7 +129,7 @@ impl Access {
         found
     }
 
-    /// Whether the caller may do it.
+    /// Whether the caller has `scope`.
     pub(crate) fn has_scope(&self, caller: &Caller, scope: Scope) -> bool {
         match caller {
             Caller::Owner => true,
@@ -138,12 +138,12 @@ impl Access {
         }
     }
 
-    /// Whether the prompt `id` is there for the caller.
+    /// Whether the caller can see the prompt `id`.
     pub(crate) fn can_see(&self, caller: &Caller, id: &str) -> bool {
         self.reach(caller).is_none_or(|reach| reach.has_prompt(id))
     }
 
-    /// Whether everything is there for the caller.
+    /// Whether the caller can see everything.
     pub(crate) fn can_see_all(&self, caller: &Caller) -> bool {
         self.reach(caller).is_none()
     }
@@ -155,17 +155,17 @@ impl Access {
         }
     }
 
-    /// What is there for the caller; `None` for everything.
+    /// What the caller is restricted to; `None` for everything.
     pub(crate) fn reach(&self, caller: &Caller) -> Option<&Arc<Reach>> {
         self.key(caller)?.reach.as_ref()
     }
 
-    /// The limit of requests that the caller's key has for itself.
+    /// The rate limit of the caller's key.
     pub(crate) fn rate(&self, caller: &Caller) -> Option<u32> {
         self.key(caller)?.rate
     }
 
-    /// The caller in the audit log.
+    /// The name of the caller in the audit log.
     pub(crate) fn caller_name(&self, caller: &Caller) -> Arc<str> {
         let [nobody, owner] = &self.names;
         let key = match caller {
@@ -177,7 +177,7 @@ impl Access {
     }
 }
 
-/// Reads `[[keys]]`.
+/// Reads `[[keys]]` of the settings.
 pub(crate) fn read_keys(keys: Option<&Value>) -> Result<Vec<Key>> {
     match keys {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -212,7 +212,7 @@ fn read_key(index: usize, key: &Value) -> Result<Key> {
     let Some(name) = text("name").filter(|name| !name.is_empty()) else {
         return Err(key_error(index, "missing `name`"));
     };
-    // Sessions and the audit log tell callers apart by their names.
+    // Sessions and the audit log identify callers by name.
     if WITHOUT_KEY.contains(&name) {
         return Err(key_error(index, &format!("the name `{name}` is reserved for callers without a key")));
     }
@@ -258,8 +258,8 @@ fn read_scopes(index: usize, value: Option<&Value>) -> Result<Vec<Scope>> {
     words.into_iter().map(scope).collect()
 }
 
-/// What a key reaches. One for some prompts alone reaches no shared variable that it does not name: they are of all
-/// prompts, and their values are secrets often enough.
+/// What a key is restricted to. A key for some prompts reaches no environ that it does not list: environs belong to all
+/// prompts, and their values are often secrets.
 fn new_reach(prompts: Option<GlobSet>, environs: Option<GlobSet>) -> Option<Arc<Reach>> {
     let by_default = match (&prompts, &environs) {
         (None, None) => return None,
@@ -286,10 +286,10 @@ fn read_patterns(index: usize, fields: &Map<String, Value>, name: &str) -> Resul
     Ok(Some(all))
 }
 
-/// A new key or token.
+/// Creates a random secret for a key or token.
 ///
 /// # Errors
-/// When the system gives no random bytes.
+/// Code `store` when the system provides no random bytes.
 pub fn new_secret() -> Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| {

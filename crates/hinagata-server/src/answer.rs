@@ -1,4 +1,4 @@
-//! Answers that several routes give: JSON with an ETag, pages of lists.
+//! Responses that several routes share: JSON with an ETag, pages of lists.
 
 use bytes::Bytes;
 use hinagata::{Digest, PromptFilter};
@@ -17,15 +17,15 @@ use crate::{
     query::encode_component,
 };
 
-/// Most entries of a page, whatever is asked.
+/// The largest page, whatever `limit` requests.
 const MAX_PAGE_SIZE: usize = 10_000;
 
-/// `value` as JSON.
+/// A response with `value` as JSON.
 pub(crate) fn json_response(value: &impl Serialize) -> Answer {
     json_with_status(StatusCode::OK, value)
 }
 
-/// `value` as JSON, with another status.
+/// A response with `value` as JSON and with `status`.
 pub(crate) fn json_with_status(status: StatusCode, value: &impl Serialize) -> Answer {
     Ok(bytes_response(status, "application/json", to_json_bytes(value)?.into()))
 }
@@ -35,7 +35,7 @@ fn to_json_bytes(value: &impl Serialize) -> Result<Vec<u8>, Problem> {
         .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", error.to_string()))
 }
 
-/// An answer of these bytes.
+/// A response with these bytes.
 pub(crate) fn bytes_response(status: StatusCode, media: &'static str, bytes: Bytes) -> Response {
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;
@@ -43,14 +43,14 @@ pub(crate) fn bytes_response(status: StatusCode, media: &'static str, bytes: Byt
     response
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub(crate) fn no_content() -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
 }
 
-/// `value` as JSON with an ETag; nothing where the caller has it already.
+/// A response with `value` as JSON and an ETag, or 304 where the caller has this version.
 pub(crate) fn json_with_etag(parts: &Parts, value: &impl Serialize) -> Answer {
     let text = to_json_bytes(value)?;
     let tag = format!("\"{}\"", &Digest::of(&text).to_string()[..32]);
@@ -70,7 +70,7 @@ pub(crate) fn json_with_etag(parts: &Parts, value: &impl Serialize) -> Answer {
     Ok(response)
 }
 
-/// Whether the caller has what `tag` stands for.
+/// Whether `If-None-Match` of the request matches `tag`.
 fn has_etag(parts: &Parts, tag: &str) -> bool {
     let known = parts.headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     known
@@ -79,7 +79,7 @@ fn has_etag(parts: &Parts, tag: &str) -> bool {
         .any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
 }
 
-/// How a list is asked for.
+/// The query of a request for a list.
 #[derive(Debug, Default)]
 pub(crate) struct ListQuery {
     pub(crate) full: bool,
@@ -87,12 +87,12 @@ pub(crate) struct ListQuery {
     pub(crate) filter: PromptFilter,
     limit: Option<usize>,
     cursor: Option<String>,
-    /// The query without the cursor.
+    /// All query parameters but the cursor.
     rest: Vec<(String, String)>,
 }
 
 impl ListQuery {
-    /// What the query asks for; only names of `known` are allowed.
+    /// Reads the query. Parameters that are not in `known` are errors.
     pub(crate) fn from_call(call: &Call, known: &[&str]) -> Result<Self, Problem> {
         let mut list_query = Self::default();
         for (name, value) in call.query_pairs() {
@@ -120,13 +120,13 @@ impl ListQuery {
         Ok(list_query)
     }
 
-    /// Whether the text that is looked for is in one of `texts`.
+    /// Whether one of `texts` contains the search text.
     pub(crate) fn matches_text<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> bool {
         let Some(text_wanted) = &self.text else { return true };
         texts.into_iter().any(|text| text.to_lowercase().contains(text_wanted))
     }
 
-    /// The page of `ids`, which are in order, and the id that the next one starts behind.
+    /// Takes the requested page out of `all`, which is sorted by id, and the id after which the next page starts.
     pub(crate) fn take_page<T>(&self, all: Vec<(String, T)>) -> (Vec<(String, T)>, Option<String>) {
         let behind = |(id, _): &(String, T)| self.cursor.as_ref().is_none_or(|cursor| id > cursor);
         let mut page: Vec<(String, T)> = all.into_iter().filter(behind).collect();
@@ -136,7 +136,7 @@ impl ListQuery {
         (page, next)
     }
 
-    /// The answer with a page, and where the next one is.
+    /// A response with a page, and a `Link` header to the next one.
     pub(crate) fn page_response(&self, call: &Call, entries: &[Value], next: Option<&str>) -> Answer {
         let mut response = json_with_etag(&call.parts, &entries)?;
         if let Some(next) = next {
@@ -173,7 +173,7 @@ fn parse_limit(value: &str) -> Result<usize, Problem> {
     })
 }
 
-/// An id as a cursor: nobody is to read it.
+/// Encodes an id as an opaque cursor.
 fn encode_cursor(id: &str) -> String {
     id.bytes().map(|byte| format!("{byte:02x}")).collect()
 }

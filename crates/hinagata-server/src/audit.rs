@@ -1,8 +1,7 @@
-//! The audit log: who rendered, chatted, approved, changed what. JSON lines, without values of variables.
+//! The audit log: who rendered, chatted, approved or changed what. JSON lines, without values of variables.
 //!
-//! A thread of its own writes it: no request waits for the disk, and none has to wake that thread while it gathers
-//! lines. When the disk is that slow that lines pile up, lines are counted as lost in the metrics rather than kept in
-//! memory without end.
+//! A thread of its own writes the log in batches, so no request waits for the disk or wakes the thread for one line. If
+//! the disk is too slow, lines are dropped and counted in the metrics, because memory is bounded.
 
 use std::{
     fs::{File, OpenOptions},
@@ -22,24 +21,24 @@ use serde_json::{Map, Value, json};
 
 use crate::route::PathParams;
 
-/// Lines that wait at most.
+/// Lines that may wait to be written.
 const QUEUE_CAPACITY: usize = 65_536;
 
-/// Time for which lines are gathered before they are written: to wake a thread for each costs a request more than all
-/// the rest of its line.
+/// How long the thread collects lines before it writes them. Waking it for each line would cost a request more than
+/// everything else about the line.
 const BATCH_TIME: Duration = Duration::from_millis(50);
 
-/// Size at which a file is put aside; one older file is kept.
+/// The size at which the file is rotated. One older file is kept.
 const MAX_FILE_SIZE: u64 = 64 << 20;
 
-/// One line. The thread that writes it makes the text of it.
+/// One line. The writing thread formats it.
 pub(crate) struct AuditEntry {
     pub(crate) at: SystemTime,
     pub(crate) who: Arc<str>,
     pub(crate) from: IpAddr,
     pub(crate) method: &'static str,
     pub(crate) route: &'static str,
-    /// What the path names, such as the prompt.
+    /// The parameters of the path, such as the prompt.
     pub(crate) names: PathParams,
     pub(crate) status: u16,
     pub(crate) micros: u64,
@@ -63,21 +62,21 @@ impl AuditEntry {
     }
 }
 
-/// The log; dropping it writes what is left.
+/// The audit log. Dropping it writes the remaining lines.
 pub(crate) struct Audit {
     lines: Option<SyncSender<AuditEntry>>,
-    /// Dropped when it ends, so that nobody gathers any longer.
+    /// Dropped to stop the thread from collecting more lines.
     alive: Option<Sender<()>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl Audit {
-    /// Nothing is written.
+    /// A log that writes nothing.
     pub(crate) fn disabled() -> Self {
         Self { lines: None, alive: None, writer: None }
     }
 
-    /// Lines are added to the file at `path`.
+    /// A log that appends to the file at `path`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let audit_error = |error: io::Error| {
             Error::new(Code::System, format!("cannot write the audit log {}: {error}", path.display()))
@@ -98,7 +97,7 @@ impl Audit {
         self.lines.is_some()
     }
 
-    /// Adds a line.
+    /// Queues a line.
     pub(crate) fn add_entry(&self, entry: AuditEntry) {
         let Some(lines) = &self.lines else { return };
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.try_send(entry) {
@@ -116,11 +115,11 @@ impl Drop for Audit {
     }
 }
 
-/// Writes line after line, everything that was gathered in one go.
+/// Writes the queued lines, batch by batch.
 fn write_entries(mut file: LogFile, lines: &Receiver<AuditEntry>, ended: &Receiver<()>) {
     let mut buffer = Vec::new();
     while let Ok(first) = lines.recv() {
-        // Nothing is ever sent there: it is over when the log is closed, or when the time is.
+        // No message is ever sent: the wait ends when the log is dropped or the batch time is over.
         let _ = ended.recv_timeout(BATCH_TIME);
         let mut gathered = std::iter::once(first).chain(lines.try_iter()).peekable();
         while gathered.peek().is_some() {

@@ -1,4 +1,4 @@
-//! What an answer carries.
+//! The bodies of responses.
 
 use std::{
     convert::Infallible,
@@ -11,14 +11,14 @@ use futures_util::StreamExt as _;
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Frame, SizeHint};
 
-/// An answer.
+/// A response.
 pub(crate) type Response = hyper::Response<Body>;
 
-/// What an answer carries: all of it at once, or pieces as they come.
+/// The body of a response: complete, or a stream of chunks.
 pub(crate) enum Body {
     Full(Option<Bytes>),
     Stream(Pin<Box<dyn futures_util::Stream<Item = Bytes> + Send>>),
-    /// What another one answers.
+    /// The body of a response that another service created.
     Boxed(BoxBody<Bytes, Infallible>),
 }
 

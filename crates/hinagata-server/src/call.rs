@@ -1,4 +1,4 @@
-//! A request that was let in, as handlers see it, and what they answer.
+//! A request as handlers see it, and what they return.
 
 use std::{net::IpAddr, pin::Pin, sync::Arc};
 
@@ -17,29 +17,29 @@ use crate::{
     state::App,
 };
 
-/// What a handler gives.
+/// What a handler returns.
 pub(crate) type Answer = Result<Response, Problem>;
 
-/// What runs a handler.
+/// The future of a handler.
 pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// What answers the calls of a route.
+/// The function that handles the calls of a route.
 pub(crate) type Handler = fn(Call) -> HandlerFuture;
 
-/// A request that was let in.
+/// A request to a known route.
 pub(crate) struct Call {
     pub(crate) app: Arc<App>,
     pub(crate) caller: Caller,
     pub(crate) parts: Parts,
     pub(crate) params: PathParams,
-    /// Where the caller is.
+    /// The address of the caller.
     pub(crate) peer: IpAddr,
-    /// What it brings, until that is read.
+    /// The body, until it is read.
     body: Option<Incoming>,
 }
 
 impl Call {
-    /// A call that nobody looked at yet.
+    /// A call whose caller is not identified yet.
     pub(crate) fn new(
         app: Arc<App>,
         params: PathParams,
@@ -49,7 +49,7 @@ impl Call {
         Self { app, caller: Caller::Anonymous, parts, params, peer, body: Some(body) }
     }
 
-    /// What the path names as `name`.
+    /// The path parameter `name`.
     pub(crate) fn path_param(&self, name: &str) -> Result<&str, Problem> {
         let found = self.params.iter().find(|(known, _)| *known == name);
         found
@@ -57,13 +57,13 @@ impl Call {
             .ok_or_else(|| Problem::bad_request(format!("the path has no parameter `{name}`")))
     }
 
-    /// The prompt that the path names, in any spelling.
+    /// The prompt in the path, in any spelling.
     pub(crate) fn prompt_name(&self) -> Result<String, Problem> {
         self.path_param("id").map(str::to_owned)
     }
 
-    /// The engine as the caller has it: prompts and shared variables that a key is not for are not there. Handlers use no
-    /// other one, unless they asked for [`Call::require_unrestricted`].
+    /// The engine as the caller sees it: without the prompts and environs that a restricted key does not reach.
+    /// Handlers use no other engine, unless they check [`Call::require_unrestricted`] first.
     pub(crate) fn engine(&self) -> Engine {
         match self.app.access.reach(&self.caller) {
             None => self.app.engine.clone(),
@@ -74,13 +74,13 @@ impl Call {
     /// The key that the request carries.
     pub(crate) fn bearer_key(&self) -> Option<&str> {
         let value = self.parts.headers.get(header::AUTHORIZATION)?;
-        // What is no text is no key, and no reason to count as nobody.
+        // A header that is not text is an unknown key, not a missing one.
         let value = value.to_str().unwrap_or("?");
         let (kind, secret) = value.split_once(' ').unwrap_or(("", value));
         Some(if kind.eq_ignore_ascii_case("bearer") { secret.trim() } else { value })
     }
 
-    /// Without keys only this machine is served.
+    /// Refuses callers on other machines while the settings have no keys.
     pub(crate) fn check_remote_access(&self, scope: Scope) -> Result<(), Problem> {
         let app = &self.app;
         let is_open = app.settings.open && scope.is_open();
@@ -93,7 +93,7 @@ impl Call {
             ))
     }
 
-    /// Whether the caller of a route that is for everybody may read besides.
+    /// Whether the caller of a route without a scope could read too.
     pub(crate) fn can_read(&self) -> bool {
         let is_known = self.app.origins.check_request(&self.parts.uri, &self.parts.headers).is_ok();
         let caller = self.app.access.identify_caller(self.bearer_key()).filter(|_| is_known);
@@ -104,7 +104,7 @@ impl Call {
         })
     }
 
-    /// Refuses a key that is for some prompts alone, where something is about others too.
+    /// Refuses keys that are restricted to some prompts.
     pub(crate) fn require_unrestricted(&self) -> Result<(), Problem> {
         if self.app.access.can_see_all(&self.caller) {
             return Ok(());
@@ -116,13 +116,13 @@ impl Call {
         ))
     }
 
-    /// The request as it came, for another one to answer.
+    /// The original request, for another service.
     pub(crate) fn into_request(mut self) -> Option<hyper::Request<Incoming>> {
         let body = self.body.take()?;
         Some(hyper::Request::from_parts(self.parts, body))
     }
 
-    /// The body, whole.
+    /// Reads the whole body.
     pub(crate) async fn read_body(&mut self) -> Result<Bytes, Problem> {
         let limit = self.app.settings.max_body;
         let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
@@ -138,7 +138,7 @@ impl Call {
         }
     }
 
-    /// The body as a JSON object; an empty one is one without members.
+    /// Reads the body as a JSON object. An empty body is an empty object.
     pub(crate) async fn read_object(&mut self) -> Result<Map<String, Value>, Problem> {
         let bytes = self.read_body().await?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -150,7 +150,7 @@ impl Call {
         }
     }
 
-    /// Reads JSON.
+    /// Parses JSON from the body.
     pub(crate) fn parse_json(&self, bytes: &[u8]) -> Result<Value, Problem> {
         serde_json::from_slice(bytes).map_err(|error| {
             let problem = Problem::bad_request(format!("invalid JSON in the body: {error}"))
@@ -165,7 +165,7 @@ impl Call {
         })
     }
 
-    /// Names and values of the query.
+    /// The names and values of the query.
     pub(crate) fn query_pairs(&self) -> Vec<(String, String)> {
         query::parse_pairs(self.parts.uri.query().unwrap_or_default())
     }

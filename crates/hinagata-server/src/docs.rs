@@ -1,4 +1,4 @@
-//! Pages for people: what to try, and the description of all routes.
+//! Web pages: the start page and the list of all routes.
 
 use std::{fmt::Write as _, net::SocketAddr};
 
@@ -14,7 +14,7 @@ td,th{padding:.4rem .8rem .4rem 0;border-top:1px solid var(--line);vertical-alig
 th{font-weight:600}.m{font-weight:600;white-space:nowrap}.s{opacity:.7;font-size:.9em}\
 details{margin:.2rem 0}ul{margin:.2rem 0;padding-left:1.2rem}";
 
-/// The page that a browser sees first.
+/// The start page.
 pub(crate) fn start_page(address: SocketAddr) -> String {
     html_page(
         "Hinagata",
@@ -28,7 +28,7 @@ pub(crate) fn start_page(address: SocketAddr) -> String {
     )
 }
 
-/// A call that works on every new machine.
+/// A call that works in every new workspace.
 #[must_use]
 pub fn example_call(address: SocketAddr) -> String {
     format!(
@@ -37,7 +37,7 @@ pub fn example_call(address: SocketAddr) -> String {
     )
 }
 
-/// The description of `routes`.
+/// The page that lists `routes`.
 pub(crate) fn reference(routes: &[&RouteSpec]) -> String {
     let mut body = String::from(
         "<h1>Routes</h1><p>The same list as an <a href=\"/openapi.json\">OpenAPI document</a>. Send a key as \

@@ -1,4 +1,4 @@
-//! Changes of the workspace and of the store, told to whoever listens.
+//! Changes of the workspace and of the store, published to all subscribers.
 
 use std::{
     collections::BTreeMap,
@@ -8,21 +8,21 @@ use std::{
 use hinagata::{Catalog, definition::Definition, store::StoreKind, store::StoreSnapshot};
 use tokio::sync::broadcast;
 
-/// Changes that a slow listener can be behind.
+/// How many changes a slow subscriber may lag behind.
 const CHANNEL_CAPACITY: usize = 256;
 
-/// What changed.
+/// A change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
-    /// Prompts came, went, or say something else.
+    /// Prompts were added, removed or changed.
     Prompts { added: Vec<String>, removed: Vec<String>, changed: Vec<String> },
-    /// Documents of the store.
+    /// Documents of the store changed.
     Store { kinds: Vec<StoreKind> },
-    /// The store went away or came back.
+    /// The store became unavailable or available again.
     Outage { up: bool },
 }
 
-/// Tells of changes.
+/// Publishes changes to subscribers.
 #[derive(Clone)]
 pub(crate) struct Events(Arc<Inner>);
 
@@ -42,7 +42,7 @@ impl Events {
         }))
     }
 
-    /// What changes from now on; `None` when the daemon stops.
+    /// Receives all later changes; `None` when the daemon is stopping.
     pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<Arc<Change>>> {
         self.0
             .sender
@@ -52,19 +52,19 @@ impl Events {
             .map(broadcast::Sender::subscribe)
     }
 
-    /// Ends all streams.
+    /// Ends all subscriptions.
     pub(crate) fn close(&self) {
         self.0.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     fn publish(&self, change: Change) {
         if let Some(sender) = &*self.0.sender.lock().unwrap_or_else(PoisonError::into_inner) {
-            // Without listeners nobody needs to know.
+            // An error only says that nobody subscribed.
             let _ = sender.send(Arc::new(change));
         }
     }
 
-    /// Tells what is different in `catalog`.
+    /// Publishes the difference between `catalog` and the catalog before it.
     pub(crate) fn publish_catalog(&self, catalog: &Catalog) {
         let now: BTreeMap<String, Option<Arc<Definition>>> = catalog
             .list()
@@ -92,13 +92,13 @@ impl Events {
         }
     }
 
-    /// Remembers the state from which changes are counted.
+    /// Sets the state that later changes are compared with.
     pub(crate) fn set_baseline(&self, catalog: &Catalog, store: Option<Arc<StoreSnapshot>>) {
         self.publish_catalog(catalog);
         *self.0.store.lock().unwrap_or_else(PoisonError::into_inner) = store;
     }
 
-    /// Tells what is different in `store`; whether prompts may be.
+    /// Publishes the difference between `store` and the snapshot before it. Returns whether prompts may have changed.
     pub(crate) fn publish_store(&self, store: &Arc<StoreSnapshot>) -> bool {
         let before = self.0.store.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(store));
         let is_same = |kind: StoreKind| {

@@ -1,11 +1,11 @@
-//! Bodies of requests, read field by field: what is left over at the end means nothing, and is told.
+//! Request bodies, read field by field. Fields that no reader took are unknown and reported.
 
 use hinagata_value::near_names;
 use serde_json::{Map, Value};
 
 use crate::problem::Problem;
 
-/// The fields of a body. `null` is the same as nothing.
+/// The fields of a body. A field that is `null` counts as missing.
 pub(crate) struct Fields {
     rest: Map<String, Value>,
     known: Vec<&'static str>,
@@ -18,7 +18,7 @@ impl Fields {
 
     pub(crate) fn take_value(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
-        // The order of what is left is nobody's business.
+        // The order of the remaining fields does not matter.
         self.rest.swap_remove(name).filter(|value| !value.is_null())
     }
 
@@ -44,7 +44,7 @@ impl Fields {
         })
     }
 
-    /// An object; one that is not there is empty.
+    /// Takes an object; a missing one is empty.
     pub(crate) fn take_object(&mut self, name: &'static str) -> Result<Map<String, Value>, Problem> {
         let object = self.take_typed(name, "an object", |value| match value {
             Value::Object(object) => Some(object),
@@ -63,12 +63,12 @@ impl Fields {
         read(value).map(Some).ok_or_else(|| Problem::bad_request(format!("`{name}` must be {kind}")))
     }
 
-    /// What was not asked for.
+    /// The fields that were not taken.
     pub(crate) fn into_rest(self) -> Map<String, Value> {
         self.rest
     }
 
-    /// Whether everything was asked for.
+    /// Reports a field that was not taken.
     pub(crate) fn check_unknown(self) -> Result<(), Problem> {
         let Some(unknown) = self.rest.keys().next() else { return Ok(()) };
         let shown: String = unknown.chars().take(80).collect();

@@ -1,5 +1,5 @@
-//! The way in, the same for every route: names and pages, overload, key, scope, rate; then the handler; then the answer
-//! in the right dialect, counted and written down.
+//! The gate that every request passes: origin, key, scope, rate, overload; then the handler; then the error format,
+//! metrics and the audit log.
 
 use std::{
     net::IpAddr,
@@ -28,20 +28,20 @@ use crate::{
     state::App,
 };
 
-/// How much longer than its time a request may take: a render that is stopped when the time is up tells what it was
-/// waiting for, which says more than that it took too long.
+/// How much longer than its time limit a request may take. A render that reaches its own deadline reports what it
+/// waited for, which says more than that the request timed out.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
-/// The route that a request is for.
+/// The route that matches a request.
 #[derive(Clone, Copy)]
 pub(crate) struct MatchedRoute {
-    /// Its place in the table.
+    /// Its index in the table.
     pub(crate) number: usize,
     pub(crate) spec: &'static RouteSpec,
     pub(crate) handler: Handler,
 }
 
-/// Answers a request to a route.
+/// Handles a request to a route.
 pub(crate) async fn handle_request(
     app: Arc<App>,
     matched: MatchedRoute,
@@ -90,10 +90,10 @@ pub(crate) async fn handle_request(
     response
 }
 
-/// What is written down about a request: who, and what its path names.
+/// What the audit log records about a request: the caller and the path parameters.
 type AuditSubject = Option<(Arc<str>, PathParams)>;
 
-/// Lets a request in, or not.
+/// Runs the handler if the caller has access.
 async fn admit_call(
     mut call: Call,
     MatchedRoute { spec: route, handler, .. }: MatchedRoute,
@@ -105,7 +105,7 @@ async fn admit_call(
         Metrics::record_refusal(problem.code());
         return (Err(problem), subject);
     }
-    // Whoever only listens or asks for health is not in the way of others.
+    // Streams and health checks do not occupy a slot.
     let _permit = match route.time_limit {
         TimeLimit::Unlimited => None,
         _ => match app.request_slots.try_acquire() {
@@ -139,7 +139,7 @@ fn overload_problem() -> Problem {
         .with_retry_after(1)
 }
 
-/// Reading is not written down.
+/// Reads are not recorded.
 fn audit_subject(call: &Call, route: &RouteSpec) -> AuditSubject {
     if !call.app.audit.is_enabled() || matches!(route.scope, None | Some(Scope::Read)) {
         return None;
@@ -151,7 +151,7 @@ fn audit_subject(call: &Call, route: &RouteSpec) -> AuditSubject {
     Some((call.app.access.caller_name(&call.caller), names.collect()))
 }
 
-/// Everything that is checked before a request is looked at.
+/// Checks origin, key, scope and rate, and identifies the caller.
 fn check_access(call: &mut Call, route: &RouteSpec) -> Result<(), Problem> {
     let app = Arc::clone(&call.app);
     let Some(scope) = route.scope else { return Ok(()) };
@@ -187,7 +187,7 @@ fn accepts_problem(headers: &HeaderMap) -> bool {
     accepts.filter_map(|value| value.to_str().ok()).any(|value| value.contains("problem+json"))
 }
 
-/// What every answer carries.
+/// Sets the headers that every response has.
 fn set_common_headers(app: &App, response: &mut Response, origin: Option<HeaderValue>) {
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -202,7 +202,7 @@ fn set_common_headers(app: &App, response: &mut Response, origin: Option<HeaderV
     }
 }
 
-/// The answer to a page that asks whether it may call.
+/// The response to a CORS preflight request.
 pub(crate) fn preflight_response(app: &App, parts: &Parts, allow: &str) -> Response {
     let mut response = match app.origins.check_request(&parts.uri, &parts.headers) {
         Ok(()) => answer::no_content(),
@@ -225,7 +225,7 @@ pub(crate) fn preflight_response(app: &App, parts: &Parts, allow: &str) -> Respo
     response
 }
 
-/// A path or method that there is not.
+/// The response to an unknown path or an unsupported method.
 pub(crate) fn not_found_response(app: &App, parts: &Parts, allow: Option<&str>) -> Response {
     let path: String = parts.uri.path().chars().take(200).collect();
     let problem = match allow {
@@ -238,7 +238,7 @@ pub(crate) fn not_found_response(app: &App, parts: &Parts, allow: Option<&str>) 
         )
         .with_hint(format!("supported methods: {allow}")),
     };
-    // What a page of a stranger asks for is nobody's business, there or not.
+    // A request from a foreign origin does not learn whether the path exists.
     let problem = app.origins.check_request(&parts.uri, &parts.headers).err().unwrap_or(problem);
     let is_legacy = ErrorFormat::for_path(parts.uri.path()).is_legacy(accepts_problem(&parts.headers));
     let mut response = if is_legacy { problem.legacy_response() } else { problem.into_response() };

@@ -1,28 +1,28 @@
-//! `config.yaml` of the daemon that the second dialect is of: read as settings of ours.
+//! Reads the `config.yaml` of the legacy daemon as settings.
 
 use hinagata::{Error, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What it says, as far as we have a place for it.
+/// The settings of a legacy configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct LegacyConfig {
     /// Settings as `section.key=value`.
     pub settings: Vec<String>,
-    /// Variables of the environment that it stands for.
+    /// Environment variables that the configuration sets.
     pub environment: Vec<(&'static str, String)>,
-    /// Names in it that mean nothing here.
+    /// Names in the file without an equivalent.
     pub ignored: Vec<String>,
 }
 
-/// What it can hold: names in sections, and names of their own. A section without names is not looked into.
+/// The known sections and their names. A section without names is ignored.
 const KNOWN: [(&str, &[&str]); 7] = [
     ("app_name", &[]),
     ("env", &[]),
     ("server", &["listen_addr", "debug"]),
     ("logger", &["level", "format", "output"]),
     ("redis", &["addr", "password", "db"]),
-    // Changes are noticed when they happen.
+    // Changes are noticed as they happen, so no interval is needed.
     ("refresh", &[]),
     ("llm", &["api_key", "api_base"]),
 ];
@@ -65,10 +65,10 @@ struct Llm {
     api_base: String,
 }
 
-/// Reads the text of the file `name`.
+/// Reads the text of the configuration file `name`.
 ///
 /// # Errors
-/// Code `definition` when it is no YAML, or holds something else than it should.
+/// Code `definition` for invalid YAML or a value of the wrong type.
 pub fn read_legacy_config(name: &str, text: &str) -> Result<LegacyConfig> {
     let unreadable = |error: serde_saphyr::Error| {
         let told = error.to_string();
@@ -110,8 +110,8 @@ pub fn read_legacy_config(name: &str, text: &str) -> Result<LegacyConfig> {
     Ok(config)
 }
 
-/// The names that mean nothing. One that is nearly a name that does is a mistake: where to listen and which store to open
-/// must not be lost by it.
+/// The unknown names. A name close to a known one is an error: a typo must not change where the daemon listens or which
+/// store it opens.
 fn unknown_names(file: &str, document: &Value) -> Result<Vec<String>> {
     let mut unknown = Vec::new();
     let keys = |value: &Value| -> Vec<String> {
@@ -141,7 +141,7 @@ fn unknown_names(file: &str, document: &Value) -> Result<Vec<String>> {
     Ok(unknown)
 }
 
-/// Whether a YAML file is one of those, and not of some other program.
+/// Whether a YAML file is a legacy configuration, and not a file of another program.
 #[must_use]
 pub fn is_legacy_config(text: &str) -> bool {
     let starts = |name: &str| text.lines().any(|line| line.starts_with(name));

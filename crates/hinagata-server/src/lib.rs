@@ -1,7 +1,7 @@
-//! The daemon: prompts over HTTP, the same engine as everywhere.
+//! The daemon: serves an open workspace over HTTP.
 //!
-//! [`Server::open`] binds and prepares, [`Server::run`] answers until it is told to stop. A request goes through the
-//! gate (names and pages, overload, key, scope, rate) to the handler that the table of routes names.
+//! [`Server::open`] binds the address and prepares everything; [`Server::run`] serves until it is stopped. Every
+//! request passes the gate (origin, overload, key, scope, rate) before the handler that the route table names.
 
 mod access;
 mod answer;

@@ -1,4 +1,4 @@
-//! Connections: taken as far as there is room for them, and brought to an end without losing a request.
+//! Connections: accepted while slots are free, and closed without losing a request.
 
 use std::{
     convert::Infallible,
@@ -23,13 +23,13 @@ use tokio::{
 
 use crate::{body::Body, routes::Router, state::App, worker_threads::WorkerThreads};
 
-/// How long connections that were begun before the door was shut may take to be there.
+/// How long a connection that began before the listener closed may take to arrive.
 const HANDSHAKE_TIME: Duration = Duration::from_millis(50);
 
-/// How long to wait before trying again when the system has no more sockets.
+/// How long to wait before accepting again when the system has no free sockets.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// Answers connections on `threads` until `stop` is done, and then those that are left.
+/// Serves connections on `threads` until `stop` resolves, then finishes the open ones.
 pub(crate) async fn serve_connections(
     app: &Arc<App>,
     listener: TcpListener,
@@ -39,7 +39,7 @@ pub(crate) async fn serve_connections(
 ) {
     let room = Arc::new(Semaphore::new(app.settings.max_connections));
     let (end, ending) = watch::channel(false);
-    // Whoever holds the sender is still at work.
+    // The channel closes when the last connection drops its sender.
     let (working, mut finished) = mpsc::channel::<()>(1);
     let connections =
         Connections { app: Arc::clone(app), router: Arc::new(router), ending, _working: working };
@@ -58,8 +58,8 @@ pub(crate) async fn serve_connections(
             }
         }
     };
-    // Whoever sends on an open connection in this moment still gets an answer, and is told to come back elsewhere:
-    // answers say `connection: close` from here on, and new connections are taken for a while.
+    // A request that arrives on an open connection right now still gets a response. From here on responses say
+    // `connection: close`, and new connections are accepted for a moment longer.
     let stopped = async {
         stop.await;
         app.begin_stop();
@@ -69,8 +69,8 @@ pub(crate) async fn serve_connections(
         () = take => {}
         () = stopped => {}
     }
-    // Those who are through the door and were not seen yet have sent their request already, and closing alone would reset
-    // them.
+    // Connections that are established but not accepted yet may already have sent their request. Closing the listener
+    // would reset them.
     refuse_new_connections(&listener);
     let last_ones = async {
         while let Ok((stream, peer)) = listener.accept().await {
@@ -86,18 +86,18 @@ pub(crate) async fn serve_connections(
     }
 }
 
-/// Lets nobody new in, while those who are in stay, and those who are about to get in: a filter that takes every packet but
-/// the first one of a connection. Whoever knocks now is refused when the listener is gone. Elsewhere than on Linux a
+/// Refuses new connections but keeps established ones and those about to be established: a filter that drops only the
+/// first packet of a connection. Such a client is refused when the listener is gone. On other systems than Linux, a
 /// connection in these microseconds is reset.
 fn refuse_new_connections(listener: &TcpListener) {
     #[cfg(target_os = "linux")]
     {
         use socket2::SockFilter;
 
-        /// Where a packet has its flags, and the one that asks for a connection.
+        /// The offset of the TCP flags in a packet, and the flag that opens a connection.
         const FLAGS: u32 = 13;
         const SYN: u32 = 2;
-        // Instructions of the filter's machine; a filter returns how many bytes of the packet it takes.
+        // Instructions of the packet filter. A filter returns how many bytes of the packet to keep.
         const LOAD_BYTE: u16 = 0x30;
         const SKIP_UNLESS_SET: u16 = 0x45;
         const RETURN: u16 = 0x06;
@@ -115,16 +115,16 @@ fn refuse_new_connections(listener: &TcpListener) {
     let _ = listener;
 }
 
-/// What every connection needs.
+/// What all connections share.
 struct Connections {
     app: Arc<App>,
     router: Arc<Router>,
     ending: watch::Receiver<bool>,
-    /// Held for as long as somebody is at work.
+    /// Held while a connection is open.
     _working: mpsc::Sender<()>,
 }
 
-/// Answers the requests of a connection on one of the lanes.
+/// Serves a connection on one of the worker threads.
 fn serve_connection(
     threads: &WorkerThreads,
     connections: &Arc<Connections>,
@@ -146,9 +146,9 @@ fn serve_connection(
 }
 
 impl Connections {
-    /// Answers the requests of a connection.
+    /// Serves the requests of a connection.
     fn serve_requests(&self, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = ()> + 'static {
-        // Answers are written whole: nothing is gained by waiting for more.
+        // Responses are written at once: waiting for more data gains nothing.
         let _ = stream.set_nodelay(true);
         let (asked, has_asked) = watch::channel(false);
         let router = Arc::clone(&self.router);
@@ -171,8 +171,8 @@ impl Connections {
     }
 }
 
-/// Answers until the other side leaves or the daemon ends. Whoever came in the last moment and did not ask yet is
-/// waited for a little: their request is on its way.
+/// Serves until the client leaves or the daemon stops. A connection that has not sent a request yet gets a moment: its
+/// request may be on the way.
 async fn run_until_stopped<I, S>(
     connection: http1::Connection<I, S>,
     mut ending: watch::Receiver<bool>,

@@ -21,7 +21,7 @@ use crate::{
     state::App,
 };
 
-/// Opens the door for clients, and gives what is to be told of changes.
+/// Opens the MCP service, and returns the function to call on changes.
 pub(crate) fn open_mcp(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + Send + Sync + use<>> {
     let options = McpOptions {
         tools: app.workspace.settings.is_on("mcp.tools"),
@@ -47,14 +47,14 @@ pub(crate) async fn handle_mcp(mut call: Call) -> Answer {
     let request = call.into_request().ok_or_else(closed)?;
     let ends = request.method() == Method::DELETE;
     let mut response = service.handle_request(request).await.map(Body::Boxed);
-    // It is over already, and clients wonder about anything else.
+    // The session has ended, and clients expect 204.
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
     Ok(response)
 }
 
-/// What is there for a caller.
+/// What a caller may see and do over MCP.
 fn viewer_for(app: &Arc<App>, caller: &Caller, peer: IpAddr) -> Viewer {
     let mut viewer = Viewer::for_owner();
     viewer.name = app.access.caller_name(caller);
@@ -67,7 +67,7 @@ fn viewer_for(app: &Arc<App>, caller: &Caller, peer: IpAddr) -> Viewer {
     }
 }
 
-/// Renders as every other route does. It is held by what the daemon holds, so it does not hold the daemon.
+/// Renders as every other route does. The app owns the MCP service, so this reference is weak.
 struct AppBackend(Weak<App>);
 
 impl RenderBackend for AppBackend {
@@ -75,7 +75,7 @@ impl RenderBackend for AppBackend {
         let app = self.0.upgrade();
         Box::pin(async move {
             let app = app.ok_or_else(|| Error::new(Code::Store, "the daemon is stopping"))?;
-            // Nobody else bounds requests of this protocol: a session outlives its connections.
+            // MCP sessions outlive connections, so no other limit applies to their requests.
             let time = app.settings.request_timeout;
             let rendered = tokio::time::timeout(time + GRACE, app.render(job)).await;
             rendered.unwrap_or_else(|_| {
@@ -87,7 +87,7 @@ impl RenderBackend for AppBackend {
         })
     }
 
-    /// Reading is not written down, unless something is rendered to be read.
+    /// Reads are recorded only where they render.
     fn record_report(&self, viewer: &Viewer, report: &RenderReport<'_>) {
         let Some(app) = self.0.upgrade().filter(|app| app.audit.is_enabled() && report.renders) else {
             return;
@@ -105,7 +105,7 @@ impl RenderBackend for AppBackend {
     }
 }
 
-/// The failure as other routes would tell it.
+/// The HTTP status for a JSON-RPC error code.
 fn http_status(failure: Option<i32>) -> u16 {
     match failure {
         None => 200,

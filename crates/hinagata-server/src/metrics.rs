@@ -1,4 +1,4 @@
-//! What the daemon counts, as Prometheus reads it.
+//! Metrics in the Prometheus format.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -7,18 +7,18 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::route::RouteSpec;
 
-/// Upper bounds of the times of requests, in seconds.
+/// The buckets of request times, in seconds.
 const LATENCY_BUCKETS: [f64; 12] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 2.5, 10.0];
 
-/// The counters of this process: libraries count into them too.
+/// The metrics of the process. Libraries record theirs in the same registry.
 pub(crate) struct Metrics {
     process: Option<PrometheusHandle>,
-    /// Those of the routes, in the order of the table, so that an answer looks none up.
+    /// The metrics of each route, in the order of the table, so that a response needs no lookup.
     routes: Vec<RouteMetrics>,
 }
 
-/// What is counted for one route.
+/// The metrics of one route.
 struct RouteMetrics {
     method: &'static str,
     path: &'static str,
@@ -39,7 +39,8 @@ fn request_counter(method: &'static str, path: &'static str, status: &'static st
 }
 
 impl Metrics {
-    /// Those of the process, installed when they are first asked for, with those of `routes`. A process that counts elsewhere keeps doing so.
+    /// Installs the recorder of the process on first use, and prepares the metrics of `routes`. A process with another
+    /// recorder keeps it.
     pub(crate) fn new(routes: impl Iterator<Item = &'static RouteSpec>) -> Self {
         static INSTALLED: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
         let install = || {
@@ -59,7 +60,7 @@ impl Metrics {
         Self { process, routes: routes.map(RouteMetrics::new).collect() }
     }
 
-    /// Counts an answered request to the route `number` of the table.
+    /// Records a response of the route at `number` in the table.
     pub(crate) fn record_answer(&self, number: usize, status: u16, time: Duration) {
         let Some(route) = self.routes.get(number) else { return };
         route.time.record(time.as_secs_f64());
@@ -69,22 +70,22 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that led to no route.
+    /// Records a request that matched no route.
     pub(crate) fn record_unmatched(status: u16) {
         request_counter("other", "-", status_label(status)).increment(1);
     }
 
-    /// Counts a request that was refused.
+    /// Records a refused request.
     pub(crate) fn record_refusal(why: &'static str) {
         metrics::counter!("hinagata_refused_total", "why" => why).increment(1);
     }
 
-    /// Everything as text.
+    /// All metrics as text.
     pub(crate) fn render_text(&self) -> String {
         self.process.as_ref().map(PrometheusHandle::render).unwrap_or_default()
     }
 
-    /// Keeps what was recorded small; to be called now and then.
+    /// Bounds the memory of the recorder. Call it every few seconds.
     pub(crate) fn run_upkeep(&self) {
         if let Some(handle) = &self.process {
             handle.run_upkeep();
@@ -96,7 +97,7 @@ fn status_label(status: u16) -> &'static str {
     STATUSES.iter().find(|(number, _)| *number == status).map_or("other", |(_, name)| *name)
 }
 
-/// The statuses there are, as labels that need no copy.
+/// Statuses as labels that need no allocation.
 const STATUSES: [(u16, &str); 20] = [
     (200, "200"),
     (201, "201"),

@@ -1,4 +1,4 @@
-//! The description of all routes, made of the table of routes: an OpenAPI document.
+//! The OpenAPI document, built from the route table.
 
 use serde_json::{Map, Value, json};
 
@@ -66,7 +66,7 @@ fn operation(route: &RouteSpec) -> Value {
     operation
 }
 
-/// A name for programs, such as `post_api_render_prompts_id`.
+/// The operation id, such as `post_api_render_prompts_id`.
 fn operation_id(route: &RouteSpec) -> String {
     let path: String = route.path.chars().filter(|c| !matches!(c, '{' | '}')).collect();
     let words: Vec<&str> = path.split(['/', '.']).filter(|word| !word.is_empty()).collect();
@@ -128,7 +128,7 @@ fn responses(route: &RouteSpec) -> Value {
     Value::Object(all)
 }
 
-/// How a request can fail.
+/// The error responses of a route.
 fn failures(route: &RouteSpec) -> Vec<(u16, &'static str)> {
     let Some(scope) = route.scope else { return vec![(503, "not ready")] };
     let mut all = vec![

@@ -1,7 +1,7 @@
-//! Whether a request comes from where it says: the names the daemon is called by, and the pages that may call it.
+//! Checks the `Host` and `Origin` headers.
 //!
-//! A page of a stranger can make a browser call a daemon of this machine, directly or by a name that it lets lead to
-//! 127.0.0.1 (DNS rebinding). The first has a foreign `Origin`, the second a foreign `Host`.
+//! A foreign web page can make a browser call a daemon on this machine, directly or through a name that resolves to
+//! 127.0.0.1 (DNS rebinding). The first request has a foreign `Origin`, the second a foreign `Host`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,7 @@ use hyper::{
 
 use crate::problem::Problem;
 
-/// The names and pages that are known.
+/// The allowed host names and origins.
 pub(crate) struct OriginPolicy {
     address: SocketAddr,
     hosts: Vec<String>,
@@ -29,9 +29,9 @@ impl OriginPolicy {
         }
     }
 
-    /// Whether the request may be answered.
+    /// Refuses a request with a foreign `Host` or `Origin`.
     pub(crate) fn check_request(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
-        // HTTP/1.0 has no names at all.
+        // HTTP/1.0 requests may have no `Host`.
         let named = headers.get(HOST).map(|value| value.to_str().unwrap_or("?"));
         let named = uri.authority().map(hyper::http::uri::Authority::as_str).or(named);
         if let Some(host) = named.filter(|host| !self.has_host(host)) {
@@ -71,13 +71,13 @@ impl OriginPolicy {
         if self.origins.contains(&origin) {
             return true;
         }
-        // Its own pages: the same machine and port.
+        // The daemon's own pages: the same host and TCP port.
         let Some(rest) = origin.strip_prefix("http://") else { return false };
         let port = rest.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()).unwrap_or(80);
         port == self.address.port() && self.has_host(rest)
     }
 
-    /// The page itself, as a browser that may call gets it back.
+    /// The `Origin` of the request, if it is allowed.
     pub(crate) fn allowed_origin<'h>(
         &self,
         headers: &'h HeaderMap,

@@ -1,7 +1,7 @@
-//! What a request that failed is answered with.
+//! Error responses.
 //!
-//! Ours are problem details (RFC 9457): `type`, `title`, `status`, `detail`, and beside them the stable `code` with
-//! what else the error tells. The second dialect has a body of its own; the gate chooses.
+//! The default format is problem details (RFC 9457): `type`, `title`, `status`, `detail`, the stable `code` and further
+//! members of the error. Legacy routes have a format of their own; the gate chooses.
 
 use bytes::Bytes;
 use hinagata::{Code, Error, Place};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::body::{Body, Response};
 
-/// Why a request failed. One pointer wide.
+/// Why a request failed. Boxed, so that results stay small.
 #[derive(Clone, Debug)]
 pub struct Problem(Box<Inner>);
 
@@ -23,44 +23,44 @@ struct Inner {
     code: &'static str,
     detail: String,
     members: Map<String, Value>,
-    /// Seconds after which it may work.
+    /// Seconds after which a retry may succeed.
     retry_after: Option<u32>,
 }
 
 impl Problem {
-    /// A failure of the door itself, not of the engine behind it.
+    /// An error of the daemon itself, not of the engine.
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         Self(Box::new(Inner { status, code, detail: detail.into(), members: Map::new(), retry_after: None }))
     }
 
-    /// The request is none that can be followed.
+    /// An invalid request.
     pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "request", detail)
     }
 
-    /// There is nothing of that name.
+    /// Something that does not exist.
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, Code::NotFound.as_str(), detail)
     }
 
-    /// The same with advice.
+    /// Adds a hint.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         self.with_member("hint", hint.into())
     }
 
-    /// The same with one more member.
+    /// Adds a member.
     pub(crate) fn with_member(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.members.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The same with the time after which it may work.
+    /// Adds the seconds after which a retry may succeed.
     pub(crate) fn with_retry_after(mut self, seconds: u32) -> Self {
         self.0.retry_after = Some(seconds);
         self
     }
 
-    /// The same about something that the request itself brought: what is written wrongly there is the caller's to mend.
+    /// An error about the request body: an invalid definition there is the caller's mistake, so the status is 400.
     pub(crate) fn in_request_body(error: &Error) -> Self {
         let mut problem = Self::from(error);
         if error.code() == Code::Definition {
@@ -69,19 +69,19 @@ impl Problem {
         problem
     }
 
-    /// The status.
+    /// The HTTP status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.0.status
     }
 
-    /// The stable name of what went wrong.
+    /// The stable error code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.0.code
     }
 
-    /// As problem details.
+    /// The problem details as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut all = json!({
@@ -97,12 +97,12 @@ impl Problem {
         all
     }
 
-    /// As problem details.
+    /// The response as problem details.
     pub(crate) fn into_response(self) -> Response {
         self.to_response("application/problem+json", &self.to_json())
     }
 
-    /// As the second dialect has it.
+    /// The response in the legacy format.
     pub(crate) fn legacy_response(&self) -> Response {
         let message = match self.0.members.get("hint").and_then(Value::as_str) {
             Some(hint) => format!("{}; {hint}", self.0.detail),
@@ -157,7 +157,7 @@ impl From<&Error> for Problem {
         let status = StatusCode::from_u16(error.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut problem = Self::new(status, error.code().as_str(), error.message());
         for (name, value) in error.details() {
-            // The names of problem details themselves are taken.
+            // These names belong to the problem details themselves.
             let name = if matches!(name.as_str(), "type" | "title" | "status" | "detail" | "code") {
                 format!("its_{name}")
             } else {

@@ -1,6 +1,6 @@
-//! The query of an address.
+//! URL queries and paths.
 
-/// Its names and values, decoded; a name without `=` has an empty value.
+/// The decoded names and values of a query. A name without `=` has an empty value.
 pub(crate) fn parse_pairs(query: &str) -> Vec<(String, String)> {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -33,16 +33,16 @@ fn decode_bytes(text: &str) -> Vec<u8> {
     all
 }
 
-/// A part of a path, decoded; `None` where that is no text.
+/// Decodes a path segment; `None` where it is not UTF-8.
 pub(crate) fn decode_path_segment(part: &str) -> Option<String> {
     if !part.contains('%') {
         return Some(part.to_owned());
     }
-    // A plus is a plus there.
+    // A plus is literal in a path.
     String::from_utf8(decode_bytes(&part.replace('+', "%2B"))).ok()
 }
 
-/// `text` as part of an address.
+/// Percent-encodes `text`.
 pub(crate) fn encode_component(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),

@@ -1,4 +1,4 @@
-//! How often everybody may ask.
+//! Rate limits.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use crate::access::Caller;
 
-/// Who sends requests, as far as limits of their number go.
+/// Whose requests are counted together.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Sender {
     Key(usize),
@@ -22,10 +22,10 @@ enum Sender {
     Address(IpAddr),
 }
 
-/// How often everybody may ask.
+/// The rate limits of all callers.
 pub(crate) struct RateLimits {
     all: Option<DefaultKeyedRateLimiter<Sender>>,
-    /// Keys with a limit of their own: one table for each limit.
+    /// Limiters of keys with their own limit, by limit.
     own: Mutex<HashMap<u32, Arc<DefaultKeyedRateLimiter<Sender>>>>,
     checks: AtomicU32,
 }
@@ -36,7 +36,7 @@ impl RateLimits {
         Self { all, own: Mutex::default(), checks: 0.into() }
     }
 
-    /// Whether the caller may send one more request now; if not, the seconds until then. `own` is the limit of their key.
+    /// Whether the caller may send a request now; if not, the seconds to wait. `own` is the limit of the caller's key.
     pub(crate) fn check_rate(&self, caller: &Caller, own: Option<u32>, address: IpAddr) -> Result<(), u32> {
         if self.all.is_none() && own.is_none() {
             return Ok(());
@@ -63,7 +63,7 @@ impl RateLimits {
             return wait(&limiter);
         }
         let Some(all) = &self.all else { return Ok(()) };
-        // Addresses that are gone are forgotten now and then.
+        // Forget addresses that stopped sending.
         if self.checks.fetch_add(1, Ordering::Relaxed) % 16_384 == 16_383 {
             all.retain_recent();
             all.shrink_to_fit();

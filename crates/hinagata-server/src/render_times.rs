@@ -1,7 +1,8 @@
-//! Which prompts render quickly enough to run among requests.
+//! Which prompts render fast enough to run on the thread that serves the request.
 //!
-//! A thread that answers has many connections: whatever runs there has to be quick. Nobody can tell that from a template,
-//! so each prompt runs beside the requests until it was seen to be quick, and does again for a while once it was not.
+//! A worker thread serves many connections, so a render there must be short. A template does not show its cost, so
+//! every prompt first runs on a blocking thread. It moves to the worker thread after a fast render, and back for a
+//! while after a slow one.
 
 use std::{
     collections::HashMap,
@@ -10,19 +11,19 @@ use std::{
 
 use arc_swap::ArcSwap;
 
-/// A render that takes no longer may run among requests the next time.
+/// The longest render after which a prompt may run inline.
 const INLINE_MAX: Duration = Duration::from_millis(1);
 
-/// One that takes longer than this among requests keeps others waiting.
+/// An inline render that takes longer than this delays other requests.
 const TOO_LONG: Duration = Duration::from_millis(20);
 
-/// How long a prompt that was slow among requests stays beside them.
+/// How long a prompt that was too slow inline stays on blocking threads.
 const INLINE_PAUSE: Duration = Duration::from_secs(10);
 
 /// Prompts that are remembered.
 const CAPACITY: usize = 4_096;
 
-/// Measures how long a render is at work on this thread.
+/// Measures how long a render occupies this thread.
 #[derive(Debug)]
 pub(crate) struct ThreadTimer {
     started: Instant,
@@ -34,7 +35,8 @@ impl ThreadTimer {
         Self { started: Instant::now(), used: thread_cpu_time() }
     }
 
-    /// How long it was at work: a thread that had to wait for its turn says nothing about the prompt.
+    /// The time of the render. Once it is long, only CPU time counts: a thread that waited for a core says nothing
+    /// about the prompt.
     pub(crate) fn elapsed(&self) -> Duration {
         let time = self.started.elapsed();
         match time > TOO_LONG {
@@ -44,7 +46,7 @@ impl ThreadTimer {
     }
 }
 
-/// Processor time of this thread.
+/// The CPU time of this thread.
 #[cfg(unix)]
 fn thread_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -52,38 +54,38 @@ fn thread_cpu_time() -> Duration {
     Duration::new(seconds.unwrap_or_default(), rest.unwrap_or_default())
 }
 
-/// Where a thread's own time is not known, all time counts.
+/// Without a CPU clock for threads, wall time counts.
 #[cfg(not(unix))]
 fn thread_cpu_time() -> Duration {
     static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
     START.elapsed()
 }
 
-/// What is known about prompts, by the names that they were asked for.
+/// Where prompts run, by the names that callers used.
 #[derive(Debug, Default)]
 pub(crate) struct RenderTimes(ArcSwap<HashMap<Box<str>, RenderTime>>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RenderTime {
     Inline,
-    /// Not to be tried among requests before then.
+    /// Do not run inline before this time.
     OnWorkerUntil(Instant),
 }
 
 impl RenderTimes {
-    /// Whether `prompt` may run among requests.
+    /// Whether `prompt` may run inline.
     pub(crate) fn is_quick(&self, prompt: &str) -> bool {
         self.0.load().get(prompt) == Some(&RenderTime::Inline)
     }
 
-    /// `prompt` ran among requests and took this long.
+    /// Records the time of an inline render.
     pub(crate) fn record_inline(&self, prompt: &str, time: Duration) {
         if time > TOO_LONG {
             self.remember(prompt, RenderTime::OnWorkerUntil(Instant::now() + INLINE_PAUSE));
         }
     }
 
-    /// `prompt` ran beside the requests and took this long.
+    /// Records the time of a render on a blocking thread.
     pub(crate) fn record_on_worker(&self, prompt: &str, time: Duration) {
         let may = match self.0.load().get(prompt) {
             None => true,

@@ -1,47 +1,47 @@
-//! What a route is, apart from the handler behind it: all that the gate, the metrics and the documents need.
+//! The description of a route, without its handler: what the gate, the metrics and the documents need.
 
 use crate::access::Scope;
 
-/// What a path names: the name in the table of routes, and what stood there.
+/// The parameters of a path: their names in the route table, and their values.
 pub(crate) type PathParams = Vec<(&'static str, String)>;
 
-/// One route, without its handler.
+/// A route, without its handler.
 pub(crate) struct RouteSpec {
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
-    /// What a caller needs; `None` for what everybody may ask.
+    /// The scope that a caller needs; `None` for open routes.
     pub(crate) scope: Option<Scope>,
     pub(crate) error_format: ErrorFormat,
     pub(crate) time_limit: TimeLimit,
-    /// The part of the documentation that it is in.
+    /// The group of the route in the documents.
     pub(crate) tag: &'static str,
     pub(crate) summary: &'static str,
-    /// Names in the query, and what they do.
+    /// Query parameters: name and description.
     pub(crate) query_params: &'static [(&'static str, &'static str)],
-    /// The schema of the body that it takes, and whether it needs one.
+    /// The schema of the body, and whether it is required.
     pub(crate) body: Option<(&'static str, bool)>,
-    /// What it gives when it works.
+    /// The successful responses.
     pub(crate) responses: &'static [ResponseSpec],
 }
 
-/// An answer that is no failure.
+/// A successful response.
 pub(crate) struct ResponseSpec {
     pub(crate) status: u16,
-    /// The media type; empty for an answer without a body.
+    /// The media type; empty for a response without a body.
     pub(crate) media: &'static str,
     /// The name of the schema.
     pub(crate) schema: &'static str,
     pub(crate) description: &'static str,
 }
 
-/// How failures are told.
+/// The format of error responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ErrorFormat {
-    /// As problem details.
+    /// Problem details.
     Problem,
-    /// As the second dialect has it.
+    /// The format of the legacy daemon.
     Legacy,
-    /// As the second dialect has it, unless problem details are asked for.
+    /// The legacy format, unless the caller accepts problem details.
     Negotiated,
 }
 
@@ -54,7 +54,7 @@ impl ErrorFormat {
         }
     }
 
-    /// The dialect of a path that leads nowhere.
+    /// The error format for a path that matches no route.
     pub(crate) fn for_path(path: &str) -> Self {
         let legacy =
             path.starts_with("/api/prompts/") && (path.ends_with("/render") || path.ends_with("/chat"));
@@ -65,10 +65,10 @@ impl ErrorFormat {
 /// How long a request may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeLimit {
-    /// As long as the settings allow.
+    /// The setting `server.request_timeout`.
     Configured,
-    /// As long as what it waits for may take.
+    /// The handler sets its own limits, such as the timeout of a model.
     ByHandler,
-    /// For as long as the caller stays; it is not counted as work.
+    /// No limit: the caller decides. The request occupies no slot.
     Unlimited,
 }

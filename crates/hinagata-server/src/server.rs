@@ -1,4 +1,4 @@
-//! Opening the daemon, and running it until it is told to stop.
+//! Opening and running the daemon.
 
 use std::{
     io,
@@ -25,23 +25,23 @@ use crate::{
     worker_threads::WorkerThreads,
 };
 
-/// How often counters are tidied.
+/// How often the metrics run their upkeep.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a daemon is made of.
+/// What [`Server::open`] needs.
 pub struct ServerOptions {
-    /// The workspace: its settings, trust, store and models.
+    /// The workspace to serve: its settings, trust, store and models.
     pub workspace: Arc<OpenWorkspace>,
-    /// Its engine.
+    /// The engine of the workspace.
     pub engine: Engine,
-    /// Ties spans to the traces that callers name, where spans are collected.
+    /// Links request spans to the traces that callers name, where spans are exported.
     pub link_span: Option<LinkSpan>,
-    /// Tells what confines Python on this machine; asked once, when somebody wants to know.
+    /// Describes the Python sandbox of this machine. It is called once, on the first request for health.
     pub sandbox: Option<DescribeSandbox>,
 }
 
 impl ServerOptions {
-    /// Serves `workspace`, with an engine that runs its Python.
+    /// Options to serve `workspace`, with an engine that runs its Python.
     ///
     /// # Errors
     /// As [`OpenWorkspace::open_engine`].
@@ -51,14 +51,14 @@ impl ServerOptions {
     }
 }
 
-/// A daemon that listens.
+/// A daemon that is bound to its address.
 pub struct Server {
     app: Arc<App>,
     listener: TcpListener,
     threads: WorkerThreads,
     token: String,
     token_file: Option<PathBuf>,
-    /// Tells of changed files for as long as it lives.
+    /// Reports changed files until it is dropped.
     _watcher: Option<Watcher>,
     warnings: Vec<Error>,
 }
@@ -67,8 +67,7 @@ impl Server {
     /// Binds the address of the settings and prepares everything.
     ///
     /// # Errors
-    /// Code `definition` for settings that cannot be used, code `system` when the address or the audit log cannot be
-    /// had.
+    /// Code `definition` for invalid settings, code `system` when the address or the audit log is not available.
     pub async fn open(options: ServerOptions) -> Result<Self> {
         let ServerOptions { workspace, engine, link_span, sandbox } = options;
         let (store, llm, state) = (workspace.store(), workspace.llm()?, workspace.state.clone());
@@ -116,31 +115,31 @@ impl Server {
         Ok(Self { app, listener, threads, token, token_file, _watcher: watcher, warnings })
     }
 
-    /// Where it listens.
+    /// The address that the daemon listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.app.address
     }
 
-    /// The token of this start: whoever has it may do everything.
+    /// The token of this daemon, which has every scope.
     #[must_use]
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// The file that the token is kept in.
+    /// The file that contains the token.
     #[must_use]
     pub fn token_file(&self) -> Option<&Path> {
         self.token_file.as_deref()
     }
 
-    /// What does not work as it should.
+    /// Problems that did not keep the daemon from opening.
     #[must_use]
     pub fn warnings(&self) -> &[Error] {
         &self.warnings
     }
 
-    /// Answers until `stop` is done; then requests under way are finished, as long as the settings allow.
+    /// Serves until `stop` resolves, then finishes running requests within the stop timeout of the settings.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let router = Router::new(&self.app);
         let app = Arc::clone(&self.app);
@@ -185,7 +184,7 @@ fn open_audit(location: &AuditLocation, state: Option<&StateDir>) -> Result<Audi
     }
 }
 
-/// Puts the token where only the user can read it.
+/// Writes the token to a file that only the user can read.
 fn write_token_file(state: &StateDir, address: SocketAddr, token: &str) -> Result<PathBuf> {
     let directory = state.path().join("daemon");
     let path = directory.join(format!("token-{}", address.port()));
@@ -194,7 +193,7 @@ fn write_token_file(state: &StateDir, address: SocketAddr, token: &str) -> Resul
             .with_hint("use the token that the daemon prints")
     };
     std::fs::create_dir_all(&directory).map_err(token_error)?;
-    // A file of another start may be open to others.
+    // The file of an earlier daemon may be readable by others.
     let _ = std::fs::remove_file(&path);
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -205,10 +204,10 @@ fn write_token_file(state: &StateDir, address: SocketAddr, token: &str) -> Resul
     Ok(path)
 }
 
-/// Whoever is told of changes besides those who listen to events: files, or anything.
+/// Called on changes, with the changed files, or with `None` when anything may have changed.
 type OnChange = Arc<dyn Fn(Option<&[PathBuf]>) + Send + Sync>;
 
-/// Tells of changes of the store. The engine is held weakly: the store keeps its listeners for as long as it lives.
+/// Publishes changes of the store. The reference to the engine is weak, because the store keeps its listeners.
 fn follow_store(app: &App, store: &dyn Store, on_change: &OnChange) {
     let (events, engine, on_change) = (app.events.clone(), app.engine.downgrade(), Arc::clone(on_change));
     store.subscribe(Box::new(move |snapshot| {
@@ -221,7 +220,7 @@ fn follow_store(app: &App, store: &dyn Store, on_change: &OnChange) {
     }));
 }
 
-/// Looks at the workspace again when its files change, and tells what is different.
+/// Reloads the workspace when its files change, and publishes the difference.
 fn follow_files(app: &App, on_change: &OnChange) -> Result<Watcher> {
     let (events, on_change) = (app.events.clone(), Arc::clone(on_change));
     app.engine.watch(move |catalog, change| {

@@ -1,4 +1,4 @@
-//! The settings of the daemon, read once at its start.
+//! The settings of the daemon, read once when it starts.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -6,68 +6,68 @@ use hinagata::{Code, Error, Result, Settings};
 
 use crate::access::{Key, read_keys};
 
-/// How the daemon listens, and what it allows.
+/// Where the daemon listens, and what it permits.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// Where it listens.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Whether others than this machine may read and render without a key.
+    /// Whether other machines may read and render without a key.
     pub open: bool,
-    /// Web pages that may call it, besides its own.
+    /// Origins of web pages that may send requests, besides the daemon's own.
     pub origins: Vec<String>,
-    /// More names that it is called by.
+    /// Further host names of the daemon.
     pub hosts: Vec<String>,
-    /// Directories that `workspace_path` may name, besides what is beneath the workspace root.
+    /// Directories that `workspace_path` may name, besides those beneath the workspace root.
     pub workspaces: Vec<PathBuf>,
-    /// Largest body of a request.
+    /// The largest request body, in bytes.
     pub max_body: usize,
-    /// Threads that answer.
+    /// Worker threads.
     pub threads: usize,
-    /// Connections at the same time.
+    /// Concurrent connections.
     pub max_connections: usize,
-    /// Requests at the same time.
+    /// Concurrent requests.
     pub max_requests: usize,
-    /// Requests of one caller in a second.
+    /// Requests per second and caller.
     pub rate: Option<u32>,
-    /// Time until the head of a request is there.
+    /// Time limit for the header of a request.
     pub header_timeout: Duration,
-    /// Time of one request.
+    /// Time limit for a request.
     pub request_timeout: Duration,
-    /// Time that requests under way get at the end.
+    /// Time limit for running requests when the daemon stops.
     pub stop_timeout: Duration,
-    /// Time for which a stopping daemon still takes requests.
+    /// How long a stopping daemon accepts requests.
     pub linger: Duration,
-    /// Whether spans hold the values of variables.
+    /// Whether spans contain the values of variables.
     pub trace_values: bool,
-    /// Where the audit log is kept.
+    /// Where the audit log is.
     pub audit: AuditLocation,
-    /// Who may do what.
+    /// The keys.
     pub keys: Vec<Key>,
 }
 
-/// More threads than this help nobody.
+/// More threads than this gain nothing.
 const MAX_THREADS: usize = 256;
 
 fn core_count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Where the audit log is kept.
+/// Where the audit log is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuditLocation {
     /// In the user's state directory.
     State,
     /// In this file.
     File(PathBuf),
-    /// Nowhere.
+    /// Disabled.
     Off,
 }
 
 impl ServerSettings {
-    /// Reads them.
+    /// Reads the settings of the daemon.
     ///
     /// # Errors
-    /// Code `definition`, reason `settings`: an address that is none, a key that is none.
+    /// Code `definition`, reason `settings`, for an invalid address or key.
     pub fn from_settings(settings: &Settings) -> Result<Self> {
         let count = |name: &str| {
             settings.count(name).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX)
@@ -103,7 +103,7 @@ impl ServerSettings {
     }
 }
 
-/// An address; `:8080` is every address of the machine, `8080` a port of this machine alone.
+/// Parses an address. `:8080` means every address of the machine, `8080` a TCP port of the loopback address.
 fn parse_address(text: &str) -> Result<SocketAddr> {
     let port = |text: &str| text.parse::<u16>().ok();
     let address = match text.strip_prefix(':') {

@@ -1,4 +1,4 @@
-//! Spans of requests and renders, for whoever collects traces. While nobody does, none is made.
+//! Tracing spans of requests and renders. They are created only while a subscriber collects them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tracing::{
 
 use crate::route::RouteSpec;
 
-/// Ties the span of a request to the trace that its headers name.
+/// Links the span of a request to the trace in its headers.
 pub type LinkSpan = Arc<dyn Fn(&Span, &HeaderMap) + Send + Sync>;
 
 /// The span of a request.
@@ -38,7 +38,7 @@ pub(crate) fn request_span(route: &RouteSpec, headers: &HeaderMap, link: Option<
     span
 }
 
-/// Writes down how a request was answered.
+/// Records the status of a response.
 pub(crate) fn record_status(span: &Span, status: u16) {
     if span.is_disabled() {
         return;
@@ -49,7 +49,7 @@ pub(crate) fn record_status(span: &Span, status: u16) {
     }
 }
 
-/// The span of a render, inside that of its request.
+/// The span of a render, inside the span of its request.
 pub(crate) fn render_span() -> Span {
     tracing::trace_span!(
         target: SPANS,
@@ -61,8 +61,8 @@ pub(crate) fn render_span() -> Span {
     )
 }
 
-/// Writes down what was rendered: in its own span, and in that of the request around it. Values are in the trace of the
-/// render, where secret ones are hidden, if they were asked for.
+/// Records what was rendered, in the span of the render and in the span of the request. The values of variables come
+/// from the trace of the render, which masks secrets.
 pub(crate) fn record_render(render: &Span, rendered: &Rendered) {
     for span in [render, &Span::current()] {
         span.record("gen_ai.prompt.name", rendered.prompt_id().as_str());

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -31,10 +31,10 @@ use crate::{
     spans::{self, LinkSpan},
 };
 
-/// Tells what confines Python on this machine, as JSON; it may take a moment.
+/// Describes the Python sandbox of this machine as JSON. It may block for a moment.
 pub type DescribeSandbox = Arc<dyn Fn() -> Value + Send + Sync>;
 
-/// What all requests share.
+/// The state that all requests share.
 pub(crate) struct App {
     pub(crate) workspace: Arc<OpenWorkspace>,
     pub(crate) engine: Engine,
@@ -44,18 +44,18 @@ pub(crate) struct App {
     pub(crate) origins: OriginPolicy,
     pub(crate) events: Events,
     pub(crate) audit: Audit,
-    /// Answers clients of the Model Context Protocol, as soon as the daemon is open.
+    /// The MCP service, once the daemon is open.
     pub(crate) mcp: OnceLock<HttpService>,
     pub(crate) metrics: Metrics,
-    /// Requests that may be under way.
+    /// Slots for concurrent requests.
     pub(crate) request_slots: Semaphore,
     pub(crate) link_span: Option<LinkSpan>,
     sandbox: Option<DescribeSandbox>,
-    /// What it told.
+    /// The description of the sandbox, once it is known.
     sandbox_report: OnceLock<Value>,
     pub(crate) address: SocketAddr,
     pub(crate) started: Instant,
-    /// Held while packs or choices are changed: one change sees the one before.
+    /// Held while packs or resolutions change, so that every change sees the one before.
     pub(crate) change_lock: Mutex<()>,
     rates: RateLimits,
     stopping: AtomicBool,
@@ -69,7 +69,7 @@ pub(crate) struct Served {
     pub(crate) llm: Llm,
 }
 
-/// Where the daemon reports what it does, and what it knows of its machine.
+/// Where the daemon reports what it does.
 pub(crate) struct Observers {
     pub(crate) audit: Audit,
     pub(crate) events: Events,
@@ -112,12 +112,12 @@ impl App {
         }
     }
 
-    /// The current state of the workspace.
+    /// The current catalog of the workspace.
     pub(crate) fn catalog(&self) -> Catalog {
         self.engine.catalog()
     }
 
-    /// Whether the daemon is about to stop.
+    /// Whether the daemon is stopping.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
@@ -130,13 +130,13 @@ impl App {
         }
     }
 
-    /// Whether the caller may send one more request now; if not, the seconds until then.
+    /// Whether the caller may send a request now; if not, the seconds to wait.
     pub(crate) fn check_rate(&self, caller: &Caller, address: IpAddr) -> Result<(), u32> {
         self.rates.check_rate(caller, self.access.rate(caller), address)
     }
 
-    /// Renders. Quick prompts run on the thread that serves the request; others run on one of their own, so that others
-    /// are answered meanwhile. Both stop when nobody waits for them any more, with their hooks and tools.
+    /// Renders. Fast prompts run on the thread that serves the request, others on a blocking thread, so that other
+    /// requests do not wait. Dropping the future stops the render with its hooks and tools.
     pub(crate) async fn render(self: &Arc<Self>, job: RenderJob) -> Result<Rendered> {
         let span = spans::render_span();
         if span.is_disabled() {
@@ -158,9 +158,9 @@ impl App {
             return self.render_on_worker(job).await;
         }
         let timer = ThreadTimer::start();
-        // Whoever does not wait any more drops this, and with it everything that it waits for.
+        // Dropping this future drops everything that the render waits for.
         let rendered = job.render().await;
-        // What else the thread did while this waited counts too, which errs on the safe side.
+        // The time includes what else the thread did meanwhile, which errs on the safe side.
         self.render_times.record_inline(&job.prompt, timer.elapsed());
         rendered
     }
@@ -170,7 +170,7 @@ impl App {
         run_on_worker(job, move |job| {
             let started = Instant::now();
             let rendered = job.render_blocking();
-            // What is not there, or does not work, tells nothing.
+            // A failed render says nothing about its usual time.
             if rendered.is_ok() {
                 app.render_times.record_on_worker(&job.prompt, started.elapsed());
             }
@@ -179,19 +179,19 @@ impl App {
         .await
     }
 
-    /// When a render that starts now is over.
+    /// The deadline of a render that starts now.
     fn deadline(&self) -> Instant {
         Instant::now() + self.settings.request_timeout
     }
 
-    /// Renders, and tells why the result looks as it does.
+    /// Renders with a trace of where every part came from.
     pub(crate) async fn explain(&self, mut job: RenderJob) -> Result<Rendered> {
         job.deadline = Some(self.deadline());
         run_on_worker(job, RenderJob::explain_blocking).await
     }
 
-    /// The context that a caller gives. Files beneath its `workspace_path` can be read, so it may only name what the
-    /// settings list, and what is beneath the workspace root.
+    /// Reads the context of a request. Files beneath its `workspace_path` can be read, so it must be beneath the
+    /// workspace root or one of `server.workspaces`.
     pub(crate) fn check_context(&self, passed: &Map<String, Value>) -> Result<Context> {
         let mut context = Context::from_map(passed);
         if let Some(path) = &context.workspace_path {
@@ -219,13 +219,13 @@ impl App {
         above.into_iter().any(is_beneath).then_some(path)
     }
 
-    /// What confines Python on this machine, looked at once, on a thread that may wait for it.
+    /// Describes the Python sandbox, determined once on a blocking thread.
     pub(crate) async fn describe_sandbox(self: &Arc<Self>) -> Option<Value> {
         let (app, tell) = (Arc::clone(self), self.sandbox.clone()?);
         tokio::task::spawn_blocking(move || app.sandbox_report.get_or_init(|| tell()).clone()).await.ok()
     }
 
-    /// Makes a change that sees the one before, on a thread that may wait for the disk.
+    /// Runs a change after all earlier ones, on a blocking thread.
     pub(crate) async fn run_exclusive<T: Send + 'static>(
         self: &Arc<Self>,
         change: impl FnOnce(&Self) -> Result<T> + Send + 'static,
@@ -240,7 +240,7 @@ impl App {
     }
 }
 
-/// Runs a render on a thread of its own, until nobody waits for it any more.
+/// Runs a render on a blocking thread, and cancels it when this future is dropped.
 async fn run_on_worker(
     mut job: RenderJob,
     work: impl FnOnce(&RenderJob) -> Result<Rendered> + Send + 'static,
@@ -251,7 +251,7 @@ async fn run_on_worker(
     rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render failed unexpectedly")))
 }
 
-/// Stops a render when nobody waits for it any more.
+/// Cancels a render when its caller is gone.
 struct CancelOnDrop(Cancel);
 
 impl Drop for CancelOnDrop {

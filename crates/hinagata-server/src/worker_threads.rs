@@ -1,5 +1,5 @@
-//! The threads that answer. Each has connections of its own and a runtime of its own: a request is read, worked on and
-//! answered where it came in, and wakes nobody else.
+//! The threads that serve connections. Each has its own connections and its own runtime: a request is read, handled and
+//! answered on one thread, and wakes no other.
 
 use std::{
     io,
@@ -18,18 +18,18 @@ use tokio::{
 /// Starts a task on the thread that calls it.
 type Start = Box<dyn FnOnce() + Send>;
 
-/// The threads that answer. They end when this is dropped, whatever is under way there.
+/// The threads that serve connections. Dropping this ends them and aborts whatever runs there.
 #[derive(Debug)]
 pub(crate) struct WorkerThreads(Vec<WorkerThread>);
 
 #[derive(Debug)]
 struct WorkerThread {
     starts: mpsc::UnboundedSender<Start>,
-    /// Connections that are open there.
+    /// Open connections of the thread.
     open: Arc<AtomicUsize>,
 }
 
-/// A place on a lane, for as long as a connection is open.
+/// Counts a connection on its thread until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot(Arc<AtomicUsize>);
 
@@ -53,26 +53,26 @@ impl WorkerThreads {
         (0..count.max(1)).map(thread).collect::<io::Result<_>>().map(Self)
     }
 
-    /// Lets the lane with the fewest connections run `start`, which keeps the place that it is given while it is at work.
+    /// Runs `start` on the thread with the fewest connections. `start` keeps the slot while the connection is open.
     pub(crate) fn run_on_least_busy(&self, start: impl FnOnce(ConnectionSlot) + Send + 'static) {
         let Some(thread) = self.0.iter().min_by_key(|thread| thread.open.load(Ordering::Relaxed)) else {
             return;
         };
         thread.open.fetch_add(1, Ordering::Relaxed);
         let slot = ConnectionSlot(Arc::clone(&thread.open));
-        // A lane is there for as long as somebody can ask it.
+        // The thread lives as long as this sender.
         let _ = thread.starts.send(Box::new(move || start(slot)));
     }
 }
 
-/// Runs what arrives until nobody can bring more; what is under way then is broken off.
+/// Runs tasks until all senders are gone, then aborts what still runs.
 fn run_tasks(runtime: Runtime, mut arriving: mpsc::UnboundedReceiver<Start>) {
     runtime.block_on(async {
         while let Some(start) = arriving.recv().await {
             start();
         }
     });
-    // Renders that nobody waits for any more are not waited for here either.
+    // Do not wait for renders whose callers are gone.
     runtime.shutdown_background();
 }
 

@@ -1,4 +1,4 @@
-//! Calls to agents, and packed contexts. Both hand out files of the workspace, so neither is open without a key.
+//! Agent calls and packed contexts. Both return files of the workspace, so neither is open without a key.
 
 use std::{
     path::{Component, Path},
@@ -20,7 +20,7 @@ use crate::{
 
 /// `POST /api/agents/{id}/invoke`
 pub(super) async fn invoke_agent(mut call: Call) -> Answer {
-    // Agents and packed files are of the whole workspace.
+    // Agents and packed files belong to the whole workspace.
     call.require_unrestricted()?;
     let agent = call.path_param("id")?.to_owned();
     let mut fields = Fields::new(call.read_object().await?);
@@ -43,7 +43,7 @@ pub(super) async fn invoke_agent(mut call: Call) -> Answer {
     answer::json_response(&invoked.to_json())
 }
 
-/// A context in the place of what would be packed: a text, or what packing answered.
+/// A context to use instead of packing one: a text, or the response of a pack request.
 fn parse_context(context: Value) -> Result<GivenContext, Problem> {
     match context {
         Value::String(text) => Ok(GivenContext::new(text)),
@@ -73,7 +73,7 @@ pub(super) async fn pack_context(mut call: Call) -> Answer {
     answer::json_response(&body)
 }
 
-/// What a call says about what is packed; rules about secrets and ignored files are not the caller's.
+/// What to pack. A caller cannot change the rules about secrets and ignored files.
 struct PackRequest {
     include: Option<Vec<String>>,
     exclude: Vec<String>,
@@ -101,7 +101,7 @@ impl PackRequest {
         Ok(request)
     }
 
-    /// Budgets that a caller asks for and does not get, as the settings set lower ones.
+    /// Warnings for requested budgets that exceed the settings.
     fn budget_warnings(&self, options: &ContextOptions) -> Vec<Warning> {
         let budgets = [
             ("max_bytes", self.max_bytes, Some(options.max_bytes)),
@@ -144,7 +144,7 @@ fn open_project(app: &App) -> Result<Project> {
     Project::from_settings(&app.workspace.settings, &app.engine.root(), app.workspace.trust.is_trusted())
 }
 
-/// Reads files on a thread that may wait for them.
+/// Reads files on a blocking thread.
 async fn run_blocking<T: Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce(&App) -> Result<T> + Send + 'static,
@@ -161,7 +161,7 @@ fn parse_frame(name: Option<String>) -> Result<Option<Frame>, Problem> {
     })
 }
 
-/// Patterns beneath the directory that is packed: a caller does not lead out of it.
+/// Takes file patterns, which must stay inside the packed directory.
 fn take_patterns(fields: &mut Fields, name: &'static str) -> Result<Option<Vec<String>>, Problem> {
     let pattern_error = |what: &str| Problem::bad_request(format!("`{name}` {what}"));
     let Some(patterns) = fields.take_list(name)? else { return Ok(None) };
@@ -169,7 +169,7 @@ fn take_patterns(fields: &mut Fields, name: &'static str) -> Result<Option<Vec<S
     let mut all = Vec::with_capacity(patterns.len());
     for pattern in patterns {
         let Value::String(pattern) = pattern else { return Err(pattern_error("must be a list of patterns")) };
-        // A brace can hide what a path shows.
+        // Braces can hide `..` from the path parser.
         if !Path::new(&pattern).components().all(inside) || pattern.contains("..") {
             return Err(pattern_error("must stay inside the packed directory"));
         }

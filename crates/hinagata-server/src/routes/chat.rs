@@ -1,4 +1,4 @@
-//! Sending prompts to models, in both dialects.
+//! Sending prompts to models, also in the legacy format.
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -39,7 +39,7 @@ pub(super) async fn chat_legacy(mut call: Call) -> Answer {
     send_to_model(call, job, options).await
 }
 
-/// Everything that is not about the prompt is an option of the model.
+/// Renders, and sends the result to a model. Every other field of the body is an option of the model.
 async fn send_to_model(call: Call, job: RenderJob, mut options: Fields) -> Answer {
     let model = options.take_string("model")?.filter(|model| !model.is_empty());
     let stream = options.take_boolean("stream")?.unwrap_or(false);
@@ -56,7 +56,7 @@ async fn send_to_model(call: Call, job: RenderJob, mut options: Fields) -> Answe
     Ok(answer::bytes_response(StatusCode::OK, "application/json", answer.to_openai()?))
 }
 
-/// The pieces as they come. Once an answer has begun its status is sent: what goes wrong then is its last event.
+/// Streams the chunks. The status is already sent when an error occurs, so the error becomes the last event.
 fn stream_response(pieces: AnswerStream) -> Response {
     let pieces = pieces.map(|piece| piece.unwrap_or_else(|error| error_event(&error)));
     let mut response = Response::new(Body::from_stream(pieces));

@@ -1,4 +1,4 @@
-//! Changes, as they happen.
+//! Changes as server-sent events.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ use crate::{
     state::App,
 };
 
-/// How often somebody who hears nothing is told that the line is open.
+/// How often a silent connection gets a keep-alive comment.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// `GET /api/events`
@@ -44,7 +44,7 @@ pub(super) async fn stream_events(call: Call) -> Answer {
     Ok(response)
 }
 
-/// Somebody who listens.
+/// A subscriber.
 struct Listener {
     app: Arc<App>,
     caller: Caller,
@@ -52,13 +52,13 @@ struct Listener {
 }
 
 impl Listener {
-    /// The next thing to say; `None` when the daemon stops.
+    /// The next event; `None` when the daemon stops.
     async fn next(mut self) -> Option<(Bytes, Self)> {
         loop {
             let event = match timeout(KEEP_ALIVE, self.changes.recv()).await {
                 Err(_) => Some(Bytes::from_static(b":\n\n")),
                 Ok(Ok(change)) => change_event(&self.app, &self.caller, &change),
-                // Whoever is too slow has to look at everything again.
+                // A subscriber that lags too far must read everything again.
                 Ok(Err(RecvError::Lagged(missed))) => {
                     Some(format_event("missed", &json!({"missed": missed})))
                 }
@@ -71,7 +71,7 @@ impl Listener {
     }
 }
 
-/// What the caller is told of a change; nothing of prompts that are not there for them.
+/// The event for a change, without prompts that the caller cannot see.
 fn change_event(app: &App, caller: &Caller, change: &Change) -> Option<Bytes> {
     let visible = |ids: &[String]| -> Vec<String> {
         ids.iter().filter(|id| app.access.can_see(caller, id)).cloned().collect()
@@ -92,7 +92,7 @@ fn change_event(app: &App, caller: &Caller, change: &Change) -> Option<Bytes> {
     })
 }
 
-/// JSON has no line breaks, so an event is always three lines.
+/// JSON contains no line breaks, so an event always has three lines.
 fn format_event(name: &str, data: &Value) -> Bytes {
     Bytes::from(format!("event: {name}\ndata: {data}\n\n"))
 }

@@ -1,7 +1,6 @@
-//! Every route there is: what it is for, who may use it, what it takes and gives, and what answers it.
+//! All routes: their handlers, and the router that finds them.
 //!
-//! This table is the only place that lists them. The router is built of it, the OpenAPI document describes it, the tests
-//! walk it.
+//! The table is the only list of routes. The router, the OpenAPI document, the metrics and the tests use it.
 
 mod agents;
 mod chat;
@@ -35,13 +34,13 @@ use crate::{
     state::App,
 };
 
-/// One route, and what answers it.
+/// A route and its handler.
 pub(crate) struct Route {
     pub(crate) spec: RouteSpec,
     pub(crate) handler: Handler,
 }
 
-/// Every route, without its handler.
+/// All routes, without their handlers.
 pub(crate) fn specs() -> impl Iterator<Item = &'static RouteSpec> {
     ROUTES.iter().map(|route| &route.spec)
 }
@@ -52,16 +51,16 @@ pub(crate) fn openapi_document() -> &'static Value {
     &DOCUMENT
 }
 
-/// Finds the route of a request.
+/// Finds the route for a request.
 pub(crate) struct Router {
     app: Arc<App>,
     paths: matchit::Router<RouteMatches>,
 }
 
-/// What there is at a path.
+/// The routes of one path.
 struct RouteMatches {
     routes: Vec<MatchedRoute>,
-    /// The methods that can be used there.
+    /// The methods that the path supports.
     allow: String,
 }
 
@@ -92,7 +91,7 @@ impl Router {
             return gate::not_found_response(app, &parts, None);
         };
         let RouteMatches { routes, allow } = found.value;
-        // Whoever asks for the head alone is asked for as everybody else; the body stays here.
+        // HEAD is handled as GET; hyper omits the body.
         let method = if parts.method == Method::HEAD { "GET" } else { parts.method.as_str() };
         let Some(&matched) = routes.iter().find(|route| route.spec.method == method) else {
             return match parts.method == Method::OPTIONS {
@@ -101,7 +100,7 @@ impl Router {
             };
         };
         let named = found.params.iter().filter_map(|(name, value)| {
-            // The name lives as long as the table does.
+            // The name in the constant has a static lifetime.
             let name = PARAMS.iter().find(|known| **known == name)?;
             Some(query::decode_path_segment(value).map(|value| (*name, value)))
         });
@@ -112,7 +111,7 @@ impl Router {
     }
 }
 
-/// The names that paths of the table have.
+/// The names of path parameters in the table.
 const PARAMS: [&str; 2] = ["id", "pack"];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Modules that belong to no prompt: merged, compiled, handed over.
+//! Modules in a request body: merged, compiled, formatted.
 
 use hinagata::{
     RenderedBody,
@@ -19,7 +19,7 @@ use crate::{
     problem::Problem,
 };
 
-/// What a request asks for.
+/// The body of a request.
 struct ModuleRequest {
     modules: Vec<Value>,
     variables: Map<String, Value>,
@@ -29,7 +29,7 @@ struct ModuleRequest {
 }
 
 impl ModuleRequest {
-    /// `formats` is whether a format can be asked for.
+    /// `formats` says whether the route accepts a format.
     async fn from_call(call: &mut Call, formats: bool) -> Result<Self, Problem> {
         let mut fields = Fields::new(call.read_object().await?);
         let modules = match (fields.take_list("modules")?, fields.take_value("module")) {
@@ -104,7 +104,7 @@ fn unknown_format(name: &str) -> Problem {
         .with_hint(format!("one of {}", names.join(", ")))
 }
 
-/// No files: whoever sends a module does not choose files of this machine.
+/// Refuses all files: a caller does not choose files of this machine.
 struct NoFiles;
 
 impl Files for NoFiles {

@@ -23,7 +23,7 @@ fn open_packs(app: &App) -> Result<Packs> {
     Ok(Packs::new(&app.catalog(), state))
 }
 
-/// Looks at packs. They tell of all prompts, so a key for some prompts alone does not see them.
+/// Reads packs. They show all prompts, so restricted keys are refused.
 async fn read_packs<T: Serialize + Send + 'static>(
     call: &Call,
     look: impl FnOnce(&Packs) -> Result<T> + Send + 'static,
@@ -32,7 +32,7 @@ async fn read_packs<T: Serialize + Send + 'static>(
     answer::json_response(&call.app.run_exclusive(move |app| look(&open_packs(app)?)).await?)
 }
 
-/// Changes packs; the engine sees the change before the answer is given.
+/// Changes packs, and reloads the engine before it responds.
 async fn change_packs<T: Serialize + Send + 'static>(
     call: &Call,
     status: StatusCode,
@@ -80,7 +80,7 @@ pub(super) async fn install_pack(mut call: Call) -> Answer {
         _ => return Err(Problem::bad_request("unknown query parameter; only `replace=true` is supported")),
     };
     let archive = call.read_body().await?;
-    // What it is, it says itself: the name of the file is not sent.
+    // The archive type comes from its first bytes, because the request has no file name.
     let ending = match archive.get(..4) {
         Some([0x1f, 0x8b, ..]) => ".tar.gz",
         Some(b"PK\x03\x04") => ".zip",
@@ -111,7 +111,7 @@ pub(super) async fn approve_pack(mut call: Call) -> Answer {
     .await
 }
 
-/// The content that the caller looked at.
+/// The SHA-256 of the content that the caller reviewed.
 fn expected_content(body: &Map<String, Value>) -> Result<Option<Digest>, Problem> {
     match body.get("content") {
         None | Some(Value::Null) => Ok(None),

@@ -1,4 +1,4 @@
-//! Looking at prompts.
+//! Reading prompts, explaining and validating calls, choosing candidates.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn prompt_json(catalog: &Catalog, listing: &Listing) -> Value {
     })
 }
 
-/// Where a prompt comes from, in a word; `direct` and `extension` are those of the store.
+/// The origin of a prompt in one word; `direct` and `extension` are prompts of the store.
 fn origin_name(entry: &Entry) -> &'static str {
     match (entry.root(), entry.stored()) {
         (_, Some(stored)) if stored.is_contributed() => "extension",
@@ -124,7 +124,9 @@ pub(super) async fn explain_query(call: Call) -> Answer {
             "variables" => match serde_json::from_str(&value) {
                 Ok(Value::Object(passed)) => variables.extend(passed),
                 _ => {
-                    return Err(Problem::bad_request("the query parameter `variables` must be a JSON object"));
+                    return Err(Problem::bad_request(
+                        "the query parameter `variables` must be a JSON object",
+                    ));
                 }
             },
             _ => texts.push((name, value)),

@@ -1,4 +1,4 @@
-//! Rendering, in both dialects.
+//! Rendering, also in the legacy format.
 
 use bytes::Bytes;
 use hinagata::{RenderJob, Rendered, RenderedBody, Strictness, Warning};
@@ -13,21 +13,21 @@ use crate::{
     problem::Problem,
 };
 
-/// The body of a request to render.
+/// The body of a render request.
 pub(crate) struct RenderRequest {
     pub(crate) variables: Map<String, Value>,
     pub(crate) context: Map<String, Value>,
 }
 
 impl RenderRequest {
-    /// Takes it out of a body; what is left there is for somebody else.
+    /// Takes the fields of a render request; other fields remain.
     pub(crate) fn from_fields(fields: &mut Fields) -> Result<Self, Problem> {
         Ok(Self { variables: fields.take_object("variables")?, context: fields.take_object("context")? })
     }
 }
 
 impl Call {
-    /// The render that the body asks for.
+    /// Reads the render that the body describes.
     pub(crate) async fn read_render_job(&mut self) -> Result<RenderJob, Problem> {
         let prompt = self.prompt_name()?;
         let mut fields = Fields::new(self.read_object().await?);
@@ -84,7 +84,7 @@ pub(super) async fn render_legacy(mut call: Call) -> Answer {
     answer::json_response(&body)
 }
 
-/// A body as the second dialect takes it: the first JSON value in it, an object or null; names count in any case.
+/// Parses a legacy body: its first JSON value, an object or null. Names match in any case.
 pub(super) fn legacy_body(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
     let invalid = || Problem::bad_request("invalid request body");
     let mut values = serde_json::Deserializer::from_slice(bytes);
@@ -95,14 +95,14 @@ pub(super) fn legacy_body(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
     }
 }
 
-/// Takes the member `name` out of such a body; of several spellings, the last counts.
+/// Takes the member `name` out of a legacy body. Of several spellings, the last wins.
 pub(super) fn legacy_member(body: &mut Map<String, Value>, name: &str) -> Option<Value> {
     let spelled = |key: &&String| key.eq_ignore_ascii_case(name);
     let spellings: Vec<String> = body.keys().filter(spelled).cloned().collect();
     spellings.iter().filter_map(|key| body.remove(key)).next_back()
 }
 
-/// The same for an object.
+/// Takes an object out of a legacy body.
 pub(super) fn legacy_object(
     body: &mut Map<String, Value>,
     name: &str,

@@ -1,4 +1,4 @@
-//! The daemon about itself.
+//! Routes about the daemon itself.
 
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -27,7 +27,7 @@ pub(super) async fn get_start_page(call: Call) -> Answer {
     Ok(answer::bytes_response(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page)))
 }
 
-/// `GET /healthz`: whoever may read is told what confines Python; strangers are told that the daemon runs.
+/// `GET /healthz`: callers that may read also see the Python sandbox.
 pub(super) async fn get_health(call: Call) -> Answer {
     let mut health = json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")});
     if call.can_read() {
@@ -36,8 +36,8 @@ pub(super) async fn get_health(call: Call) -> Answer {
     answer::json_response(&health)
 }
 
-/// `GET /readyz`: a daemon whose store is away answers from what it knew last, so it is ready still; one that never
-/// saw its store, or that stops, is not.
+/// `GET /readyz`: a daemon whose store is unavailable serves the last snapshot and stays ready. A daemon that never saw
+/// its store, or that is stopping, is not ready.
 pub(super) async fn get_readiness(call: Call) -> Answer {
     let app = &call.app;
     let store = app.engine.store();
@@ -67,7 +67,7 @@ pub(super) async fn get_readiness(call: Call) -> Answer {
     )
 }
 
-/// `GET /metrics`: counters are of everybody's calls, with the names of tools and models.
+/// `GET /metrics`: the counters cover all callers and name tools and models, so restricted keys are refused.
 pub(super) async fn get_metrics(call: Call) -> Answer {
     call.require_unrestricted()?;
     let app = &call.app;

@@ -1,4 +1,4 @@
-//! Looking at and changing what the store holds.
+//! Reading and changing documents of the store.
 
 use hinagata::{
     PromptFilter,
@@ -12,7 +12,7 @@ use crate::{
     problem::Problem,
 };
 
-/// The store as far as the caller reaches.
+/// The store as the caller sees it.
 fn snapshot(call: &Call) -> std::sync::Arc<StoreSnapshot> {
     call.engine().store().unwrap_or_default()
 }
@@ -51,7 +51,7 @@ fn get_document(call: &Call, kind: StoreKind) -> Answer {
     if let Some(stored) = snapshot.of(kind).get(id) {
         return answer::json_with_etag(&call.parts, &*stored.value);
     }
-    // A step of the way to several, or a part of one.
+    // The id may be a prefix of several environs, or a part of one.
     if let Some(value) = snapshot.environ(id).filter(|_| kind == StoreKind::Environ) {
         return answer::json_with_etag(&call.parts, value);
     }
@@ -60,10 +60,10 @@ fn get_document(call: &Call, kind: StoreKind) -> Answer {
     Err(Problem::not_found(format!("{} `{short_id}` not found", kind.one())).with_member("near", near))
 }
 
-/// Whether the caller may change the document `id`: what they do not see, they do not change.
+/// Checks that the caller may change the document `id`: a restricted key changes only what it reaches.
 fn check_change(call: &Call, kind: StoreKind, id: &str, value: Option<&Value>) -> Result<(), Problem> {
     let Some(reach) = call.app.access.reach(&call.caller) else { return Ok(()) };
-    // What lies there now counts whether it is there for the caller or not.
+    // The existing document counts, whether the caller can see it or not.
     let all = call.app.engine.store().unwrap_or_default();
     let now = all.of(kind).get(id).map(|stored| &*stored.value);
     match now.into_iter().chain(value).all(|value| reach.has_document(kind, id, value)) {

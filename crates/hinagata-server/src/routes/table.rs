@@ -1,4 +1,4 @@
-//! The table of all routes.
+//! The route table.
 
 use super::{Route, agents, chat, events, modules, packs, prompts, render, service, store};
 use crate::{
@@ -38,7 +38,7 @@ const fn route(
     Route { spec, handler }
 }
 
-/// A function for each method: a table is read by its first word.
+/// A function for each method, so that a row starts with its method.
 macro_rules! methods {
     ($($name:ident $method:literal),*) => {$(
         const fn $name(
@@ -56,31 +56,31 @@ macro_rules! methods {
 methods!(get "GET", post "POST", put "PUT", delete "DELETE");
 
 impl Route {
-    /// The same with failures told in another way.
+    /// Sets the error format.
     const fn errors(mut self, error_format: ErrorFormat) -> Self {
         self.spec.error_format = error_format;
         self
     }
 
-    /// The same with another time.
+    /// Sets the time limit.
     const fn time_limit(mut self, time_limit: TimeLimit) -> Self {
         self.spec.time_limit = time_limit;
         self
     }
 
-    /// The same with names in the query.
+    /// Sets the query parameters.
     const fn query_params(mut self, query_params: &'static [(&'static str, &'static str)]) -> Self {
         self.spec.query_params = query_params;
         self
     }
 
-    /// The same with a body of this schema, which is needed or not.
+    /// Sets the schema of the body, and whether it is required.
     const fn body(mut self, schema: &'static str, needed: bool) -> Self {
         self.spec.body = Some((schema, needed));
         self
     }
 
-    /// The same with what it gives.
+    /// Sets the successful responses.
     const fn responses(mut self, responses: &'static [ResponseSpec]) -> Self {
         self.spec.responses = responses;
         self
@@ -124,7 +124,7 @@ const PROMPT_LIST_PARAMS: &[(&str, &str)] = &[
 const EXPLAIN_PARAMS: &[(&str, &str)] =
     &[("variables", "the variables as a JSON object; every other parameter is a variable")];
 
-/// Every route.
+/// All routes.
 pub(super) static ROUTES: &[Route] = &[
     get("/api/prompts", Some(Read), "prompts", "List the ids of all prompts", |call| {
         Box::pin(prompts::list_prompts(call))
