@@ -45,8 +45,12 @@ pub(crate) fn bytes_response(status: StatusCode, media: &'static str, bytes: Byt
 
 /// A response without a body.
 pub(crate) fn no_content() -> Response {
+    empty_response(StatusCode::NO_CONTENT)
+}
+
+fn empty_response(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
+    *response.status_mut() = status;
     response
 }
 
@@ -54,13 +58,10 @@ pub(crate) fn no_content() -> Response {
 pub(crate) fn json_with_etag(parts: &Parts, value: &impl Serialize) -> Answer {
     let text = to_json_bytes(value)?;
     let tag = format!("\"{}\"", &Digest::of(&text).to_string()[..32]);
-    let mut response = match has_etag(parts, &tag) {
-        false => bytes_response(StatusCode::OK, "application/json", text.into()),
-        true => {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-            response
-        }
+    let mut response = if has_etag(parts, &tag) {
+        empty_response(StatusCode::NOT_MODIFIED)
+    } else {
+        bytes_response(StatusCode::OK, "application/json", text.into())
     };
     let headers = response.headers_mut();
     if let Ok(tag) = HeaderValue::from_str(&tag) {

@@ -55,9 +55,10 @@ pub(crate) async fn handle_request(
     let origin = app.origins.allowed_origin(&parts.headers).cloned();
     let span = spans::request_span(route, &parts.headers, app.link_span.as_ref());
     let call = Call::new(Arc::clone(&app), params, (parts, body), peer);
-    let (answer, subject) = match span.is_disabled() {
-        true => admit_call(call, matched).await,
-        false => admit_call(call, matched).instrument(span.clone()).await,
+    let (answer, subject) = if span.is_disabled() {
+        admit_call(call, matched).await
+    } else {
+        admit_call(call, matched).instrument(span.clone()).await
     };
     let mut response = match answer {
         Ok(response) => response,

@@ -56,11 +56,8 @@ fn operation(route: &RouteSpec) -> Value {
         None => operation["security"] = json!([{}]),
         Some(scope) => {
             operation["x-scope"] = scope.as_str().into();
-            let needs = match scope.is_open() {
-                true => json!([{"key": []}, {}]),
-                false => json!([{"key": []}]),
-            };
-            operation["security"] = needs;
+            operation["security"] =
+                if scope.is_open() { json!([{"key": []}, {}]) } else { json!([{"key": []}]) };
         }
     }
     operation

@@ -39,10 +39,7 @@ impl ThreadTimer {
     /// about the prompt.
     pub(crate) fn elapsed(&self) -> Duration {
         let time = self.started.elapsed();
-        match time > TOO_LONG {
-            true => time.min(thread_cpu_time().saturating_sub(self.used)),
-            false => time,
-        }
+        if time > TOO_LONG { time.min(thread_cpu_time().saturating_sub(self.used)) } else { time }
     }
 }
 

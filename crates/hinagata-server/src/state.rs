@@ -142,9 +142,10 @@ impl App {
         if span.is_disabled() {
             return self.render_untraced(job).await;
         }
-        let rendered = match self.settings.trace_values {
-            true => self.explain(job).instrument(span.clone()).await,
-            false => self.render_untraced(job).instrument(span.clone()).await,
+        let rendered = if self.settings.trace_values {
+            self.explain(job).instrument(span.clone()).await
+        } else {
+            self.render_untraced(job).instrument(span.clone()).await
         };
         if let Ok(rendered) = &rendered {
             spans::record_render(&span, rendered);

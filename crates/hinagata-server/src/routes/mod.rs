@@ -94,9 +94,10 @@ impl Router {
         // HEAD is handled as GET; hyper omits the body.
         let method = if parts.method == Method::HEAD { "GET" } else { parts.method.as_str() };
         let Some(&matched) = routes.iter().find(|route| route.spec.method == method) else {
-            return match parts.method == Method::OPTIONS {
-                true => gate::preflight_response(app, &parts, allow),
-                false => gate::not_found_response(app, &parts, Some(allow)),
+            return if parts.method == Method::OPTIONS {
+                gate::preflight_response(app, &parts, allow)
+            } else {
+                gate::not_found_response(app, &parts, Some(allow))
             };
         };
         let named = found.params.iter().filter_map(|(name, value)| {

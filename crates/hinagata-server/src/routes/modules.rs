@@ -89,7 +89,8 @@ pub(super) async fn format_modules(mut call: Call) -> Answer {
         Some(OutputFormat::Request(driver)) => driver,
         None => return Err(unknown_format(format)),
     };
-    let options = RequestOptions { model: request.model.clone(), ..RequestOptions::default() }.with_files(NoFiles);
+    let options =
+        RequestOptions { model: request.model.clone(), ..RequestOptions::default() }.with_files(NoFiles);
     let formatted =
         driver.format(&prompt, &options).map_err(|error| Problem::in_request_body(&module_error(error)))?;
     answer::json_response(

@@ -142,9 +142,13 @@ pub(super) async fn decide_replacement(mut call: Call) -> Answer {
     let Some(accept) = call.read_object().await?.get("accept").and_then(Value::as_bool) else {
         return Err(Problem::bad_request("the body must be `{\"accept\": true}` or `{\"accept\": false}`"));
     };
-    change_packs(&call, StatusCode::OK, move |packs| match accept {
-        true => packs.accept_replacement(&pack, &id, SystemTime::now()),
-        false => packs.decline_replacement(&pack, &id, SystemTime::now()),
+    change_packs(&call, StatusCode::OK, move |packs| {
+        let now = SystemTime::now();
+        if accept {
+            packs.accept_replacement(&pack, &id, now)
+        } else {
+            packs.decline_replacement(&pack, &id, now)
+        }
     })
     .await
 }

@@ -22,9 +22,8 @@ pub(super) async fn list_prompts(call: Call) -> Answer {
     let all = catalog.list().into_iter().filter(|listing| matches_query(&list_query, listing));
     let (page, next) =
         list_query.take_page(all.map(|listing| (listing.id.as_str().to_owned(), listing)).collect());
-    let entry = |(id, listing): (String, Listing)| match list_query.full {
-        true => prompt_json(&catalog, &listing),
-        false => Value::String(id),
+    let entry = |(id, listing): (String, Listing)| {
+        if list_query.full { prompt_json(&catalog, &listing) } else { Value::String(id) }
     };
     let entries: Vec<Value> = page.into_iter().map(entry).collect();
     list_query.page_response(&call, &entries, next.as_deref())

@@ -33,13 +33,13 @@ fn list_documents(call: &Call, kind: StoreKind) -> Answer {
             && PromptFilter::is_for(&supports(stored), list_query.filter.supports.as_deref())
     });
     let (page, next) = list_query.take_page(all.map(|(id, stored)| (id.to_string(), stored)).collect());
-    let entry = |(id, stored): (String, &Stored)| match list_query.full {
-        false => Value::String(id),
-        true => json!({
-            "id": id,
-            "value": *stored.value,
-            "stale": stored.stale.as_ref().map(|error| error.message()),
-        }),
+    let entry = |(id, stored): (String, &Stored)| {
+        let stale = || stored.stale.as_ref().map(|error| error.message());
+        if list_query.full {
+            json!({"id": id, "value": *stored.value, "stale": stale()})
+        } else {
+            Value::String(id)
+        }
     };
     let entries: Vec<Value> = page.into_iter().map(entry).collect();
     list_query.page_response(call, &entries, next.as_deref())
@@ -66,10 +66,8 @@ fn check_change(call: &Call, kind: StoreKind, id: &str, value: Option<&Value>) -
     // The existing document counts, whether the caller can see it or not.
     let all = call.app.engine.store().unwrap_or_default();
     let now = all.of(kind).get(id).map(|stored| &*stored.value);
-    match now.into_iter().chain(value).all(|value| reach.has_document(kind, id, value)) {
-        true => Ok(()),
-        false => call.require_unrestricted(),
-    }
+    let is_reached = now.into_iter().chain(value).all(|value| reach.has_document(kind, id, value));
+    if is_reached { Ok(()) } else { call.require_unrestricted() }
 }
 
 async fn put_document(mut call: Call, kind: StoreKind) -> Answer {
