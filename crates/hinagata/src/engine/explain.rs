@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -181,12 +180,12 @@ fn trace_variables(call: &Call<'_>, layers: &Layers<'_>, agent: Option<&Agent>) 
     order.into_iter().filter_map(|name| found.remove(&name)).collect()
 }
 
-fn graphs<'a>(call: &Call<'a>) -> impl Iterator<Item = (u32, &'a Graph)> {
+pub(super) fn graphs<'a>(call: &Call<'a>) -> impl Iterator<Item = (u32, &'a Graph)> {
     call.plan.reads.graphs.iter().map(|(line, graph)| (*line, graph))
 }
 
 /// Where a variable is read; a file can hold several templates, and the first of a graph knows its own line.
-fn read_at(
+pub(super) fn read_at(
     call: &Call<'_>,
     (first_line, graph): (u32, &Graph),
     template: &str,
@@ -342,69 +341,4 @@ fn layer_of(parameter: &Parameter, workspace: bool) -> Layer {
 
 fn origin_of(parameter: &Parameter) -> String {
     parameter.place.as_ref().map_or_else(String::new, ToString::to_string)
-}
-
-/// A variable that is read and not there.
-pub(super) struct Missing {
-    pub(super) name: String,
-    pub(super) read_at: Vec<ReadAt>,
-}
-
-/// Every path that a template needs the value of and that leads nowhere.
-pub(super) fn missing(call: &Call<'_>, layers: &Layers<'_>) -> Vec<Missing> {
-    let mut all: Vec<Missing> = Vec::new();
-    for (first_line, graph) in graphs(call) {
-        for item in graph.variables.iter().filter(|item| item.variable.usage == Usage::Value) {
-            if call.is_function(layers, &item.variable) {
-                continue;
-            }
-            let Some(name) = undefined_path(layers, &item.variable) else { continue };
-            let place = read_at(call, (first_line, graph), &item.template, &item.variable);
-            match all.iter_mut().find(|known| known.name == name) {
-                Some(known) => known.read_at.push(place),
-                None => all.push(Missing { name, read_at: vec![place] }),
-            }
-        }
-    }
-    all
-}
-
-/// How far a path leads when it ends in nothing; `None` when it leads to a value, or only a run can tell.
-fn undefined_path(layers: &Layers<'_>, variable: &VariableUse) -> Option<String> {
-    let root: &Arc<str> = &variable.path.root;
-    if &**root == "." {
-        return None;
-    }
-    let mut name = root.to_string();
-    let Some(mut value) = layers.get(root) else { return Some(name) };
-    for part in variable.path.parts.iter() {
-        let PathPart::Key(key) = part else { return None };
-        // Methods and attributes of texts and lists are not data.
-        let Value::Object(map) = value else { return None };
-        name = format!("{name}.{key}");
-        match map.get(&**key) {
-            Some(next) => value = next,
-            None => return Some(name),
-        }
-    }
-    None
-}
-
-impl Call<'_> {
-    /// Whether a path leads to a function, by its name or through `tools`, because no variable has its name.
-    fn is_function(&self, layers: &Layers<'_>, variable: &VariableUse) -> bool {
-        let Some(tools) = &self.plan.tools else { return false };
-        let mut name = variable.path.root.to_string();
-        if layers.get(&name).is_some() {
-            return false;
-        }
-        for part in variable.path.parts.iter() {
-            match part {
-                PathPart::Key(key) if tools.functions.get(&name).is_none() => name = format!("{name}.{key}"),
-                _ => break,
-            }
-        }
-        // What is called through `tools` is read up to its module.
-        tools.functions.get(&name).is_some() || tools.functions.first_with(&format!("{name}.")).is_some()
-    }
 }

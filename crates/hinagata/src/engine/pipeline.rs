@@ -8,15 +8,14 @@ use std::{
 };
 
 use hinagata_template::Options;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
     Engine,
     explain::Tracer,
-    hooks::unavailable_value,
-    late::{LateProviders, find_provider},
-    layers::{Layer, Layers},
-    plan::{Plan, PlannedProvider},
+    late::LateProviders,
+    layers::Layers,
+    plan::Plan,
     provided::Provided,
     python_time::PythonTime,
     rendered::{Rendered, RenderedBody, Warning},
@@ -24,11 +23,10 @@ use super::{
     run::{PendingCalls, RenderOutput, Run, Step},
     secrets::Secrets,
     snapshot::Snapshot,
-    system::System,
     tool_calls::ToolCalls,
     trace::Trace,
     validate::{RESERVED, Validation, count_fitting, has_origin},
-    wait::{block_on, join_all, unless_cancelled},
+    wait::{block_on, unless_cancelled},
     withheld::Withheld,
 };
 use crate::{Agent, Code, Error, Result, definition::UndefinedMode, ports::Stage, store::StoreSnapshot};
@@ -144,7 +142,7 @@ pub(super) struct Call<'c> {
     pub(super) engine: &'c Engine,
     pub(super) snapshot: &'c Snapshot,
     /// The state of the store that goes with it.
-    store: Option<&'c Arc<StoreSnapshot>>,
+    pub(super) store: Option<&'c Arc<StoreSnapshot>>,
     pub(super) plan: &'c Plan,
     pub(super) request: &'c Request<'c>,
     /// What providers gave that hooks asked for.
@@ -318,134 +316,6 @@ impl Call<'_> {
         found.into_error(&self.plan.choice.id, parameters).map_or(Ok(()), Err)
     }
 
-    /// Collects what the templates can reach and nobody gave.
-    async fn fill_layers(
-        &self,
-        layers: &mut Layers<'_>,
-        agent: Option<&Agent>,
-        python: &mut PythonTime,
-        warnings: &mut Vec<Warning>,
-        tracer: &mut Option<Tracer>,
-    ) -> Result<()> {
-        let Self { engine, plan, request, .. } = *self;
-        let is_given = |layers: &Layers<'_>, name: &str| {
-            request.variables.contains_key(name) || layers.agent.is_some_and(|agent| agent.contains_key(name))
-        };
-        if plan.fetches.system {
-            warnings.extend(engine.0.host.unknown_zone().map(unknown_zone_warning));
-            let system = System::new(&engine.0.host, engine.0.ports.clock.now(), request.context, agent);
-            for (name, from) in plan.system.iter().filter(|(name, _)| plan.reaches(name)) {
-                if let (false, Some(value)) = (is_given(layers, name), system.get(from)) {
-                    layers.fetch(Layer::System, name, value);
-                }
-            }
-            if plan.reaches("system") {
-                layers.over.insert("system".to_owned(), system.all());
-            }
-        }
-        if plan.fetches.call {
-            for name in ["variables", "args"].into_iter().filter(|name| plan.reaches(name)) {
-                layers.over.insert(name.to_owned(), Value::Object(request.variables.clone()));
-            }
-        }
-        warnings.extend(self.add_environs(layers));
-        for name in &plan.files {
-            self.file_parameter(layers, name)?;
-        }
-        self.run_reached_providers(layers, python, warnings, tracer).await
-    }
-
-    /// Collects shared variables; what is wrong with them.
-    fn add_environs(&self, layers: &mut Layers<'_>) -> Vec<Warning> {
-        let plan = self.plan;
-        let Some(store) = self.store.filter(|_| plan.fetches.environs) else { return Vec::new() };
-        for (name, path) in plan.environ.iter().filter(|(name, _)| plan.reaches(name)) {
-            if let Some(value) = store.environ(path) {
-                layers.fetch(Layer::Environ, name, value.clone());
-            }
-        }
-        if plan.is_store_prompt() || plan.reaches("environs") {
-            layers.environs = Some(Arc::clone(store));
-        }
-        store
-            .unread_environs()
-            .map(|found| Warning::new(found.source.as_str(), found.error.clone()))
-            .collect()
-    }
-
-    /// Runs the providers that are reached and not given, at the same time.
-    async fn run_reached_providers(
-        &self,
-        layers: &mut Layers<'_>,
-        python: &mut PythonTime,
-        warnings: &mut Vec<Warning>,
-        tracer: &mut Option<Tracer>,
-    ) -> Result<()> {
-        // A namespace in dispute is an error only where it would be used.
-        let all = match &self.plan.providers {
-            Ok(all) => all,
-            Err(error) => {
-                let namespace = error.details().get("namespace").and_then(Value::as_str).unwrap_or_default();
-                return if layers.get(namespace).is_some() { Ok(()) } else { Err(error.clone()) };
-            }
-        };
-        let wanted = all.iter().filter(|planned| layers.get(&planned.provider.namespace).is_none());
-        let wanted: Vec<PlannedProvider> = wanted.cloned().collect();
-        self.run_providers(&wanted, layers, python, warnings, tracer).await;
-        Ok(())
-    }
-
-    /// Runs providers at the same time; one that fails gives a value that says so, and a warning.
-    async fn run_providers(
-        &self,
-        wanted: &[PlannedProvider],
-        layers: &mut Layers<'_>,
-        python: &mut PythonTime,
-        warnings: &mut Vec<Warning>,
-        tracer: &mut Option<Tracer>,
-    ) {
-        let time = python.remaining();
-        let jobs = wanted.iter().map(|planned| self.time_provider(planned, python, time));
-        let results = join_all(jobs.collect()).await;
-        let longest = results.iter().map(|(_, took)| *took).max();
-        if let Some(longest) = longest {
-            python.record_spent("the providers", longest);
-        }
-        for (planned, (result, took)) in wanted.iter().zip(results) {
-            let namespace = &planned.provider.namespace;
-            if let Some(tracer) = tracer {
-                tracer.record_call("provider", namespace, took, result.as_ref().err());
-            }
-            let value = result.unwrap_or_else(|error| {
-                warnings.push(Warning::new(format!("provider {namespace}"), error));
-                unavailable_value()
-            });
-            layers.fetch(Layer::Provider, namespace, value);
-        }
-    }
-
-    /// Fetches what a template reaches whose name only the run told.
-    async fn run_late_providers(
-        &self,
-        namespaces: &[String],
-        layers: &mut Layers<'_>,
-        python: &mut PythonTime,
-        warnings: &mut Vec<Warning>,
-        tracer: &mut Option<Tracer>,
-    ) -> Result<()> {
-        let mut wanted = Vec::new();
-        for namespace in namespaces {
-            match self.provided.known_value(namespace) {
-                // A hook asked for it before.
-                Some(value) => layers.fetch(Layer::Provider, namespace, value),
-                None => wanted.extend(find_provider(&self.snapshot.catalog, namespace)?),
-            }
-        }
-        self.run_providers(&wanted, layers, python, warnings, tracer).await;
-        layers.late.extend_from_slice(namespaces);
-        Ok(())
-    }
-
     async fn render_body(
         &self,
         layers: &mut Layers<'_>,
@@ -589,54 +459,6 @@ impl Call<'_> {
         .with("actual", actual)
         .with_hint("raise `max_output_size` in the prompt's limits or in defaults.json, or render less"))
     }
-
-    /// Under `error`, tells all variables at once that a template reads and nobody gives.
-    fn refuse_missing(&self, layers: &Layers<'_>) -> Result<()> {
-        let missing = super::explain::missing(self, layers);
-        let Some(first) = missing.first() else { return Ok(()) };
-        let names: Vec<String> = missing.iter().map(|found| found.name.clone()).collect();
-        let names_count = names.len();
-        let listed = format!("`{}`", names.join("`, `"));
-        let message = match names_count {
-            1 => format!("the variable {listed} is not there"),
-            _ => format!("the variables {listed} are not there"),
-        };
-        let details: Vec<Value> =
-            missing.iter().map(|found| json!({"name": found.name, "read_at": found.read_at})).collect();
-        let known = hinagata_value::Variables::names(layers);
-        let near = hinagata_value::near_names(&first.name, known);
-        let mut error = Error::new(Code::RenderUndefined, message)
-            .with("reason", "undefined")
-            .with("missing", names)
-            .with("missing_details", details)
-            .with_near(near)
-            .with_hint(match names_count {
-                1 => "pass it, give it a default, or let `undefined` be something else than `error`",
-                _ => "pass them, give them defaults, or let `undefined` be something else than `error`",
-            });
-        if let Some(place) = first.read_at.first() {
-            error = error.at(crate::Place {
-                file: place.file.clone(),
-                line: place.line,
-                column: place.column,
-                excerpt: self.excerpt(&place.file, place.line),
-            });
-        }
-        Err(error)
-    }
-
-    /// A line of one of the files that the prompt was read from.
-    fn excerpt(&self, file: &str, line: u32) -> Option<String> {
-        let read = self.plan.about.files.iter().find(|read| read.file == file)?;
-        crate::Place::at_line(file, &read.text, line, 1).excerpt
-    }
-}
-
-fn unknown_zone_warning(name: &str) -> Warning {
-    let error =
-        Error::new(Code::Validation, format!("there is no time zone `{name}`; the machine's is used"))
-            .with_hint("set `render.timezone` to a name such as Asia/Tokyo");
-    Warning::new("render.timezone", error)
 }
 
 /// Tells that what `pre_render` wrote under a reserved name does not count.

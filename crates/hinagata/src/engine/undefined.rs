@@ -1,0 +1,120 @@
+//! Variables that templates read and nothing defines, found before a template runs.
+
+use std::sync::Arc;
+
+use hinagata_template::{PathPart, Usage, VariableUse};
+use serde_json::{Value, json};
+
+use super::{
+    explain::{graphs, read_at},
+    layers::Layers,
+    pipeline::Call,
+    trace::ReadAt,
+};
+use crate::{Code, Error, Result};
+
+impl Call<'_> {
+    /// Under `error`, tells all variables at once that a template reads and nobody gives.
+    pub(super) fn refuse_missing(&self, layers: &Layers<'_>) -> Result<()> {
+        let missing = missing(self, layers);
+        let Some(first) = missing.first() else { return Ok(()) };
+        let names: Vec<String> = missing.iter().map(|found| found.name.clone()).collect();
+        let names_count = names.len();
+        let listed = format!("`{}`", names.join("`, `"));
+        let message = match names_count {
+            1 => format!("the variable {listed} is not there"),
+            _ => format!("the variables {listed} are not there"),
+        };
+        let details: Vec<Value> =
+            missing.iter().map(|found| json!({"name": found.name, "read_at": found.read_at})).collect();
+        let known = hinagata_value::Variables::names(layers);
+        let near = hinagata_value::near_names(&first.name, known);
+        let mut error = Error::new(Code::RenderUndefined, message)
+            .with("reason", "undefined")
+            .with("missing", names)
+            .with("missing_details", details)
+            .with_near(near)
+            .with_hint(match names_count {
+                1 => "pass it, give it a default, or let `undefined` be something else than `error`",
+                _ => "pass them, give them defaults, or let `undefined` be something else than `error`",
+            });
+        if let Some(place) = first.read_at.first() {
+            error = error.at(crate::Place {
+                file: place.file.clone(),
+                line: place.line,
+                column: place.column,
+                excerpt: self.excerpt(&place.file, place.line),
+            });
+        }
+        Err(error)
+    }
+
+    /// A line of one of the files that the prompt was read from.
+    fn excerpt(&self, file: &str, line: u32) -> Option<String> {
+        let read = self.plan.about.files.iter().find(|read| read.file == file)?;
+        crate::Place::at_line(file, &read.text, line, 1).excerpt
+    }
+
+    /// Whether a path leads to a function, by its name or through `tools`, because no variable has its name.
+    pub(super) fn is_function(&self, layers: &Layers<'_>, variable: &VariableUse) -> bool {
+        let Some(tools) = &self.plan.tools else { return false };
+        let mut name = variable.path.root.to_string();
+        if layers.get(&name).is_some() {
+            return false;
+        }
+        for part in variable.path.parts.iter() {
+            match part {
+                PathPart::Key(key) if tools.functions.get(&name).is_none() => name = format!("{name}.{key}"),
+                _ => break,
+            }
+        }
+        // What is called through `tools` is read up to its module.
+        tools.functions.get(&name).is_some() || tools.functions.first_with(&format!("{name}.")).is_some()
+    }
+}
+
+/// A variable that is read and not there.
+struct Missing {
+    name: String,
+    read_at: Vec<ReadAt>,
+}
+
+/// Every path that a template needs the value of and that leads nowhere.
+fn missing(call: &Call<'_>, layers: &Layers<'_>) -> Vec<Missing> {
+    let mut all: Vec<Missing> = Vec::new();
+    for (first_line, graph) in graphs(call) {
+        for item in graph.variables.iter().filter(|item| item.variable.usage == Usage::Value) {
+            if call.is_function(layers, &item.variable) {
+                continue;
+            }
+            let Some(name) = undefined_path(layers, &item.variable) else { continue };
+            let place = read_at(call, (first_line, graph), &item.template, &item.variable);
+            match all.iter_mut().find(|known| known.name == name) {
+                Some(known) => known.read_at.push(place),
+                None => all.push(Missing { name, read_at: vec![place] }),
+            }
+        }
+    }
+    all
+}
+
+/// How far a path leads when it ends in nothing; `None` when it leads to a value, or only a run can tell.
+fn undefined_path(layers: &Layers<'_>, variable: &VariableUse) -> Option<String> {
+    let root: &Arc<str> = &variable.path.root;
+    if &**root == "." {
+        return None;
+    }
+    let mut name = root.to_string();
+    let Some(mut value) = layers.get(root) else { return Some(name) };
+    for part in variable.path.parts.iter() {
+        let PathPart::Key(key) = part else { return None };
+        // Methods and attributes of texts and lists are not data.
+        let Value::Object(map) = value else { return None };
+        name = format!("{name}.{key}");
+        match map.get(&**key) {
+            Some(next) => value = next,
+            None => return Some(name),
+        }
+    }
+    None
+}
