@@ -1,7 +1,7 @@
 //! Why a prompt looks as it does: the trace of one render, made only when somebody asks.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     time::{Duration, Instant},
 };
 
@@ -9,8 +9,7 @@ use hinagata_template::{Content, Graph, PathPart, TemplateUse, TemplateUseKind, 
 use serde_json::Value;
 
 use super::{
-    late::find_provider,
-    layers::{Layer, Layers},
+    layers::{Layer, Layers, Origin, value_at},
     pipeline::Call,
     rendered::RenderedBody,
     trace::{
@@ -20,7 +19,7 @@ use super::{
     validate::RESERVED,
 };
 use crate::{
-    Agent, Error,
+    Error,
     definition::{Class, Parameter, Parameters},
 };
 
@@ -53,16 +52,10 @@ impl Tracer {
         self.calls.push(TracedCall { kind, name: name.to_owned(), time, error });
     }
 
-    pub(super) fn into_trace(
-        self,
-        call: &Call<'_>,
-        layers: &Layers<'_>,
-        agent: Option<&Agent>,
-        body: &RenderedBody,
-    ) -> Trace {
+    pub(super) fn into_trace(self, call: &Call<'_>, layers: &Layers<'_>, body: &RenderedBody) -> Trace {
         Trace {
             chosen: trace_choice(call),
-            variables: trace_variables(call, layers, agent),
+            variables: trace_variables(call, layers),
             templates: trace_templates(call),
             calls: mask_errors(self.calls, call),
             sizes: message_sizes(body),
@@ -160,7 +153,7 @@ fn traced_uses(call: &Call<'_>, from: &str, used: &TemplateUse, shift: u32) -> V
 }
 
 /// Every variable that the templates can reach, with where its value comes from.
-fn trace_variables(call: &Call<'_>, layers: &Layers<'_>, agent: Option<&Agent>) -> Vec<TracedVariable> {
+fn trace_variables(call: &Call<'_>, layers: &Layers<'_>) -> Vec<TracedVariable> {
     let mut order: Vec<String> = Vec::new();
     let mut found: HashMap<String, TracedVariable> = HashMap::new();
     for (file_line, graph) in graphs(call) {
@@ -168,7 +161,7 @@ fn trace_variables(call: &Call<'_>, layers: &Layers<'_>, agent: Option<&Agent>) 
             let name = display_name(&item.variable);
             let entry = found.entry(name.clone()).or_insert_with(|| {
                 order.push(name.clone());
-                trace_variable(call, layers, agent, &name)
+                trace_variable(call, layers, &name)
             });
             entry.condition_only &= item.variable.usage == Usage::Condition;
             let place = read_at(call, (file_line, graph), &item.template, &item.variable);
@@ -210,135 +203,85 @@ fn display_name(variable: &VariableUse) -> String {
     }
 }
 
-fn trace_variable(call: &Call<'_>, layers: &Layers<'_>, agent: Option<&Agent>, name: &str) -> TracedVariable {
+/// A value of a variable: its layer, where it came from, and the value.
+type LayerValue = (Layer, String, Value);
+
+fn trace_variable(call: &Call<'_>, layers: &Layers<'_>, name: &str) -> TracedVariable {
     let root = name.split('.').next().unwrap_or(name);
-    let parameter = call.plan.inherited.parameters.get(root);
-    let secret = parameter.is_some_and(|parameter| parameter.secret);
+    let is_secret = call.plan.inherited.parameters.get(root).is_some_and(|parameter| parameter.secret);
     let secrets = call.secrets();
-    let shown = |value: &Value| match secret {
-        true => Value::from(HIDDEN),
+    let mask = |value: Value| {
         // A hook may have copied a secret to anywhere.
-        false => secrets.mask_value(value.clone()),
+        if is_secret { Value::from(HIDDEN) } else { secrets.mask_value(value) }
     };
-    let mut values: Vec<(Layer, String, Value)> = all_values(call, layers, agent, name)
-        .into_iter()
-        .map(|(layer, origin, value)| (layer, origin, shown(&value)))
-        .collect();
-    let (layer, origin, value) = match values.is_empty() {
-        _ if is_removed(layers, name) => (Some(Layer::Hook), Some(hook_file(call)), None),
-        true => (None, None, None),
-        false => {
-            let (layer, origin, value) = values.remove(0);
-            (Some(layer), Some(origin), Some(value))
-        }
+    let mut values: VecDeque<LayerValue> = all_values(layers, name).into();
+    let is_removed = layers.hits(root).next().is_some_and(|hit| !hit.is_visible);
+    let winner = if is_removed { None } else { values.pop_front() };
+    let (layer, origin, value) = match winner {
+        Some((layer, origin, value)) => (Some(layer), Some(origin), Some(mask(value))),
+        None if is_removed => (Some(Layer::Hook), Some(call.plan.hook_file()), None),
+        None => (None, None, None),
     };
-    let lost =
-        values.into_iter().map(|(layer, origin, value)| OverriddenValue { layer, origin, value }).collect();
+    values.extend(replaced_defaults(call, layers, name));
+    let overridden = |(layer, origin, value)| OverriddenValue { layer, origin, value: mask(value) };
     TracedVariable {
         name: name.to_owned(),
         layer,
         origin,
         value,
-        lost,
+        lost: values.into_iter().map(overridden).collect(),
         read_at: Vec::new(),
         condition_only: true,
     }
 }
 
-/// Whether `pre_render` took a variable away.
-fn is_removed(layers: &Layers<'_>, name: &str) -> bool {
-    layers.before.as_ref().is_some_and(|before| before.contains_key(name)) && layers.get(name).is_none()
-}
-
-fn hook_file(call: &Call<'_>) -> String {
-    format!("{}/prompt.py", call.plan.inherited.definition.source)
-}
-
-/// All values of a name, the one that wins first.
-fn all_values(
-    call: &Call<'_>,
-    layers: &Layers<'_>,
-    agent: Option<&Agent>,
-    name: &str,
-) -> Vec<(Layer, String, Value)> {
+/// All values of a name in the layers, the strongest first.
+fn all_values(layers: &Layers<'_>, name: &str) -> Vec<LayerValue> {
+    let (root, path) = name.split_once('.').unwrap_or((name, ""));
+    let mut hits = layers.hits(root).peekable();
     let mut all = Vec::new();
-    if let Some((root, _)) = name.split_once('.') {
-        let layer = match root {
-            "system" => Layer::System,
-            "environs" => Layer::Environ,
-            _ => Layer::Call,
+    while let Some(hit) = hits.next() {
+        // `pre_render` returns all variables: it gave a value only to those that it changed.
+        if hit.layer == Layer::Hook && hits.peek().is_some_and(|below| below.value == hit.value) {
+            continue;
+        }
+        let origin = match hit.origin {
+            Origin::File => {
+                let path = hits.next().and_then(|named| named.value.as_str());
+                format!("file {}", path.unwrap_or_default())
+            }
+            origin => origin.describe(root),
         };
-        all.extend(layers.at_path(name).map(|value| (layer, root.to_owned(), value.clone())));
-        return all;
-    }
-    if let Some(value) = layers.replaced.as_ref().and_then(|replaced| replaced.get(name)) {
-        let before = layers.before.as_ref().and_then(|before| before.get(name));
-        if before != Some(value) {
-            all.push((Layer::Hook, hook_file(call), value.clone()));
+        all.extend(value_at(hit.value, path).map(|value| (hit.layer, origin, value.clone())));
+        if matches!(hit.origin, Origin::Reserved) {
+            break;
         }
     }
-    if let Some(value) = layers.given(name) {
-        let (origin, value) = match layers.files.get(name) {
-            // The caller named a file: its content is the value.
-            Some(content) => (format!("file {}", value.as_str().unwrap_or_default()), content),
-            None => ("call".to_owned(), value),
-        };
-        all.push((Layer::Call, origin, value.clone()));
-    }
-    if let (Some(value), Some(agent)) = (layers.agent.and_then(|variables| variables.get(name)), agent) {
-        all.push((Layer::Agent, agent.source.clone(), value.clone()));
-    }
-    for (layer, known, value) in layers.fetched.iter().filter(|(_, known, _)| known == name) {
-        all.push((*layer, fetched_origin(call, *layer, known), value.clone()));
-    }
-    all.extend(layers.environ(name).map(|value| (Layer::Environ, format!("environs.{name}"), value.clone())));
-    all.extend(declared(call, name));
     all
 }
 
-fn fetched_origin(call: &Call<'_>, layer: Layer, name: &str) -> String {
-    let from = |list: &[(String, String)]| {
-        list.iter().find(|(known, _)| known == name).map_or_else(|| name.to_owned(), |(_, from)| from.clone())
-    };
-    match layer {
-        Layer::System => format!("system.{}", from(&call.plan.system)),
-        Layer::Environ => format!("environs.{}", from(&call.plan.environ)),
-        _ => {
-            let found = find_provider(&call.snapshot.catalog, name).ok().flatten();
-            found.map_or_else(String::new, |planned| {
-                format!("user_data/packs/{}/{}", planned.pack, planned.provider.file)
-            })
-        }
-    }
+/// Defaults that another declaration of the same name replaced: they belong to no layer of the call.
+fn replaced_defaults(call: &Call<'_>, layers: &Layers<'_>, name: &str) -> impl Iterator<Item = LayerValue> {
+    let has_default = layers.hits(name).any(|hit| matches!(hit.origin, Origin::Declaration(_)));
+    declared_defaults(call, name).into_iter().skip(usize::from(has_default))
 }
 
-/// Defaults of declarations, the one that counts first, then those of parents and of the workspace.
-fn declared(call: &Call<'_>, name: &str) -> Vec<(Layer, String, Value)> {
+/// Declared defaults of a name: that of the prompt, those of its parents, that of the workspace.
+fn declared_defaults(call: &Call<'_>, name: &str) -> Vec<LayerValue> {
     let inherited = &call.plan.inherited;
-    let of = |parameters: &Parameters, workspace: bool| {
-        let parameter = parameters.get(name)?;
-        let default = parameter.default.clone().filter(|_| parameter.class != Class::Required)?;
-        Some((layer_of(parameter, workspace), origin_of(parameter), default))
+    let place = |parameter: &Parameter| parameter.place.as_ref().map(ToString::to_string).unwrap_or_default();
+    let declared = |parameters: &Parameters, is_workspace: bool| {
+        let parameter = parameters.get(name).filter(|parameter| parameter.class != Class::Required)?;
+        Some((Layer::of_default(parameter, is_workspace), place(parameter), parameter.default.clone()?))
     };
     let custom = |parameters: &Parameters| {
         let custom = parameters.get(name)?.custom.as_deref()?;
-        Some((Layer::Custom, origin_of(custom), custom.default.clone()?))
+        Some((Layer::Custom, place(custom), custom.default.clone()?))
     };
     let definitions = std::iter::once(&inherited.definition).chain(&inherited.parents);
     let own = definitions
-        .flat_map(|definition| [of(&definition.parameters, false), custom(&definition.parameters)]);
-    let workspace = call.snapshot.catalog.defaults().ok().and_then(|defaults| of(&defaults.parameters, true));
+        .flat_map(|definition| [declared(&definition.parameters, false), custom(&definition.parameters)]);
+    let workspace =
+        call.snapshot.catalog.defaults().ok().and_then(|defaults| declared(&defaults.parameters, true));
     own.flatten().chain(workspace).collect()
-}
-
-fn layer_of(parameter: &Parameter, workspace: bool) -> Layer {
-    match parameter.class {
-        _ if workspace => Layer::Defaults,
-        Class::Custom => Layer::Custom,
-        Class::Required | Class::Optional => Layer::Optional,
-    }
-}
-
-fn origin_of(parameter: &Parameter) -> String {
-    parameter.place.as_ref().map_or_else(String::new, ToString::to_string)
 }

@@ -9,7 +9,10 @@ use hinagata_catalog::not_approved;
 use hinagata_workspace::secret;
 use serde_json::Value;
 
-use super::{layers::Layers, pipeline::Call};
+use super::{
+    layers::{Layers, Origin},
+    pipeline::Call,
+};
 use crate::{Approval, Code, Error, PACKS, PackId, Result, source::Directory};
 
 /// Largest file that a parameter or a hook can name, in bytes.
@@ -20,10 +23,11 @@ type ReadFile<'r> = &'r dyn Fn() -> Result<Option<String>>;
 
 impl Call<'_> {
     /// Puts the content of the file that the parameter `name` names into its place.
-    pub(super) fn file_parameter(&self, layers: &mut Layers<'_>, name: &str) -> Result<()> {
-        let Some(Value::String(path)) = layers.get(name) else { return Ok(()) };
+    pub(super) fn insert_file(&self, layers: &mut Layers<'_>, name: &str) -> Result<()> {
+        let Some(hit) = layers.visible_hit(name) else { return Ok(()) };
+        let (Value::String(path), layer) = (hit.value, hit.layer) else { return Ok(()) };
         let text = self.read_beneath(path).map_err(|error| error.with("parameter", name))?;
-        layers.files.insert(name.to_owned(), Value::String(text));
+        layers.insert_value(layer, Origin::File, name, Value::String(text));
         Ok(())
     }
 

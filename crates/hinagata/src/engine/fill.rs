@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     explain::Tracer,
     hooks::unavailable_value,
     late::find_provider,
-    layers::{Layer, Layers},
+    layers::{Layer, LayerEntry, LayerValues, Layers, Origin},
     pipeline::Call,
     plan::PlannedProvider,
     python_time::PythonTime,
@@ -16,57 +16,96 @@ use super::{
     system::System,
     wait::join_all,
 };
-use crate::{Agent, Code, Error, Result};
+use crate::{Agent, Code, Error, PACKS, Result};
 
 impl Call<'_> {
-    /// Collects what the templates can reach and nobody gave.
-    pub(super) async fn fill_layers(
-        &self,
-        layers: &mut Layers<'_>,
+    /// The layers that need no fetching: the call, the agent with its variables, and declared defaults.
+    pub(super) fn first_layers<'l>(
+        &'l self,
+        agent: Option<(&'l Agent, &'l Map<String, Value>)>,
+    ) -> Layers<'l> {
+        let Self { plan, request, .. } = *self;
+        let mut layers = Layers::with_capacity(plan.defaults.len() + 2);
+        let declared = &plan.inherited.parameters;
+        let values = if plan.is_store_prompt() {
+            LayerValues::Declared { call: request.variables, only: declared }
+        } else {
+            LayerValues::Map(request.variables)
+        };
+        layers.insert(LayerEntry { layer: Layer::Call, values, origin: Origin::Source("call".into()) });
+        if let Some((agent, variables)) = agent {
+            let (values, origin) =
+                (LayerValues::Map(variables), Origin::Source(agent.source.as_str().into()));
+            layers.insert(LayerEntry { layer: Layer::Agent, values, origin });
+        }
+        for (layer, defaults) in &plan.defaults {
+            let (values, origin) = (LayerValues::Map(defaults), Origin::Declaration(declared));
+            layers.insert(LayerEntry { layer: *layer, values, origin });
+        }
+        layers
+    }
+
+    /// Fetches every value that a template can reach and that neither the call nor the agent passes.
+    pub(super) async fn fill_layers<'l>(
+        &'l self,
+        layers: &mut Layers<'l>,
         agent: Option<&Agent>,
         python: &mut PythonTime,
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
     ) -> Result<()> {
         let Self { engine, plan, request, .. } = *self;
-        let is_given = |layers: &Layers<'_>, name: &str| {
-            request.variables.contains_key(name) || layers.agent.is_some_and(|agent| agent.contains_key(name))
-        };
         if plan.fetches.system {
             warnings.extend(engine.0.host.unknown_zone().map(unknown_zone_warning));
             let system = System::new(&engine.0.host, engine.0.ports.clock.now(), request.context, agent);
-            for (name, from) in plan.system.iter().filter(|(name, _)| plan.reaches(name)) {
-                if let (false, Some(value)) = (is_given(layers, name), system.get(from)) {
-                    layers.fetch(Layer::System, name, value);
-                }
-            }
-            if plan.reaches("system") {
-                layers.over.insert("system".to_owned(), system.all());
-            }
+            self.insert_system(layers, &system);
         }
         if plan.fetches.call {
             for name in ["variables", "args"].into_iter().filter(|name| plan.reaches(name)) {
-                layers.over.insert(name.to_owned(), Value::Object(request.variables.clone()));
+                let variables = Value::Object(request.variables.clone());
+                layers.insert_value(Layer::Call, Origin::Reserved, name, variables);
             }
         }
-        warnings.extend(self.add_environs(layers));
+        warnings.extend(self.insert_environs(layers));
         for name in &plan.files {
-            self.file_parameter(layers, name)?;
+            self.insert_file(layers, name)?;
         }
         self.run_reached_providers(layers, python, warnings, tracer).await
     }
 
-    /// Collects shared variables; what is wrong with them.
-    fn add_environs(&self, layers: &mut Layers<'_>) -> Vec<Warning> {
+    /// Inserts `system` and the variables that are declared to come from there.
+    fn insert_system<'l>(&'l self, layers: &mut Layers<'l>, system: &System<'_>) {
+        let plan = self.plan;
+        let is_passed = |name: &str| layers.visible_hit(name).is_some_and(|hit| hit.layer >= Layer::Agent);
+        let wanted = plan.system.iter().filter(|(name, _)| plan.reaches(name) && !is_passed(name));
+        let values: Map<String, Value> =
+            wanted.filter_map(|(name, from)| Some((name.clone(), system.get(from)?))).collect();
+        if !values.is_empty() {
+            let origin = Origin::Path { root: "system", names: &plan.system };
+            layers.insert(LayerEntry { layer: Layer::System, values: LayerValues::Owned(values), origin });
+        }
+        if plan.reaches("system") {
+            layers.insert_value(Layer::System, Origin::Reserved, "system", system.all());
+        }
+    }
+
+    /// Inserts shared variables, and returns warnings about those that cannot be read.
+    fn insert_environs<'l>(&'l self, layers: &mut Layers<'l>) -> Vec<Warning> {
         let plan = self.plan;
         let Some(store) = self.store.filter(|_| plan.fetches.environs) else { return Vec::new() };
-        for (name, path) in plan.environ.iter().filter(|(name, _)| plan.reaches(name)) {
-            if let Some(value) = store.environ(path) {
-                layers.fetch(Layer::Environ, name, value.clone());
-            }
+        let path = |names| Origin::Path { root: "environs", names };
+        let declared = plan.environ.iter().filter(|(name, _)| plan.reaches(name));
+        let values: Map<String, Value> =
+            declared.filter_map(|(name, path)| Some((name.clone(), store.environ(path)?.clone()))).collect();
+        let mut insert = |values, origin| layers.insert(LayerEntry { layer: Layer::Environ, values, origin });
+        if !values.is_empty() {
+            insert(LayerValues::Owned(values), path(&plan.environ));
+        }
+        if plan.is_store_prompt() {
+            insert(LayerValues::Store(Arc::clone(store)), path(&[]));
         }
         if plan.is_store_prompt() || plan.reaches("environs") {
-            layers.environs = Some(Arc::clone(store));
+            insert(LayerValues::Environs(Arc::clone(store)), Origin::Reserved);
         }
         store
             .unread_environs()
@@ -75,9 +114,9 @@ impl Call<'_> {
     }
 
     /// Runs the providers that are reached and not given, at the same time.
-    async fn run_reached_providers(
-        &self,
-        layers: &mut Layers<'_>,
+    async fn run_reached_providers<'l>(
+        &'l self,
+        layers: &mut Layers<'l>,
         python: &mut PythonTime,
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
@@ -121,7 +160,7 @@ impl Call<'_> {
                 warnings.push(Warning::new(format!("provider {namespace}"), error));
                 unavailable_value()
             });
-            layers.fetch(Layer::Provider, namespace, value);
+            insert_provided(layers, planned, value);
         }
     }
 
@@ -136,16 +175,22 @@ impl Call<'_> {
     ) -> Result<()> {
         let mut wanted = Vec::new();
         for namespace in namespaces {
+            let Some(planned) = find_provider(&self.snapshot.catalog, namespace)? else { continue };
             match self.provided.known_value(namespace) {
-                // A hook asked for it before.
-                Some(value) => layers.fetch(Layer::Provider, namespace, value),
-                None => wanted.extend(find_provider(&self.snapshot.catalog, namespace)?),
+                // A hook requested it before.
+                Some(value) => insert_provided(layers, &planned, value),
+                None => wanted.push(planned),
             }
         }
         self.run_providers(&wanted, layers, python, warnings, tracer).await;
-        layers.late.extend_from_slice(namespaces);
         Ok(())
     }
+}
+
+fn insert_provided(layers: &mut Layers<'_>, planned: &PlannedProvider, value: Value) {
+    let PlannedProvider { pack, provider } = planned;
+    let origin = Origin::Source(format!("{PACKS}/{pack}/{}", provider.file).into());
+    layers.insert_value(Layer::Provider, origin, &provider.namespace, value);
 }
 
 fn unknown_zone_warning(name: &str) -> Warning {

@@ -46,7 +46,7 @@ impl Call<'_> {
         let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python_error(name))?;
         let (permissions, withheld) =
             self.split_permissions(Declarer::Prompt, definition.permissions.granted().collect());
-        let file = format!("{}/prompt.py", definition.source);
+        let file = self.plan.hook_file();
         let own = OwnFiles::for_file(&self.snapshot.catalog, self.plan.choice.entry.pack(), &file)?;
         let abilities = CallCapabilities::new(self, Some(layers), &waited);
         let job = HookJob {
@@ -218,7 +218,7 @@ impl<'a, 'c> CallCapabilities<'a, 'c> {
 
     /// Renders a template, after everything was fetched that it reaches.
     async fn render(&self, name: &str, variables: &Map<String, Value>) -> Result<String> {
-        let mut all = self.layers.map(Layers::flat).unwrap_or_default();
+        let mut all = self.layers.map(Layers::flatten).unwrap_or_default();
         all.extend(variables.iter().map(|(name, value)| (name.clone(), value.clone())));
         let missing = self.reached(name)?;
         for namespace in
@@ -250,7 +250,7 @@ impl<'a, 'c> CallCapabilities<'a, 'c> {
     ) -> Result<Option<(String, std::sync::Arc<TemplateFile>)>> {
         let plan = self.call.plan;
         // Names mean what they would in the prompt's own files.
-        let own = format!("{}/prompt.py", plan.inherited.definition.source);
+        let own = plan.hook_file();
         let from = plan.known.file(&own).map_or_else(|| plan.main_file().to_owned(), |_| own);
         let joined = hinagata_template::Sources::join(sources, &from, name)
             .map_err(|error| with_places(error, sources))?;

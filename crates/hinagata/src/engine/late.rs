@@ -19,15 +19,15 @@ use super::{
     plan::{PlannedProvider, WHOLE, namespace_conflict},
     sources::{Known, PromptSources, TemplateFile},
 };
-use crate::{Catalog, Error, Manifest, Result};
+use crate::{Catalog, Error, Manifest, Result, definition::Parameters};
 
 /// What the templates of a run reach, as they are come to.
 pub(super) struct LateProviders<'r> {
     catalog: &'r Catalog,
     options: &'r Options,
     limits: &'r Limits,
-    /// Names that are variables, or that the prompt declares.
-    given: RefCell<HashSet<String>>,
+    declared: &'r Parameters,
+    layers: &'r Layers<'r>,
     state: RefCell<State>,
 }
 
@@ -40,14 +40,13 @@ struct State {
 }
 
 impl<'r> LateProviders<'r> {
-    pub(super) fn new(call: &Call<'r>, layers: &Layers<'_>) -> Self {
-        let declared = call.plan.inherited.parameters.iter().map(|parameter| parameter.name.clone());
-        let known = hinagata_value::Variables::names(layers).into_iter().map(str::to_owned);
+    pub(super) fn new(call: &Call<'r>, layers: &'r Layers<'r>) -> Self {
         Self {
             catalog: &call.snapshot.catalog,
             options: &call.plan.options,
             limits: &call.plan.limits,
-            given: RefCell::new(declared.chain(known).collect()),
+            declared: &call.plan.inherited.parameters,
+            layers,
             state: RefCell::default(),
         }
     }
@@ -59,7 +58,7 @@ impl<'r> LateProviders<'r> {
             return true;
         }
         let mut missing = reached_namespaces(self.catalog, (self.options, self.limits), name, file);
-        missing.retain(|namespace| !self.given.borrow().contains(namespace));
+        missing.retain(|namespace| !self.is_given(namespace));
         if missing.is_empty() {
             state.checked.insert(name.to_owned());
             return true;
@@ -68,11 +67,15 @@ impl<'r> LateProviders<'r> {
         false
     }
 
-    /// What the pass stopped for; it counts as given from now on.
-    pub(super) fn take_wanted(&self) -> Vec<String> {
-        let wanted = std::mem::take(&mut self.state.borrow_mut().wanted);
-        self.given.borrow_mut().extend(wanted.iter().cloned());
-        wanted.into_iter().collect()
+    /// Whether the prompt declares a variable of that name, or a layer has it. A variable that `pre_render` removed
+    /// stays removed: no provider runs in its place.
+    fn is_given(&self, namespace: &str) -> bool {
+        self.declared.get(namespace).is_some() || self.layers.hits(namespace).next().is_some()
+    }
+
+    /// The namespaces that the pass stopped for.
+    pub(super) fn into_wanted(self) -> Vec<String> {
+        self.state.into_inner().wanted.into_iter().collect()
     }
 }
 

@@ -192,7 +192,7 @@ impl Call<'_> {
 
     /// The way of a plain call: the same steps, as far as it has them, without a future around each.
     fn run_plain(&self) -> Result<Rendered> {
-        let layers = Layers::new(Some(self.request.variables), &self.plan.defaults);
+        let layers = self.first_layers(None);
         let run = self.template_run(None, self.plan.undefined);
         let output = run.run_immediately(&layers).and_then(|output| self.check_output_limit(output));
         let output = output.map_err(|error| {
@@ -251,11 +251,7 @@ impl Call<'_> {
         }
         let withheld = self.withheld_environs();
         warnings.extend(withheld.clone());
-        let mut layers = Layers {
-            agent: own,
-            of_store: plan.is_store_prompt().then_some(&plan.inherited.parameters),
-            ..Layers::new(Some(request.variables), &plan.defaults)
-        };
+        let mut layers = self.first_layers(agent.as_deref().zip(own));
         self.note_secrets(&layers);
         let mut python = PythonTime::new(&plan.max_execution_time);
         if plan.fetches.anything {
@@ -281,8 +277,7 @@ impl Call<'_> {
         for warning in &mut warnings {
             warning.error = secrets.redact_error(warning.error.clone());
         }
-        let trace =
-            tracer.map(|tracer| Box::new(tracer.into_trace(self, &layers, agent.as_deref(), &output.body)));
+        let trace = tracer.map(|tracer| Box::new(tracer.into_trace(self, &layers, &output.body)));
         Ok(self.finish_render(output, warnings, trace))
     }
 
@@ -325,17 +320,16 @@ impl Call<'_> {
     ) -> Result<RenderOutput> {
         let definition = &self.plan.inherited.definition;
         if definition.hooks.pre_render.is_some() {
-            let before = layers.flat();
+            let before = layers.flatten();
             let stage = Stage::PreRender { variables: &before };
             let after = self.run_hook(stage, layers, python, tracer).await?;
             match after {
                 Value::Object(variables) => {
                     warnings.extend(dropped_change_warnings(&before, &variables));
-                    layers.replaced = Some(variables);
+                    layers.replace_visible(variables, self.plan.hook_file());
                 }
                 other => return Err(wrong_result_error("pre_render", "a dict", &other)),
             }
-            layers.before = tracer.is_some().then_some(before);
             self.note_secrets(layers);
         }
         record_phase(tracer, |times| &mut times.hooks);
@@ -366,7 +360,7 @@ impl Call<'_> {
             )
             .with_hint("remove `post_render`, or write the prompt as one text"));
         };
-        let variables = layers.flat();
+        let variables = layers.flatten();
         let stage = Stage::PostRender { text: &text, variables: &variables };
         match self.run_hook(stage, layers, python, tracer).await? {
             Value::String(text) => Ok(RenderedBody::Text(text)),
@@ -398,7 +392,7 @@ impl Call<'_> {
                     None => run.run_immediately(layers).map(Step::Done),
                     Some(_) => run.run_pass(layers, &mut pending),
                 };
-                (step, late.map(|late| late.take_wanted()).unwrap_or_default())
+                (step, late.map(LateProviders::into_wanted).unwrap_or_default())
             };
             // Each round fetches something that was not there, so there are as many as there are namespaces.
             if !namespaces.is_empty() && namespaces != wanted_before {

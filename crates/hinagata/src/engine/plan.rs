@@ -12,6 +12,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     EngineOptions,
+    layers::Layer,
     load::{self, LoadedDefinitions, PlanError},
     module::PlannedModule,
     notices::notices,
@@ -55,8 +56,8 @@ pub(super) struct Plan {
     pub(super) fetches: Fetches,
     /// The names of the parameters in their order, each with a guess where it stands in a caller's map.
     pub(super) keys: Vec<Key>,
-    /// Defaults of declarations by name.
-    pub(super) defaults: Map<String, Value>,
+    /// Defaults of declarations by layer, without empty ones.
+    pub(super) defaults: Vec<(Layer, Map<String, Value>)>,
     pub(super) schemas: Schemas,
     /// Parameters whose value is a system variable, with its name there.
     pub(super) system: Vec<(String, String)>,
@@ -366,6 +367,11 @@ impl Plan {
         self.choice.entry.stored().is_some()
     }
 
+    /// The file with the hooks of the prompt.
+    pub(super) fn hook_file(&self) -> String {
+        format!("{}/prompt.py", self.inherited.definition.source)
+    }
+
     /// The file of the first template that is the prompt's own.
     pub(super) fn main_file(&self) -> &str {
         let first = self.reads.graphs.first().and_then(|(_, graph)| graph.templates.first());
@@ -425,12 +431,18 @@ fn default_mode(definition: &Definition) -> UndefinedMode {
 }
 
 /// The defaults of declarations; a required variable has none.
-fn defaults(inherited: &Inherited) -> Map<String, Value> {
-    let of = |parameter: &Parameter| {
-        let default = parameter.default.clone().filter(|_| parameter.class != Class::Required)?;
-        Some((parameter.name.clone(), default))
-    };
-    inherited.parameters.iter().filter_map(of).collect()
+fn defaults(inherited: &Inherited) -> Vec<(Layer, Map<String, Value>)> {
+    let mut all = [Layer::Optional, Layer::Custom, Layer::Defaults].map(|layer| (layer, Map::new()));
+    for parameter in inherited.parameters.iter().filter(|parameter| parameter.class != Class::Required) {
+        let Some(default) = &parameter.default else { continue };
+        let mut definitions = std::iter::once(&inherited.definition).chain(&inherited.parents);
+        let is_workspace = !definitions.any(|found| found.parameters.get(&parameter.name).is_some());
+        let layer = Layer::of_default(parameter, is_workspace);
+        for (_, values) in all.iter_mut().filter(|(known, _)| *known == layer) {
+            values.insert(parameter.name.clone(), default.clone());
+        }
+    }
+    all.into_iter().filter(|(_, values)| !values.is_empty()).collect()
 }
 
 fn files_read(inherited: &Inherited, known: &Known) -> Vec<FileRead> {

@@ -5,5 +5,6 @@ mod engine;
 mod hooks;
 mod ids;
 mod injection;
+mod layers;
 mod modules;
 mod settings_page;
