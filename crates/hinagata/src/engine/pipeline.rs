@@ -48,7 +48,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::render`].
     pub fn render_blocking(&self, request: &Request<'_>) -> Result<Rendered> {
-        self.render_plain(request).unwrap_or_else(|| block_on(self.render(request)))
+        self.render_plain(request).unwrap_or_else(|| block_on(self.run_pipeline(request, None)))
     }
 
     /// Renders a prompt and tells in [`Rendered::trace`] why it looks as it does.
