@@ -2,7 +2,7 @@
 
 use hinagata::{
     Catalog, Code, Engine, Result,
-    definition::{Body, Class, Definition, Inherited, Origin, Parameter, Part, Type},
+    definition::{Body, Definition, Inherited, Parameter, Part, Type},
 };
 use rmcp::model::{Icon, MetaObject, Prompt, PromptArgument};
 use serde_json::{Map, Value, json};
@@ -64,7 +64,7 @@ impl PublicPrompt {
 
     /// The required parameters.
     pub(crate) fn required_parameters(&self) -> impl Iterator<Item = &Parameter> {
-        self.inherited.parameters.iter().filter(|parameter| is_required(parameter))
+        self.inherited.parameters.iter().filter(|parameter| parameter.must_be_passed())
     }
 
     /// The resources that its messages embed literally, without placeholders.
@@ -89,16 +89,11 @@ fn prompt_version(catalog: &Catalog, id: &str, definition: &Definition) -> Strin
     chosen.unwrap_or_else(|_| definition.metadata.version.clone())
 }
 
-/// Whether the caller must pass the parameter.
-pub(crate) fn is_required(parameter: &Parameter) -> bool {
-    parameter.class == Class::Required && parameter.origin == Origin::Default
-}
-
 fn list_entry(id: &str, name: &str, version: &str, inherited: &Inherited, undeclared: &[String]) -> Prompt {
     let definition = &inherited.definition;
     let metadata = &definition.metadata;
     let (required, optional): (Vec<&Parameter>, Vec<&Parameter>) =
-        inherited.parameters.iter().partition(|parameter| is_required(parameter));
+        inherited.parameters.iter().partition(|parameter| parameter.must_be_passed());
     let declared = required.iter().chain(&optional).map(|parameter| argument(parameter));
     let more = undeclared.iter().map(|name| PromptArgument::new(name).with_required(false));
     let arguments: Vec<PromptArgument> = declared.chain(more).collect();
@@ -139,7 +134,7 @@ fn description(name: &str, definition: &Definition, arguments: &[PromptArgument]
 }
 
 fn argument(parameter: &Parameter) -> PromptArgument {
-    let mut argument = PromptArgument::new(&parameter.name).with_required(is_required(parameter));
+    let mut argument = PromptArgument::new(&parameter.name).with_required(parameter.must_be_passed());
     let mut notes = Vec::new();
     if !matches!(parameter.kind, Type::String | Type::Any) {
         notes.push(match parameter.kind {
@@ -153,7 +148,8 @@ fn argument(parameter: &Parameter) -> PromptArgument {
         let more = if values.len() > MAX_VALUES { ", …" } else { "" };
         notes.push(format!("one of {}{more}", listed.join(", ")));
     }
-    if let Some(default) = parameter.default.as_ref().filter(|_| !parameter.secret && !is_required(parameter))
+    if let Some(default) =
+        parameter.default.as_ref().filter(|_| !parameter.secret && !parameter.must_be_passed())
     {
         let text: String = value_text(default).chars().take(80).collect();
         if !text.is_empty() {

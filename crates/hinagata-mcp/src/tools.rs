@@ -19,7 +19,7 @@ use crate::{
     failure::{invalid_params, truncate_for_display},
     messages::WARNINGS_KEY,
     page::take_page,
-    prompt::{PublicPrompt, is_required},
+    prompt::PublicPrompt,
     session::Session,
     state::PromptList,
 };
@@ -60,7 +60,7 @@ fn schema(prompt: &PublicPrompt) -> JsonObject {
         .inherited
         .parameters
         .iter()
-        .filter(|parameter| is_required(parameter))
+        .filter(|parameter| parameter.must_be_passed())
         .map(|parameter| parameter.name.as_str())
         .collect();
     object(json!({
@@ -88,7 +88,8 @@ fn property(parameter: &Parameter) -> Value {
     if let Some(description) = &parameter.description {
         property["description"] = description.as_str().into();
     }
-    if let Some(default) = parameter.default.as_ref().filter(|_| !parameter.secret && !is_required(parameter))
+    if let Some(default) =
+        parameter.default.as_ref().filter(|_| !parameter.secret && !parameter.must_be_passed())
     {
         property["default"] = default.clone();
     }

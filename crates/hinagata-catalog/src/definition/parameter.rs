@@ -153,6 +153,12 @@ pub struct Parameter {
 }
 
 impl Parameter {
+    /// Whether every call has to pass it: it is required, and no system or shared variable gives it a value.
+    #[must_use]
+    pub fn must_be_passed(&self) -> bool {
+        self.class == Class::Required && self.origin == Origin::Default
+    }
+
     /// One variable that is declared as optional and as custom: the layer of optional defaults lies above that of custom
     /// ones, and what it does not say is said by the other.
     pub(super) fn over_custom(self, custom: Self) -> Self {

@@ -25,7 +25,7 @@ use super::{
     snapshot::Snapshot,
     tool_calls::ToolCalls,
     trace::Trace,
-    validate::{RESERVED, Validation, count_fitting, has_origin},
+    validate::{RESERVED, Validation, count_fitting},
     wait::{block_on, unless_cancelled},
     withheld::Withheld,
 };
@@ -125,7 +125,7 @@ fn agent_variables<'a>(snapshot: &Snapshot, plan: &Plan, agent: &'a Agent) -> Op
 
 fn validation(plan: &Plan, request: &Request<'_>, agent: Option<&Map<String, Value>>) -> Validation {
     let parameters = plan.inherited.parameters.iter().zip(&plan.keys);
-    let mut found = Validation::check_call(parameters, request.variables, agent, &plan.schemas, has_origin);
+    let mut found = Validation::check_call(parameters, request.variables, agent, &plan.schemas);
     found.unknown = plan.unknown_variables(request.variables);
     // What a prompt of the store does not declare is under `variables` alone: no name is in the way.
     if plan.is_store_prompt() {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::schema::Schemas;
 use crate::{
     Code, Error, PromptId,
-    definition::{Class, Origin, Parameter, Parameters, Type},
+    definition::{Class, Parameter, Parameters, Type},
 };
 
 /// Names that templates have for something else, which no caller can give.
@@ -66,25 +66,46 @@ pub struct SchemaProblem {
     pub message: String,
 }
 
+/// What a call passes for a parameter.
+enum Passed<'v> {
+    Fitting(&'v Value),
+    WrongType(&'v Value),
+    /// Nothing, and that is an error.
+    Missing,
+    /// Nothing, and nothing has to be passed.
+    Absent,
+}
+
+impl<'v> Passed<'v> {
+    /// The one rule about values of a call: what fits, and what is missing.
+    #[inline]
+    fn check(parameter: &Parameter, value: Option<&'v Value>) -> Self {
+        match value {
+            Some(value) if fits(parameter.kind, value) => Self::Fitting(value),
+            Some(value) => Self::WrongType(value),
+            None if parameter.must_be_passed() => Self::Missing,
+            None => Self::Absent,
+        }
+    }
+}
+
 impl Validation {
-    /// Checks what the caller and the agent give.
+    /// Checks the variables of the caller and of the agent.
     pub(super) fn check_call<'p>(
         parameters: impl Iterator<Item = (&'p Parameter, &'p Key)>,
         call: &Map<String, Value>,
         agent: Option<&Map<String, Value>>,
         schemas: &Schemas,
-        comes_by_itself: impl Fn(&Parameter) -> bool,
     ) -> Self {
         let mut found = Self::default();
         for (parameter, key) in parameters {
             let value =
                 key.find_in(call).or_else(|| agent.and_then(|agent| agent.get(parameter.name.as_str())));
-            match value {
-                Some(value) => found.check_value(parameter, value, schemas),
-                None if parameter.class == Class::Required && !comes_by_itself(parameter) => {
-                    found.missing.push(parameter.name.clone());
-                }
-                None => {}
+            match Passed::check(parameter, value) {
+                Passed::Fitting(value) => found.schema_errors.extend(schemas.problems(parameter, value)),
+                Passed::WrongType(value) => found.push_type_problem(parameter, value),
+                Passed::Missing => found.missing.push(parameter.name.clone()),
+                Passed::Absent => {}
             }
         }
         found.reserved = reserved(call);
@@ -105,20 +126,16 @@ impl Validation {
             && self.reserved.is_empty();
     }
 
-    fn check_value(&mut self, parameter: &Parameter, value: &Value, schemas: &Schemas) {
-        if !fits(parameter.kind, value) {
-            let problem = TypeProblem {
-                name: parameter.name.clone(),
-                expected: parameter.kind.as_str(),
-                actual: type_name(value),
-            };
-            match parameter.class {
-                Class::Required => self.type_errors.push(problem),
-                Class::Optional | Class::Custom => self.type_warnings.push(problem),
-            }
-            return;
+    fn push_type_problem(&mut self, parameter: &Parameter, value: &Value) {
+        let problem = TypeProblem {
+            name: parameter.name.clone(),
+            expected: parameter.kind.as_str(),
+            actual: type_name(value),
+        };
+        match parameter.class {
+            Class::Required => self.type_errors.push(problem),
+            Class::Optional | Class::Custom => self.type_warnings.push(problem),
         }
-        self.schema_errors.extend(schemas.problems(parameter, value));
     }
 
     /// The error that tells everything, when there is something.
@@ -182,10 +199,10 @@ pub(super) fn count_fitting<'p>(
 ) -> Option<usize> {
     let mut declared = 0;
     for (parameter, key) in parameters {
-        match key.find_in(call) {
-            Some(value) if fits(parameter.kind, value) => declared += 1,
-            None if parameter.class != Class::Required => {}
-            _ => return None,
+        match Passed::check(parameter, key.find_in(call)) {
+            Passed::Fitting(_) => declared += 1,
+            Passed::Absent => {}
+            Passed::WrongType(_) | Passed::Missing => return None,
         }
     }
     reserved(call).is_empty().then_some(declared)
@@ -271,11 +288,6 @@ pub fn from_text(parameter: &Parameter, text: &str) -> Result<Value, TypeProblem
     }
 }
 
-/// Whether the engine finds a value for it without being given one.
-pub(super) fn has_origin(parameter: &Parameter) -> bool {
-    parameter.origin != Origin::Default
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -296,7 +308,7 @@ mod tests {
         let parameters = parameters(declared);
         let schemas = Schemas::compile(&parameters).expect("compiles");
         let keys: Vec<Key> = parameters.iter().map(|parameter| Key::new(parameter.name.as_str())).collect();
-        Validation::check_call(parameters.iter().zip(&keys), call, None, &schemas, has_origin)
+        Validation::check_call(parameters.iter().zip(&keys), call, None, &schemas)
     }
 
     #[test]
