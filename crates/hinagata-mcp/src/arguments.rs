@@ -68,9 +68,10 @@ pub(crate) fn convert_argument(parameter: &Parameter, value: &Value) -> Result<V
         other => fits(parameter.kind, other).then(|| other.clone()),
     };
     found.ok_or_else(|| {
-        let given = match parameter.secret {
-            true => "the passed value".to_owned(),
-            false => format!("`{}`", truncate_for_display(&crate::prompt::value_text(value))),
+        let given = if parameter.secret {
+            "the passed value".to_owned()
+        } else {
+            format!("`{}`", truncate_for_display(&crate::prompt::value_text(value)))
         };
         format!("`{}` must be {}, not {given}", parameter.name, type_noun(parameter.kind))
     })

@@ -26,13 +26,14 @@ pub(crate) fn proposed_values(
     given: &HashMap<String, String>,
 ) -> Result<Vec<String>, ErrorData> {
     let Some(parameter) = prompt.inherited.parameters.get(argument) else {
-        return match prompt.undeclared.iter().any(|name| name == argument) {
-            true => Ok(Vec::new()),
-            false => Err(invalid_params(format!(
+        return if prompt.undeclared.iter().any(|name| name == argument) {
+            Ok(Vec::new())
+        } else {
+            Err(invalid_params(format!(
                 "`{}` has no argument `{}`",
                 prompt.name,
                 truncate_for_display(argument)
-            ))),
+            )))
         };
     };
     Ok(match &parameter.proposals {

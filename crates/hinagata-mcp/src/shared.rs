@@ -133,9 +133,10 @@ fn server_config(tools: bool) -> ServerConfig {
         .enable_resources_list_changed()
         .enable_resources_subscribe()
         .enable_completions();
-    let capabilities = match tools {
-        true => capabilities.enable_tools().enable_tool_list_changed().build(),
-        false => capabilities.build(),
+    let capabilities = if tools {
+        capabilities.enable_tools().enable_tool_list_changed().build()
+    } else {
+        capabilities.build()
     };
     let server = Implementation::new("hinagata", env!("CARGO_PKG_VERSION")).with_title("Hinagata");
     ServerConfig::new(capabilities)
@@ -303,9 +304,10 @@ impl Shared {
     ) -> Result<T, ErrorData> {
         let started = Instant::now();
         let allowed = async {
-            match renders && !viewer.can_render {
-                true => Err(ErrorData::invalid_request("this key does not allow `render`", None)),
-                false => work.await,
+            if renders && !viewer.can_render {
+                Err(ErrorData::invalid_request("this key does not allow `render`", None))
+            } else {
+                work.await
             }
         };
         let answer = tokio::select! {

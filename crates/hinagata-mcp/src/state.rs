@@ -180,9 +180,10 @@ impl PublicState {
         };
         next.views = Mutex::new(views.into_iter().map(after).collect());
         // While a prompt is broken, keep the engine from before it broke.
-        next.previous_engine = match self.fallback_used.load(Ordering::Relaxed) {
-            true => self.previous_engine.clone(),
-            false => Some(self.engine.clone()),
+        next.previous_engine = if self.fallback_used.load(Ordering::Relaxed) {
+            self.previous_engine.clone()
+        } else {
+            Some(self.engine.clone())
         };
         if let Some(before) = self.list.get() {
             let _ = next.list.set(self.next_list(before, &next.engine, touched));

@@ -96,10 +96,10 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
     fn take_message(&mut self) -> Option<ClientJsonRpcMessage> {
         let line = std::mem::take(&mut self.line);
         let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line).trim_ascii();
-        let read = match text.is_empty() {
-            true => return None,
-            false => serde_json::from_slice::<ClientJsonRpcMessage>(text),
-        };
+        if text.is_empty() {
+            return None;
+        }
+        let read = serde_json::from_slice::<ClientJsonRpcMessage>(text);
         let refused = match read {
             Ok(ClientJsonRpcMessage::Request(request)) => {
                 let broken = match &request.request {

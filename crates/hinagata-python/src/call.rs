@@ -242,9 +242,10 @@ impl<L: WorkerLink> Conversation<'_, '_, L> {
     }
 
     fn exit_failure(&self, exit: ProcessExit) -> Failure {
-        match self.frames.is_incomplete() && exit == ProcessExit::Code(0) {
-            true => Failure::InvalidMessage("the process exited in the middle of a message".to_owned()),
-            false => Failure::Died(exit),
+        if self.frames.is_incomplete() && exit == ProcessExit::Code(0) {
+            Failure::InvalidMessage("the process exited in the middle of a message".to_owned())
+        } else {
+            Failure::Died(exit)
         }
     }
 

@@ -167,9 +167,10 @@ fn signal_name(signal: i32) -> String {
 fn raised_error(job: &HookJob<'_>, raised: &PythonException) -> Error {
     let PythonException { exception, message, frames } = raised;
     let stage = job.stage.as_str();
-    let sentence = match message.is_empty() {
-        true => format!("`{stage}` failed with {exception}"),
-        false => format!("`{stage}` failed with {exception}: {message}"),
+    let sentence = if message.is_empty() {
+        format!("`{stage}` failed with {exception}")
+    } else {
+        format!("`{stage}` failed with {exception}: {message}")
     };
     let error = Error::new(Code::Hook, sentence)
         .with("exception", exception.as_str())
@@ -235,12 +236,13 @@ fn hint(job: &HookJob<'_>, raised: &PythonException) -> Option<String> {
         "PermissionError" | "BlockingIOError" => {
             let missing: Vec<&str> =
                 ["read_file", "subprocess"].into_iter().filter(|name| !allowed(name)).collect();
-            match missing.is_empty() {
-                true => Some(
+            if missing.is_empty() {
+                Some(
                     "a hook can read the workspace and its own directory; it cannot write files or open connections"
                         .to_owned(),
-                ),
-                false => Some(format!("the prompt does not declare `{}`", missing.join("` and `"))),
+                )
+            } else {
+                Some(format!("the prompt does not declare `{}`", missing.join("` and `")))
             }
         }
         _ => None,

@@ -41,9 +41,10 @@ pub(crate) fn split_printed(printed: &str, file: &str) -> (String, Vec<TraceFram
         if starts {
             listed.clear();
         }
-        match in_listing {
-            true => listed.extend(frame(line, &own)),
-            false => kept.push_str(line),
+        if in_listing {
+            listed.extend(frame(line, &own));
+        } else {
+            kept.push_str(line);
         }
     }
     // The interpreter lists the innermost frame first.

@@ -72,7 +72,7 @@ impl EmbeddedStore {
     /// Watches the file for changes by other processes.
     ///
     /// # Errors
-    /// Code `store` when the system cannot watch the file.
+    /// Code `system` when the system cannot watch the file.
     pub fn with_watcher(mut self) -> Result<Self> {
         let inner = Arc::clone(&self.inner);
         let file = inner.path();
@@ -139,9 +139,10 @@ impl Inner {
         let before =
             commit_writes(&database, &writes).map_err(|error| store_error("written", &path, &error))?;
         // Read concurrent changes of other processes as well.
-        let others = match Some(before) == *seen || (before == 0 && seen.is_none()) {
-            true => None,
-            false => Some(documents(&database).map_err(|error| store_error("read", &path, &error))?),
+        let others = if Some(before) == *seen || (before == 0 && seen.is_none()) {
+            None
+        } else {
+            Some(documents(&database).map_err(|error| store_error("read", &path, &error))?)
         };
         *seen = Some(before + 1);
         self.shared.update_state(|state| {

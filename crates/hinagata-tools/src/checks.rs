@@ -66,10 +66,7 @@ impl SchemaCheck {
 }
 
 fn mismatch_error(side: SchemaSide, first: &(String, String), all: &[(String, String)]) -> Error {
-    let place = match first.0.is_empty() {
-        true => String::new(),
-        false => format!(" at `{}`", first.0),
-    };
+    let place = if first.0.is_empty() { String::new() } else { format!(" at `{}`", first.0) };
     let list: Vec<Value> =
         all.iter().map(|(path, message)| serde_json::json!({"path": path, "message": message})).collect();
     tool_error(side.reason(), format!("{}{place}: {}", side.sentence(), first.1)).with("problems", list)

@@ -121,9 +121,10 @@ pub(crate) async fn read_body(mut response: Response, most: usize) -> Result<Vec
 /// The error for a response with an error status.
 pub(crate) fn status_error(status: u16, body: &[u8]) -> Error {
     let text = truncate_for_display(&String::from_utf8_lossy(body));
-    let message = match text.is_empty() {
-        true => format!("response status {status}"),
-        false => format!("response status {status}: {text}"),
+    let message = if text.is_empty() {
+        format!("response status {status}")
+    } else {
+        format!("response status {status}: {text}")
     };
     tool_error("status", message).with("status", status)
 }

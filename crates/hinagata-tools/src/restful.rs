@@ -64,9 +64,10 @@ impl RestEndpoint {
             .and_then(|kind| kind.to_str().ok())
             .is_some_and(|kind| kind.starts_with("text/"));
         let bytes = read_body(response, settings.max_answer).await?;
-        match status.is_success() {
-            true => parse_answer(&bytes, is_text),
-            false => Err(status_error(status.as_u16(), &bytes)),
+        if status.is_success() {
+            parse_answer(&bytes, is_text)
+        } else {
+            Err(status_error(status.as_u16(), &bytes))
         }
     }
 }

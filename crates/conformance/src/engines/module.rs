@@ -265,9 +265,10 @@ fn extracted(input: &Map<String, Value>) -> Value {
     let text = input.get("text").and_then(Value::as_str).unwrap_or_default();
     let found = extract_json(text, options);
     let none = found.values.is_empty();
-    let data = match options.multiple {
-        true => Value::Array(found.values),
-        false => found.values.into_iter().next().unwrap_or_default(),
+    let data = if options.multiple {
+        Value::Array(found.values)
+    } else {
+        found.values.into_iter().next().unwrap_or_default()
     };
     let mut answer = json!({"data": data, "repaired": found.repaired, "source": found.source.name()});
     if none {

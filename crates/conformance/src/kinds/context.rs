@@ -233,9 +233,10 @@ fn base64(text: &str) -> Option<Vec<u8>> {
 }
 
 fn beneath(root: &Path, name: &str) -> io::Result<PathBuf> {
-    match Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-        true => Ok(root.join(name)),
-        false => Err(io::Error::other(format!("`{name}` leads out of the tree"))),
+    if Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+        Ok(root.join(name))
+    } else {
+        Err(io::Error::other(format!("`{name}` leads out of the tree")))
     }
 }
 

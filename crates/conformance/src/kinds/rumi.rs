@@ -206,9 +206,10 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
-        match entry.file_type()?.is_dir() {
-            true => copy_tree(&entry.path(), &target)?,
-            false => fs::write(&target, fs::read(entry.path())?)?,
+        if entry.file_type()?.is_dir() {
+            copy_tree(&entry.path(), &target)?;
+        } else {
+            fs::write(&target, fs::read(entry.path())?)?;
         }
     }
     Ok(())
@@ -226,9 +227,10 @@ fn write_files(root: &Path, files: &BTreeMap<String, String>) -> io::Result<()> 
 }
 
 fn beneath(root: &Path, name: &str) -> io::Result<PathBuf> {
-    match Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-        true => Ok(root.join(name)),
-        false => Err(io::Error::other(format!("`{name}` leads out of the tree"))),
+    if Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+        Ok(root.join(name))
+    } else {
+        Err(io::Error::other(format!("`{name}` leads out of the tree")))
     }
 }
 

@@ -230,9 +230,10 @@ fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).expect("is there") {
         let entry = entry.expect("is read");
         let target = to.join(entry.file_name());
-        match entry.file_type().expect("is known").is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), target).expect("is copied")),
+        if entry.file_type().expect("is known").is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("is copied");
         }
     }
 }

@@ -68,12 +68,11 @@ impl Policy {
         let interpreter = machine.interpreter.required_paths();
         let system = || LIBRARIES.map(PathBuf::from).into_iter().chain(interpreter.iter().cloned());
         read.extend(DEVICES.map(PathBuf::from));
-        let execute = match programs {
-            true => system().chain(PROGRAMS.map(PathBuf::from)).collect(),
-            false => {
-                read.extend(system());
-                Vec::new()
-            }
+        let execute = if programs {
+            system().chain(PROGRAMS.map(PathBuf::from)).collect()
+        } else {
+            read.extend(system());
+            Vec::new()
         };
         Self { view, rules: Rules { read, execute }, programs }
     }

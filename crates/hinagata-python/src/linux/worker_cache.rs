@@ -142,10 +142,8 @@ impl WorkerCache {
         let old = |since: Instant| since.elapsed() >= self.idle;
         let kept = state.kept.extract_if(.., |idle| old(idle.since)).collect::<Vec<_>>();
         let zygotes = state.zygotes.extract_if(.., |idle| old(idle.since)).collect::<Vec<_>>();
-        let prefork_zygotes = match state.kept.is_empty() {
-            true => std::mem::take(&mut state.prefork_zygotes),
-            false => HashMap::new(),
-        };
+        let prefork_zygotes =
+            if state.kept.is_empty() { std::mem::take(&mut state.prefork_zygotes) } else { HashMap::new() };
         state.next = None;
         if !(state.kept.is_empty() && state.zygotes.is_empty()) {
             self.schedule_trim(&mut state);

@@ -31,10 +31,12 @@ pub(super) async fn enable_notices(
 ) -> RedisResult<Freshness> {
     let mut worst = Freshness::Tracked;
     for node in &mut nodes.all {
-        let found = match enable_tracking(node, keys).await? {
-            true => Freshness::Tracked,
-            false if subscribe_keyspace(node, keys, sender).await? => Freshness::Notified,
-            false => Freshness::Polled,
+        let found = if enable_tracking(node, keys).await? {
+            Freshness::Tracked
+        } else if subscribe_keyspace(node, keys, sender).await? {
+            Freshness::Notified
+        } else {
+            Freshness::Polled
         };
         worst = match (worst, found) {
             (Freshness::Polled, _) | (_, Freshness::Polled) => Freshness::Polled,

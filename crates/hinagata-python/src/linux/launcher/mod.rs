@@ -106,9 +106,10 @@ fn prepare(control: BorrowedFd<'_>) -> io::Result<Side> {
     // Orphaned processes are reparented to the supervisor.
     let supervisor = getpid();
     set_child_subreaper(Some(supervisor))?;
-    let entered = match assignment.mechanisms.namespaces {
-        true => namespace::enter_namespaces().map_err(|error| with_context("namespaces", &error)),
-        false => Ok(()),
+    let entered = if assignment.mechanisms.namespaces {
+        namespace::enter_namespaces().map_err(|error| with_context("namespaces", &error))
+    } else {
+        Ok(())
     };
     if assignment.role != LauncherRole::Probe {
         entered?;

@@ -18,10 +18,7 @@ const DESCRIPTORS: u64 = 256;
 
 /// Sets every limit. `alone` tells whether processes outside count separately.
 pub(crate) fn set_limits(memory: u64, alone: bool) -> io::Result<()> {
-    let processes = match alone {
-        true => PROCESSES,
-        false => processes_of(getuid()).saturating_add(MORE_PROCESSES),
-    };
+    let processes = if alone { PROCESSES } else { processes_of(getuid()).saturating_add(MORE_PROCESSES) };
     for (resource, most) in [
         (Resource::As, memory),
         (Resource::Nproc, processes),
