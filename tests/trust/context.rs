@@ -191,7 +191,7 @@ fn a_named_file_that_is_ignored_needs_trust_or_the_word_of_the_user() {
     let home = tempting("context: {include: [private.txt, local/deep/x.txt, t/ignored.txt, t/open.txt]}\n");
     let ran = home.done(&["context", "pack"]);
     assert!(!ran.has(HIDDEN) && ran.stdout.contains("open-text"), "{ran:?}");
-    assert!(ran.stderr.contains("`private.txt` is left out: an ignore file names it"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`private.txt` is left out: an ignore file excludes it"), "{}", ran.stderr);
     assert!(home.done(&["context", "pack", "private.txt"]).has(HIDDEN), "the user names it");
     home.done(&["trust", "--yes"]);
     assert_eq!(home.done(&["context", "pack"]).stdout.matches(HIDDEN).count(), 3);
@@ -212,12 +212,12 @@ fn what_is_named_and_not_packed_is_told_in_that_call() {
     symlink("loop.md", home.path("loop.md")).expect("a link");
     let told = [
         "no file matches `gone.md`",
-        "`image.bin` is left out: it is no text",
+        "`image.bin` is left out: it is not a text file",
         "`loop.md` is left out: it cannot be read",
         "`docs` is a directory",
         "`large.md` is left out: it does not fit",
         "no file matches the focus `nowhere.rs`",
-        "became U+FFFD: latin.md",
+        "replaced by U+FFFD: latin.md",
     ];
     for arguments in [&["agent", "invoke", "hi"][..], &["context", "pack"], &["context", "pack", "--report"]]
     {
@@ -261,8 +261,8 @@ fn files_of_a_call_that_are_missing_or_no_text_are_errors() {
         (&["agent", "invoke", "hi", "--history", "gone.json"][..], "gone.json"),
         (&["agent", "invoke", "hi", "--context", "gone.txt"], "gone.txt"),
         (&["agent", "invoke", "hi", "--template", "gone.jinja"], "gone.jinja"),
-        (&["agent", "invoke", "hi", "--template", "latin.jinja"], "byte 4 of it is no UTF-8"),
-        (&["agent", "invoke", "hi", "--template", "dir"], "it is no file"),
+        (&["agent", "invoke", "hi", "--template", "latin.jinja"], "byte 4 is not valid UTF-8"),
+        (&["agent", "invoke", "hi", "--template", "dir"], "not a regular file"),
     ] {
         let ran = home.run(arguments);
         assert!(ran.code != 0 && ran.stderr.contains(says), "{arguments:?}: {ran:?}");

@@ -34,7 +34,7 @@ fn a_profile_hands_nothing_out_over_http_and_says_so() {
         let answer = post(path, &body).to_string();
         assert!(!answer.contains(HIDDEN) && answer.contains("open-text"), "{path} {body}: {answer}");
         assert!(answer.contains("because the workspace is not trusted"), "{path} {body}: {answer}");
-        assert!(answer.contains("there is no setting `context.includs`"), "{path} {body}: {answer}");
+        assert!(answer.contains("unknown setting `context.includs`"), "{path} {body}: {answer}");
     }
     let answer = post("/api/agents/manager/invoke", &json!({"prompt": "{% include '.env' %}"}));
     assert_eq!(

@@ -108,7 +108,7 @@ impl PromptSource {
                 Self::Catalog { id, variables }
             }
             Some(_) => {
-                shape.wrong(section.at("prompt"), "cannot stand beside `file`; keep one of them");
+                shape.wrong(section.at("prompt"), "conflicts with `file`; keep one of them");
                 Self::File(template_file(section, shape))
             }
             None => Self::File(template_file(section, shape)),

@@ -10,7 +10,7 @@ pub fn of_context(error: ContextError) -> Error {
     match error {
         ContextError::Pattern { pattern, .. } => Error::definition("pattern", message)
             .with("pattern", pattern)
-            .with_hint("write \\ before a character that is meant as it is"),
+            .with_hint("write \\ before a special character to match it literally"),
         ContextError::TemplateFile { file, .. } => Error::new(Code::RenderTemplateNotFound, message)
             .with("reason", "template_file_missing")
             .with("template", file)
@@ -32,9 +32,9 @@ pub fn of_context(error: ContextError) -> Error {
 pub(crate) fn advice(reason: Reason) -> &'static str {
     match reason {
         Reason::Secret => {
-            "name another file; `context.include_secrets = true` in your own settings lets such files in"
+            "use another file; `context.include_secrets = true` in your own settings includes such files"
         }
         Reason::Ignored => "read the settings of this workspace, then run `hina trust`",
-        _ => "put the file itself in the place of the link",
+        _ => "replace the link by the file",
     }
 }

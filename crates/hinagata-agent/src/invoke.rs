@@ -249,7 +249,7 @@ impl Call<'_> {
                 let engine = self.engine.ok_or_else(|| {
                     hinagata::Error::new(
                         hinagata::Code::NotFound,
-                        format!("there is no catalog to find `{id}` in"),
+                        format!("cannot find the prompt `{id}` without a catalog"),
                     )
                 })?;
                 let all = hinagata_context::above_defaults(variables, bag);
@@ -294,13 +294,13 @@ fn flattened(id: &str, messages: &[Message]) -> Option<Warning> {
     let is_text = |content: &Content| matches!(content, Content::Text(_));
     let lost = match () {
         () if !messages.iter().flat_map(|message| &message.content).all(is_text) => {
-            "what is no text in it is left out"
+            "its images, sounds and resources are left out"
         }
         () if messages.len() > 1 => "its messages became one text",
         () => return None,
     };
     let error = Error::definition("conversation", format!("the prompt `{id}` is a conversation: {lost}"))
-        .with_hint("an agent needs a prompt that is one text");
+        .with_hint("use a prompt that renders to one text");
     Some(Warning { about: id.to_owned(), error })
 }
 

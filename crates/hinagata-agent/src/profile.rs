@@ -85,7 +85,7 @@ impl Profile {
                 "if you want them, write `compat: eddie` into its settings and run `hina trust`",
             )),
             (Self::Named { trusted: true }, Reason::Secret | Reason::Outside) => Some((
-                "because the name of its settings alone does not let them in",
+                "because the name of the settings file alone does not include them",
                 "if you want them, write `compat: eddie` into the settings and run `hina trust`",
             )),
             _ => None,

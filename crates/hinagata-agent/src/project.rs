@@ -145,7 +145,7 @@ impl Project {
             return Ok(agent.into());
         }
         let names: Vec<&str> = self.agents.iter().map(|agent| agent.id.as_str()).collect();
-        Err(Error::new(Code::NotFound, format!("there is no agent `{id}`"))
+        Err(Error::new(Code::NotFound, format!("unknown agent `{id}`"))
             .with("reason", "agent")
             .with("agent", id)
             .with_near(near_names(id, names.iter().copied()))

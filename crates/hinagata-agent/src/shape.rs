@@ -43,7 +43,7 @@ impl Shape {
 
 /// The finding about a key that nobody asks for.
 fn odd((path, near): &(String, Vec<String>), locate: &Locate<'_>) -> Diagnostic {
-    let error = Error::definition("settings", format!("there is no setting `{path}`"))
+    let error = Error::definition("settings", format!("unknown setting `{path}`"))
         .with("setting", path.as_str())
         .with_near(near.clone())
         .with_hint("docs/reference/context.md lists the keys of `context` and `agents`");
@@ -85,7 +85,7 @@ impl<'s> Section<'s> {
             None | Some(Value::Null) => None,
             Some(Value::Object(entries)) => Some(entries),
             Some(other) => {
-                shape.wrong(path.clone(), format!("must be a map, not {}", kind(other)));
+                shape.wrong(path.clone(), format!("must be an object, not {}", kind(other)));
                 None
             }
         };
@@ -150,7 +150,7 @@ impl<'s> Section<'s> {
         match self.get(key)? {
             Value::String(text) => Some(text.clone()),
             other => {
-                shape.wrong(self.at(key), format!("must be a text, not {}", kind(other)));
+                shape.wrong(self.at(key), format!("must be a string, not {}", kind(other)));
                 None
             }
         }
@@ -182,7 +182,7 @@ impl<'s> Section<'s> {
             Some(_) => None,
         };
         all.unwrap_or_else(|| {
-            shape.wrong(self.at(key), "must be a list of texts");
+            shape.wrong(self.at(key), "must be a list of strings");
             Vec::new()
         })
     }
@@ -191,7 +191,7 @@ impl<'s> Section<'s> {
         let value = self.get(key)?;
         let count = value.as_u64();
         if count.is_none() {
-            shape.wrong(self.at(key), format!("must be a whole number, not {}", shown(value)));
+            shape.wrong(self.at(key), format!("must be an integer, not {}", shown(value)));
         }
         count
     }
@@ -211,7 +211,7 @@ impl<'s> Section<'s> {
             None => Map::new(),
             Some(Value::Object(entries)) => entries.clone(),
             Some(other) => {
-                shape.wrong(self.at(key), format!("must be a map, not {}", kind(other)));
+                shape.wrong(self.at(key), format!("must be an object, not {}", kind(other)));
                 Map::new()
             }
         }
@@ -241,9 +241,9 @@ fn kind(value: &Value) -> &'static str {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
-        Value::Object(_) => "a map",
+        Value::Object(_) => "an object",
     }
 }
 

@@ -73,14 +73,15 @@ impl Project {
             more => format!(" and {more} more"),
         };
         let (what, hint) = match reason {
-            Reason::Budget => {
-                ("files that do not fit", "raise `context.max_bytes` or `context.max_files`, or pack less")
-            }
+            Reason::Budget => (
+                "files that do not fit",
+                "raise `context.max_bytes` or `context.max_files`, or include fewer files",
+            ),
             Reason::Secret => {
-                ("files that hold secrets", "`hina context pack --report` tells which rule found them")
+                ("files that contain secrets", "`hina context pack --report` shows which rule matched")
             }
-            Reason::Outside => ("links that lead out", "put the files themselves in the place of the links"),
-            _ => ("files that ignore files name", "`hina context pack --report` lists them"),
+            Reason::Outside => ("links to files outside of the project", "replace the links by the files"),
+            _ => ("files that ignore files exclude", "`hina context pack --report` lists them"),
         };
         let (why, hint) = withheld.map_or((String::new(), hint), |(why, hint)| (format!(" {why}"), hint));
         let message = format!("{what} are left out of the context{why}: {named}{more}");

@@ -46,14 +46,14 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pattern { pattern, message } => {
-                write!(f, "the pattern `{pattern}` cannot be read: {message}")
+                write!(f, "invalid pattern `{pattern}`: {message}")
             }
             Self::TemplateFile { file, message } => {
-                write!(f, "the template `{file}` cannot be read: {message}")
+                write!(f, "cannot read the template `{file}`: {message}")
             }
             Self::Withheld { path, detail, .. } => write!(f, "`{path}` is withheld: {detail}"),
             Self::Template(error) => error.fmt(f),
-            Self::Output(_) => f.write_str("the packed context cannot be written"),
+            Self::Output(_) => f.write_str("cannot write the packed context"),
         }
     }
 }

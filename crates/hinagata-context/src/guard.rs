@@ -53,7 +53,7 @@ impl Guard {
             return Some((Reason::Secret, rule.to_owned()));
         }
         let ignored = self.rules.strict && self.rules.ignore_files && Ignored::names(&self.real, &real);
-        ignored.then(|| (Reason::Ignored, "an ignore file names it".to_owned()))
+        ignored.then(|| (Reason::Ignored, "an ignore file excludes it".to_owned()))
     }
 
     /// Why what stands in a file may not enter a text.

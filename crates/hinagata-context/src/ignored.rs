@@ -115,7 +115,7 @@ fn read(directory: &Path, name: &str) -> io::Result<Option<Gitignore>> {
         return Ok(None);
     }
     if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("not a regular file"));
     }
     let mut text = Vec::new();
     File::open(path)?.take(LARGEST + 1).read_to_end(&mut text)?;

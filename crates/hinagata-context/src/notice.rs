@@ -66,13 +66,13 @@ impl Report {
         }
         let problem = match directory.metadata() {
             Ok(metadata) if metadata.is_dir() => return true,
-            Ok(_) => "is no directory".to_owned(),
+            Ok(_) => "is not a directory".to_owned(),
             Err(error) => format!("cannot be read: {}", cause(&error)),
         };
         self.notices.push(Notice::new(
             shown.clone(),
             None,
-            format!("`{shown}` {problem}; nothing of it is packed"),
+            format!("`{shown}` {problem}; nothing from it is packed"),
         ));
         false
     }
@@ -100,7 +100,7 @@ impl Report {
             }
         };
         tell(unreadable, Some(Reason::Unreadable), "left out, as it cannot be read");
-        tell(replaced, None, "some bytes are no UTF-8 and became U+FFFD");
+        tell(replaced, None, "invalid UTF-8 was replaced by U+FFFD");
     }
 
     pub(crate) fn tell_focus(&mut self, order: &Order) {

@@ -222,13 +222,13 @@ impl Encoding {
     pub fn decode(self, bytes: Vec<u8>) -> Result<String, String> {
         match self {
             Self::Utf8 => String::from_utf8(bytes)
-                .map_err(|error| format!("byte {} of it is no UTF-8", error.utf8_error().valid_up_to() + 1)),
+                .map_err(|error| format!("byte {} is not valid UTF-8", error.utf8_error().valid_up_to() + 1)),
             Self::Latin1 => Ok(bytes.into_iter().map(char::from).collect()),
             Self::Utf16 => {
                 let (pairs, rest) = bytes.as_chunks::<2>();
                 let units: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
                 let whole = String::from_utf16(&units).ok().filter(|_| rest.is_empty());
-                whole.ok_or_else(|| "it is no UTF-16".to_owned())
+                whole.ok_or_else(|| "not valid UTF-16".to_owned())
             }
         }
     }

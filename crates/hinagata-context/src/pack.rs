@@ -425,7 +425,7 @@ fn accept(
     remaining.take(size);
     report.total_bytes += size;
     let mut entry = Entry::taken(&file.path, size, tokens);
-    entry.detail = lossy.then(|| "bytes that are no UTF-8 became U+FFFD".to_owned());
+    entry.detail = lossy.then(|| "invalid UTF-8 was replaced by U+FFFD".to_owned());
     Ok((content, entry))
 }
 

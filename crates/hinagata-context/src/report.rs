@@ -45,12 +45,12 @@ impl Reason {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Budget => "it does not fit",
-            Self::Ignored => "an ignore file names it",
-            Self::Excluded => "a pattern or the built-in list leaves it out",
-            Self::Secret => "it holds a secret",
-            Self::Binary => "it is no text",
+            Self::Ignored => "an ignore file excludes it",
+            Self::Excluded => "a pattern or the built-in list excludes it",
+            Self::Secret => "it contains a secret",
+            Self::Binary => "it is not a text file",
             Self::Unreadable => "it cannot be read",
-            Self::Outside => "a link leads out",
+            Self::Outside => "a link leads out of the base directory",
         }
     }
 

@@ -77,7 +77,11 @@ impl Selected {
                 self.notices.push(Notice::new(path, None, message));
             }
             Ok(metadata) if !metadata.is_file() => {
-                self.left_out.push(Entry::left_out(path, Reason::Unreadable, "it is no file".to_owned()));
+                self.left_out.push(Entry::left_out(
+                    path,
+                    Reason::Unreadable,
+                    "not a regular file".to_owned(),
+                ));
             }
             Ok(_) if excluded.path(path) => self.left_out.push(Entry::left_out(path, Reason::Excluded, None)),
             Ok(_) if rules.outside && !leads_out(path) && leaves(&full, base) => {

@@ -145,7 +145,7 @@ impl<'f> Files<'f> {
             return Err(Unread::Refused(refusal));
         }
         if !path.metadata().map_err(failed)?.is_file() {
-            return Err(Unread::Failed("it is no file".to_owned()));
+            return Err(Unread::Failed("not a regular file".to_owned()));
         }
         let most = u64::try_from(self.limits.source).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(2);
         let mut bytes = Vec::new();

@@ -311,7 +311,7 @@ impl Walker<'_> {
     fn broken(&self, shown: &str, name: &str, walk: &Walk, error: &std::io::Error, listing: &mut Listing) {
         let candidate = Candidate::new(shown);
         if walk.wanted.is_match(&candidate, shown, name) && !self.excluded.file(&candidate, shown, name) {
-            let detail = format!("a link that leads nowhere: {}", cause(error));
+            let detail = format!("a broken link: {}", cause(error));
             listing.left_out.push(Entry::left_out(shown, Reason::Unreadable, detail));
         }
     }
@@ -350,7 +350,7 @@ fn follow(
     linked: &AtomicUsize,
 ) -> Result<Option<Arc<Trail>>, &'static str> {
     let (Ok(from), Ok(to)) = (directory.real.canonicalize(), path.canonicalize()) else {
-        return Err("a link that leads nowhere");
+        return Err("a broken link");
     };
     let mut before = directory.trail.as_deref();
     let mut circle = from.starts_with(&to);

@@ -86,12 +86,7 @@ impl Sender {
                 }
             };
             let Some(wait) = wait else { return Err(error.with("attempts", attempts)) };
-            tracing::debug!(
-                provider = choice.provider(),
-                attempts,
-                ?wait,
-                "a provider is asked again: {error}"
-            );
+            tracing::debug!(provider = choice.provider(), attempts, ?wait, "retrying the request: {error}");
             tokio::time::sleep(wait).await;
         }
     }
@@ -116,7 +111,7 @@ fn new_client(connect_timeout: Duration, here: bool) -> Result<Client> {
         .no_gzip()
         .user_agent(concat!("hinagata/", env!("CARGO_PKG_VERSION")));
     let builder = if here { builder.no_proxy() } else { builder };
-    builder.build().map_err(|error| model_error("connect", format!("no client of HTTP can be made: {error}")))
+    builder.build().map_err(|error| model_error("connect", format!("cannot create an HTTP client: {error}")))
 }
 
 /// The failure of a request that got no answer.
@@ -126,13 +121,13 @@ fn send_error(choice: &ChosenModel, error: reqwest::Error) -> Error {
     let connected = !error.is_connect();
     let why = with_causes(&error.without_url());
     let error = match connected {
-        false => model_error("connect", format!("`{}` cannot be reached at {origin}: {why}", endpoint.name)),
+        false => model_error("connect", format!("cannot connect to `{}` at {origin}: {why}", endpoint.name)),
         true => {
-            model_error("request", format!("the connection to `{}` at {origin} broke: {why}", endpoint.name))
+            model_error("request", format!("the connection to `{}` at {origin} failed: {why}", endpoint.name))
         }
     };
     error.with("provider", endpoint.name.as_str()).with("model", choice.model()).with_hint(format!(
-        "look whether it runs there; its address is `{}`, or `base_url` in `llm.providers.{}`",
+        "check that the provider runs there; `{}`, or `base_url` in `llm.providers.{}`, sets its address",
         endpoint.kind.spec().base_url_env,
         endpoint.name
     ))
@@ -147,12 +142,12 @@ async fn status_error(choice: &ChosenModel, response: Response, last: bool) -> E
     let endpoint = &choice.endpoint;
     let failure = ProviderFailure::new(status, content_type, body, endpoint.key.as_ref());
     let what = match status {
-        401 | 403 => "does not accept the key",
-        404 => "does not know the model or the address",
-        429 => "has too many requests, or no budget left",
-        300..=399 => "redirects elsewhere, which is not followed",
-        500.. => "is not able to answer",
-        _ => "refused the request",
+        401 | 403 => "rejected the API key",
+        404 => "does not know the model or the URL",
+        429 => "has a rate limit or a quota that is exceeded",
+        300..=399 => "redirects to another address; redirects are not followed",
+        500.. => "failed to answer",
+        _ => "rejected the request",
     };
     let error = model_error("status", format!("`{}` {what}", endpoint.name))
         .with("provider", endpoint.name.as_str())
@@ -160,12 +155,17 @@ async fn status_error(choice: &ChosenModel, response: Response, last: bool) -> E
         .with("provider_status", status)
         .with("provider_message", failure.message());
     let hint = match (status, &endpoint.key) {
-        (401 | 403, Some(key)) => format!("look whether `{}` holds a key of this provider", key.variable()),
+        (401 | 403, Some(key)) => {
+            format!("check that `{}` holds an API key of this provider", key.variable())
+        }
         (401 | 403, None) => {
-            format!("name the variable with its key as `key_env` in `llm.providers.{}`", endpoint.name)
+            format!(
+                "set `key_env` in `llm.providers.{}` to the name of the variable with its API key",
+                endpoint.name
+            )
         }
         (404, _) => format!(
-            "it was asked for `{}` at {}: look at the name of the model and at `base_url`",
+            "the request was for `{}` at {}: check the name of the model and `base_url`",
             choice.model(),
             endpoint.base
         ),
@@ -198,7 +198,7 @@ pub(crate) async fn read_body(choice: &ChosenModel, mut response: Response, most
         if all.len() + first.as_ref().map_or(0, Bytes::len) + chunk.len() > most {
             return Err(model_error(
                 "size",
-                format!("the answer of `{}` is longer than {most} bytes", choice.provider()),
+                format!("the response from `{}` is longer than {most} bytes", choice.provider()),
             )
             .with("limit", most)
             .with_hint("raise `llm.max_answer`"));
@@ -218,7 +218,7 @@ pub(crate) async fn read_body(choice: &ChosenModel, mut response: Response, most
 /// The failure of an answer that breaks off.
 pub(crate) fn broken_stream_error(choice: &ChosenModel, error: reqwest::Error) -> Error {
     let why = with_causes(&error.without_url());
-    model_error("stream", format!("the answer of `{}` broke off: {why}", choice.provider()))
+    model_error("stream", format!("the response from `{}` ended early: {why}", choice.provider()))
         .with("provider", choice.provider())
         .with("model", choice.model())
 }
@@ -229,5 +229,5 @@ pub(crate) fn timeout_error(choice: &ChosenModel, time: Duration) -> Error {
         .with("provider", choice.provider())
         .with("model", choice.model())
         .with("limit", time.as_secs_f64())
-        .with_hint("raise `llm.timeout`, or let the answer be streamed")
+        .with_hint("raise `llm.timeout`, or stream the answer")
 }

@@ -31,14 +31,15 @@ pub(crate) fn to_completion(provider: ProviderKind, answer: &Value, model: &str)
 
 /// The error about an answer that is none.
 pub(crate) fn invalid_response(who: &str) -> Error {
-    model_error("answer", format!("what `{who}` answered is no answer of a model"))
-        .with_hint("look whether its address is that of a provider, and of the kind that the settings say")
+    model_error("answer", format!("invalid response from `{who}`"))
+        .with_hint("check that its address belongs to a provider of the configured `kind`")
 }
 
 /// The error that a provider tells of inside its answer.
 pub(crate) fn stream_error(error: &Value) -> Error {
     let message = embedded_message(&json!({"error": error}));
-    model_error("stream", format!("the provider broke off: {message}")).with("provider_message", message)
+    model_error("stream", format!("the provider reported an error during the stream: {message}"))
+        .with("provider_message", message)
 }
 
 /// A completion.
@@ -154,7 +155,7 @@ impl Translator {
     /// Code `model`, reason `stream`, when the model had not ended.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if !self.chunks.finished {
-            return Err(model_error("stream", "the answer broke off before its end"));
+            return Err(model_error("stream", "the stream ended before the answer was complete"));
         }
         self.chunks.bytes.put_slice(DONE);
         Ok(())

@@ -103,8 +103,8 @@ impl Endpoint {
     ) -> Result<Arc<Self>> {
         let kind = settings.kind.or_else(|| ProviderKind::from_name(name)).ok_or_else(|| {
             let kinds: Vec<&str> = ProviderKind::all().map(ProviderKind::name).collect();
-            setting_error(setting, format!("`{setting}` does not say what language it speaks"))
-                .with_hint(format!("add kind = \"{}\", or {}", kinds[0], kinds[1..].join(", ")))
+            setting_error(setting, format!("`{setting}` has no `kind`"))
+                .with_hint(format!("set `kind` to one of {}", kinds.join(", ")))
         })?;
         let spec = kind.spec();
         // The address of the environment stands for the provider that the language is called after.
@@ -157,8 +157,8 @@ impl Endpoint {
         }
         for (name, value) in more {
             let header_error = || {
-                model_error("key", format!("the header `{name}` of `{}` cannot be sent", self.name))
-                    .with_hint("look at its `headers` in the settings")
+                model_error("key", format!("invalid header `{name}` for `{}`", self.name))
+                    .with_hint("check `headers` in the settings of the provider")
             };
             let key = HeaderName::try_from(name.as_str()).map_err(|_| header_error())?;
             all.insert(key, header_value(value, env).ok_or_else(header_error)?);
@@ -168,7 +168,7 @@ impl Endpoint {
 
     fn missing_key_error(&self) -> Error {
         let variables: Vec<String> = self.key_variables.iter().map(|name| format!("`{name}`")).collect();
-        model_error("key", format!("there is no key for `{}`", self.name))
+        model_error("key", format!("missing API key for `{}`", self.name))
             .with("provider", self.name.as_str())
             .with("variables", self.key_variables.clone())
             .with_hint(format!("set {} in the environment", variables.join(" or ")))
@@ -244,16 +244,16 @@ fn address_in_env(spec: &ProviderSpec, env: Env<'_>) -> Option<String> {
 
 fn parse_address(text: &str, setting: &str) -> Result<Url> {
     let address_error = |why: String| {
-        setting_error(setting, format!("`{setting}` is no address of a provider: {why}"))
+        setting_error(setting, format!("invalid provider address in `{setting}`: {why}"))
             .with_hint("write it as https://host/path")
     };
     let url = Url::parse(text).map_err(|error| address_error(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(address_error(format!("`{}` cannot be called", url.scheme())));
+        return Err(address_error(format!("unsupported scheme `{}`", url.scheme())));
     }
     // It would be shown wherever the address is.
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(address_error("it holds a name or a password".to_owned()));
+        return Err(address_error("it contains a user name or a password".to_owned()));
     }
     Ok(url)
 }

@@ -65,8 +65,8 @@ impl ProviderFailure {
 impl fmt::Display for ProviderFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message.is_empty() {
-            true => write!(f, "it answered with status {}", self.status),
-            false => write!(f, "it answered with status {}: {}", self.status, self.message),
+            true => write!(f, "the provider returned status {}", self.status),
+            false => write!(f, "the provider returned status {}: {}", self.status, self.message),
         }
     }
 }

@@ -29,7 +29,7 @@ impl Lines {
         if self.buffer.len().saturating_add(bytes.len()) > self.longest {
             return Err(model_error(
                 "size",
-                format!("a piece of its answer is longer than {} bytes", self.longest),
+                format!("one line of the streamed response is longer than {} bytes", self.longest),
             )
             .with_hint("raise `llm.max_answer`"));
         }

@@ -13,12 +13,12 @@ use crate::failure::validation_error;
 /// # Errors
 /// Code `validation`, when it is none.
 pub(crate) fn parse_messages(messages: &Value) -> Result<Vec<Element>> {
-    let list = messages.as_array().ok_or_else(|| messages_error("it must be a list"))?;
+    let list = messages.as_array().ok_or_else(|| messages_error("expected a list"))?;
     list.iter().map(|one| parse_message(one).map(Element::Message)).collect()
 }
 
 fn messages_error(why: &str) -> Error {
-    validation_error(format!("the option `messages` is wrong: {why}"))
+    validation_error(format!("invalid option `messages`: {why}"))
         .with("reason", "option")
         .with("option", "messages")
 }
@@ -35,12 +35,12 @@ fn parse_message(value: &Value) -> Result<Message> {
         Some("assistant") => Message::assistant_with_calls(content()?, parse_calls(value)?),
         Some("tool") => {
             let id = text_field(value, "tool_call_id")
-                .ok_or_else(|| messages_error("one of a tool has no `tool_call_id`"))?;
+                .ok_or_else(|| messages_error("a tool message has no `tool_call_id`"))?;
             let said: Vec<String> = content()?.texts().map(str::to_owned).collect();
             let name = text_field(value, "name").unwrap_or_default();
             return Ok(Message::tool(id, name, ToolValue::Text(said.join("\n").into())));
         }
-        _ => return Err(messages_error("each has the `role` system, developer, user, assistant or tool")),
+        _ => return Err(messages_error("`role` must be system, developer, user, assistant or tool")),
     };
     Ok(match text_field(value, "name") {
         Some(name) => message.with_name(name),
@@ -53,7 +53,7 @@ fn parse_content(value: &Value) -> Result<Content> {
         Value::Null => Ok(Content::default()),
         Value::String(text) => Ok(Content::from(text.as_str())),
         Value::Array(parts) => Ok(Content::Parts(parts.iter().map(parse_part).collect::<Result<_>>()?)),
-        _ => Err(messages_error("a `content` is a text or a list of parts")),
+        _ => Err(messages_error("`content` must be a string or a list of parts")),
     }
 }
 
@@ -64,10 +64,13 @@ fn parse_part(value: &Value) -> Result<Attachment> {
         (Some("image_url"), _, Some(url), _) => Ok(Attachment::image(url)),
         (Some("file"), .., Some(data)) => {
             let mime = data.strip_prefix("data:").and_then(|rest| rest.split_once(';')).map(|(mime, _)| mime);
-            let mime = mime.ok_or_else(|| messages_error("a file is a `data:` address with its type"))?;
+            let mime =
+                mime.ok_or_else(|| messages_error("`file_data` must be a `data:` URL with a media type"))?;
             Ok(Attachment::file(data, mime))
         }
-        _ => Err(messages_error("parts are text, image_url with an address, or file with its data")),
+        _ => {
+            Err(messages_error("a part must be `text`, `image_url` with a `url`, or `file` with `file_data`"))
+        }
     }
 }
 
@@ -75,12 +78,13 @@ fn parse_calls(value: &Value) -> Result<Vec<ToolCall>> {
     let list = value.get("tool_calls").and_then(Value::as_array);
     let call = |call: &Value| {
         let arguments = call.pointer("/function/arguments").and_then(Value::as_str).unwrap_or("{}");
-        let arguments = serde_json::from_str(arguments)
-            .map_err(|error| messages_error(&format!("the arguments of a call are no JSON: {error}")))?;
+        let arguments = serde_json::from_str(arguments).map_err(|error| {
+            messages_error(&format!("the arguments of a tool call are not valid JSON: {error}"))
+        })?;
         let name = call.pointer("/function/name").and_then(Value::as_str);
         match (text_field(call, "id"), name) {
             (Some(id), Some(name)) => Ok(ToolCall::new(id, name, arguments)),
-            _ => Err(messages_error("each call has an `id` and a `function` with its `name`")),
+            _ => Err(messages_error("a tool call needs an `id` and a `function` with a `name`")),
         }
     };
     list.into_iter().flatten().map(call).collect()

@@ -218,10 +218,8 @@ impl Registry {
         let setting = format!("models.{target}");
         match self.aliases.insert(alias.to_owned(), target) {
             None => Ok(()),
-            Some(other) => {
-                Err(setting_error(&setting, format!("`{alias}` is another name of `{other}` too"))
-                    .with_hint("let each name stand for one model"))
-            }
+            Some(other) => Err(setting_error(&setting, format!("`{alias}` is also an alias of `{other}`"))
+                .with_hint("use each alias for one model")),
         }
     }
 
@@ -229,9 +227,9 @@ impl Registry {
     fn endpoint(&self, name: &str, setting: &str) -> Result<Arc<Endpoint>> {
         self.endpoints.get(name).map(Arc::clone).ok_or_else(|| {
             let known = self.endpoints.keys().map(String::as_str);
-            setting_error(setting, format!("there is no provider `{name}`"))
+            setting_error(setting, format!("unknown provider `{name}`"))
                 .with_near(hinagata_value::near_names(name, known))
-                .with_hint(format!("`{setting}` names it: set `llm.providers.{name}`"))
+                .with_hint(format!("`{setting}` refers to it: configure `llm.providers.{name}`"))
         })
     }
 
@@ -245,10 +243,10 @@ impl Registry {
         let named = [asked, of_prompt, self.default.as_deref()];
         let name = named.into_iter().flatten().map(str::trim).find(|name| !name.is_empty());
         let name = name.ok_or_else(|| {
-            validation_error("no model is named: not by the call, not by the prompt, not by the settings")
+            validation_error("no model is set by the call, the prompt or the settings")
                 .with("reason", "model")
                 .with("missing", vec!["model"])
-                .with_hint("name one in the call, give the prompt a `model`, or set `llm.model`")
+                .with_hint("pass a model, add `model` to the prompt, or set `llm.model`")
         })?;
         let mut choice = self.find_model(name)?;
         choice.name = name.to_owned();
@@ -269,7 +267,7 @@ impl Registry {
         let setting = format!("models.{name}");
         Err(setting_error(
             &setting,
-            format!("`{setting}` stands for other names in a circle, or too many in a row"),
+            format!("`{setting}` is part of a cycle of aliases, or of a chain that is too long"),
         ))
     }
 
@@ -323,8 +321,8 @@ fn read_section<T: DeserializeOwned>(settings: &Settings, name: &str) -> Result<
         let setting = format!("{name}.{key}");
         check_fields(&setting, &value)?;
         serde_json::from_value(value).map(|read| (key, read)).map_err(|error| {
-            setting_error(&setting, format!("`{setting}` is wrong: {error}"))
-                .with_hint("docs/reference/models.md tells what it can hold")
+            setting_error(&setting, format!("invalid `{setting}`: {error}"))
+                .with_hint("docs/reference/models.md lists its members")
         })
     };
     settings.section(name).into_iter().map(read).collect()
@@ -339,7 +337,7 @@ fn check_fields(setting: &str, value: &Value) -> Result<()> {
     };
     Err(setting_error(
         setting,
-        format!("`{setting}` holds a `{field}`: keys come from the environment alone"),
+        format!("`{setting}` contains `{field}`: API keys come only from the environment"),
     )
-    .with_hint("put the key into a variable of the environment, and its name here as `key_env`"))
+    .with_hint("put the key into an environment variable, and set `key_env` to the name of the variable"))
 }

@@ -95,7 +95,7 @@ impl Translated {
             "top_p" => options.top_p = Some(parse_number(name, &value)?),
             "top_k" => options.top_k = Some(parse_count(name, &value)?),
             "seed" => {
-                options.seed = Some(value.as_i64().ok_or_else(|| option_type_error(name, "a whole number"))?);
+                options.seed = Some(value.as_i64().ok_or_else(|| option_type_error(name, "an integer"))?);
             }
             "stop" => options.stop = parse_texts(name, &value)?,
             "tools" => match parse_tools(&value) {
@@ -128,10 +128,10 @@ impl Translated {
             (kind, _) => {
                 let kind = kind.unwrap_or("none");
                 return Err(validation_error(format!(
-                    "{provider} has no counterpart of the `response_format` of type {kind}"
+                    "{provider} does not support `response_format` of type {kind}"
                 ))
                 .with("option", "response_format")
-                .with_hint("use type json_schema with the schema of the answer"));
+                .with_hint("use the type json_schema with a schema of the answer"));
             }
         }
         Ok(())
@@ -171,7 +171,7 @@ fn option_type_error(name: &str, wanted: &str) -> hinagata::Error {
 }
 
 fn parse_count(name: &str, value: &Value) -> Result<u64> {
-    value.as_u64().ok_or_else(|| option_type_error(name, "a whole number"))
+    value.as_u64().ok_or_else(|| option_type_error(name, "an integer"))
 }
 
 fn parse_number(name: &str, value: &Value) -> Result<f64> {
@@ -184,7 +184,7 @@ fn parse_texts(name: &str, value: &Value) -> Result<Vec<String>> {
         Value::Array(items) => items.iter().map(text).collect(),
         one => text(one).map(|text| vec![text]),
     };
-    list.ok_or_else(|| option_type_error(name, "a text or a list of texts"))
+    list.ok_or_else(|| option_type_error(name, "a string or a list of strings"))
 }
 
 #[cfg(test)]

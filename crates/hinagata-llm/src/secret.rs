@@ -39,8 +39,8 @@ impl Secret {
     /// Code `model`, reason `key`, when it holds what no header can.
     pub(crate) fn to_header(&self, before: &str) -> Result<HeaderValue> {
         let key_error = || {
-            model_error("key", format!("what `{}` holds cannot be sent as a key", self.variable))
-                .with_hint(format!("set `{}` to the key alone, without spaces or line breaks", self.variable))
+            model_error("key", format!("invalid API key in `{}`", self.variable))
+                .with_hint(format!("set `{}` to the key only, without spaces or line breaks", self.variable))
         };
         if !self.text.is_ascii() {
             return Err(key_error());

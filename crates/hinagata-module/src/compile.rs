@@ -190,7 +190,7 @@ impl<C> Compiling<'_, C> {
         });
         let more = schemas.len().saturating_sub(1);
         if more > 0 {
-            let message = format!("{more} more after the first schema, which alone is used");
+            let message = format!("only the first schema is used; {more} more ignored");
             self.prompt.warnings.push(Warning { path: Section::Schema.name().to_owned(), message });
         }
         if let Some(first) = schemas.into_iter().next() {
@@ -266,7 +266,7 @@ impl<C> Compiling<'_, C> {
                     dynamic.call(self.context).map_err(|error| error.prefix_path(&index_step(index)))?;
                 all.extend(given.texts);
                 for what in given.left_out {
-                    let message = format!("{what} was left out: only texts can stand under `{title}`");
+                    let message = format!("{what} was ignored: only strings are allowed under `{title}`");
                     let path = format!("{}{}", name.name(), index_step(index));
                     self.prompt.warnings.push(Warning { path, message });
                 }
@@ -291,8 +291,8 @@ impl JsonContent {
             Self::Value(value) => Ok(value),
             Self::Text(text) => match serde_json::from_str(&text) {
                 Ok(value) => Ok(Arc::new(value)),
-                Err(error) => Err(Problem::new("", format!("the schema is not valid JSON: {error}"))
-                    .with_hint("write the schema as data instead of text, or mend the JSON")
+                Err(error) => Err(Problem::new("", format!("invalid JSON in the schema: {error}"))
+                    .with_hint("write the schema as data instead of text, or fix the JSON")
                     .into()),
             },
         }

@@ -45,11 +45,11 @@ fn agree(left: &SectionName, right: &SectionName) -> Result<(), Error> {
         (SectionName::Custom(one), SectionName::Custom(other)) if one != other => Err(Problem::new(
             one.name.as_str(),
             format!(
-                "declared twice: as `{}` of {} and as `{}` of {}",
+                "declared twice: as `{}` in {} and as `{}` in {}",
                 one.title, one.part, other.title, other.part
             ),
         )
-        .with_hint("give both modules the same declaration, or one of them another name")
+        .with_hint("use the same declaration in both modules, or rename one of them")
         .into()),
         _ => Ok(()),
     }

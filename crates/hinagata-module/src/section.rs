@@ -287,7 +287,7 @@ impl From<CustomSection> for SectionName {
 /// The problem of a section that nobody knows.
 pub(crate) fn unknown_section(name: &str, custom: &[&str]) -> Problem {
     let names = Section::ALL.map(Section::name).into_iter().chain(custom.iter().copied());
-    let problem = Problem::new(name, format!("there is no section `{name}`")).with_near(name, names);
+    let problem = Problem::new(name, format!("unknown section `{name}`")).with_near(name, names);
     if problem.near.is_empty() {
         let all = Section::ALL.map(Section::name).join(", ");
         problem.with_hint(format!("use one of {all}, or declare it under `custom_sections`"))

@@ -195,8 +195,10 @@ impl<'r> Running<'r> {
         let answer = self.model.ask(prompt, &move |piece| watch.event(Event::Piece(step, piece))).await?;
         match answer.finish {
             Finish::Stop => Ok(answer),
-            Finish::Length => Err(unfinished("length", "the answer was cut: it reached the most tokens")
-                .with_hint("allow longer answers, or give it less to do in one call: a lower token limit")),
+            Finish::Length => {
+                Err(unfinished("length", "the answer is incomplete: it reached the token limit")
+                    .with_hint("allow longer answers, or process less in one call with a lower token limit"))
+            }
             Finish::Other(why) => Err(unfinished(&why, &format!("the answer ended with `{why}`"))),
         }
     }

@@ -40,9 +40,9 @@ impl Limits {
 
 /// The error of a process without chunks.
 pub(crate) fn no_chunks() -> Error {
-    Error::new(Code::Validation, "there are no chunks to work through")
+    Error::new(Code::Validation, "no chunks to process")
         .with("reason", "no_chunks")
-        .with_hint("give it at least one text that is not empty")
+        .with_hint("pass at least one text that is not empty")
 }
 
 /// One way through chunks.

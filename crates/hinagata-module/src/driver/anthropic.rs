@@ -59,17 +59,17 @@ pub(super) fn write_request(
         Ok(())
     })?;
     if options.seed.is_some() {
-        notes.add("anthropic has no `seed`");
+        notes.add("anthropic does not support `seed`");
     }
     for _ in 0..conversation.left_out {
-        notes.add("anthropic takes no empty text");
+        notes.add("anthropic does not accept empty text");
     }
     for element in conversation.told.iter().chain(&conversation.rules) {
         if let Element::Message(message) = element
             && message.name.is_some()
             && !matches!(message.said, Said::Tool(_))
         {
-            notes.add("anthropic has no names of speakers");
+            notes.add("anthropic does not support speaker names");
         }
     }
     Ok(notes)
@@ -166,7 +166,7 @@ impl Speaker {
         match self {
             Self::User => Ok(()),
             Self::Rules => Err(media_only_from_user("anthropic", "in the instructions")),
-            Self::Model => Err(media_only_from_user("anthropic", "of the assistant")),
+            Self::Model => Err(media_only_from_user("anthropic", "from the assistant")),
         }
     }
 }
@@ -361,7 +361,7 @@ fn write_media_block(media: &Media<'_>, end: End, writer: &mut Writer) -> Result
         }
         Media::Data { kind: Kind::Document, mime, .. } if mime != "application/pdf" => {
             let hint = "attach it as PDF or as text";
-            return Err(unsupported_error("anthropic", &format!("file of type {mime}"), hint));
+            return Err(unsupported_error("anthropic", &format!("a file of type {mime}"), hint));
         }
         Media::Data { kind: of, mime, base64, name } => {
             writer.write_field("type", kind(of));

@@ -49,13 +49,13 @@ pub(super) fn write_request(
         Ok(())
     })?;
     for _ in 0..conversation.left_out {
-        notes.add("gemini takes no empty text");
+        notes.add("gemini does not accept empty text");
     }
     for element in conversation.told.iter().chain(&conversation.rules) {
         if let Element::Message(Message { name: Some(_), said, .. }) = element
             && !matches!(said, Said::Tool(_))
         {
-            notes.add("gemini has no names of speakers");
+            notes.add("gemini does not support speaker names");
         }
     }
     Ok(notes)

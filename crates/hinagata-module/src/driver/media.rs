@@ -62,21 +62,21 @@ impl<'p> Media<'p> {
         }
         let shown = path.chars().take(200).collect::<String>();
         let Some(files) = &options.files else {
-            return Err(Problem::new("", format!("the content of the file `{shown}` is not known"))
-                .with_hint(
-                    "say where files are read with `RequestOptions::files`, or attach a `data:` address",
-                )
+            return Err(Problem::new("", format!("no reader is set for the file `{shown}`"))
+                .with_hint("set `RequestOptions::files`, or attach a `data:` URL")
                 .into());
         };
         let bytes = files
             .read(path)
-            .map_err(|error| Problem::new("", format!("the file `{shown}` cannot be read: {error}")))?;
+            .map_err(|error| Problem::new("", format!("cannot read the file `{shown}`: {error}")))?;
         if is_text(mime) {
             return match String::from_utf8(bytes) {
                 Ok(text) => Ok(Self::Text(text)),
-                Err(_) => Err(Problem::new("", format!("the file `{shown}` is no UTF-8, but {mime}"))
-                    .with_hint("give it the type that it has")
-                    .into()),
+                Err(_) => {
+                    Err(Problem::new("", format!("the file `{shown}` of type {mime} is not valid UTF-8"))
+                        .with_hint("attach it with its actual type")
+                        .into())
+                }
             };
         }
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
@@ -86,16 +86,12 @@ impl<'p> Media<'p> {
 
 /// The error of something that a provider has no place for.
 pub(super) fn unsupported_error(driver: &str, what: &str, hint: &str) -> Error {
-    Problem::new("", format!("{driver} takes no {what}")).with_hint(hint).into()
+    Problem::new("", format!("{driver} does not accept {what}")).with_hint(hint).into()
 }
 
 /// The error of a picture or a file that not the person says.
 pub(super) fn media_only_from_user(driver: &str, whose: &str) -> Error {
-    unsupported_error(
-        driver,
-        &format!("picture or file {whose}"),
-        "attach it to a message of the user, or to data",
-    )
+    unsupported_error(driver, &format!("an image or file {whose}"), "attach it to a user message or to data")
 }
 
 fn is_text(mime: &str) -> bool {

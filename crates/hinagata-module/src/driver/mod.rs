@@ -60,27 +60,27 @@ impl Driver {
         match self {
             Self::OpenAi => DriverSpec {
                 name: "openai",
-                description: "The body of a chat completion of OpenAI",
+                description: "Request body for OpenAI chat completions",
                 write: openai::write_request,
             },
             Self::OpenAiResponses => DriverSpec {
                 name: "openai-responses",
-                description: "The body of a response of OpenAI",
+                description: "Request body for OpenAI responses",
                 write: responses::write_request,
             },
             Self::Anthropic => DriverSpec {
                 name: "anthropic",
-                description: "The body of a message of Anthropic",
+                description: "Request body for Anthropic messages",
                 write: anthropic::write_request,
             },
             Self::Gemini => DriverSpec {
                 name: "gemini",
-                description: "The body of generateContent of Gemini and Vertex AI",
+                description: "Request body for generateContent of Gemini and Vertex AI",
                 write: gemini::write_request,
             },
             Self::Ollama => DriverSpec {
                 name: "ollama",
-                description: "The body of /api/chat of Ollama",
+                description: "Request body for /api/chat of Ollama",
                 write: ollama::write_request,
             },
         }
@@ -110,7 +110,7 @@ impl Driver {
             "vertex" | "vertexai" => Ok(Self::Gemini),
             _ => {
                 let names = Self::ALL.map(Self::name);
-                Err(Problem::new("", format!("there is no driver `{name}`"))
+                Err(Problem::new("", format!("unknown driver `{name}`"))
                     .with_near(name, names)
                     .with_hint(format!("use one of {}", names.join(", ")))
                     .into())

@@ -54,7 +54,7 @@ pub(super) fn write_request(
     })?;
     for message in conversation.turns.iter().filter_map(Turn::message) {
         if message.name.is_some() && !matches!(message.said, Said::Tool(_)) {
-            notes.add("ollama has no names of speakers");
+            notes.add("ollama does not support speaker names");
         }
     }
     Ok(notes)
@@ -130,11 +130,11 @@ fn write_message(
             // A file of text is a text by now.
             Piece::Media(Media::Text(_)) | Piece::Element(_) | Piece::Text(_) => {}
             Piece::Media(Media::Url { .. }) => {
-                let hint = "attach the picture itself, as a `data:` address";
-                return Err(unsupported_error("ollama", "address of a picture or file", hint));
+                let hint = "attach the image itself as a `data:` URL";
+                return Err(unsupported_error("ollama", "the URL of an image or file", hint));
             }
             Piece::Media(Media::Data { kind: Kind::Document, .. }) => {
-                return Err(unsupported_error("ollama", "file", "attach its text instead"));
+                return Err(unsupported_error("ollama", "files", "attach its text instead"));
             }
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn write_request(
         body.set_some("stream", options.stream);
         write_tools(body, &options.tools);
         if options.top_k.is_some() {
-            notes.add("openai has no `top_k`");
+            notes.add("openai does not support `top_k`");
         }
         Ok(())
     })?;
@@ -212,7 +212,7 @@ fn write_parts(
         pieces.push(Piece::Text("".into()));
     }
     if role != Role::User && pieces.iter().any(Piece::is_media) {
-        return Err(media_only_from_user("openai", &format!("of the {role}")));
+        return Err(media_only_from_user("openai", &format!("from the {role}")));
     }
     pieces
         .iter()
@@ -249,7 +249,7 @@ fn write_part(element_writer: &ElementWriter, piece: &Piece<'_>, writer: &mut Wr
         Piece::Media(Media::Url { kind: Kind::Document, .. }) => {
             return Err(unsupported_error(
                 "openai",
-                "address of a file",
+                "the URL of a file",
                 "attach the file itself, or use the driver `openai-responses`",
             ));
         }

@@ -40,8 +40,8 @@ impl OutputFormat {
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
-            Self::Text => "One text: of several messages, their texts one below the other",
-            Self::Messages => "A list of messages: a text alone is one of the user",
+            Self::Text => "One text; the texts of several messages are joined by blank lines",
+            Self::Messages => "A list of messages; a prompt that is one text becomes one user message",
             Self::Request(driver) => driver.description(),
         }
     }

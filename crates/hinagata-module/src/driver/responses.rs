@@ -83,9 +83,9 @@ pub(super) fn write_request(
 
 fn add_notes(conversation: &Conversation<'_>, options: &RequestOptions, notes: &mut Notes) {
     for (given, what) in [
-        (options.top_k.is_some(), "openai-responses has no `top_k`"),
-        (options.seed.is_some(), "openai-responses has no `seed`"),
-        (!options.stop.is_empty(), "openai-responses has no texts that end the answer"),
+        (options.top_k.is_some(), "openai-responses does not support `top_k`"),
+        (options.seed.is_some(), "openai-responses does not support `seed`"),
+        (!options.stop.is_empty(), "openai-responses does not support stop sequences"),
     ] {
         if given {
             notes.add(what);
@@ -93,7 +93,7 @@ fn add_notes(conversation: &Conversation<'_>, options: &RequestOptions, notes: &
     }
     for message in conversation.turns.iter().filter_map(Turn::message) {
         if message.name.is_some() && !matches!(message.said, Said::Tool(_)) {
-            notes.add("openai-responses has no names of speakers");
+            notes.add("openai-responses does not support speaker names");
         }
     }
 }
@@ -171,7 +171,7 @@ impl Request<'_> {
                     Ok(())
                 }
                 Piece::Media(_) if role == Role::Assistant => {
-                    Err(media_only_from_user("openai-responses", "of the assistant"))
+                    Err(media_only_from_user("openai-responses", "from the assistant"))
                 }
                 Piece::Media(media) => {
                     write_media_part(media, writer);

@@ -28,9 +28,8 @@ impl Reader<'_> {
             "section" => self.read_section_element(value).map(Element::Section),
             "subsection" => self.read_subsection_element(value).map(Element::Subsection),
             other => {
-                let problem =
-                    Problem::new(self.path.clone(), format!("there is no element of type `{other}`"))
-                        .with_near(other, Element::KINDS);
+                let problem = Problem::new(self.path.clone(), format!("unknown element type `{other}`"))
+                    .with_near(other, Element::KINDS);
                 self.problems.push(problem);
                 None
             }
@@ -93,7 +92,7 @@ impl Reader<'_> {
         let (fields, title, items) = self.read_titled(value, |reader, value| match value {
             Value::String(text) => Some(Text::from(text)),
             value => {
-                reader.add_type_error("a text", value);
+                reader.add_type_error("a string", value);
                 None
             }
         })?;
@@ -145,7 +144,7 @@ impl Reader<'_> {
             (None, None) => ToolValue::Text(self.read_text(fields, "content")?),
             _ => {
                 self.add_problem(
-                    "a tool answers with `content`, or with `kind` text, data or error and a `value` of it",
+                    "a tool message needs `content`, or a `kind` (text, data or error) and a matching `value`",
                 );
                 return None;
             }
@@ -159,7 +158,7 @@ impl Reader<'_> {
             Some(list @ Value::Array(_)) => Content::Parts(self.read_attachments("content", list)),
             Some(other) => {
                 self.read_under("content", |reader| {
-                    reader.add_type_error("a text or a list of attachments", other);
+                    reader.add_type_error("a string or a list of attachments", other);
                 });
                 return None;
             }

@@ -99,7 +99,7 @@ impl Element {
         let mut reader = Reader::new(&NoFunctions);
         let element = reader.read_element(document);
         Error::from_problems(reader.problems)?;
-        element.ok_or_else(|| Problem::new("", "no element").into())
+        element.ok_or_else(|| Problem::new("", "expected an element").into())
     }
 }
 
@@ -128,8 +128,10 @@ impl Yielded {
                 DynamicElement::try_from(element).map(Self::Element).map_err(|error| error.prefix_path(path))
             }
             other => {
-                let message =
-                    format!("dynamic content gave {}: it can give texts and elements", describe_kind(other));
+                let message = format!(
+                    "dynamic content returned {}: expected strings or elements",
+                    describe_kind(other)
+                );
                 Err(Problem::new(path, message).into())
             }
         }
@@ -148,8 +150,10 @@ impl Texts {
             Value::Null | Value::String(_) => all.add(value),
             element if element_kind(element).is_some() => all.add(element),
             other => {
-                let message =
-                    format!("dynamic content gave {}: a subsection holds texts", describe_kind(other));
+                let message = format!(
+                    "dynamic content returned {}: a subsection contains only strings",
+                    describe_kind(other)
+                );
                 return Err(Problem::new("", message).into());
             }
         }
@@ -188,11 +192,12 @@ impl TryFrom<Element> for DynamicElement {
             Element::Section(section) => section.title,
             Element::Subsection(subsection) => subsection.title,
         };
-        Err(Problem::new("", format!("dynamic content gave the heading `{title}`: structure is static"))
-            .with_hint(
-                "write the heading into the module, and let only what stands under it depend on the context",
-            )
-            .into())
+        Err(Problem::new(
+            "",
+            format!("dynamic content returned the heading `{title}`: headings cannot depend on the context"),
+        )
+        .with_hint("write the heading into the module; only its content can depend on the context")
+        .into())
     }
 }
 
@@ -202,9 +207,9 @@ fn describe_kind(value: &Value) -> &'static str {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
-        Value::Object(map) if map.contains_key("type") => "an object of another `type`",
+        Value::Object(map) if map.contains_key("type") => "an object with an unknown `type`",
         Value::Object(_) => "an object without `type`",
     }
 }
@@ -326,7 +331,7 @@ impl<'f> Reader<'f> {
             Some("subsection") => self.read_subsection_entry(value).map(Entry::Subsection),
             Some(_) => self.read_element(value).map(Entry::Element),
             None => {
-                self.add_type_error("a text or an element with `type`", value);
+                self.add_type_error("a string or an element with `type`", value);
                 None
             }
         }
@@ -353,7 +358,7 @@ impl<'f> Reader<'f> {
             value => match reader.functions.texts(value) {
                 Some(dynamic) => Some(TextItem::Dynamic(dynamic)),
                 None => {
-                    reader.add_type_error("a text", value);
+                    reader.add_type_error("a string", value);
                     None
                 }
             },
@@ -366,7 +371,7 @@ impl<'f> Reader<'f> {
         match value {
             Value::Object(fields) if !fields.contains_key("type") => Some(Arc::new(value.clone())),
             other => {
-                self.add_type_error("a text or a subsection", other);
+                self.add_type_error("a string or a subsection", other);
                 None
             }
         }
@@ -427,7 +432,7 @@ impl<'f> Reader<'f> {
         match fields.get(key) {
             Some(Value::String(text)) => Some(Text::from(text)),
             Some(other) => {
-                self.read_under(key, |reader| reader.add_type_error("a text", other));
+                self.read_under(key, |reader| reader.add_type_error("a string", other));
                 None
             }
             None => {
@@ -443,7 +448,7 @@ impl<'f> Reader<'f> {
             Some(value) => match value.as_u64() {
                 Some(count) => Some(Some(count)),
                 None => {
-                    self.read_under(key, |reader| reader.add_type_error("a whole number", value));
+                    self.read_under(key, |reader| reader.add_type_error("an integer", value));
                     None
                 }
             },
@@ -460,7 +465,7 @@ impl<'f> Reader<'f> {
         let found = named(name);
         if found.is_none() {
             let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
-            let problem = Problem::new(path, format!("there is no {key} `{name}`"))
+            let problem = Problem::new(path, format!("unknown {key} `{name}`"))
                 .with_near(name, names.iter().copied())
                 .with_hint(format!("use one of {}", names.join(", ")));
             self.problems.push(problem);

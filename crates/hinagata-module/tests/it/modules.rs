@@ -272,15 +272,15 @@ fn every_problem_of_a_document_is_told_with_its_path() {
     assert_eq!(
         problems,
         [
-            "objectve: there is no section `objectve` (did you mean `objective`?)",
-            "footer: there is no section `footer`",
-            "materials[1]: must be a text or an element with `type`, not a number",
+            "objectve: unknown section `objectve` (did you mean `objective`?)",
+            "footer: unknown section `footer`",
+            "materials[1]: must be a string or an element with `type`, not a number",
             "materials[2]: `title` is missing",
-            "materials[3]: there is no element of type `materal` (did you mean `material`?)",
-            "messages[0].role: there is no role `robot`",
+            "materials[3]: unknown element type `materal` (did you mean `material`?)",
+            "messages[0].role: unknown role `robot`",
             "messages[1].content[0].image_url: `url` is missing",
-            "terms: must be a list, not a text",
-            "guidelines[0].items[1]: must be a text, not an object of another `type`",
+            "terms: must be a list, not a string",
+            "guidelines[0].items[1]: must be a string, not an object with an unknown `type`",
         ]
     );
     assert!(PromptModule::validate(&json!({"objective": ["x"], "createContext": {"a": 1}})).is_empty());
