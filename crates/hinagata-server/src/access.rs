@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_allows_its_scopes_and_sees_its_prompts() {
+    fn a_key_has_its_scopes_and_sees_its_prompts() {
         let access = access(&json!([
             {"name": "a", "hash": format!("sha256:{}", hash("ka")), "scopes": ["render"], "prompts": ["team.*", "one"]},
             {"name": "b", "hash": hash("kb").to_uppercase(), "scopes": ["admin"]},
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_for_some_prompts_reaches_the_shared_variables_that_it_names() {
+    fn a_key_for_some_prompts_reaches_only_the_environs_that_it_lists() {
         let reached = |more: Value| {
             let mut key = json!({"name": "a", "hash": hash("ka"), "scopes": ["read"]});
             key.as_object_mut().expect("is a map").extend(more.as_object().expect("is a map").clone());
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_long_and_never_the_same() {
+    fn secrets_are_long_and_unique() {
         let (one, other) = (new_secret().expect("random"), new_secret().expect("random"));
         assert!(one.len() == 64 && one != other);
     }

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_there_when_the_log_is_closed() {
+    fn all_lines_are_written_when_the_log_is_dropped() {
         let directory = tempfile::tempdir().expect("directory");
         let path = directory.path().join("deep/audit.jsonl");
         let audit = Audit::open(&path).expect("opens");

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_what_they_should_be_or_nothing() {
+    fn fields_have_the_expected_type_or_are_errors() {
         let mut all = fields(&json!({"a": "x", "b": 3, "c": null, "d": {"e": 1}, "f": [1], "g": true}));
         assert_eq!(
             (all.take_string("a").ok(), all.take_integer("b").ok()),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_told_with_what_may_have_been_meant() {
+    fn an_unknown_field_is_reported_with_similar_names() {
         let mut all = fields(&json!({"variable": {}}));
         let _ = all.take_object("variables");
         let problem = all.check_unknown().expect_err("is told").to_json();

@@ -174,7 +174,7 @@ llm:
 ";
 
     #[test]
-    fn everything_that_has_a_place_is_taken() {
+    fn every_name_with_an_equivalent_becomes_a_setting() {
         assert!(is_legacy_config(CONFIG) && !is_legacy_config("server:\n  port: 1\n"));
         let config = read_legacy_config("config.yaml", CONFIG).expect("can be read");
         assert_eq!(
@@ -188,7 +188,7 @@ llm:
     }
 
     #[test]
-    fn a_name_that_is_nearly_one_is_a_mistake_and_any_other_is_told() {
+    fn a_typo_is_an_error_and_other_unknown_names_are_reported() {
         let error = read_legacy_config("config.yaml", &CONFIG.replace("listen_addr", "listen_adr"))
             .expect_err("is a mistake");
         assert_eq!(error.near(), ["listen_addr"]);
@@ -204,7 +204,7 @@ llm:
     }
 
     #[test]
-    fn what_is_no_such_file_is_told() {
+    fn a_file_that_is_not_yaml_is_an_error() {
         let error = read_legacy_config("config.yaml", "server: [").expect_err("is no YAML");
         assert!(error.message().starts_with("cannot read config.yaml"), "{error}");
     }

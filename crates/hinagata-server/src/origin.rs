@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn only_known_names_and_pages_are_answered() {
+    fn only_known_hosts_and_origins_are_allowed() {
         let policy = OriginPolicy::new(
             "127.0.0.1:8700".parse().expect("address"),
             &["prompts.example".to_owned()],
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_for_others_is_called_by_any_address() {
+    fn a_daemon_on_every_address_accepts_any_address_as_host() {
         let policy = OriginPolicy::new("0.0.0.0:80".parse().expect("address"), &[], &[]);
         assert!(is_fine(&policy, "10.0.0.5", None) && !is_fine(&policy, "evil.example", None));
         assert!(is_fine(&policy, "10.0.0.5", Some("http://10.0.0.5")));

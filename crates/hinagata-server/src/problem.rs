@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_keeps_everything_it_tells() {
+    fn a_problem_keeps_all_details_of_its_error() {
         let error = Error::new(Code::Validation, "required variable `a` is missing")
             .with("missing", vec!["a"])
             .with("status", "odd")
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_work_later_says_when() {
+    fn a_temporary_failure_has_a_retry_after_header() {
         let response = Problem::from(Error::new(Code::Deadline, "too slow")).into_response();
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(response.headers()[header::RETRY_AFTER], "1");

@@ -113,7 +113,7 @@ mod tests {
     const SLOW: Duration = Duration::from_millis(2);
 
     #[test]
-    fn a_prompt_runs_among_requests_once_it_was_quick() {
+    fn a_prompt_runs_inline_after_a_fast_render() {
         let render_times = RenderTimes::default();
         assert!(!render_times.is_quick("p"), "nothing is known yet");
         render_times.record_on_worker("p", SLOW);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_slow_there_stays_away_for_a_while() {
+    fn a_prompt_that_was_slow_inline_stays_on_blocking_threads_for_a_while() {
         let render_times = RenderTimes::default();
         render_times.record_on_worker("p", Duration::ZERO);
         render_times.record_inline("p", SLOW);
@@ -140,7 +140,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_time_at_work_counts_once_it_is_long() {
+    fn only_cpu_time_counts_for_a_long_render() {
         let timer = ThreadTimer {
             started: Instant::now().checked_sub(TOO_LONG * 2).expect("is long ago"),
             used: thread_cpu_time(),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_nobody_bounds_take_bounded_memory() {
+    fn any_number_of_names_takes_bounded_memory() {
         let render_times = RenderTimes::default();
         for number in 0..=CAPACITY {
             render_times.record_on_worker(&number.to_string(), Duration::ZERO);

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_is_broken_off_when_the_lanes_end() {
+    fn dropping_the_threads_aborts_running_tasks() {
         let threads = WorkerThreads::start(1).expect("threads start");
         let (sender, receiver) = channel::<()>();
         threads.run_on_least_busy(move |slot| {

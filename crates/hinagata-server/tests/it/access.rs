@@ -34,7 +34,7 @@ async fn status(
 const SCOPES: [&str; 5] = ["read", "render", "chat", "write", "admin"];
 
 #[tokio::test]
-async fn every_route_asks_for_its_scope() {
+async fn every_route_requires_its_scope() {
     let keys: Vec<KeyOf<'_>> =
         SCOPES.iter().map(|scope| (*scope, std::slice::from_ref(scope), None)).collect();
     let daemon = Setup::new().keys(&keys).start().await;
@@ -74,7 +74,7 @@ async fn without_keys_only_reading_and_rendering_are_open() {
 }
 
 #[tokio::test]
-async fn pages_and_names_of_strangers_are_refused_everywhere() {
+async fn foreign_origins_and_hosts_are_refused_on_every_route() {
     let daemon = Setup::new().set("server.origins=https://ui.example").start().await;
     for (method, path, needed) in routes() {
         if needed.is_none() {
@@ -112,10 +112,13 @@ async fn a_key_for_some_prompts_sees_no_others() {
         send(daemon.request(method, path).bearer_auth(format!("key-{key}")).body(body.to_string())).await
     };
     let nothing = json!({});
-    assert_eq!(asked("team", "GET", "/api/prompts", &nothing).await.given(200), json!(["team.one"]));
-    assert_eq!(asked("team", "GET", "/api/templates", &nothing).await.given(200), json!(["team.one"]));
-    assert_eq!(asked("team", "GET", "/api/extensions", &nothing).await.given(200), json!([]));
-    asked("team", "POST", "/api/render/prompts/team.one", &nothing).await.given(200);
+    assert_eq!(asked("team", "GET", "/api/prompts", &nothing).await.expect_status(200), json!(["team.one"]));
+    assert_eq!(
+        asked("team", "GET", "/api/templates", &nothing).await.expect_status(200),
+        json!(["team.one"])
+    );
+    assert_eq!(asked("team", "GET", "/api/extensions", &nothing).await.expect_status(200), json!([]));
+    asked("team", "POST", "/api/render/prompts/team.one", &nothing).await.expect_status(200);
     for (method, path) in [
         ("POST", "/api/render/prompts/other.two"),
         ("POST", "/api/render/prompts/Other.Two"),
@@ -139,24 +142,24 @@ async fn a_key_for_some_prompts_sees_no_others() {
 }
 
 #[tokio::test]
-async fn what_was_done_is_written_down_without_values() {
+async fn the_audit_log_records_calls_without_values() {
     let mut daemon = Setup::new().keys(&[("ci", &["render", "write"], None)]).start().await;
     daemon.put(StoreKind::Template, "greet", json!({"name": "g", "prompt": "{{.variables.who}}"})).await;
     let path = daemon.directory.path().join("state/daemon/audit.jsonl");
     let body = json!({"variables": {"who": "secret-value"}}).to_string();
     send(daemon.request("POST", "/api/render/prompts/greet").bearer_auth("key-ci").body(body))
         .await
-        .given(200);
+        .expect_status(200);
     let put = daemon.request("PUT", "/api/environs/e").bearer_auth("key-ci").body("\"secret-value\"");
     assert_eq!(send(put).await.status, 204);
-    send(daemon.request("DELETE", "/api/packs/p").bearer_auth("key-ci")).await.given(403);
+    send(daemon.request("DELETE", "/api/packs/p").bearer_auth("key-ci")).await.expect_status(403);
     daemon.begin_stop();
     daemon.stopped().await;
     drop(daemon.engine.clone());
     // The log is written by a thread; it is whole when the daemon is gone.
     let text = std::fs::read_to_string(&path).expect("is there");
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
-    let told: Vec<(&str, &str, u64)> = lines
+    let recorded: Vec<(&str, &str, u64)> = lines
         .iter()
         .map(|line| {
             (
@@ -167,7 +170,7 @@ async fn what_was_done_is_written_down_without_values() {
         })
         .collect();
     assert_eq!(
-        told,
+        recorded,
         [
             ("ci", "POST /api/render/prompts/{id}", 200),
             ("ci", "PUT /api/environs/{id}", 204),
@@ -179,29 +182,29 @@ async fn what_was_done_is_written_down_without_values() {
 }
 
 #[tokio::test]
-async fn what_confines_python_is_told_to_whoever_may_read() {
+async fn health_shows_the_python_sandbox_to_callers_that_may_read() {
     let open = Daemon::start().await;
-    assert_eq!(open.get("/healthz").await.given(200)["sandbox"]["tier"], "A");
+    assert_eq!(open.get("/healthz").await.expect_status(200)["sandbox"]["tier"], "A");
     let foreign = send(open.request("GET", "/healthz").header("origin", "https://evil.example")).await;
-    assert_eq!(foreign.given(200)["sandbox"], Value::Null);
+    assert_eq!(foreign.expect_status(200)["sandbox"], Value::Null);
     let daemon =
         Setup::new().keys(&[("reader", &["read"], None), ("writer", &["write"], None)]).start().await;
-    for (key, told) in
+    for (key, is_shown) in
         [(None, false), (Some("wrong"), false), (Some("writer"), false), (Some("reader"), true)]
     {
         let request = daemon.request("GET", "/healthz");
         let request = key.iter().fold(request, |request, key| request.bearer_auth(format!("key-{key}")));
-        let health = send(request).await.given(200);
+        let health = send(request).await.expect_status(200);
         assert_eq!(
             (health["status"].as_str(), health.get("sandbox").is_some()),
-            (Some("ok"), told),
+            (Some("ok"), is_shown),
             "{key:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn the_token_is_kept_for_the_user_alone_and_goes_with_the_daemon() {
+async fn only_the_user_can_read_the_token_file_and_it_is_removed_at_the_end() {
     let mut daemon = Daemon::start().await;
     let port = daemon.url.rsplit(':').next().expect("has a port").to_owned();
     let path = daemon.directory.path().join(format!("state/daemon/token-{port}"));

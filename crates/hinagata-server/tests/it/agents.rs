@@ -24,18 +24,18 @@ async fn daemon() -> Daemon {
 }
 
 #[tokio::test]
-async fn files_are_packed_without_secrets_and_for_nobody_without_a_key() {
+async fn packing_leaves_out_secrets_and_requires_a_key() {
     let daemon = daemon().await;
     let path = "/api/context/pack";
     assert_eq!(daemon.post(path, &json!({})).await.status, 401);
     let packed = daemon.as_owner("POST", path, &json!({})).await;
-    let text = packed.given(200)["text"].as_str().unwrap_or_default().to_owned();
+    let text = packed.expect_status(200)["text"].as_str().unwrap_or_default().to_owned();
     assert!(
         text.contains("fn lamp()") && !text.contains("notes") && !packed.text.contains("very-secret"),
         "{text}"
     );
     let notes = json!({"include": ["*.md"], "format": "markdown"});
-    let text = daemon.as_owner("POST", path, &notes).await.given(200)["text"].to_string();
+    let text = daemon.as_owner("POST", path, &notes).await.expect_status(200)["text"].to_string();
     assert!(text.contains("## `notes.md`"), "{text}");
     for wrong in [
         json!({"include": ["../*"]}),
@@ -47,17 +47,17 @@ async fn files_are_packed_without_secrets_and_for_nobody_without_a_key() {
         json!({"incldue": []}),
     ] {
         let refused = daemon.as_owner("POST", path, &wrong).await;
-        assert_eq!(refused.given(400)["code"], "request", "{wrong}");
+        assert_eq!(refused.expect_status(400)["code"], "request", "{wrong}");
     }
 }
 
 #[tokio::test]
-async fn an_agent_is_called_with_what_it_needs() {
+async fn an_agent_call_has_system_prompt_history_and_context() {
     let daemon = daemon().await;
     let path = "/api/agents/manager/invoke";
     let body = json!({"prompt": "Look at {{ this }}", "history": [{"role": "user", "content": "before"}]});
     assert_eq!(daemon.post(path, &body).await.status, 401);
-    let invoked = daemon.as_owner("POST", path, &body).await.given(200);
+    let invoked = daemon.as_owner("POST", path, &body).await.expect_status(200);
     assert_eq!(invoked["system"], "You manage Blue.");
     let roles: Vec<&str> = invoked["messages"]
         .as_array()
@@ -68,8 +68,8 @@ async fn an_agent_is_called_with_what_it_needs() {
     assert_eq!(roles, ["system", "user", "user"]);
     let last = invoked["messages"][2]["content"].to_string();
     assert!(last.contains("Look at {{ this }}") && last.contains("fn lamp()"), "{last}");
-    let none = daemon.as_owner("POST", "/api/agents/nobody/invoke", &body).await.given(404);
+    let none = daemon.as_owner("POST", "/api/agents/nobody/invoke", &body).await.expect_status(404);
     assert_eq!(none["code"], "not_found");
-    let no_prompt: Value = daemon.as_owner("POST", path, &json!({})).await.given(400);
+    let no_prompt: Value = daemon.as_owner("POST", path, &json!({})).await.expect_status(400);
     assert_eq!(no_prompt["code"], "request");
 }

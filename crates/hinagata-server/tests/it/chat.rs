@@ -30,15 +30,15 @@ async fn chat(daemon: &Daemon, path: &str, body: &Value) -> Answered {
 const OURS: &str = "/api/chat/prompts/talk";
 
 #[tokio::test]
-async fn the_answer_is_passed_through_whole_in_both_dialects() {
+async fn the_completion_is_passed_through_by_both_chat_routes() {
     let provider = FakeProvider::start();
     let daemon = daemon(&provider).await;
     let body = json!({"model": "deepseek-v3", "variables": {"manner": "kind"}, "temperature": 0, "seed": 7});
-    let ours = chat(&daemon, OURS, &body).await.given(200);
+    let ours = chat(&daemon, OURS, &body).await.expect_status(200);
     assert_eq!(ours["choices"][0]["message"]["content"], ANSWER);
     assert_eq!(ours["usage"]["total_tokens"], 7);
     let body = json!({"Model": "deepseek-v3", "ARGS": {"manner": "kind"}, "Temperature": 0});
-    let second = chat(&daemon, "/api/prompts/talk/chat", &body).await.given(200);
+    let second = chat(&daemon, "/api/prompts/talk/chat", &body).await.expect_status(200);
     assert_eq!(second, ours);
     let received = provider.received();
     assert_eq!(received.len(), 2);
@@ -56,7 +56,7 @@ async fn the_answer_is_passed_through_whole_in_both_dialects() {
 }
 
 #[tokio::test]
-async fn pieces_are_relayed_as_they_come() {
+async fn chunks_are_relayed_as_they_arrive() {
     let provider = FakeProvider::start();
     let daemon = daemon(&provider).await;
     let body = json!({"model": "m", "variables": {"manner": "x"}, "stream": true});
@@ -73,37 +73,37 @@ async fn pieces_are_relayed_as_they_come() {
 }
 
 #[tokio::test]
-async fn a_provider_that_fails_is_asked_again_and_then_told() {
+async fn a_failing_provider_is_retried_and_then_reported() {
     let provider = FakeProvider::start();
     let daemon = daemon(&provider).await;
     let body = json!({"model": "m", "variables": {"manner": "x"}});
     provider.reply(Reply::status(503, "busy")).reply(Reply::status(429, "slow down")).reply(Reply::Canned);
-    chat(&daemon, OURS, &body).await.given(200);
+    chat(&daemon, OURS, &body).await.expect_status(200);
     assert_eq!(provider.received().len(), 3);
     for _ in 0..3 {
         provider.reply(Reply::status(500, "it broke"));
     }
     let failed = chat(&daemon, OURS, &body).await;
     assert!(failed.is_problem() && !failed.text.contains(KEY), "{failed:?}");
-    let failed = failed.given(502);
+    let failed = failed.expect_status(502);
     assert_eq!((&failed["code"], &failed["provider_status"]), (&json!("model"), &json!(500)));
     assert_eq!(provider.received().len(), 6);
     provider.reply(Reply::status(400, "no such model"));
-    let refused = chat(&daemon, OURS, &body).await.given(502);
+    let refused = chat(&daemon, OURS, &body).await.expect_status(502);
     assert_eq!(refused["provider_status"], 400);
     assert_eq!(provider.received().len(), 7, "it is not asked again");
     let old = {
         provider.reply(Reply::status(401, "bad key"));
-        chat(&daemon, "/api/prompts/talk/chat", &json!({"model": "m"})).await.given(502)
+        chat(&daemon, "/api/prompts/talk/chat", &json!({"model": "m"})).await.expect_status(502)
     };
     assert_eq!((&old["success"], &old["code"]), (&json!(false), &json!("502")));
 }
 
 #[tokio::test]
-async fn without_a_model_nobody_is_asked() {
+async fn without_a_model_no_provider_is_called() {
     let provider = FakeProvider::start();
     let daemon = daemon(&provider).await;
-    let none = chat(&daemon, OURS, &json!({"variables": {"manner": "x"}})).await.given(400);
+    let none = chat(&daemon, OURS, &json!({"variables": {"manner": "x"}})).await.expect_status(400);
     assert_eq!(none["code"], "validation");
     let missing = chat(&daemon, "/api/chat/prompts/none", &json!({"model": "m"})).await;
     assert_eq!(missing.status, 404);
@@ -129,7 +129,7 @@ async fn a_client_that_leaves_ends_the_call() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_tells_so() {
+async fn a_broken_stream_ends_with_an_error_event() {
     let provider = FakeProvider::start();
     let daemon = daemon(&provider).await;
     provider.reply(Reply::BreakOff(vec!["data: {\"choices\":[]}\n\n".to_owned()]));
@@ -137,8 +137,8 @@ async fn a_stream_that_breaks_tells_so() {
     let answer = chat(&daemon, OURS, &body).await;
     assert_eq!(answer.status, 200);
     let last = answer.text.trim_end().rsplit("data: ").next().unwrap_or_default();
-    let told: Value = serde_json::from_str(last).expect("is JSON");
-    assert_eq!(told["error"]["type"], "model", "{}", answer.text);
+    let event: Value = serde_json::from_str(last).expect("is JSON");
+    assert_eq!(event["error"]["type"], "model", "{}", answer.text);
 }
 
 #[tokio::test]

@@ -58,40 +58,40 @@ impl Listener {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_and_documents_that_change_are_told() {
+async fn changes_of_files_and_documents_are_events() {
     let daemon = Setup::new().file("user_data/shared/prompts/one/template.md", "1").start().await;
-    let mut told = Listener::open(&daemon, None).await;
-    assert_eq!(told.next().await.0, "hello");
+    let mut events = Listener::open(&daemon, None).await;
+    assert_eq!(events.next().await.0, "hello");
     let prompts = daemon.root().join("user_data/shared/prompts");
     write(&prompts.join("two/template.md"), "2");
-    assert_eq!(told.wait("prompts").await["added"], json!(["two"]));
-    daemon.post("/api/render/prompts/two", &json!({})).await.given(200);
+    assert_eq!(events.wait("prompts").await["added"], json!(["two"]));
+    daemon.post("/api/render/prompts/two", &json!({})).await.expect_status(200);
     write(&prompts.join("one/template.md"), "another");
-    assert_eq!(told.wait("prompts").await["changed"], json!(["one"]));
+    assert_eq!(events.wait("prompts").await["changed"], json!(["one"]));
     std::fs::remove_dir_all(prompts.join("two")).expect("is removed");
-    assert_eq!(told.wait("prompts").await["removed"], json!(["two"]));
+    assert_eq!(events.wait("prompts").await["removed"], json!(["two"]));
     daemon.put(StoreKind::Environ, "a", json!(1)).await;
-    assert_eq!(told.wait("store").await["changed"], json!(["environs"]));
+    assert_eq!(events.wait("store").await["changed"], json!(["environs"]));
     daemon.put(StoreKind::Template, "t", json!({"name": "t", "prompt": "x"})).await;
-    assert_eq!(told.wait("prompts").await["added"], json!(["t"]));
+    assert_eq!(events.wait("prompts").await["added"], json!(["t"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_told_of_prompts_that_are_not_theirs() {
+async fn a_restricted_key_receives_no_events_about_other_prompts() {
     let daemon = Setup::new().keys(&[("team", &["read"], Some(&["team.*"]))]).start().await;
-    let mut told = Listener::open(&daemon, Some("key-team")).await;
-    assert_eq!(told.next().await.0, "hello");
+    let mut events = Listener::open(&daemon, Some("key-team")).await;
+    assert_eq!(events.next().await.0, "hello");
     daemon.put(StoreKind::Template, "other.x", json!({"name": "x", "prompt": "x"})).await;
     daemon.put(StoreKind::Template, "team.x", json!({"name": "x", "prompt": "x"})).await;
-    assert_eq!(told.wait("prompts").await["added"], json!(["team.x"]));
+    assert_eq!(events.wait("prompts").await["added"], json!(["team.x"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_end_when_the_daemon_stops() {
     let mut daemon = Daemon::start().await;
-    let mut told = Listener::open(&daemon, None).await;
-    assert_eq!(told.next().await.0, "hello");
+    let mut events = Listener::open(&daemon, None).await;
+    assert_eq!(events.next().await.0, "hello");
     daemon.begin_stop();
-    assert_eq!(told.next().await.0, "end");
+    assert_eq!(events.next().await.0, "end");
     daemon.stopped().await;
 }

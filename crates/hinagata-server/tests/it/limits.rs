@@ -26,11 +26,11 @@ async fn a_body_that_is_too_large_is_refused() {
     let body = json!({"variables": {"agent_name": "x".repeat(2_000)}});
     let refused = daemon.post("/api/render/prompts/general_system", &body).await;
     assert!(refused.is_problem(), "{refused:?}");
-    assert_eq!(refused.given(413)["code"], "too_large");
+    assert_eq!(refused.expect_status(413)["code"], "too_large");
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_come_is_not_waited_for() {
+async fn a_request_header_that_does_not_arrive_times_out() {
     let daemon = Setup::new().set("server.header_timeout=50ms").start().await;
     let mut stream = connect(&daemon).await;
     stream.write_all(b"GET /api/prompts HTTP/1.1\r\nhost: local").await.expect("is sent");
@@ -39,7 +39,7 @@ async fn a_head_that_does_not_come_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_no_harm() {
+async fn bytes_that_are_not_http_do_no_harm() {
     let daemon = Daemon::start().await;
     for rubbish in
         [&b"\x16\x03\x01\x02\x00\x01\x00"[..], b"GET\r\n\r\n", b"\0\0\0\0\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"]
@@ -50,7 +50,7 @@ async fn what_is_no_http_is_no_harm() {
         let answer = read_all(&mut stream).await;
         assert!(!answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
-    daemon.get("/healthz").await.given(200);
+    daemon.get("/healthz").await.expect_status(200);
 }
 
 #[tokio::test]
@@ -69,11 +69,11 @@ async fn more_connections_than_allowed_wait() {
 }
 
 #[tokio::test]
-async fn whoever_asks_too_often_is_told_to_wait() {
+async fn a_caller_over_the_rate_limit_gets_retry_after() {
     let daemon = Setup::new().set("server.rate=3").start().await;
     let mut refused = None;
     for _ in 0..20 {
-        let answer = daemon.get_ours("/api/prompts").await;
+        let answer = daemon.get_with_problem("/api/prompts").await;
         if answer.status == 429 {
             refused = Some(answer);
             break;
@@ -81,14 +81,14 @@ async fn whoever_asks_too_often_is_told_to_wait() {
     }
     let refused = refused.expect("twenty at once are too many");
     assert_eq!((refused.header("retry-after"), refused.json()["code"].as_str()), ("1", Some("rate")));
-    // Health is always told.
+    // Health checks are never limited.
     for _ in 0..20 {
-        daemon.get("/healthz").await.given(200);
+        daemon.get("/healthz").await.expect_status(200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn overload_is_answered_at_once_and_what_is_under_way_completes() {
+async fn overload_is_refused_immediately_and_running_requests_finish() {
     let provider = fake_provider::FakeProvider::start();
     let daemon = Setup::new()
         .variable("OPENAI_BASE_URL", &provider.base_url())
@@ -107,9 +107,9 @@ async fn overload_is_answered_at_once_and_what_is_under_way_completes() {
     for _ in 0..50 {
         let refused = daemon.post("/api/render/prompts/t", &json!({})).await;
         assert_eq!(refused.header("retry-after"), "1");
-        assert_eq!(refused.given(503)["code"], "overload");
+        assert_eq!(refused.expect_status(503)["code"], "overload");
     }
-    daemon.get("/healthz").await.given(200);
+    daemon.get("/healthz").await.expect_status(200);
     for request in waiting {
         request.abort();
     }
@@ -124,7 +124,7 @@ async fn overload_is_answered_at_once_and_what_is_under_way_completes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_prompt_keeps_nobody_waiting_even_on_a_single_thread() {
+async fn a_slow_prompt_delays_no_other_request_even_on_a_single_thread() {
     let daemon = Setup::new()
         .file(
             "user_data/shared/prompts/slow/template.md",

@@ -9,12 +9,12 @@ use crate::support::{Daemon, Setup, send};
 async fn lists_are_sorted_arrays_of_ids() {
     let daemon = Daemon::start().await;
     for kind in ["extensions", "environs", "tools", "templates"] {
-        assert_eq!(daemon.get(&format!("/api/{kind}")).await.given(200), json!([]), "{kind}");
+        assert_eq!(daemon.get(&format!("/api/{kind}")).await.expect_status(200), json!([]), "{kind}");
     }
-    let ids = daemon.get("/api/prompts").await.given(200);
+    let ids = daemon.get("/api/prompts").await.expect_status(200);
     let ids: Vec<&str> = ids.as_array().expect("is a list").iter().filter_map(Value::as_str).collect();
     assert!(ids.contains(&"general_system") && ids.is_sorted(), "{ids:?}");
-    let full = daemon.get("/api/prompts?view=full&q=general").await.given(200);
+    let full = daemon.get("/api/prompts?view=full&q=general").await.expect_status(200);
     assert_eq!((full.as_array().map(Vec::len), &full[0]["origin"]), (Some(1), &json!("builtin")));
 }
 
@@ -28,18 +28,20 @@ async fn lists_are_filtered() {
         )
         .start()
         .await;
-    let list = async |query: &str| daemon.get_ours(&format!("/api/prompts?{query}")).await.given(200);
+    let list = async |query: &str| {
+        daemon.get_with_problem(&format!("/api/prompts?{query}")).await.expect_status(200)
+    };
     assert_eq!(list("tag=x&type=task").await, json!(["a", "b"]));
     assert_eq!(list("tag=x&tag=y").await, json!(["a"]));
     assert_eq!(list("tag=x&supports=chat").await, json!(["a", "b"]), "what says nothing is for everything");
     assert_eq!(list("tag=x&supports=codereview").await, json!(["a"]));
     assert_eq!(list("q=GENERAL").await, json!(["general_system"]));
     for (query, near) in [("tags=x", json!(["tag"])), ("lmit=2", json!(["limit"]))] {
-        let wrong = daemon.get_ours(&format!("/api/prompts?{query}")).await.given(400);
+        let wrong = daemon.get_with_problem(&format!("/api/prompts?{query}")).await.expect_status(400);
         assert_eq!(wrong["near"], near);
     }
     for query in ["limit=0", "limit=x", "limit=-1", "cursor=zz", "view=half"] {
-        assert_eq!(daemon.get_ours(&format!("/api/prompts?{query}")).await.status, 400, "{query}");
+        assert_eq!(daemon.get_with_problem(&format!("/api/prompts?{query}")).await.status, 400, "{query}");
     }
 }
 
@@ -52,7 +54,7 @@ async fn pages_follow_the_link() {
     let (mut path, mut seen) = ("/api/environs?limit=3".to_owned(), Vec::new());
     loop {
         let page = daemon.get(&path).await;
-        let ids = page.given(200);
+        let ids = page.expect_status(200);
         assert!(ids.as_array().is_some_and(|ids| (1..=3).contains(&ids.len())), "{ids}");
         seen.extend(ids.as_array().cloned().unwrap_or_default());
         let Some(next) = page.header("link").strip_prefix('<').and_then(|link| link.split_once('>')) else {
@@ -61,11 +63,11 @@ async fn pages_follow_the_link() {
         assert_eq!(next.1, "; rel=\"next\"");
         path = next.0.to_owned();
     }
-    assert_eq!(json!(seen), daemon.get("/api/environs").await.given(200));
+    assert_eq!(json!(seen), daemon.get("/api/environs").await.expect_status(200));
 }
 
 #[tokio::test]
-async fn what_is_known_is_not_sent_again() {
+async fn an_unchanged_document_is_not_sent_again() {
     let daemon = Daemon::start().await;
     daemon.put(StoreKind::Environ, "a", json!(1)).await;
     for path in ["/api/prompts", "/api/environs/a", "/api/prompts/general_system", "/openapi.json"] {
@@ -78,11 +80,11 @@ async fn what_is_known_is_not_sent_again() {
     let before = daemon.get("/api/environs/a").await.header("etag").to_owned();
     daemon.put(StoreKind::Environ, "a", json!(2)).await;
     let now = send(daemon.request("GET", "/api/environs/a").header("if-none-match", before)).await;
-    assert_eq!(now.given(200), json!(2));
+    assert_eq!(now.expect_status(200), json!(2));
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_told() {
+async fn unknown_paths_and_parameters_are_errors() {
     let daemon = Daemon::start().await;
     let lost = daemon.get("/api/promts").await;
     assert!(lost.is_problem() && lost.status == 404, "{lost:?}");

@@ -3,8 +3,8 @@
 mod access;
 mod agents;
 mod chat;
-mod dialects;
 mod events;
+mod legacy;
 mod limits;
 mod lists;
 mod mcp;

@@ -76,7 +76,7 @@ fn greeting() -> Value {
 }
 
 #[tokio::test]
-async fn wrong_params_and_unknown_methods_are_told_apart() {
+async fn invalid_params_and_unknown_methods_have_different_codes() {
     let daemon = prompts().start().await;
     // Whatever its params are, a method that the revision does not have is not there.
     for method in ["initialize", "resources/subscribe", "resources/unsubscribe", "no/such"] {
@@ -115,7 +115,7 @@ async fn an_older_client_has_a_session() {
 }
 
 #[tokio::test]
-async fn a_key_sees_its_prompts_alone() {
+async fn a_key_sees_only_its_prompts() {
     let daemon = prompts()
         .keys(&[
             ("all", &["read", "render"], None),
@@ -127,13 +127,13 @@ async fn a_key_sees_its_prompts_alone() {
     assert_eq!(send(modern(&daemon, "prompts/list", json!({}))).await.status.as_u16(), 401);
     let list = async |key: &str| {
         let answered = send(modern(&daemon, "prompts/list", json!({})).bearer_auth(key)).await;
-        let prompts = answered.given(200)["result"]["prompts"].as_array().expect("is a list").clone();
+        let prompts = answered.expect_status(200)["result"]["prompts"].as_array().expect("is a list").clone();
         prompts.iter().map(|prompt| prompt["name"].as_str().expect("has one").to_owned()).collect::<Vec<_>>()
     };
     assert!(list("key-all").await.contains(&"secret_plan".to_owned()));
     assert_eq!(list("key-some").await, ["greet"]);
     let plan = || modern(&daemon, "prompts/get", json!({"name": "secret_plan"}));
-    let refused = send(plan().bearer_auth("key-some")).await.given(200);
+    let refused = send(plan().bearer_auth("key-some")).await.expect_status(200);
     assert_eq!(refused["error"]["code"], -32602);
     let refused = send(plan().bearer_auth("key-reader")).await;
     assert_eq!(message(&refused)["error"]["message"], "this key does not allow `render`");
@@ -141,7 +141,7 @@ async fn a_key_sees_its_prompts_alone() {
 }
 
 #[tokio::test]
-async fn a_key_cannot_go_on_with_the_session_of_another() {
+async fn a_key_cannot_use_the_session_of_another_key() {
     let daemon = prompts()
         .keys(&[("one", &["read", "render"], None), ("two", &["read", "render"], Some(&["greet"]))])
         .start()
@@ -158,7 +158,7 @@ async fn a_key_cannot_go_on_with_the_session_of_another() {
 }
 
 #[tokio::test]
-async fn pages_of_strangers_are_refused() {
+async fn foreign_origins_are_refused() {
     let daemon = prompts().start().await;
     for (name, value) in [("origin", "https://evil.example"), ("host", "evil.example")] {
         let answered = send(modern(&daemon, "prompts/list", json!({})).header(name, value)).await;
@@ -190,7 +190,7 @@ async fn every_get_is_in_the_audit_log() {
 }
 
 #[tokio::test]
-async fn a_store_change_is_told_to_whoever_listens() {
+async fn subscribers_receive_changes_of_the_store() {
     let daemon = prompts().start().await;
     let listening =
         modern(&daemon, "subscriptions/listen", json!({"notifications": {"promptsListChanged": true}}));
@@ -198,7 +198,7 @@ async fn a_store_change_is_told_to_whoever_listens() {
     let first = stream.chunk().await.expect("is read").expect("goes on");
     assert!(String::from_utf8_lossy(&first).contains("acknowledged"), "{first:?}");
     daemon.put(hinagata::store::StoreKind::Template, "fresh", json!({"name": "fresh", "prompt": "hi"})).await;
-    let told = async {
+    let notified = async {
         while let Ok(Some(piece)) = stream.chunk().await {
             if String::from_utf8_lossy(&piece).contains("notifications/prompts/list_changed") {
                 return;
@@ -206,5 +206,5 @@ async fn a_store_change_is_told_to_whoever_listens() {
         }
         panic!("the stream ended");
     };
-    tokio::time::timeout(crate::support::LONG, told).await.expect("is told");
+    tokio::time::timeout(crate::support::LONG, notified).await.expect("a notification arrives");
 }

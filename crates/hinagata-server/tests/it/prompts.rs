@@ -8,12 +8,12 @@ use serde_json::json;
 use crate::support::{Daemon, Setup, send};
 
 #[tokio::test]
-async fn a_built_in_prompt_is_rendered_at_once() {
+async fn a_built_in_prompt_renders_without_configuration() {
     let daemon = Daemon::start().await;
     let answer = daemon
         .post("/api/render/prompts/general_system", &json!({"variables": {"agent_name": "Rumi"}}))
         .await;
-    let body = answer.given(200);
+    let body = answer.expect_status(200);
     assert_eq!(body["status"], "success");
     assert!(body["rendered_prompt"].as_str().is_some_and(|text| text.starts_with("You are Rumi")), "{body}");
     assert_eq!(answer.header("content-type"), "application/json");
@@ -32,7 +32,7 @@ async fn messages_are_rendered_as_a_list() {
     let body =
         daemon.post("/api/render/prompts/team.talk", &json!({"variables": {"question": "Why?"}})).await;
     assert_eq!(
-        body.given(200)["rendered_prompt"],
+        body.expect_status(200)["rendered_prompt"],
         json!([{"role": "system", "content": "You know Go."}, {"role": "user", "content": "Why?"}])
     );
 }
@@ -59,17 +59,17 @@ async fn every_kind_of_failure_has_its_status_and_code() {
 
     let missing = render("two", json!({})).await;
     assert!(missing.is_problem());
-    let missing = missing.given(400);
+    let missing = missing.expect_status(400);
     assert_eq!((&missing["code"], &missing["missing"]), (&json!("validation"), &json!(["a", "b"])));
     assert_eq!(missing["prompt_id"], "two");
 
-    let wrong = render("two", json!({"a": "x", "b": "y"})).await.given(400);
+    let wrong = render("two", json!({"a": "x", "b": "y"})).await.expect_status(400);
     assert_eq!(wrong["code"], "validation");
 
-    let gap = render("gap", json!({})).await.given(400);
+    let gap = render("gap", json!({})).await.expect_status(400);
     assert_eq!(gap["code"], "render.undefined");
 
-    let none = render("genaral_system", json!({})).await.given(404);
+    let none = render("genaral_system", json!({})).await.expect_status(404);
     assert_eq!((&none["code"], &none["near"]), (&json!("not_found"), &json!(["general_system"])));
 
     let failed = render("failing", json!({})).await;
@@ -77,22 +77,22 @@ async fn every_kind_of_failure_has_its_status_and_code() {
 
     let slow = render("endless", json!({})).await;
     assert_eq!(slow.header("retry-after"), "1");
-    assert_eq!(slow.given(503)["code"], "deadline");
+    assert_eq!(slow.expect_status(503)["code"], "deadline");
 
     for body in ["{", "[]", "{\"variables\": 1}", "{\"variabels\": {}}", "\"x\""] {
         let bad = send(daemon.request("POST", "/api/render/prompts/two").body(body)).await;
         assert!(bad.is_problem(), "{bad:?}");
-        assert_eq!(bad.given(400)["code"], "request", "{body}");
+        assert_eq!(bad.expect_status(400)["code"], "request", "{body}");
     }
 }
 
 #[tokio::test]
-async fn a_template_that_does_not_parse_is_the_callers_to_mend() {
+async fn a_template_with_a_syntax_error_in_the_body_is_a_client_error() {
     let daemon = Setup::new()
         .file("user_data/shared/prompts/broken/template.md", "first\n{% if x %}never ended")
         .start()
         .await;
-    let problem = daemon.post("/api/render/prompts/broken", &json!({})).await.given(400);
+    let problem = daemon.post("/api/render/prompts/broken", &json!({})).await.expect_status(400);
     assert_eq!(problem["code"], "render.syntax");
     assert!(
         problem["place"]["file"].as_str().is_some_and(|file| file.ends_with("broken/template.md")),
@@ -101,54 +101,58 @@ async fn a_template_that_does_not_parse_is_the_callers_to_mend() {
 }
 
 #[tokio::test]
-async fn a_conflict_names_the_candidates_and_can_be_settled() {
+async fn a_conflict_lists_the_candidates_and_can_be_resolved() {
     let daemon = Setup::new()
         .file("user_data/shared/prompts/twin/template.md", "one")
         .file("more/twin/template.md", "other")
         .set("catalog.paths=more")
         .start()
         .await;
-    let conflict = daemon.post("/api/render/prompts/twin", &json!({})).await.given(409);
+    let conflict = daemon.post("/api/render/prompts/twin", &json!({})).await.expect_status(409);
     assert_eq!(conflict["code"], "conflict");
     assert_eq!(conflict["candidates"].as_array().map(Vec::len), Some(2), "{conflict}");
 
-    let candidates = daemon.get("/api/prompts/twin/candidates").await.given(200);
+    let candidates = daemon.get("/api/prompts/twin/candidates").await.expect_status(200);
     let source = candidates[1]["source"].clone();
     let path = "/api/prompts/twin/resolution";
     let refused = send(daemon.request("PUT", path).body(json!({"source": source}).to_string())).await;
-    assert_eq!(refused.given(401)["code"], "key");
-    let settled = daemon.as_owner("PUT", path, &json!({"source": source})).await.given(200);
+    assert_eq!(refused.expect_status(401)["code"], "key");
+    let settled = daemon.as_owner("PUT", path, &json!({"source": source})).await.expect_status(200);
     assert_eq!((&settled[0]["chosen"], &settled[1]["chosen"]), (&json!(false), &json!(true)));
-    daemon.post("/api/render/prompts/twin", &json!({})).await.given(200);
+    daemon.post("/api/render/prompts/twin", &json!({})).await.expect_status(200);
 
     assert_eq!(daemon.as_owner("DELETE", path, &json!({})).await.status, 204);
-    daemon.post("/api/render/prompts/twin", &json!({})).await.given(409);
+    daemon.post("/api/render/prompts/twin", &json!({})).await.expect_status(409);
     let unknown = daemon.as_owner("PUT", path, &json!({"source": "nowhere"})).await;
     assert!(unknown.status.is_client_error(), "{unknown:?}");
 }
 
 #[tokio::test]
-async fn a_prompt_is_described_from_every_side() {
+async fn a_prompt_has_a_definition_candidates_and_an_explanation() {
     let daemon = Daemon::start().await;
-    let one = daemon.get("/api/prompts/general_system").await.given(200);
+    let one = daemon.get("/api/prompts/general_system").await.expect_status(200);
     assert_eq!((&one["origin"], &one["prompt_id"]), (&json!("builtin"), &json!("general_system")));
     let document = json!({"name": "x", "prompt": "{{.a}}", "supports": ["chat"], "odd": {"kept": true}});
     daemon.put(StoreKind::Template, "mine", document.clone()).await;
-    let stored = daemon.get("/api/prompts/mine").await.given(200);
+    let stored = daemon.get("/api/prompts/mine").await.expect_status(200);
     assert_eq!((&stored["origin"], &stored["prompt"]), (&json!("direct"), &document));
 
-    let definition = daemon.get("/api/prompts/General-System/definition").await.given(200);
+    let definition = daemon.get("/api/prompts/General-System/definition").await.expect_status(200);
     assert_eq!(definition["variables"]["required"], json!(["agent_name"]));
 
-    let explained = daemon.get("/api/prompts/general_system/explain?agent_name=Rumi").await.given(200);
+    let explained =
+        daemon.get("/api/prompts/general_system/explain?agent_name=Rumi").await.expect_status(200);
     assert!(explained["trace"]["variables"].is_array(), "{explained}");
     let body = json!({"variables": {"agent_name": "Rumi"}});
-    let posted = daemon.post("/api/prompts/general_system/explain", &body).await.given(200);
+    let posted = daemon.post("/api/prompts/general_system/explain", &body).await.expect_status(200);
     assert_eq!(posted["body"], explained["body"]);
 
-    let validation = daemon.post("/api/prompts/general_system/validate", &json!({})).await.given(200);
+    let validation = daemon.post("/api/prompts/general_system/validate", &json!({})).await.expect_status(200);
     assert_eq!((&validation["valid"], &validation["missing"]), (&json!(false), &json!(["agent_name"])));
-    assert_eq!(daemon.post("/api/prompts/general_system/validate", &body).await.given(200)["valid"], true);
+    assert_eq!(
+        daemon.post("/api/prompts/general_system/validate", &body).await.expect_status(200)["valid"],
+        true
+    );
 }
 
 #[tokio::test]
@@ -159,9 +163,9 @@ async fn a_caller_reads_no_files_but_those_of_the_workspace() {
         daemon.post("/api/render/prompts/general_system", &body).await
     };
     std::fs::create_dir_all(daemon.root().join("inside")).expect("a directory");
-    render("inside").await.given(200);
+    render("inside").await.expect_status(200);
     for path in ["/", "/etc", "..", "inside/../..", "nowhere"] {
-        assert_eq!(render(path).await.given(400)["reason"], "workspace_path", "{path}");
+        assert_eq!(render(path).await.expect_status(400)["reason"], "workspace_path", "{path}");
     }
 }
 
@@ -170,18 +174,18 @@ async fn modules_are_compiled_and_formatted() {
     let daemon = Daemon::start().await;
     let module = json!({"sections": {"objective": ["Summarize {{ topic }}"]}, "context": {"topic": {"type": "string"}}});
     let body = json!({"module": module, "variables": {"topic": "tea"}});
-    let compiled = daemon.post("/api/modules/compile", &body).await.given(200);
+    let compiled = daemon.post("/api/modules/compile", &body).await.expect_status(200);
     assert!(compiled.to_string().contains("Summarize tea"), "{compiled}");
     let mut body = body;
     body["format"] = json!("openai");
     body["model"] = json!("gpt-x");
-    let formatted = daemon.post("/api/modules/format", &body).await.given(200);
+    let formatted = daemon.post("/api/modules/format", &body).await.expect_status(200);
     assert_eq!(formatted["request"]["model"], "gpt-x");
     assert!(formatted["request"]["messages"].is_array(), "{formatted}");
     body["format"] = json!("opnai");
-    assert_eq!(daemon.post("/api/modules/format", &body).await.given(400)["near"], json!(["openai"]));
+    assert_eq!(daemon.post("/api/modules/format", &body).await.expect_status(400)["near"], json!(["openai"]));
     let wrong =
         daemon.post("/api/modules/compile", &json!({"module": {"sections": {"objektive": ["x"]}}})).await;
     assert!(wrong.is_problem(), "{wrong:?}");
-    assert_eq!(daemon.post("/api/modules/compile", &json!({})).await.given(400)["code"], "request");
+    assert_eq!(daemon.post("/api/modules/compile", &json!({})).await.expect_status(400)["code"], "request");
 }

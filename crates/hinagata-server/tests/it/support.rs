@@ -42,7 +42,7 @@ impl Answered {
     }
 
     /// The JSON of an answer with this status.
-    pub(crate) fn given(&self, status: u16) -> Value {
+    pub(crate) fn expect_status(&self, status: u16) -> Value {
         assert_eq!(self.status.as_u16(), status, "{self:?}");
         self.json()
     }
@@ -183,7 +183,7 @@ impl Daemon {
     }
 
     /// With `accept: application/problem+json`, as our own clients ask.
-    pub(crate) async fn get_ours(&self, path: &str) -> Answered {
+    pub(crate) async fn get_with_problem(&self, path: &str) -> Answered {
         send(self.request("GET", path).header("accept", "application/problem+json, application/json")).await
     }
 

@@ -1,4 +1,4 @@
-//! Both dialects side by side on the same prompts.
+//! Legacy routes beside the current ones, on the same prompts.
 
 use hinagata::store::StoreKind;
 use serde_json::{Value, json};
@@ -17,30 +17,33 @@ async fn with_prompts() -> Daemon {
 }
 
 #[tokio::test]
-async fn the_same_prompt_in_both_dialects() {
+async fn both_render_routes_render_the_same_prompt() {
     let daemon = with_prompts().await;
     let values = json!({"name": "Rumi", "must": "x"});
-    let ours = daemon.post("/api/render/prompts/a.greet", &json!({"variables": values})).await.given(200);
+    let ours =
+        daemon.post("/api/render/prompts/a.greet", &json!({"variables": values})).await.expect_status(200);
     assert_eq!(ours, json!({"rendered_prompt": "Hello Rumi of Blue, Rumi!", "status": "success"}));
-    let second = daemon.post("/api/prompts/a.greet/render", &json!({"args": values})).await.given(200);
+    let second =
+        daemon.post("/api/prompts/a.greet/render", &json!({"args": values})).await.expect_status(200);
     assert_eq!(second, json!({"kind": "prompt", "prompt": "Hello Rumi of Blue, Rumi!"}));
 
-    let ours = daemon.post("/api/render/prompts/a.talk", &json!({"variables": values})).await.given(200);
+    let ours =
+        daemon.post("/api/render/prompts/a.talk", &json!({"variables": values})).await.expect_status(200);
     assert_eq!(ours["rendered_prompt"], json!([{"role": "user", "content": "Rumi"}]));
-    let second = daemon.post("/api/prompts/a.talk/render", &json!({"args": values})).await.given(200);
+    let second = daemon.post("/api/prompts/a.talk/render", &json!({"args": values})).await.expect_status(200);
     assert_eq!(second, json!({"kind": "messages", "messages": [{"role": "user", "content": "Rumi"}]}));
 }
 
 #[tokio::test]
-async fn the_second_dialect_prints_what_is_not_there() {
+async fn the_legacy_route_prints_undefined_variables() {
     let daemon = with_prompts().await;
-    daemon.post("/api/render/prompts/a.greet", &json!({})).await.given(400);
-    let second = daemon.post("/api/prompts/a.greet/render", &json!({})).await.given(200);
+    daemon.post("/api/render/prompts/a.greet", &json!({})).await.expect_status(400);
+    let second = daemon.post("/api/prompts/a.greet/render", &json!({})).await.expect_status(200);
     assert_eq!(second["prompt"], "Hello <no value> of Blue, <no value>!");
 }
 
 #[tokio::test]
-async fn the_second_dialect_takes_lenient_bodies_and_encoded_ids() {
+async fn the_legacy_route_accepts_lenient_bodies_and_encoded_ids() {
     let daemon = with_prompts().await;
     for (body, kind) in [
         ("{\"ARGS\": {\"name\": \"R\"}}", "text/plain"),
@@ -50,26 +53,26 @@ async fn the_second_dialect_takes_lenient_bodies_and_encoded_ids() {
     ] {
         let request = daemon.request("POST", "/api/prompts/a%2Egreet/render");
         let answer = send(request.header("content-type", kind).body(body)).await;
-        assert_eq!(answer.given(200)["kind"], "prompt", "{body}");
+        assert_eq!(answer.expect_status(200)["kind"], "prompt", "{body}");
     }
     for body in ["", "[]", "{", "{\"args\": []}"] {
         let answer = send(daemon.request("POST", "/api/prompts/a.greet/render").body(body)).await;
-        assert_eq!(answer.given(400)["code"], "400", "{body}");
+        assert_eq!(answer.expect_status(400)["code"], "400", "{body}");
     }
 }
 
 #[tokio::test]
-async fn errors_have_the_body_of_their_dialect() {
+async fn errors_have_the_format_of_their_route() {
     let daemon = with_prompts().await;
-    let is_old = |body: &Value| body["success"] == json!(false) && body["message"].is_string();
-    let second = daemon.post("/api/prompts/no.such/render", &json!({"args": {}})).await.given(404);
-    assert!(is_old(&second) && second["code"] == "404", "{second}");
+    let is_legacy = |body: &Value| body["success"] == json!(false) && body["message"].is_string();
+    let second = daemon.post("/api/prompts/no.such/render", &json!({"args": {}})).await.expect_status(404);
+    assert!(is_legacy(&second) && second["code"] == "404", "{second}");
     let ours = daemon.post("/api/render/prompts/no.such", &json!({})).await;
-    assert!(ours.is_problem() && ours.given(404)["code"] == "not_found", "{ours:?}");
+    assert!(ours.is_problem() && ours.expect_status(404)["code"] == "not_found", "{ours:?}");
     for path in ["/api/prompts/no.such", "/api/environs/none", "/api/tools/none", "/api/extensions/none"] {
-        let shared = daemon.get(path).await.given(404);
-        assert!(is_old(&shared), "{shared}");
-        let asked = daemon.get_ours(path).await;
-        assert!(asked.is_problem() && asked.given(404)["code"] == "not_found", "{asked:?}");
+        let shared = daemon.get(path).await.expect_status(404);
+        assert!(is_legacy(&shared), "{shared}");
+        let asked = daemon.get_with_problem(path).await;
+        assert!(asked.is_problem() && asked.expect_status(404)["code"] == "not_found", "{asked:?}");
     }
 }
