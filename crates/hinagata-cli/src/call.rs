@@ -71,11 +71,13 @@ pub(crate) struct Call {
 
 impl CallArguments {
     /// The files that the variables come from.
+    #[cfg(feature = "watch")]
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         self.variables.files()
     }
 
     /// Whether standard input is read, which can be read once only.
+    #[cfg(feature = "watch")]
     pub(crate) fn uses_stdin(&self) -> bool {
         self.variables.uses_stdin()
     }
@@ -133,6 +135,7 @@ fn full_path(written: &str) -> String {
 
 impl Call {
     /// The same call for a model, unless its context names one.
+    #[cfg(feature = "llm")]
     pub(crate) fn for_model(mut self, model: Option<&str>) -> Self {
         self.context.model = self.context.model.or_else(|| model.map(str::to_owned));
         self

@@ -4,6 +4,7 @@
 //! that reads its arguments, makes one call and prints; what a failure is called and how a script sees
 //! it is in [`failure`], how it looks in [`diagnostic`].
 
+mod absent;
 mod call;
 mod clock;
 mod commands;
@@ -13,21 +14,35 @@ mod difference;
 mod exit;
 mod failure;
 mod files;
-#[cfg(test)]
+#[cfg(all(test, feature = "default"))]
 mod frozen;
 mod input;
+#[cfg(feature = "mcp")]
+mod log;
+#[cfg(feature = "llm")]
+mod models;
 mod output;
 mod paths;
 mod progress;
+#[cfg(feature = "python")]
 mod python;
 mod request;
 mod scaffold;
+#[cfg(feature = "llm")]
 mod signals;
 mod stack;
+#[cfg(feature = "telemetry")]
 mod telemetry;
 mod terminal;
 mod variables;
 mod workspace;
+
+#[cfg(not(feature = "llm"))]
+use absent::models;
+#[cfg(not(feature = "python"))]
+use absent::python;
+#[cfg(all(feature = "mcp", not(feature = "telemetry")))]
+use absent::telemetry;
 
 use std::process::ExitCode;
 
@@ -54,6 +69,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     // Before anything is opened or started: this may be the process that becomes Python.
+    #[cfg(feature = "python")]
     hinagata_python::launch_if_requested();
     if std::env::var_os(completion::VARIABLE).is_some() {
         CompleteEnv::with_factory(Arguments::command).var(completion::VARIABLE).complete();

@@ -47,6 +47,7 @@ pub(crate) fn print_exactly(text: &str) -> Result<(), Failure> {
 }
 
 /// Prints a part of a text as soon as it is there; on a terminal without what a stranger could steer it with.
+#[cfg(feature = "llm")]
 pub(crate) fn print_part(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let steers = |found: char| found.is_control() && !matches!(found, '\n' | '\t');

@@ -8,6 +8,7 @@ use std::{
 
 use hinagata::settings::grouped;
 use hinagata_context::Progress;
+#[cfg(feature = "llm")]
 use hinagata_process::Step;
 
 /// Work that is done sooner has no line.
@@ -39,6 +40,7 @@ impl Bar {
     }
 
     /// Tells which call of a process is under way; at once where one begins, because it can be long before the next word.
+    #[cfg(feature = "llm")]
     pub(crate) fn asking(&self, step: Step, begins: bool) {
         self.draw(begins, || {
             let (bar, number) = (bar(step.number, step.total), grouped(step.number as u64 + 1));

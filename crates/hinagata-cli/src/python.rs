@@ -1,19 +1,30 @@
 //! The Python of hooks and providers: the pool of an engine, and what this machine has for it.
 
-use hinagata::{Error, Settings};
+use std::sync::Arc;
+
+use hinagata::{Error, Settings, ports::Hooks};
 use hinagata_python::{HookOptions, HookPool, Interpreter, SandboxMode, SandboxReport, SandboxTier};
 use serde_json::{Value, json};
 
 use crate::output;
 
 /// Runs Python as the settings say. Nothing is started before a hook or a provider runs.
-pub(crate) fn pool(settings: &Settings, quiet: bool) -> HookPool {
+pub(crate) fn hooks(settings: &Settings, quiet: bool) -> Option<Arc<dyn Hooks>> {
     let mut options = HookOptions::from(settings);
     if !quiet {
-        options.listener =
-            Some(std::sync::Arc::new(|printed| output::talk(&shown(printed.file, printed.text))));
+        options.listener = Some(Arc::new(|printed| output::talk(&shown(printed.file, printed.text))));
     }
-    HookPool::new(options)
+    Some(Arc::new(HookPool::new(options)))
+}
+
+/// As [`hooks`], for a process that stays: what Python prints goes into the log.
+#[cfg(feature = "mcp")]
+pub(crate) fn logged_hooks(settings: &Settings) -> Option<Arc<dyn Hooks>> {
+    let mut options = HookOptions::from(settings);
+    options.listener = Some(Arc::new(|printed| {
+        tracing::info!(file = printed.file, stage = printed.stage, "{}", output::clean(printed.text));
+    }));
+    Some(Arc::new(HookPool::new(options)))
 }
 
 /// What a hook printed, each line with the file that it is from.
@@ -31,8 +42,9 @@ pub(crate) struct PythonState {
 impl PythonState {
     /// Looks at the machine: starts Python and a process that tries to confine itself.
     pub(crate) fn find(settings: &Settings) -> Self {
-        let mode = HookOptions::from(settings).sandbox;
-        let pool = pool(settings, true);
+        let options = HookOptions::from(settings);
+        let mode = options.sandbox;
+        let pool = HookPool::new(options);
         Self { python: pool.find_interpreter(), sandbox: pool.sandbox_report(), mode }
     }
 
@@ -62,6 +74,7 @@ impl PythonState {
     }
 
     /// For those who watch over a daemon: how strong it is, and whether Python runs.
+    #[cfg(feature = "server")]
     pub(crate) fn health(&self) -> Value {
         match &self.sandbox {
             Err(error) => json!({"tier": null, "runs": false, "reason": error.reason()}),

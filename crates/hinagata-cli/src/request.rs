@@ -58,6 +58,7 @@ impl RequestArguments {
     }
 
     /// The model that the call names.
+    #[cfg(feature = "llm")]
     pub(crate) fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }

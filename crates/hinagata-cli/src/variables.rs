@@ -36,6 +36,7 @@ pub(crate) struct VariableArguments {
 
 impl VariableArguments {
     /// The files that they name, standard input not among them.
+    #[cfg(feature = "watch")]
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let named = self.variables.iter().filter_map(|argument| Assignment::parse(argument).ok()?.file());
         let all = self.vars.iter().cloned().chain(named);
@@ -43,6 +44,7 @@ impl VariableArguments {
     }
 
     /// Whether one of them is read from standard input, which can be read once only.
+    #[cfg(feature = "watch")]
     pub(crate) fn uses_stdin(&self) -> bool {
         let named = self.variables.iter().filter_map(|argument| Assignment::parse(argument).ok()?.file());
         self.vars.iter().cloned().chain(named).any(|path| path == Path::new("-"))
@@ -119,6 +121,7 @@ impl<'a> Assignment<'a> {
         Ok(Self { argument, path, value })
     }
 
+    #[cfg(feature = "watch")]
     fn file(&self) -> Option<PathBuf> {
         match self.value {
             Written::TextFile(file) | Written::JsonFile(file) => Some(file.to_owned()),

@@ -7,7 +7,9 @@ use std::{
 };
 
 use hinagata::{Catalog, Engine, ROOT_VARIABLE, WorkspaceRoot};
-use hinagata_host::{Environment, OpenOptions, OpenWorkspace, ProcessKind};
+#[cfg(feature = "mcp")]
+use hinagata_host::{Environment, ProcessKind};
+use hinagata_host::{OpenOptions, OpenWorkspace};
 use serde_json::json;
 
 use crate::{
@@ -66,6 +68,7 @@ impl Globals {
     }
 
     /// The same with settings that those of the call win over.
+    #[cfg(feature = "server")]
     pub(crate) fn below_settings(&self, more: impl IntoIterator<Item = String>) -> Self {
         let mut globals = self.clone();
         globals.settings = more.into_iter().chain(globals.settings).collect();
@@ -98,6 +101,7 @@ impl Workspace {
     }
 
     /// Opens the workspace for a process that stays, if its settings are such that it may serve.
+    #[cfg(feature = "mcp")]
     pub(crate) fn open_daemon(
         globals: &Globals,
         environment: Environment,
@@ -168,19 +172,14 @@ impl Workspace {
     /// The engine of the workspace.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         self.tell_of_store();
-        let hooks = Arc::new(python::pool(&self.host.settings, self.json));
-        Ok(self.host.open_engine_with(Some(hooks), |_| {})?)
+        Ok(self.host.open_engine_with(python::hooks(&self.host.settings, self.json), |_| {})?)
     }
 
     /// The engine of a process that stays.
+    #[cfg(feature = "mcp")]
     pub(crate) fn daemon_engine(&self) -> Result<Engine, Failure> {
         self.tell_of_store();
-        let hooks = self.host.new_hook_pool(|options| {
-            options.listener = Some(Arc::new(|printed| {
-                tracing::info!(file = printed.file, stage = printed.stage, "{}", output::clean(printed.text));
-            }));
-        });
-        Ok(self.host.open_engine_with(Some(Arc::new(hooks)), |_| {})?)
+        Ok(self.host.open_engine_with(python::logged_hooks(&self.host.settings), |_| {})?)
     }
 
     /// Tells once that the store does not answer.

@@ -37,5 +37,6 @@ mod store;
 mod workspace;
 
 pub use environment::Environment;
+pub use hinagata_packs as packs;
 pub use store::{mask_password, store_location};
 pub use workspace::{OpenOptions, OpenWorkspace, ProcessKind};

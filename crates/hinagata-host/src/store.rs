@@ -1,14 +1,13 @@
 //! The store of a workspace, chosen by its settings.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+#[cfg(feature = "redis")]
+use std::path::PathBuf;
+use std::{path::Path, sync::Arc};
 
 use hinagata::{Diagnostic, Result, Settings, ports::Store};
-use hinagata_store::{
-    DEFAULT_PREFIX, EmbeddedStore, MemoryStore, RedisOptions, RedisStore, STORE_DIRECTORY, STORE_FILE,
-};
+use hinagata_store::{DEFAULT_PREFIX, EmbeddedStore, MemoryStore, STORE_DIRECTORY, STORE_FILE};
+#[cfg(feature = "redis")]
+use hinagata_store::{RedisOptions, RedisStore};
 
 use crate::ProcessKind;
 
@@ -25,17 +24,25 @@ impl OpenStore {
         match settings.text("store.url").unwrap_or("embedded") {
             "embedded" => Self::embedded(root, prefix, process),
             "memory" => Self::from_store(MemoryStore::new(prefix)),
-            url => match RedisStore::open(url, redis_options(settings, process)) {
-                Ok(store) => Self::from_store(store),
-                Err(error) => Self {
-                    store: Arc::new(MemoryStore::new(prefix)),
-                    problem: Some(Diagnostic::error("store", error)),
-                },
-            },
+            url => Self::redis(url, settings, process).unwrap_or_else(|error| Self {
+                store: Arc::new(MemoryStore::new(prefix)),
+                problem: Some(Diagnostic::error("store", error)),
+            }),
         }
     }
 
+    #[cfg(feature = "redis")]
+    fn redis(url: &str, settings: &Settings, process: ProcessKind) -> Result<Self> {
+        RedisStore::open(url, redis_options(settings, process)).map(Self::from_store)
+    }
+
+    #[cfg(not(feature = "redis"))]
+    fn redis(_url: &str, _settings: &Settings, _process: ProcessKind) -> Result<Self> {
+        Err(redis_missing())
+    }
+
     fn embedded(root: &Path, prefix: &str, process: ProcessKind) -> Self {
+        #[cfg(feature = "watch")]
         if process == ProcessKind::Daemon {
             match EmbeddedStore::open(root, prefix).with_watcher() {
                 Ok(store) => return Self::from_store(store),
@@ -46,6 +53,8 @@ impl OpenStore {
                 }
             }
         }
+        #[cfg(not(feature = "watch"))]
+        let _ = process;
         Self::from_store(EmbeddedStore::open(root, prefix))
     }
 
@@ -56,7 +65,24 @@ impl OpenStore {
     }
 }
 
+/// The error of a build without the feature `redis`.
+#[cfg(not(feature = "redis"))]
+fn redis_missing() -> hinagata::Error {
+    hinagata::Error::new(hinagata::Code::Store, "this build has no Redis client")
+        .with_hint("build with the feature `redis`, or set `store.url` to `embedded` or `memory`")
+}
+
 /// Checks that the settings name a usable store.
+#[cfg(not(feature = "redis"))]
+pub(crate) fn check_settings(settings: &Settings, _process: ProcessKind) -> Result<()> {
+    match settings.text("store.url") {
+        None | Some("embedded" | "memory") => Ok(()),
+        Some(_) => Err(redis_missing()),
+    }
+}
+
+/// Checks that the settings name a usable store.
+#[cfg(feature = "redis")]
 pub(crate) fn check_settings(settings: &Settings, process: ProcessKind) -> Result<()> {
     match settings.text("store.url") {
         None | Some("embedded" | "memory") => Ok(()),
@@ -64,6 +90,7 @@ pub(crate) fn check_settings(settings: &Settings, process: ProcessKind) -> Resul
     }
 }
 
+#[cfg(feature = "redis")]
 fn redis_options(settings: &Settings, process: ProcessKind) -> RedisOptions {
     RedisOptions {
         prefix: settings.text("store.prefix").unwrap_or(DEFAULT_PREFIX).to_owned(),

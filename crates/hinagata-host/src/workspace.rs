@@ -12,8 +12,11 @@ use hinagata::{
     ports::{Hooks, Store},
     settings::{Origin, SettingsSources, UserConfig},
 };
+#[cfg(feature = "llm")]
 use hinagata_llm::Llm;
+#[cfg(feature = "python")]
 use hinagata_python::{HookOptions, HookPool};
+#[cfg(feature = "tools")]
 use hinagata_tools::{ToolSettings, Toolbox};
 
 use crate::{
@@ -49,6 +52,7 @@ pub enum ProcessKind {
 
 impl ProcessKind {
     /// How long to wait for a store server.
+    #[cfg(feature = "redis")]
     pub(crate) const fn store_timeout(self) -> Duration {
         match self {
             Self::Command => Duration::from_secs(3),
@@ -85,7 +89,9 @@ pub struct OpenWorkspace {
     sources: SettingsSources,
     process: ProcessKind,
     store: OnceLock<OpenStore>,
+    #[cfg(feature = "llm")]
     llm: OnceLock<Llm>,
+    #[cfg(feature = "llm")]
     environment: Environment,
 }
 
@@ -105,7 +111,6 @@ impl OpenWorkspace {
         let state = StateDir::find(|name| environment.get(name), environment.home_directory()).ok();
         let (trust, trust_problem) = read_trust(state.as_ref(), &root, privileged_settings.as_deref());
         let settings = Settings::resolve(&sources, trust.is_trusted())?;
-        let (process, store, llm) = (options.process, OnceLock::new(), OnceLock::new());
         Ok(Self {
             root,
             settings,
@@ -115,9 +120,11 @@ impl OpenWorkspace {
             privileged_settings,
             state,
             sources,
-            process,
-            store,
-            llm,
+            process: options.process,
+            store: OnceLock::new(),
+            #[cfg(feature = "llm")]
+            llm: OnceLock::new(),
+            #[cfg(feature = "llm")]
             environment,
         })
     }
@@ -216,6 +223,7 @@ impl OpenWorkspace {
 
     /// Creates a pool that runs Python as the settings say. It starts no process before a hook or a variable provider
     /// runs.
+    #[cfg(feature = "python")]
     #[must_use]
     pub fn new_hook_pool(&self, change: impl FnOnce(&mut HookOptions)) -> HookPool {
         let mut options = HookOptions::from(&self.settings);
@@ -228,6 +236,7 @@ impl OpenWorkspace {
     ///
     /// # Errors
     /// A setting of models is invalid.
+    #[cfg(feature = "llm")]
     pub fn llm(&self) -> Result<Llm> {
         if let Some(llm) = self.llm.get() {
             return Ok(llm.clone());
@@ -241,7 +250,11 @@ impl OpenWorkspace {
     /// # Errors
     /// A setting of tools or models is invalid.
     pub fn open_engine(&self) -> Result<Engine> {
-        self.open_engine_with(Some(Arc::new(self.new_hook_pool(|_| {}))), |_| {})
+        #[cfg(feature = "python")]
+        let hooks: Option<Arc<dyn Hooks>> = Some(Arc::new(self.new_hook_pool(|_| {})));
+        #[cfg(not(feature = "python"))]
+        let hooks = None;
+        self.open_engine_with(hooks, |_| {})
     }
 
     /// As [`OpenWorkspace::open_engine`], with `hooks` to run Python and with options that `change` adjusts. Without
@@ -261,16 +274,23 @@ impl OpenWorkspace {
             options.limits.deadline = Some(DAEMON_DEADLINE);
         }
         change(&mut options);
-        let tools = Toolbox::new(ToolSettings::from_settings(&self.settings)?);
         let mut builder = Engine::builder(&self.root.path).options(options);
         if let Some(state) = &self.state {
             builder = builder.state(state.clone());
         }
+        builder = builder.trusted(self.trust.is_trusted()).store(self.store());
         if let Some(hooks) = hooks {
             builder = builder.hooks(hooks);
         }
-        let builder = builder.trusted(self.trust.is_trusted()).store(self.store());
-        Ok(builder.tools(Arc::new(tools)).model(Arc::new(self.llm()?)).open())
+        #[cfg(feature = "tools")]
+        {
+            builder = builder.tools(Arc::new(Toolbox::new(ToolSettings::from_settings(&self.settings)?)));
+        }
+        #[cfg(feature = "llm")]
+        {
+            builder = builder.model(Arc::new(self.llm()?));
+        }
+        Ok(builder.open())
     }
 }
 

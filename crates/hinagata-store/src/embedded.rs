@@ -8,12 +8,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+#[cfg(feature = "watch")]
+use hinagata::watch::Watcher;
 use hinagata::{
     Code, Error, Result,
     ports::{PortFuture, Store, StoreListener},
     source::{Directory, Refused},
     store::{Freshness, StoreChange, StoreHealth, StoreSnapshot},
-    watch::Watcher,
     write::{directory_beneath, lock_directory, open_without_link},
 };
 use redb::{
@@ -43,6 +44,7 @@ const GENERATION: &str = "generation";
 #[derive(Debug)]
 pub struct EmbeddedStore {
     inner: Arc<Inner>,
+    #[cfg(feature = "watch")]
     watcher: Option<Watcher>,
 }
 
@@ -66,13 +68,18 @@ impl EmbeddedStore {
             seen: Mutex::new(None),
         });
         inner.refresh_snapshot(Freshness::Once);
-        Self { inner, watcher: None }
+        Self {
+            inner,
+            #[cfg(feature = "watch")]
+            watcher: None,
+        }
     }
 
     /// Watches the file for changes by other processes.
     ///
     /// # Errors
     /// Code `system` when the system cannot watch the file.
+    #[cfg(feature = "watch")]
     pub fn with_watcher(mut self) -> Result<Self> {
         let inner = Arc::clone(&self.inner);
         let file = inner.path();

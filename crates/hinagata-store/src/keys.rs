@@ -19,6 +19,7 @@ impl KeyLayout {
     }
 
     /// The prefix of all keys.
+    #[cfg(feature = "redis")]
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }

@@ -1,6 +1,8 @@
 //! The shapes of documents that other programs write into the store.
 
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::Result;
+#[cfg(feature = "schema")]
+use hinagata_document::{Code, Error};
 use serde_json::Value;
 
 use super::StoreKind;

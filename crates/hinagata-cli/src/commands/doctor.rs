@@ -2,13 +2,13 @@
 
 use hinagata::{Approval, Catalog, Distrust, Severity, TrustState};
 use hinagata_agent::Project;
-use hinagata_llm::{Models, ProviderInfo};
 use serde_json::{Value, json};
 
 use crate::{
     diagnostic::Diagnostic,
     exit,
     failure::Failure,
+    models::ModelState,
     output::{self, Format},
     python::PythonState,
     workspace::{Globals, Workspace},
@@ -34,7 +34,7 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     }
     found.extend(workspace.engine()?.tool_diagnostics());
     let python = PythonState::find(&workspace.host.settings);
-    let models = workspace.host.llm()?.models();
+    let models = ModelState::find(&workspace)?;
     let findings: Vec<Diagnostic> = found.iter().map(|one| workspace.finding(one)).collect();
     match Format::of(globals) {
         Format::Json => output::print_json(&json(&workspace, &catalog, (&python, &models), &findings))?,
@@ -61,7 +61,7 @@ fn of_project(workspace: &Workspace) -> Vec<hinagata::Diagnostic> {
 fn rows(
     workspace: &Workspace,
     catalog: &Catalog,
-    (python, models): (&PythonState, &Models),
+    (python, models): (&PythonState, &ModelState),
 ) -> Vec<Vec<String>> {
     let counts = Counts::of(catalog);
     let own = workspace.host.root.path.join(hinagata::SETTINGS_FILE);
@@ -80,25 +80,11 @@ fn rows(
         ("trust", trust(workspace.host.trust).to_owned()),
     ];
     rows.extend(python.rows());
-    rows.push((
-        "model",
-        models.default.clone().unwrap_or_else(|| "none unless a call or a prompt names one".to_owned()),
-    ));
-    rows.extend(models.providers.iter().map(|provider| ("", state_of(provider))));
+    rows.extend(models.rows());
     rows.push(("prompts", counts.text()));
     rows.push(("packs", format!("{}", counts.packs.len())));
     rows.extend(counts.packs.iter().map(|(id, state)| ("", format!("{id}: {state}"))));
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), output::clean(&value)]).collect()
-}
-
-/// Whether a provider can be asked, as far as keys go.
-fn state_of(provider: &ProviderInfo) -> String {
-    let name = &provider.name;
-    match (&provider.key, provider.needs_key) {
-        (Some(variable), _) => format!("{name}: key in {variable}"),
-        (None, true) => format!("{name}: no key; set {}", provider.key_variables.join(" or ")),
-        (None, false) => format!("{name}: without a key at {}", provider.base_url),
-    }
 }
 
 const fn trust(trust: TrustState) -> &'static str {
@@ -144,7 +130,7 @@ impl Counts {
 fn json(
     workspace: &Workspace,
     catalog: &Catalog,
-    (python, models): (&PythonState, &Models),
+    (python, models): (&PythonState, &ModelState),
     findings: &[Diagnostic],
 ) -> Value {
     let counts = Counts::of(catalog);
@@ -162,7 +148,7 @@ fn json(
         "state": workspace.host.state.as_ref().map(hinagata::StateDir::path),
         "trust": workspace.host.trust,
         "hooks": python.json(),
-        "models": models,
+        "models": models.json(),
         "prompts": {"all": counts.prompts, "broken": counts.broken, "conflicts": counts.conflicts},
         "packs": counts.packs.iter().map(|(id, state)| json!({"pack_id": id, "state": state})).collect::<Vec<_>>(),
         "findings": findings.iter().map(finding).collect::<Vec<_>>(),

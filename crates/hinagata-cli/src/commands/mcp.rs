@@ -6,9 +6,9 @@ use hinagata::{Engine, ports::Store, watch::Watcher};
 use hinagata_host::{Environment, OpenWorkspace};
 use hinagata_mcp::{DirectBackend, Mcp, McpOptions, Resources, Viewer};
 
-use super::serve::start_log;
 use crate::{
     failure::Failure,
+    log::start_log,
     workspace::{Globals, Workspace},
 };
 

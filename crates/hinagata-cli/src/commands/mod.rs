@@ -2,6 +2,7 @@
 
 mod agent;
 mod candidates;
+#[cfg(feature = "llm")]
 mod chat;
 mod completions;
 mod config;
@@ -9,24 +10,39 @@ mod context;
 mod doctor;
 mod explain;
 mod init;
+#[cfg(feature = "server")]
 mod key;
 mod limits;
 mod list;
 mod man;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod module;
 mod new;
 mod pack;
+#[cfg(feature = "llm")]
 mod process;
 mod render;
 mod render_file;
 mod resolve;
+#[cfg(feature = "server")]
 mod serve;
 mod show;
 mod store;
 mod trust;
 mod validate;
 mod vocab;
+
+#[cfg(not(feature = "llm"))]
+crate::absent::absent_command!(chat, "llm");
+#[cfg(not(feature = "server"))]
+crate::absent::absent_command!(key, "server");
+#[cfg(not(feature = "mcp"))]
+crate::absent::absent_command!(mcp, "mcp");
+#[cfg(not(feature = "llm"))]
+crate::absent::absent_command!(process, "llm");
+#[cfg(not(feature = "server"))]
+crate::absent::absent_command!(serve, "server");
 
 use clap::Subcommand;
 

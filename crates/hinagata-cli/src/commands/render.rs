@@ -1,5 +1,6 @@
 //! `hina render`: fills a prompt.
 
+#[cfg(feature = "watch")]
 mod watch;
 
 use std::path::PathBuf;
@@ -51,7 +52,13 @@ const EXAMPLES: &str = r#"Examples:
   hina explain general_system agent_name=Rumi      why it looks as it does"#;
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
-    if arguments.watch { watch::run(arguments, globals) } else { once(arguments, globals).map(drop) }
+    if !arguments.watch {
+        return once(arguments, globals).map(drop);
+    }
+    #[cfg(feature = "watch")]
+    return watch::run(arguments, globals);
+    #[cfg(not(feature = "watch"))]
+    Err(crate::absent::missing_feature("render --watch", "watch"))
 }
 
 /// Prints the result; the files that hooks and parameters read on the way.

@@ -1,7 +1,6 @@
 //! `hina serve`: the daemon.
 
 use std::{
-    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -9,10 +8,10 @@ use std::{
 use hinagata_host::{Environment, OpenWorkspace};
 use hinagata_server::{LinkSpan, Server, ServerOptions, example_call, legacy_config};
 use serde_json::json;
-use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use crate::{
     failure::Failure,
+    log::start_log,
     output::{self, Format},
     python::PythonState,
     signals::signals,
@@ -62,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
     let runtime =
         runtime.map_err(|error| Failure::failed(format!("no threads could be started: {error}")))?;
-    let served = runtime.block_on(serve(&workspace, globals, telemetry.is_some().then(Telemetry::tie)));
+    let served = runtime.block_on(serve(&workspace, globals, telemetry.as_ref().map(Telemetry::tie)));
     // Renders that nobody waits for any more are not waited for here either.
     runtime.shutdown_background();
     served
@@ -111,26 +110,6 @@ fn tell(server: &Server, globals: &Globals) -> Result<(), Failure> {
 
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
-}
-
-/// Logs go to standard error, as much of them as the settings say; spans to who collects them.
-pub(super) fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) -> Result<(), Failure> {
-    let wanted = workspace.host.settings.text("server.log").unwrap_or("info");
-    // The library of the protocol tells of every answer that is a refusal.
-    let filter = EnvFilter::builder().parse(format!("rmcp=error,{wanted}")).map_err(|error| {
-        Failure::usage(format!("`{wanted}`, the setting server.log, is no filter: {error}"))
-            .advise("one of error, warn, info, debug, trace")
-    })?;
-    let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
-    let log = match workspace.host.settings.text("server.log_format") {
-        Some("json") => log.json().boxed(),
-        _ => log.with_ansi(anstream::stderr().is_terminal()).with_target(false).boxed(),
-    };
-    let layers =
-        tracing_subscriber::registry().with(telemetry.map(Telemetry::layer)).with(log.with_filter(filter));
-    // A second start in one process keeps the first log.
-    let _ = layers.try_init();
-    Ok(())
 }
 
 /// The configuration of an older daemon, where there is one.

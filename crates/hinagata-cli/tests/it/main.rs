@@ -1,4 +1,7 @@
 //! `hina` as its users run it.
+//!
+//! The tests run the program with its default features.
+#![cfg(feature = "default")]
 
 mod chat;
 mod cli;

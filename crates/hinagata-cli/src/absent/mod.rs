@@ -1,0 +1,23 @@
+//! Stand-ins for the parts that the features of this build leave out.
+
+#[cfg(not(all(feature = "llm", feature = "mcp", feature = "server")))]
+mod command;
+#[cfg(not(feature = "llm"))]
+pub(crate) mod models;
+#[cfg(not(feature = "python"))]
+pub(crate) mod python;
+#[cfg(all(feature = "mcp", not(feature = "telemetry")))]
+pub(crate) mod telemetry;
+
+#[cfg(not(all(feature = "llm", feature = "mcp", feature = "server")))]
+pub(crate) use command::{AbsentArguments, absent_command};
+
+#[cfg(not(all(feature = "llm", feature = "mcp", feature = "server", feature = "watch")))]
+use crate::failure::Failure;
+
+/// The error of a call that needs `feature`.
+#[cfg(not(all(feature = "llm", feature = "mcp", feature = "server", feature = "watch")))]
+pub(crate) fn missing_feature(call: &str, feature: &str) -> Failure {
+    Failure::usage(format!("this build of hina has no `{call}`"))
+        .advise(format!("build it with the feature `{feature}`"))
+}

@@ -1,0 +1,27 @@
+//! The log of a process that stays: lines on standard error, spans to a collector.
+
+use std::io;
+
+use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+
+use crate::{failure::Failure, telemetry::Telemetry, workspace::Workspace};
+
+/// Logs go to standard error, as much of them as the settings say; spans to who collects them.
+pub(crate) fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) -> Result<(), Failure> {
+    let wanted = workspace.host.settings.text("server.log").unwrap_or("info");
+    // The library of the protocol tells of every answer that is a refusal.
+    let filter = EnvFilter::builder().parse(format!("rmcp=error,{wanted}")).map_err(|error| {
+        Failure::usage(format!("`{wanted}`, the setting server.log, is no filter: {error}"))
+            .advise("one of error, warn, info, debug, trace")
+    })?;
+    let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let log = match workspace.host.settings.text("server.log_format") {
+        Some("json") => log.json().boxed(),
+        _ => log.with_ansi(anstream::stderr().is_terminal()).with_target(false).boxed(),
+    };
+    let layers =
+        tracing_subscriber::registry().with(telemetry.map(Telemetry::layer)).with(log.with_filter(filter));
+    // A second start in one process keeps the first log.
+    let _ = layers.try_init();
+    Ok(())
+}
