@@ -20,6 +20,7 @@ mod openapi;
 mod origin;
 mod problem;
 mod query;
+mod rate_limiter;
 mod rates;
 mod render_times;
 mod route;

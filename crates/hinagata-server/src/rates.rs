@@ -8,11 +8,10 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
+    time::Instant,
 };
 
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-
-use crate::access::Caller;
+use crate::{access::Caller, rate_limiter::RateLimiter};
 
 /// Whose requests are counted together.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -24,15 +23,15 @@ enum Sender {
 
 /// The rate limits of all callers.
 pub(crate) struct RateLimits {
-    all: Option<DefaultKeyedRateLimiter<Sender>>,
+    all: Option<RateLimiter<Sender>>,
     /// Limiters of keys with their own limit, by limit.
-    own: Mutex<HashMap<u32, Arc<DefaultKeyedRateLimiter<Sender>>>>,
+    own: Mutex<HashMap<u32, Arc<RateLimiter<Sender>>>>,
     checks: AtomicU32,
 }
 
 impl RateLimits {
     pub(crate) fn new(rate: Option<u32>) -> Self {
-        let all = rate.and_then(NonZeroU32::new).map(|rate| RateLimiter::keyed(Quota::per_second(rate)));
+        let all = rate.and_then(NonZeroU32::new).map(RateLimiter::per_second);
         Self { all, own: Mutex::default(), checks: 0.into() }
     }
 
@@ -46,11 +45,11 @@ impl RateLimits {
             Caller::Owner => Sender::Owner,
             Caller::Anonymous => Sender::Address(address),
         };
-        let wait = |limiter: &DefaultKeyedRateLimiter<Sender>| {
-            limiter.check_key(&sender).map_err(|not_yet| {
-                let wait = not_yet.wait_time_from(governor::clock::Clock::now(limiter.clock()));
-                u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1)
-            })
+        let now = Instant::now();
+        let wait = |limiter: &RateLimiter<Sender>| {
+            limiter
+                .count_request(sender, now)
+                .map_err(|wait| u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1))
         };
         if let Some(rate) = own.and_then(NonZeroU32::new) {
             let limiter = Arc::clone(
@@ -58,15 +57,14 @@ impl RateLimits {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .entry(rate.get())
-                    .or_insert_with(|| Arc::new(RateLimiter::keyed(Quota::per_second(rate)))),
+                    .or_insert_with(|| Arc::new(RateLimiter::per_second(rate))),
             );
             return wait(&limiter);
         }
         let Some(all) = &self.all else { return Ok(()) };
         // Forget addresses that stopped sending.
         if self.checks.fetch_add(1, Ordering::Relaxed) % 16_384 == 16_383 {
-            all.retain_recent();
-            all.shrink_to_fit();
+            all.forget_idle(now);
         }
         wait(all)
     }
