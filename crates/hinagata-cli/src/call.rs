@@ -31,7 +31,7 @@ const OBJECTS: [&str; 2] = ["session", "session_state"];
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CallArguments {
     /// The prompt, in any spelling
-    #[arg(add = completion::prompts())]
+    #[arg(add = completion::complete_prompts())]
     pub(crate) id: String,
 
     #[command(flatten)]
@@ -86,11 +86,11 @@ impl CallArguments {
     pub(crate) fn read(&self) -> Result<Call, Failure> {
         let inputs = Inputs::default();
         let variables = self.variables.read(&inputs)?;
-        let mut context = variables::read(&[], &self.context, &inputs)?.values;
+        let mut context = variables::read_variables(&[], &self.context, &inputs)?.values;
         if let Some(unknown) = context.keys().find(|name| !CONTEXT.contains(&name.as_str())) {
             return Err(Failure::usage(format!("a context has no `{unknown}`"))
-                .near(near_names(unknown, CONTEXT))
-                .advise(format!("it has {}", CONTEXT.join(", "))));
+                .with_near(near_names(unknown, CONTEXT))
+                .with_hint(format!("it has {}", CONTEXT.join(", "))));
         }
         check_context(&context)?;
         if let Some(agent) = &self.agent {
@@ -114,7 +114,7 @@ fn check_context(context: &Map<String, Json>) -> Result<(), Failure> {
         };
         if !fits {
             return Err(Failure::usage(format!("`{name}` of a context is {wanted}"))
-                .advise(format!("`--context {name}…` gives {}", variables::described(value))));
+                .with_hint(format!("`--context {name}…` gives {}", variables::describe_kind(value))));
         }
     }
     Ok(())
@@ -142,28 +142,28 @@ impl Call {
     }
 
     /// Renders the prompt; with `explain` the result tells why it looks as it does.
-    pub(crate) fn render(
+    pub(crate) fn render_prompt(
         &self,
         workspace: &Workspace,
         engine: &Engine,
         explain: bool,
     ) -> Result<Rendered, Failure> {
         self.check_caller(workspace, engine)?;
-        let variables = self.typed(workspace, engine)?;
+        let variables = self.typed_variables(workspace, engine)?;
         let request = self.request(&variables);
-        stack::with(&workspace.host.settings.limits(), || {
+        stack::run_with_stack(&workspace.host.settings.limits(), || {
             let rendered = match explain {
                 true => engine.explain_blocking(&request),
                 false => engine.render_blocking(&request),
             };
-            rendered.map_err(|error| about_limits(error, workspace))
+            rendered.map_err(|error| with_limit_hint(error, workspace))
         })
     }
 
     /// Refuses an agent that is not there, and warns of a workspace path that leads nowhere.
     fn check_caller(&self, workspace: &Workspace, engine: &Engine) -> Result<(), Failure> {
         if let Some(path) = self.context.workspace_path.as_ref().filter(|path| !Path::new(path).is_dir()) {
-            workspace.remark(
+            workspace.print_advice(
                 format!("the workspace path `{path}` is no directory"),
                 "hooks, providers and variables of the type file find nothing beneath it",
             );
@@ -173,29 +173,33 @@ impl Call {
         match catalog.agent(agent)? {
             Some(_) => Ok(()),
             None => Err(Failure::from(catalog.unknown_agent(agent))
-                .advise("`--context agent_id=…` names an agent that has no file")),
+                .with_hint("`--context agent_id=…` names an agent that has no file")),
         }
     }
 
     /// What is wrong with the variables.
-    pub(crate) fn validate(&self, workspace: &Workspace, engine: &Engine) -> Result<Validation, Failure> {
+    pub(crate) fn validate_variables(
+        &self,
+        workspace: &Workspace,
+        engine: &Engine,
+    ) -> Result<Validation, Failure> {
         self.check_caller(workspace, engine)?;
         engine.load_blocking(&self.id)?;
         let parameters = engine.definition(&self.id)?.parameters;
         let mut variables = self.variables.values.clone();
-        let mut wrong = Vec::new();
+        let mut type_errors = Vec::new();
         for (name, text) in self.variables.texts() {
             match parameters.get(name).map(|parameter| from_text(parameter, text)) {
                 Some(Ok(value)) => drop(variables.insert(name.to_owned(), value)),
-                Some(Err(problem)) => wrong.push(problem),
+                Some(Err(problem)) => type_errors.push(problem),
                 None => {}
             }
         }
         let mut found = engine.validate(&self.request(&variables))?;
         // A text that is no value of its type stops a render, whatever the class of the variable.
-        found.type_warnings.retain(|problem| !wrong.contains(problem));
-        wrong.retain(|problem| !found.type_errors.contains(problem));
-        found.type_errors.extend(wrong);
+        found.type_warnings.retain(|problem| !type_errors.contains(problem));
+        type_errors.retain(|problem| !found.type_errors.contains(problem));
+        found.type_errors.extend(type_errors);
         found.valid &= found.type_errors.is_empty();
         Ok(found)
     }
@@ -209,20 +213,20 @@ impl Call {
     }
 
     /// The variables, with texts as what the prompt declares.
-    fn typed(&self, workspace: &Workspace, engine: &Engine) -> Result<Map<String, Json>, Failure> {
+    fn typed_variables(&self, workspace: &Workspace, engine: &Engine) -> Result<Map<String, Json>, Failure> {
         let mut variables = self.variables.values.clone();
         if self.variables.texts().next().is_some() {
             // What it declares may have to be computed. Where that fails, the render would only fail once more.
-            engine.load_blocking(&self.id).map_err(|error| about_limits(error, workspace))?;
+            engine.load_blocking(&self.id).map_err(|error| with_limit_hint(error, workspace))?;
             let typed = engine.variables_from_text(&self.id, self.variables.texts());
-            variables.extend(typed.map_err(about_types)?);
+            variables.extend(typed.map_err(with_type_hint)?);
         }
         Ok(variables)
     }
 }
 
 /// Says how a value is written that no text can be.
-fn about_types(error: hinagata::Error) -> Failure {
+fn with_type_hint(error: hinagata::Error) -> Failure {
     let problems = error.details().get("type_errors").and_then(Json::as_array);
     let written = problems.into_iter().flatten().find_map(|problem| {
         let name = problem["name"].as_str()?;
@@ -232,11 +236,11 @@ fn about_types(error: hinagata::Error) -> Failure {
             _ => None,
         }
     });
-    written.into_iter().fold(Failure::from(error), Failure::advise)
+    written.into_iter().fold(Failure::from(error), Failure::with_hint)
 }
 
 /// Names the setting of the limit that was reached.
-fn about_limits(error: hinagata::Error, workspace: &Workspace) -> Failure {
+fn with_limit_hint(error: hinagata::Error, workspace: &Workspace) -> Failure {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<hinagata_value::Error>());
     let name = cause.and_then(hinagata_value::Error::limit).map(|limit| format!("limits.{}", limit.as_str()));
     let advice = name.and_then(|name| {
@@ -244,5 +248,5 @@ fn about_limits(error: hinagata::Error, workspace: &Workspace) -> Failure {
         let now = found.setting.kind.text(&found.value);
         Some(format!("`--set {name}=…` sets it for one call; it is {now} now"))
     });
-    advice.into_iter().fold(Failure::from(error), Failure::advise)
+    advice.into_iter().fold(Failure::from(error), Failure::with_hint)
 }

@@ -8,24 +8,24 @@ use crate::workspace::{Globals, Workspace};
 pub(crate) const VARIABLE: &str = "HINAGATA_COMPLETE";
 
 /// The ids of prompts, each with its description.
-pub(crate) fn prompts() -> ArgValueCandidates {
+pub(crate) fn complete_prompts() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         // A shell shows candidates or nothing: whoever runs the command is told what is wrong.
         let Ok(workspace) = Workspace::open_quietly(&Globals::for_scripts()) else { return Vec::new() };
         let candidate = |listing: hinagata::Listing| {
             let described = listing.definition.ok().and_then(|found| found.metadata.description.clone());
             CompletionCandidate::new(listing.id.as_str())
-                .help(described.map(|text| crate::output::clean(&text).into()))
+                .help(described.map(|text| crate::output::sanitize_text(&text).into()))
         };
-        workspace.catalog().list().into_iter().map(candidate).collect()
+        workspace.open_catalog().list().into_iter().map(candidate).collect()
     })
 }
 
 /// The names of packs, each with what the user said about it.
-pub(crate) fn packs() -> ArgValueCandidates {
+pub(crate) fn complete_packs() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let Ok(workspace) = Workspace::open_quietly(&Globals::for_scripts()) else { return Vec::new() };
-        let catalog = workspace.catalog();
+        let catalog = workspace.open_catalog();
         let candidate = |id: &hinagata::PackId| {
             CompletionCandidate::new(id.as_str()).help(Some(catalog.approval(id).as_str().into()))
         };
@@ -34,7 +34,7 @@ pub(crate) fn packs() -> ArgValueCandidates {
 }
 
 /// The names of settings, each with its meaning.
-pub(crate) fn settings() -> ArgValueCandidates {
+pub(crate) fn complete_settings() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let named = hinagata::settings::SETTINGS.iter().filter(|setting| !setting.is_section());
         let candidate = |setting: &hinagata::settings::Setting| {

@@ -79,12 +79,12 @@ impl Diagnostic {
     }
 
     /// The same with the paths of its places as the user can open them.
-    pub(crate) fn shown(mut self, shown: impl Fn(&str) -> String) -> Self {
+    pub(crate) fn map_paths(mut self, display: impl Fn(&str) -> String) -> Self {
         if self.base == Base::Workspace {
             for place in self.place.iter_mut().chain(&mut self.chain) {
-                place.template = shown(&place.template);
+                place.template = display(&place.template);
             }
-            self.about = self.about.as_deref().map(&shown);
+            self.about = self.about.as_deref().map(&display);
         }
         self
     }
@@ -104,9 +104,11 @@ impl Diagnostic {
         } else if let Some(about) = &self.about {
             group = group.element(Origin::path(normalize_untrusted_str(about)));
         }
-        let notes = notes::notes(self).into_iter().map(|text| remark(annotate_snippets::Level::NOTE, &text));
-        let helps = self.helps().map(|text| remark(annotate_snippets::Level::HELP, &text));
-        let group = group.elements(notes).elements(helps);
+        let notes = notes::collect_notes(self)
+            .into_iter()
+            .map(|text| note_message(annotate_snippets::Level::NOTE, &text));
+        let help_lines = self.help_lines().map(|text| note_message(annotate_snippets::Level::HELP, &text));
+        let group = group.elements(notes).elements(help_lines);
         format!("{}\n", Renderer::styled().render(&[group]))
     }
 
@@ -133,17 +135,17 @@ impl Diagnostic {
         rest.and_then(after_go_place).unwrap_or(&self.message)
     }
 
-    fn helps(&self) -> impl Iterator<Item = String> {
-        let asked = did_you_mean(&self.near);
+    fn help_lines(&self) -> impl Iterator<Item = String> {
+        let question = did_you_mean(&self.near);
         // Some advice asks the same.
         let repeats = |advice: &&String| !self.near.is_empty() && advice.starts_with("did you mean");
         let advice: Vec<String> = self.advice.iter().filter(|advice| !repeats(advice)).cloned().collect();
-        asked.into_iter().chain(advice)
+        question.into_iter().chain(advice)
     }
 }
 
 /// A line below the excerpt. Names of templates and the like come from strangers.
-fn remark<'a>(level: annotate_snippets::Level<'a>, text: &str) -> Message<'a> {
+fn note_message<'a>(level: annotate_snippets::Level<'a>, text: &str) -> Message<'a> {
     level.message(normalize_untrusted_str(text))
 }
 
@@ -163,7 +165,7 @@ fn excerpt(place: &Place) -> Element<'_> {
         Some(line) => Snippet::source(line.as_str())
             .line_start(place.line as usize)
             .path(path)
-            .annotation(AnnotationKind::Primary.span(covered(line, place)))
+            .annotation(AnnotationKind::Primary.span(covered_range(line, place)))
             .into(),
         None => {
             let origin = Origin::path(path).line(place.line as usize);
@@ -176,29 +178,29 @@ fn excerpt(place: &Place) -> Element<'_> {
 }
 
 /// The bytes of `line` that `place` covers: as much of its span as is on the line.
-fn covered(line: &str, place: &Place) -> Range<usize> {
+fn covered_range(line: &str, place: &Place) -> Range<usize> {
     let text = line.len() - line.trim_start().len()..line.trim_end().len();
     let Some(column) = known_column(place) else { return text.start.min(text.end)..text.end };
     let start = line.char_indices().nth(column as usize - 1).map_or(line.len(), |(at, _)| at);
     let wanted =
-        place.span.map_or_else(|| word(&line[start..]), |(from, to)| to.saturating_sub(from) as usize);
+        place.span.map_or_else(|| word_length(&line[start..]), |(from, to)| to.saturating_sub(from) as usize);
     let end = line.floor_char_boundary(start.saturating_add(wanted)).min(text.end);
     let next = line[start..].chars().next().map_or(start, |character| start + character.len_utf8());
     start..end.max(next)
 }
 
 /// The bytes of the word that `text` starts with, or of what is in quotes or brackets.
-fn word(text: &str) -> usize {
+fn word_length(text: &str) -> usize {
     let end = match text.chars().next() {
         Some(quote @ ('"' | '\'')) => text[1..].find(quote).map(|at| at + 2),
-        Some('[' | '{') => closing(text),
+        Some('[' | '{') => find_closing(text),
         _ => text.find(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ')' | ']' | '}')),
     };
     end.unwrap_or(text.len())
 }
 
 /// Where the bracket ends that `text` starts with; brackets in quotes are text.
-fn closing(text: &str) -> Option<usize> {
+fn find_closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0_usize, None);
     let mut characters = text.char_indices();
     while let Some((at, character)) = characters.next() {
@@ -244,7 +246,7 @@ pub(crate) fn did_you_mean(near: &[String]) -> Option<String> {
 }
 
 /// `text` in at most `width` characters.
-pub(crate) fn shortened(text: &str, width: usize) -> String {
+pub(crate) fn truncate_for_display(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
         None => text.to_owned(),
         Some(_) => {
@@ -294,7 +296,7 @@ mod tests {
         ];
         for (line, column, span, covered_text) in cases {
             assert_eq!(
-                &line[covered(line, &place(line, 1, column, span))],
+                &line[covered_range(line, &place(line, 1, column, span))],
                 covered_text,
                 "{line:?} {column}"
             );
@@ -354,8 +356,8 @@ error[render.undefined]: 'nmae' is undefined
 
     #[test]
     fn long_text_is_cut_between_characters() {
-        assert_eq!(shortened("日本語", 3), "日本語");
-        assert_eq!(shortened("日本語版", 3), "日本…");
+        assert_eq!(truncate_for_display("日本語", 3), "日本語");
+        assert_eq!(truncate_for_display("日本語版", 3), "日本…");
     }
 
     #[test]

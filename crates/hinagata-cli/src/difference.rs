@@ -5,18 +5,18 @@ use std::{collections::BTreeMap, sync::Arc};
 use hinagata::source::Entry;
 use similar::TextDiff;
 
-use crate::output::clean;
+use crate::output::sanitize_text;
 
 /// Lines of differences that are shown for one candidate.
 const MOST_LINES: usize = 200;
 
 /// How the files of each candidate differ from those of the first, in the form of `diff -u`.
-pub(crate) fn of_candidates(entries: &[Arc<Entry>]) -> String {
+pub(crate) fn diff_candidates(entries: &[Arc<Entry>]) -> String {
     let Some((first, others)) = entries.split_first() else { return String::new() };
-    others.iter().map(|other| of_two(first, other)).collect()
+    others.iter().map(|other| diff_entries(first, other)).collect()
 }
 
-fn of_two(old: &Entry, new: &Entry) -> String {
+fn diff_entries(old: &Entry, new: &Entry) -> String {
     let (before, after) = match (files(old), files(new)) {
         (Ok(before), Ok(after)) => (before, after),
         (Err(problem), _) | (_, Err(problem)) => return format!("\n{problem}\n"),
@@ -28,11 +28,11 @@ fn of_two(old: &Entry, new: &Entry) -> String {
         .into_iter()
         .map(|name| {
             let path = |entry: &Entry, there: bool| match there {
-                true => clean(&format!("{}/{name}", entry.source())),
+                true => sanitize_text(&format!("{}/{name}", entry.source())),
                 false => "/dev/null".to_owned(),
             };
             let (old_text, new_text) = (before.get(name), after.get(name));
-            unified(
+            unified_diff_text(
                 &path(old, old_text.is_some()),
                 &path(new, new_text.is_some()),
                 old_text.map_or("", |text| text),
@@ -41,15 +41,15 @@ fn of_two(old: &Entry, new: &Entry) -> String {
         })
         .collect();
     match differences.is_empty() {
-        true => format!("\n{} is the same as {}\n", clean(new.source()), clean(old.source())),
-        false => format!("\n{}", bounded(&differences)),
+        true => format!("\n{} is the same as {}\n", sanitize_text(new.source()), sanitize_text(old.source())),
+        false => format!("\n{}", limit_lines(&differences)),
     }
 }
 
 /// The files that the definition was read from, by their names in its directory; a broken one tells what is wrong.
 fn files(entry: &Entry) -> Result<BTreeMap<String, Arc<str>>, String> {
     let definition = entry.definition().map_err(|error| {
-        format!("{} cannot be compared: {}", clean(entry.source()), clean(error.message()))
+        format!("{} cannot be compared: {}", sanitize_text(entry.source()), sanitize_text(error.message()))
     })?;
     let prefix = format!("{}/", entry.source());
     let name = |file: &str| file.strip_prefix(&prefix).unwrap_or(file).to_owned();
@@ -57,17 +57,17 @@ fn files(entry: &Entry) -> Result<BTreeMap<String, Arc<str>>, String> {
 }
 
 /// The difference of two texts; empty when there is none.
-fn unified(old_path: &str, new_path: &str, old: &str, new: &str) -> String {
+fn unified_diff_text(old_path: &str, new_path: &str, old: &str, new: &str) -> String {
     if old == new {
         return String::new();
     }
     let diff = TextDiff::from_lines(old, new);
     let text = diff.unified_diff().header(old_path, new_path).to_string();
     // Files of strangers may hold anything; what they say must not reach the terminal as commands to it.
-    text.lines().map(|line| format!("{}\n", clean(line))).collect()
+    text.lines().map(|line| format!("{}\n", sanitize_text(line))).collect()
 }
 
-fn bounded(text: &str) -> String {
+fn limit_lines(text: &str) -> String {
     let lines = text.lines().count();
     if lines <= MOST_LINES {
         return text.to_owned();
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn texts_differ_line_by_line() {
-        assert_eq!(unified("a", "b", "same\n", "same\n"), "");
-        let text = unified("a", "b", "one\ntwo\n", "one\nthree\x1b[2J\n");
+        assert_eq!(unified_diff_text("a", "b", "same\n", "same\n"), "");
+        let text = unified_diff_text("a", "b", "one\ntwo\n", "one\nthree\x1b[2J\n");
         assert!(text.starts_with("--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+three"), "{text}");
         assert!(!text.contains('\x1b'), "{text:?}");
     }
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn long_differences_are_cut() {
         let text: String = (0..500).map(|line| format!("{line}\n")).collect();
-        assert!(bounded(&text).ends_with("199\n… 300 more lines …\n"));
-        assert_eq!(bounded("a\n"), "a\n");
+        assert!(limit_lines(&text).ends_with("199\n… 300 more lines …\n"));
+        assert_eq!(limit_lines("a\n"), "a\n");
     }
 }

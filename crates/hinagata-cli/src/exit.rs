@@ -7,7 +7,7 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Code {
-    Fine = 0,
+    Success = 0,
     Failed = 1,
     Usage = 2,
     NotFound = 3,
@@ -19,7 +19,7 @@ pub(crate) enum Code {
 
 impl Code {
     const ALL: [Self; 8] = [
-        Self::Fine,
+        Self::Success,
         Self::Failed,
         Self::Usage,
         Self::NotFound,
@@ -31,7 +31,7 @@ impl Code {
 
     const fn meaning(self) -> &'static str {
         match self {
-            Self::Fine => "fine",
+            Self::Success => "fine",
             Self::Failed => "the prompt failed, or there are findings",
             Self::Usage => "wrong usage or settings",
             Self::NotFound => "not found",
@@ -45,7 +45,7 @@ impl Code {
 
 impl Code {
     /// The code with this number; anything that is none of ours has failed.
-    pub(crate) fn numbered(number: u8) -> Self {
+    pub(crate) fn from_number(number: u8) -> Self {
         Self::ALL.into_iter().find(|code| *code as u8 == number).unwrap_or(Self::Failed)
     }
 }
@@ -57,7 +57,7 @@ impl From<Code> for ExitCode {
 }
 
 /// The end of the help: examples, exit codes, and where to read on.
-pub(crate) fn help() -> String {
+pub(crate) fn help_text() -> String {
     let mut text = String::from(
         "\
 Examples:

@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Something to tell the user.
-    Told(Box<Diagnostic>),
+    Reported(Box<Diagnostic>),
     /// The result was printed, and what it tells is a failure.
     Printed(exit::Code),
     /// The result could not be written.
@@ -24,61 +24,61 @@ pub(crate) enum Failure {
 impl Failure {
     /// The arguments of a call cannot be followed.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::Told(Box::new(Diagnostic::new("usage", exit::Code::Usage, message)))
+        Self::Reported(Box::new(Diagnostic::new("usage", exit::Code::Usage, message)))
     }
 
     /// The system does not let us.
-    pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self::Told(Box::new(Diagnostic::new(Code::System.as_str(), exit::Code::Failed, message)))
+    pub(crate) fn system_error(message: impl Into<String>) -> Self {
+        Self::Reported(Box::new(Diagnostic::new(Code::System.as_str(), exit::Code::Failed, message)))
     }
 
     /// What was asked for is not there.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self::Told(Box::new(Diagnostic::new(Code::NotFound.as_str(), exit::Code::NotFound, message)))
+        Self::Reported(Box::new(Diagnostic::new(Code::NotFound.as_str(), exit::Code::NotFound, message)))
     }
 
     /// A template failed; `path` turns the name of a template into what the user calls it.
-    pub(crate) fn template(error: &Error, path: impl Fn(&str) -> String) -> Self {
-        let shown = |place: &Place| Place { template: path(&place.template), ..place.clone() };
-        let code = code_of(error);
-        let exit = exit::Code::numbered(code.spec().exit);
+    pub(crate) fn from_template(error: &Error, path: impl Fn(&str) -> String) -> Self {
+        let displayed = |place: &Place| Place { template: path(&place.template), ..place.clone() };
+        let code = template_code(error);
+        let exit = exit::Code::from_number(code.spec().exit);
         let mut diagnostic = Diagnostic::new(code.as_str(), exit, error.message());
-        diagnostic.place = error.place().map(shown);
-        diagnostic.chain = error.chain().iter().map(shown).collect();
+        diagnostic.place = error.place().map(displayed);
+        diagnostic.chain = error.chain().iter().map(displayed).collect();
         diagnostic.near = error.near().to_vec();
         diagnostic.advice.extend(error.hint().map(str::to_owned));
-        Self::Told(Box::new(diagnostic))
+        Self::Reported(Box::new(diagnostic))
     }
 
     fn change(mut self, change: impl FnOnce(&mut Diagnostic)) -> Self {
-        if let Self::Told(diagnostic) = &mut self {
+        if let Self::Reported(diagnostic) = &mut self {
             change(diagnostic);
         }
         self
     }
 
     /// The same failure with more advice.
-    pub(crate) fn advise(self, advice: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(self, advice: impl Into<String>) -> Self {
         self.change(|diagnostic| diagnostic.advice.push(advice.into()))
     }
 
     /// The same failure with names that may have been meant.
-    pub(crate) fn near(self, near: Vec<String>) -> Self {
+    pub(crate) fn with_near(self, near: Vec<String>) -> Self {
         self.change(|diagnostic| diagnostic.near = near)
     }
 
     /// The same failure at a place in a file.
-    pub(crate) fn at(self, place: Place) -> Self {
+    pub(crate) fn at_place(self, place: Place) -> Self {
         self.change(|diagnostic| diagnostic.place = Some(place))
     }
 
     /// The exit code that tells a script of it.
-    pub(crate) fn exit(&self) -> exit::Code {
+    pub(crate) fn exit_code(&self) -> exit::Code {
         match self {
-            Self::Told(diagnostic) => diagnostic.exit,
+            Self::Reported(diagnostic) => diagnostic.exit,
             Self::Printed(code) => *code,
             // The reader has seen enough, as in `hina … | head`: no failure of ours.
-            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::Code::Fine,
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::Code::Success,
             Self::Output(_) => exit::Code::Failed,
         }
     }
@@ -87,7 +87,7 @@ impl Failure {
 /// The code of an error of a template language.
 ///
 /// Endless recursion is an error of kind `runtime` that names its limit: the limit decides.
-fn code_of(error: &Error) -> Code {
+fn template_code(error: &Error) -> Code {
     match error.kind() {
         ErrorKind::Deadline => Code::Deadline,
         _ if error.limit().is_some() => Code::RenderLimit,
@@ -102,7 +102,7 @@ fn code_of(error: &Error) -> Code {
 
 impl From<hinagata::Error> for Failure {
     fn from(error: hinagata::Error) -> Self {
-        Self::Told(Box::new(Diagnostic::from(&error)))
+        Self::Reported(Box::new(Diagnostic::from(&error)))
     }
 }
 
@@ -115,15 +115,15 @@ impl From<io::Error> for Failure {
 
 impl From<&hinagata::Error> for Diagnostic {
     fn from(error: &hinagata::Error) -> Self {
-        let exit = exit::Code::numbered(error.exit_code());
+        let exit = exit::Code::from_number(error.exit_code());
         let mut diagnostic = Self::new(error.code().as_str(), exit, error.message());
         let cause = error.source().and_then(|cause| cause.downcast_ref::<Error>());
         diagnostic.base = Base::Workspace;
         diagnostic.details = error.details().clone();
         // Only the template knows how much of the line is meant.
         let span = cause.and_then(|cause| cause.place()?.span);
-        diagnostic.place = error.place().map(|place| Place { span, ..place_of(place) });
-        diagnostic.chain = error.chain().iter().map(place_of).collect();
+        diagnostic.place = error.place().map(|place| Place { span, ..template_place(place) });
+        diagnostic.chain = error.chain().iter().map(template_place).collect();
         diagnostic.near = error.near().to_vec();
         diagnostic.advice.extend(error.hint().map(str::to_owned));
         if cause.is_none() {
@@ -134,7 +134,7 @@ impl From<&hinagata::Error> for Diagnostic {
 }
 
 /// A place of the engine as one of templates, which excerpts are made from.
-pub(crate) fn place_of(place: &hinagata::Place) -> Place {
+pub(crate) fn template_place(place: &hinagata::Place) -> Place {
     Place {
         template: place.file.clone(),
         line: place.line,

@@ -12,7 +12,7 @@ use hinagata::source::{Directory, Refused};
 use hinagata_template::{Language, SourceText, Sources};
 use hinagata_value::{Error, LimitKind, Limits, Place, Result};
 
-use crate::input::reason;
+use crate::input::system_message;
 
 /// Files that are looked at to advise on a name that was not found.
 const MOST_NAMES: usize = 1_000;
@@ -43,7 +43,7 @@ impl Files {
     }
 
     /// Notes `remark` once, however often the name is asked for.
-    fn remark(&self, remark: String) {
+    fn add_remark(&self, remark: String) {
         let mut remarks = self.remarks.borrow_mut();
         if !remarks.contains(&remark) {
             remarks.push(remark);
@@ -59,13 +59,13 @@ impl Files {
 
     fn read(&self, name: &str) -> Result<Option<String>> {
         let Some(root) = &self.root else { return Ok(None) };
-        match root.file(&plain(name)) {
-            Ok((file, _)) => source(name, file, &self.limits).map(Some),
+        match root.file(&plain_name(name)) {
+            Ok((file, _)) => read_source(name, file, &self.limits).map(Some),
             Err(Refused::Missing) => Ok(None),
             Err(Refused::NoFile) => {
                 let directory = root.path().join(name).is_dir();
                 let what = if directory { "a directory" } else { "no regular file" };
-                self.remark(format!("`{name}` is {what}"));
+                self.add_remark(format!("`{name}` is {what}"));
                 Ok(None)
             }
             Err(Refused::Outside) => {
@@ -90,7 +90,7 @@ impl Sources for Files {
 }
 
 /// The name without the steps that lead nowhere, as in `./a.md`.
-fn plain(name: &str) -> Cow<'_, str> {
+fn plain_name(name: &str) -> Cow<'_, str> {
     if name.split('/').any(|part| part == ".") {
         Cow::Owned(name.split('/').filter(|part| *part != ".").collect::<Vec<_>>().join("/"))
     } else {
@@ -103,7 +103,7 @@ fn ending(path: &Path) -> Option<String> {
 }
 
 /// The text of a template source, at most as large as the limits allow.
-pub(crate) fn source(name: &str, reader: impl Read, limits: &Limits) -> Result<String> {
+pub(crate) fn read_source(name: &str, reader: impl Read, limits: &Limits) -> Result<String> {
     let mut bytes = Vec::new();
     let most = (limits.source as u64).saturating_add(1);
     reader.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(name, error))?;
@@ -115,12 +115,12 @@ pub(crate) fn source(name: &str, reader: impl Read, limits: &Limits) -> Result<S
 }
 
 /// `name` beneath `root`, as a person would write it.
-pub(crate) fn joined(root: &Path, name: &str) -> PathBuf {
+pub(crate) fn join_name(root: &Path, name: &str) -> PathBuf {
     if root == Path::new(".") { PathBuf::from(name) } else { root.join(name) }
 }
 
 fn unreadable(name: &str, error: io::Error) -> Error {
-    Error::runtime(format!("cannot read template '{name}': {}", reason(&error))).with_source(error)
+    Error::runtime(format!("cannot read template '{name}': {}", system_message(&error))).with_source(error)
 }
 
 fn not_utf8(name: &str, error: &std::string::FromUtf8Error) -> Error {

@@ -27,18 +27,18 @@ impl Inputs {
         }
         if let Some(first) = self.stdin.replace(Some(argument.to_owned())) {
             return Err(Failure::usage(format!("`{first}` and `{argument}` both want standard input"))
-                .advise("put one of them into a file"));
+                .with_hint("put one of them into a file"));
         }
         Ok(Ok(Box::new(io::stdin())))
     }
 
     /// The text of a file with variables.
-    pub(crate) fn text(&self, path: &Path, argument: &str) -> Result<String, Failure> {
+    pub(crate) fn read_text(&self, path: &Path, argument: &str) -> Result<String, Failure> {
         let mut bytes = Vec::new();
         self.open(path, argument)?
             .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
             .map_err(|error| {
-                Failure::usage(format!("`{argument}`: cannot read the file: {}", reason(&error)))
+                Failure::usage(format!("`{argument}`: cannot read the file: {}", system_message(&error)))
             })?;
         if bytes.len() as u64 > MOST_BYTES {
             let most = MOST_BYTES >> 20;
@@ -55,7 +55,7 @@ impl Inputs {
 }
 
 /// The sentence of the system without its number.
-pub(crate) fn reason(error: &io::Error) -> String {
+pub(crate) fn system_message(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -12,7 +12,7 @@ pub(crate) fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) ->
     // The library of the protocol tells of every answer that is a refusal.
     let filter = EnvFilter::builder().parse(format!("rmcp=error,{wanted}")).map_err(|error| {
         Failure::usage(format!("`{wanted}`, the setting server.log, is no filter: {error}"))
-            .advise("one of error, warn, info, debug, trace")
+            .with_hint("one of error, warn, info, debug, trace")
     })?;
     let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let log = match workspace.host.settings.text("server.log_format") {

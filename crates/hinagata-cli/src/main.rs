@@ -59,7 +59,7 @@ use crate::{
 
 /// Find prompts, fill them and hand them over.
 #[derive(Parser)]
-#[command(name = "hina", version, arg_required_else_help = true, after_help = exit::help())]
+#[command(name = "hina", version, arg_required_else_help = true, after_help = exit::help_text())]
 struct Arguments {
     #[command(flatten)]
     globals: Globals,
@@ -83,47 +83,47 @@ fn main() -> ExitCode {
     let parsed = command.try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     let Arguments { globals, command } = match parsed {
         Ok(arguments) => arguments,
-        Err(error) => return refused(&error),
+        Err(error) => return exit_unparsed(&error),
     };
     match command.run(&globals) {
-        Ok(()) => exit::Code::Fine.into(),
+        Ok(()) => exit::Code::Success.into(),
         Err(failure) => {
-            tell(&failure, &globals);
-            failure.exit().into()
+            print_failure(&failure, &globals);
+            failure.exit_code().into()
         }
     }
 }
 
 /// Ends a call whose arguments cannot be read, or one that asked for help.
-fn refused(error: &clap::Error) -> ExitCode {
+fn exit_unparsed(error: &clap::Error) -> ExitCode {
     // There are no arguments to ask: the words themselves tell what the caller wants to read.
     if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
         let text = error.render().to_string();
         let message = text.split("\n\n").next().unwrap_or_default();
         let failure = Failure::usage(message.strip_prefix("error: ").unwrap_or(message));
-        tell(&failure, &Globals::for_scripts());
-        return failure.exit().into();
+        print_failure(&failure, &Globals::for_scripts());
+        return failure.exit_code().into();
     }
     error.exit()
 }
 
 /// Says on standard error what failed; colours are left out where nobody would see them.
-fn tell(failure: &Failure, globals: &Globals) {
+fn print_failure(failure: &Failure, globals: &Globals) {
     let text = match failure {
-        Failure::Told(diagnostic) => {
+        Failure::Reported(diagnostic) => {
             let (root, current) = (globals.root().path, current_directory());
-            let shown = diagnostic.clone().shown(|name| paths::shown(&root, &current, name));
-            match Format::of(globals) {
+            let shown = diagnostic.clone().map_paths(|name| paths::display_path(&root, &current, name));
+            match Format::from_globals(globals) {
                 Format::Text => shown.text(),
                 Format::Json => format!("{}\n", json!({"error": shown.json()})),
             }
         }
         Failure::Printed(_) => return,
-        Failure::Output(_) if failure.exit() == exit::Code::Fine => return,
+        Failure::Output(_) if failure.exit_code() == exit::Code::Success => return,
         Failure::Output(error) => format!("error: cannot write the result: {error}\n"),
     };
     // Where standard error is closed too, the exit code still tells.
-    output::talk(&text);
+    output::print_status(&text);
 }
 
 #[cfg(test)]

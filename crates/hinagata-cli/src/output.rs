@@ -19,7 +19,7 @@ pub(crate) enum Format {
 
 impl Format {
     /// What the options ask for.
-    pub(crate) fn of(globals: &Globals) -> Self {
+    pub(crate) fn from_globals(globals: &Globals) -> Self {
         if globals.json { Self::Json } else { Self::Text }
     }
 }
@@ -30,7 +30,7 @@ pub(crate) fn is_terminal() -> bool {
 }
 
 /// Prints a result; colours in it are left out where nobody would see them.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)
@@ -68,32 +68,32 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 }
 
 /// Says something on standard error; where nobody is there to hear it, it is lost.
-pub(crate) fn talk(text: &str) {
+pub(crate) fn print_status(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
 /// A text from a file of a stranger, on one line and without control characters.
-pub(crate) fn clean(text: &str) -> String {
+pub(crate) fn sanitize_text(text: &str) -> String {
     normalize_untrusted_str(&text.replace(['\n', '\r', '\t'], " "))
 }
 
 /// The name of a state or a kind, as scripts read it.
-pub(crate) fn word(value: &impl Serialize) -> String {
+pub(crate) fn serialized_name(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
+        Ok(serde_json::Value::String(name)) => name,
         other => other.unwrap_or_default().to_string(),
     }
 }
 
 /// Rows as columns with two spaces between them, the last one as wide as it is. Cells come clean.
-pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+pub(crate) fn align_columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
     let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or_default()).collect();
-    rows.iter().map(|row| line(row, &widths)).collect()
+    rows.iter().map(|row| format_row(row, &widths)).collect()
 }
 
-fn line(row: &[String], widths: &[usize]) -> String {
+fn format_row(row: &[String], widths: &[usize]) -> String {
     let mut line = String::new();
     for (cell, width) in row.iter().zip(widths) {
         line.push_str(cell);
@@ -115,16 +115,16 @@ fn terminal_width() -> Option<usize> {
 }
 
 /// Columns whose lines are at most `width` wide, by what is left out at their ends.
-fn fitting(rows: &[Vec<String>], width: usize) -> String {
+fn fit_columns(rows: &[Vec<String>], width: usize) -> String {
     let fit = |line: &str| match line.width() > width {
-        true => format!("{}…\n", seen(line, width.saturating_sub(1))),
+        true => format!("{}…\n", truncate_to_width(line, width.saturating_sub(1))),
         false => format!("{line}\n"),
     };
-    columns(rows).lines().map(fit).collect()
+    align_columns(rows).lines().map(fit).collect()
 }
 
 /// As much of `text` as is at most `width` wide.
-fn seen(text: &str, width: usize) -> &str {
+fn truncate_to_width(text: &str, width: usize) -> &str {
     let mut taken = 0;
     let end = text.char_indices().find(|(_, character)| {
         taken += character.width().unwrap_or_default();
@@ -134,15 +134,15 @@ fn seen(text: &str, width: usize) -> &str {
 }
 
 /// Rows for people: columns with a heading on a terminal, values between tabs elsewhere.
-pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn format_table(heading: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| clean(cell)).collect()).collect();
+        rows.iter().map(|row| row.iter().map(|cell| sanitize_text(cell)).collect()).collect();
     if !is_terminal() {
         return rows.iter().map(|row| format!("{}\n", row.join("\t").trim_end())).collect();
     }
     let mut all = vec![heading.iter().map(|&cell| cell.to_owned()).collect()];
     all.extend(rows);
-    fitting(&all, terminal_width().unwrap_or(usize::MAX))
+    fit_columns(&all, terminal_width().unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]
@@ -156,25 +156,25 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_what_is_seen() {
         let rows = [row(&["a", "x", "1"]), row(&["日本", "", "2"]), row(&["b"])];
-        assert_eq!(columns(&rows), "a     x  1\n日本     2\nb\n");
+        assert_eq!(align_columns(&rows), "a     x  1\n日本     2\nb\n");
     }
 
     #[test]
     fn lines_fit_the_terminal() {
         let rows = [row(&["a", "日本語です"]), row(&["b", "short"])];
-        assert_eq!(fitting(&rows, 8), "a  日本…\nb  short\n");
-        assert_eq!(fitting(&rows, 0), "…\n…\n");
-        assert_eq!(fitting(&rows, usize::MAX), columns(&rows));
+        assert_eq!(fit_columns(&rows, 8), "a  日本…\nb  short\n");
+        assert_eq!(fit_columns(&rows, 0), "…\n…\n");
+        assert_eq!(fit_columns(&rows, usize::MAX), align_columns(&rows));
     }
 
     #[test]
     fn people_and_scripts_read_the_same_words() {
-        assert_eq!(word(&hinagata::Approval::Modified), "modified");
+        assert_eq!(serialized_name(&hinagata::Approval::Modified), "modified");
     }
 
     #[test]
     fn strangers_cannot_write_to_the_terminal() {
-        let cleaned = clean("a\x1b[2J\nb\tc");
+        let cleaned = sanitize_text("a\x1b[2J\nb\tc");
         assert!(!cleaned.contains(['\x1b', '\n', '\t']), "{cleaned:?}");
         assert!(cleaned.ends_with(" b c"), "{cleaned:?}");
     }

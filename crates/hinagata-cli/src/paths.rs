@@ -4,16 +4,16 @@ use std::path::{Component, Path, PathBuf};
 
 /// The file or directory `name` of the workspace at `root`, seen from `current`; `name` itself where it is no file of
 /// the workspace, such as a compiled-in prompt.
-pub(crate) fn shown(root: &Path, current: &Path, name: &str) -> String {
+pub(crate) fn display_path(root: &Path, current: &Path, name: &str) -> String {
     let path = root.join(name);
     if Path::new(name).is_absolute() || !path.exists() {
         return name.to_owned();
     }
-    from(current, &path).display().to_string()
+    relative_to(current, &path).display().to_string()
 }
 
 /// `path` as it is written from `current`: relative where that is not longer than two steps up.
-pub(crate) fn from(current: &Path, path: &Path) -> PathBuf {
+pub(crate) fn relative_to(current: &Path, path: &Path) -> PathBuf {
     const MOST_UP: usize = 2;
     for (up, parent) in current.ancestors().take(MOST_UP + 1).enumerate() {
         if let Ok(rest) = path.strip_prefix(parent) {
@@ -40,7 +40,11 @@ mod tests {
             ("/other/x/y", "/w/a", "/w/a"),
         ];
         for (current, path, shown) in cases {
-            assert_eq!(from(Path::new(current), Path::new(path)), Path::new(shown), "{current} {path}");
+            assert_eq!(
+                relative_to(Path::new(current), Path::new(path)),
+                Path::new(shown),
+                "{current} {path}"
+            );
         }
     }
 
@@ -50,9 +54,9 @@ mod tests {
         let root = place.path().join("root");
         std::fs::create_dir_all(root.join("sub")).expect("made");
         std::fs::write(root.join("a.md"), "").expect("written");
-        assert_eq!(shown(&root, &root, "a.md"), "a.md");
-        assert_eq!(shown(&root, &root.join("sub"), "a.md"), "../a.md");
-        assert_eq!(shown(&root, &root.join("sub"), "none.md"), "none.md");
-        assert_eq!(shown(&root, &root, "/etc"), "/etc");
+        assert_eq!(display_path(&root, &root, "a.md"), "a.md");
+        assert_eq!(display_path(&root, &root.join("sub"), "a.md"), "../a.md");
+        assert_eq!(display_path(&root, &root.join("sub"), "none.md"), "none.md");
+        assert_eq!(display_path(&root, &root, "/etc"), "/etc");
     }
 }

@@ -35,13 +35,13 @@ impl Bar {
     }
 
     /// Tells how far packing is.
-    pub(crate) fn packing(&self, progress: Progress) {
-        self.draw(false, || line(progress));
+    pub(crate) fn show_packing(&self, progress: Progress) {
+        self.draw(false, || packing_line(progress));
     }
 
     /// Tells which call of a process is under way; at once where one begins, because it can be long before the next word.
     #[cfg(feature = "llm")]
-    pub(crate) fn asking(&self, step: Step, begins: bool) {
+    pub(crate) fn show_call(&self, step: Step, begins: bool) {
         self.draw(begins, || {
             let (bar, number) = (bar(step.number, step.total), grouped(step.number as u64 + 1));
             format!("{} [{bar}] call {number} of {}", step.phase.name(), grouped(step.total as u64))
@@ -55,10 +55,10 @@ impl Bar {
         }
     }
 
-    fn draw(&self, at_once: bool, line: impl FnOnce() -> String) {
+    fn draw(&self, immediately: bool, line: impl FnOnce() -> String) {
         let Some(Ok(mut next)) = self.next.as_ref().map(Mutex::try_lock) else { return };
         let now = Instant::now();
-        if now < *next && !at_once {
+        if now < *next && !immediately {
             return;
         }
         *next = now + PACE;
@@ -73,7 +73,7 @@ impl Drop for Bar {
     }
 }
 
-fn line(progress: Progress) -> String {
+fn packing_line(progress: Progress) -> String {
     match progress {
         Progress::Found(files) => format!("looking for files: {}", grouped(files as u64)),
         Progress::Done(done, of) => {
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn the_line_tells_how_far_it_is() {
-        assert_eq!(line(Progress::Found(1200)), "looking for files: 1 200");
-        assert_eq!(line(Progress::Done(1, 4)), "packing [######..................] 1 of 4 files");
-        assert_eq!(line(Progress::Done(0, 0)), "packing [########################] 0 of 0 files");
+        assert_eq!(packing_line(Progress::Found(1200)), "looking for files: 1 200");
+        assert_eq!(packing_line(Progress::Done(1, 4)), "packing [######..................] 1 of 4 files");
+        assert_eq!(packing_line(Progress::Done(0, 0)), "packing [########################] 0 of 0 files");
     }
 }

@@ -12,7 +12,8 @@ use crate::output;
 pub(crate) fn hooks(settings: &Settings, quiet: bool) -> Option<Arc<dyn Hooks>> {
     let mut options = HookOptions::from(settings);
     if !quiet {
-        options.listener = Some(Arc::new(|printed| output::talk(&shown(printed.file, printed.text))));
+        options.listener =
+            Some(Arc::new(|printed| output::print_status(&prefix_lines(printed.file, printed.text))));
     }
     Some(Arc::new(HookPool::new(options)))
 }
@@ -22,14 +23,14 @@ pub(crate) fn hooks(settings: &Settings, quiet: bool) -> Option<Arc<dyn Hooks>> 
 pub(crate) fn logged_hooks(settings: &Settings) -> Option<Arc<dyn Hooks>> {
     let mut options = HookOptions::from(settings);
     options.listener = Some(Arc::new(|printed| {
-        tracing::info!(file = printed.file, stage = printed.stage, "{}", output::clean(printed.text));
+        tracing::info!(file = printed.file, stage = printed.stage, "{}", output::sanitize_text(printed.text));
     }));
     Some(Arc::new(HookPool::new(options)))
 }
 
 /// What a hook printed, each line with the file that it is from.
-fn shown(file: &str, text: &str) -> String {
-    text.lines().map(|line| format!("{file}: {}\n", output::clean(line))).collect()
+fn prefix_lines(file: &str, text: &str) -> String {
+    text.lines().map(|line| format!("{file}: {}\n", output::sanitize_text(line))).collect()
 }
 
 /// What this machine has.
@@ -52,11 +53,11 @@ impl PythonState {
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let python = match &self.python {
             Ok(python) => format!("{} ({})", python.version_text(), python.executable.display()),
-            Err(error) => told(error),
+            Err(error) => describe_error(error),
         };
         let mut rows = vec![("python", python)];
         match &self.sandbox {
-            Err(error) => rows.push(("sandbox", told(error))),
+            Err(error) => rows.push(("sandbox", describe_error(error))),
             Ok(report) => {
                 let refused = if self.is_refused(report) { "; hooks do not run" } else { "" };
                 rows.push((
@@ -108,7 +109,7 @@ impl PythonState {
     }
 }
 
-fn told(error: &Error) -> String {
+fn describe_error(error: &Error) -> String {
     match error.hint() {
         Some(hint) => format!("{}; {hint}", error.message()),
         None => error.message().to_owned(),

@@ -39,17 +39,17 @@ pub(crate) struct RequestArguments {
 
 impl RequestArguments {
     /// `options`, with what the call says; only a request has a place for it.
-    pub(crate) fn applied(
+    pub(crate) fn apply_to(
         &self,
         output_format: Option<OutputFormat>,
         mut options: RequestOptions,
     ) -> Result<RequestOptions, Failure> {
-        let given = [("--model", self.model.is_some()), ("--files", self.files.is_some())];
-        if let Some((name, _)) = given.into_iter().find(|(_, given)| *given)
+        let passed = [("--model", self.model.is_some()), ("--files", self.files.is_some())];
+        if let Some((name, _)) = passed.into_iter().find(|(_, passed)| *passed)
             && output_format.and_then(OutputFormat::driver).is_none()
         {
             return Err(Failure::usage(format!("`{name}` belongs to a request, and this is none"))
-                .advise("choose a provider with `--format`, such as `--format openai`"));
+                .with_hint("choose a provider with `--format`, such as `--format openai`"));
         }
         if let Some(model) = &self.model {
             options.model = Some(model.clone());
@@ -98,18 +98,18 @@ impl Files for Nowhere {
 }
 
 /// Tells people what a request has no place for.
-pub(crate) fn tell_left_out(notes: &[String]) {
+pub(crate) fn warn_left_out(notes: &[String]) {
     for note in notes {
-        let mut diagnostic = Diagnostic::new("", exit::Code::Fine, format!("left out: {note}"));
+        let mut diagnostic = Diagnostic::new("", exit::Code::Success, format!("left out: {note}"));
         diagnostic.level = Level::Warning;
-        output::talk(&diagnostic.text());
+        output::print_status(&diagnostic.text());
     }
 }
 
 /// Prints a request, and tells people what it has no place for.
-pub(crate) fn print(made: &Formatted, format: Format) -> Result<(), Failure> {
+pub(crate) fn print_request(made: &Formatted, format: Format) -> Result<(), Failure> {
     if format == Format::Text {
-        tell_left_out(made.notes());
+        warn_left_out(made.notes());
     }
     output::print_json(&made.to_value())
 }

@@ -15,12 +15,12 @@ pub(crate) struct NewFile {
 }
 
 /// Makes a directory with `files`, whole or not at all.
-pub(crate) fn directory(path: &Path, files: &[NewFile]) -> Result<(), Failure> {
+pub(crate) fn create_directory(path: &Path, files: &[NewFile]) -> Result<(), Failure> {
     if path.symlink_metadata().is_ok() {
-        return Err(Failure::usage(format!("`{}` is there already", shown(path)))
-            .advise("nothing was changed; choose another name, or change what is there"));
+        return Err(Failure::usage(format!("`{}` is there already", display_path(path)))
+            .with_hint("nothing was changed; choose another name, or change what is there"));
     }
-    let failed = |error: io::Error| cannot_make(path, &error);
+    let failed = |error: io::Error| create_error(path, &error);
     let parent = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failed)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -40,10 +40,10 @@ fn write_all(directory: &Path, files: &[NewFile]) -> io::Result<()> {
 }
 
 /// Makes those of `files` that are not there yet; their paths, each with whether it was made.
-pub(crate) fn missing(root: &Path, files: &[NewFile]) -> Result<Vec<(PathBuf, bool)>, Failure> {
+pub(crate) fn create_missing_files(root: &Path, files: &[NewFile]) -> Result<Vec<(PathBuf, bool)>, Failure> {
     let make = |file: &NewFile| {
         let path = root.join(file.path);
-        let made = write_new(&path, &file.content).map_err(|error| cannot_make(&path, &error))?;
+        let made = write_new(&path, &file.content).map_err(|error| create_error(&path, &error))?;
         Ok((path, made))
     };
     files.iter().map(make).collect()
@@ -61,12 +61,12 @@ fn write_new(path: &Path, content: &str) -> io::Result<bool> {
     }
 }
 
-fn shown(path: &Path) -> String {
-    paths::from(&current_directory(), path).display().to_string()
+fn display_path(path: &Path) -> String {
+    paths::relative_to(&current_directory(), path).display().to_string()
 }
 
-fn cannot_make(path: &Path, error: &io::Error) -> Failure {
-    let message = format!("`{}` cannot be made", shown(path));
+fn create_error(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("`{}` cannot be made", display_path(path));
     hinagata::Error::new(hinagata::Code::Store, message)
         .with("path", path.display().to_string())
         .with_hint("check that the directory can be written and that the disk is not full")
@@ -86,23 +86,26 @@ mod tests {
     fn what_is_there_stays_as_it_is() {
         let place = tempfile::tempdir().expect("a temporary directory");
         fs::write(place.path().join("a.md"), "mine").expect("written");
-        let made: Vec<bool> =
-            missing(place.path(), &files()).expect("makes").into_iter().map(|(_, made)| made).collect();
+        let made: Vec<bool> = create_missing_files(place.path(), &files())
+            .expect("makes")
+            .into_iter()
+            .map(|(_, made)| made)
+            .collect();
         assert_eq!(made, [false, true]);
         assert_eq!(fs::read_to_string(place.path().join("a.md")).expect("is there"), "mine");
-        let failure = directory(&place.path().join("sub"), &files()).expect_err("is there");
-        assert_eq!(failure.exit(), crate::exit::Code::Usage);
+        let failure = create_directory(&place.path().join("sub"), &files()).expect_err("is there");
+        assert_eq!(failure.exit_code(), crate::exit::Code::Usage);
     }
 
     #[test]
     fn a_directory_is_made_whole_or_not_at_all() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let prompt = place.path().join("prompts/p");
-        directory(&prompt, &files()).expect("makes");
+        create_directory(&prompt, &files()).expect("makes");
         assert_eq!(fs::read_to_string(prompt.join("sub/b.md")).expect("is there"), "B");
         let bad =
             [NewFile { path: "a.md", content: "A".into() }, NewFile { path: "a.md/b", content: "B".into() }];
-        assert!(directory(&place.path().join("prompts/q"), &bad).is_err());
+        assert!(create_directory(&place.path().join("prompts/q"), &bad).is_err());
         let left: Vec<_> = fs::read_dir(place.path().join("prompts")).expect("is there").collect();
         assert_eq!(left.len(), 1, "{left:?}");
     }

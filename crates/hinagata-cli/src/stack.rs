@@ -11,7 +11,7 @@ use crate::failure::Failure;
 const SPARE: usize = 1 << 20;
 
 /// Runs `render` on a thread whose stack holds what `limits` allow.
-pub(crate) fn with<T: Send>(
+pub(crate) fn run_with_stack<T: Send>(
     limits: &Limits,
     render: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> Result<T, Failure> {
@@ -20,7 +20,7 @@ pub(crate) fn with<T: Send>(
         let thread =
             thread::Builder::new().stack_size(size).spawn_scoped(scope, render).map_err(|error| {
                 Failure::usage(format!("cannot make a stack of {} bytes: {error}", grouped(size as u64)))
-                    .advise("lower the limit `stack`")
+                    .with_hint("lower the limit `stack`")
             })?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })

@@ -30,7 +30,7 @@ impl Telemetry {
         hinagata_http::install_tls();
         let exporter = SpanExporter::builder().with_http().build().map_err(|error| {
             Failure::usage(format!("spans cannot be sent as the environment says: {error}"))
-                .advise("look at the variables whose names begin with OTEL_EXPORTER_OTLP_")
+                .with_hint("look at the variables whose names begin with OTEL_EXPORTER_OTLP_")
         })?;
         let mut resource = Resource::builder();
         if std::env::var_os("OTEL_SERVICE_NAME").is_none() {

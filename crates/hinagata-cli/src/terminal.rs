@@ -27,7 +27,11 @@ fn number(
         match answer.parse() {
             _ if answer.is_empty() => return Ok(None),
             Ok(number) if (1..=count).contains(&number) => return Ok(Some(number)),
-            _ => writeln!(output, "`{}` is no number from 1 to {count}", crate::output::clean(&answer))?,
+            _ => writeln!(
+                output,
+                "`{}` is no number from 1 to {count}",
+                crate::output::sanitize_text(&answer)
+            )?,
         }
     }
     Ok(None)

@@ -17,7 +17,7 @@ use hinagata_value::Place;
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    failure::{Failure, place_of},
+    failure::{Failure, template_place},
     input::Inputs,
 };
 
@@ -52,12 +52,16 @@ impl VariableArguments {
 
     /// Reads them.
     pub(crate) fn read(&self, inputs: &Inputs) -> Result<Variables, Failure> {
-        read(&self.vars, &self.variables, inputs)
+        read_variables(&self.vars, &self.variables, inputs)
     }
 }
 
 /// The variables of `files`, later ones over earlier ones, with those of `arguments` put into them.
-pub(crate) fn read(files: &[PathBuf], arguments: &[String], inputs: &Inputs) -> Result<Variables, Failure> {
+pub(crate) fn read_variables(
+    files: &[PathBuf],
+    arguments: &[String],
+    inputs: &Inputs,
+) -> Result<Variables, Failure> {
     let mut variables = Variables::default();
     for file in files {
         variables.values.extend(read_file(file, inputs)?);
@@ -72,8 +76,8 @@ fn read_file(file: &Path, inputs: &Inputs) -> Result<Map<String, Json>, Failure>
     let argument = format!("--vars {}", file.display());
     match data_file(file, &argument, inputs)? {
         Json::Object(variables) => Ok(variables),
-        other => Err(Failure::usage(format!("`{argument}` holds {}, not an object", described(&other)))
-            .advise("write the variables as {\"name\": value, …}")),
+        other => Err(Failure::usage(format!("`{argument}` holds {}, not an object", describe_kind(&other)))
+            .with_hint("write the variables as {\"name\": value, …}")),
     }
 }
 
@@ -95,7 +99,7 @@ impl<'a> Assignment<'a> {
     fn parse(argument: &'a str) -> Result<Self, Failure> {
         let Some((name, value)) = argument.split_once('=') else {
             return Err(Failure::usage(format!("`{argument}` gives no variable a value"))
-                .advise("write `name=text`, `name:=json`, `name=@file` or `name:=@file`"));
+                .with_hint("write `name=text`, `name:=json`, `name=@file` or `name:=@file`"));
         };
         let (name, json) = match name.strip_suffix(':') {
             Some(name) => (name, true),
@@ -110,10 +114,10 @@ impl<'a> Assignment<'a> {
         let file = value.strip_prefix('@').map(Path::new);
         if file == Some(Path::new("")) {
             return Err(Failure::usage(format!("`{argument}` names no file behind the `@`"))
-                .advise(format!("for the text `@` write `{name}=\\@`")));
+                .with_hint(format!("for the text `@` write `{name}=\\@`")));
         }
         let value = match (json, file) {
-            (false, None) => Written::Text(unescaped(value)),
+            (false, None) => Written::Text(strip_escape(value)),
             (true, None) => Written::Json(value),
             (false, Some(file)) => Written::TextFile(file),
             (true, Some(file)) => Written::JsonFile(file),
@@ -136,26 +140,27 @@ impl<'a> Assignment<'a> {
     fn value(&self, inputs: &Inputs) -> Result<Json, Failure> {
         match self.value {
             Written::Text(text) => Ok(Json::String(text.to_owned())),
-            Written::Json(json) => serde_json::from_str(json).map_err(|error| self.no_json(&error)),
-            Written::TextFile(file) => inputs.text(file, self.argument).map(Json::String),
+            Written::Json(json) => serde_json::from_str(json).map_err(|error| self.json_error(&error)),
+            Written::TextFile(file) => inputs.read_text(file, self.argument).map(Json::String),
             Written::JsonFile(file) => data_file(file, self.argument, inputs),
         }
     }
 
-    fn no_json(&self, error: &serde_json::Error) -> Failure {
+    fn json_error(&self, error: &serde_json::Error) -> Failure {
         let name = self.path.join(".");
         let why = match &*json_message(error) {
             // A word that is not quoted; the parser's own words tell nothing more.
             "expected value" | "expected ident" => String::new(),
             message => format!(": {message}"),
         };
-        Failure::usage(format!("the value of `{}` is no JSON{why}", self.argument))
-            .advise(format!("for text write `{name}=…`; JSON strings have double quotes: `{name}:='\"…\"'`"))
+        Failure::usage(format!("the value of `{}` is no JSON{why}", self.argument)).with_hint(format!(
+            "for text write `{name}=…`; JSON strings have double quotes: `{name}:='\"…\"'`"
+        ))
     }
 }
 
 /// A text that starts with `@` has a backslash before it, one that starts with `\@` two.
-fn unescaped(text: &str) -> &str {
+fn strip_escape(text: &str) -> &str {
     match text.strip_prefix('\\') {
         Some(rest) if rest.trim_start_matches('\\').starts_with('@') => rest,
         _ => text,
@@ -164,41 +169,41 @@ fn unescaped(text: &str) -> &str {
 
 /// What a file holds: YAML where its name says so, else JSON; where the name says neither, whichever it is.
 fn data_file(file: &Path, argument: &str, inputs: &Inputs) -> Result<Json, Failure> {
-    let text = inputs.text(file, argument)?;
-    let yaml = || yaml_value(&shown(file), &text);
+    let text = inputs.read_text(file, argument)?;
+    let yaml = || yaml_value(&display_name(file), &text);
     match file.extension().and_then(|extension| extension.to_str()) {
-        Some("yaml" | "yml") => yaml().map_err(|error| no_yaml_file(&error)),
+        Some("yaml" | "yml") => yaml().map_err(|error| yaml_file_error(&error)),
         ending => serde_json::from_str(&text).or_else(|error| match yaml() {
             Ok(value) if ending != Some("json") => Ok(value),
-            _ => Err(no_json_file(file, &text, &error)),
+            _ => Err(json_file_error(file, &text, &error)),
         }),
     }
 }
 
-fn shown(file: &Path) -> String {
+fn display_name(file: &Path) -> String {
     if file == Path::new("-") { "<stdin>".to_owned() } else { file.display().to_string() }
 }
 
-fn no_yaml_file(error: &hinagata::Error) -> Failure {
+fn yaml_file_error(error: &hinagata::Error) -> Failure {
     let mut failure = Failure::usage(error.message());
     if let Some(place) = error.place() {
-        failure = failure.at(place_of(place));
+        failure = failure.at_place(template_place(place));
     }
-    error.hint().into_iter().fold(failure, Failure::advise)
+    error.hint().into_iter().fold(failure, Failure::with_hint)
 }
 
-fn no_json_file(file: &Path, text: &str, error: &serde_json::Error) -> Failure {
+fn json_file_error(file: &Path, text: &str, error: &serde_json::Error) -> Failure {
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
     // Bytes up to and with the one that was wrong.
     let before = line.floor_char_boundary(error.column().saturating_sub(1));
     let place = Place {
-        template: shown(file),
+        template: display_name(file),
         line: error.line().max(1) as u32,
         column: line[..before].chars().count() as u32 + 1,
         span: None,
         excerpt: Some(line.to_owned()),
     };
-    Failure::usage(format!("this is no JSON: {}", json_message(error))).at(place)
+    Failure::usage(format!("this is no JSON: {}", json_message(error))).at_place(place)
 }
 
 /// The sentence without the place behind it.
@@ -228,7 +233,7 @@ impl Variables {
         let (name, argument) = (assignment.path.join("."), assignment.argument);
         if let Some((_, inner)) = self.assigned.iter().find(|(path, _)| is_inside(path, &name)) {
             return Err(Failure::usage(format!("`{argument}` would throw away what `{inner}` gave"))
-                .advise(format!("leave one of them out, or put `{inner}` behind it")));
+                .with_hint(format!("leave one of them out, or put `{inner}` behind it")));
         }
         self.texts.retain(|text| text != assignment.path[0]);
         if assignment.path.len() == 1 && assignment.is_text() {
@@ -241,9 +246,9 @@ impl Variables {
             match here {
                 Json::Object(inner) => values = inner,
                 other => {
-                    let what = described(other);
+                    let what = describe_kind(other);
                     let place = assignment.path[..=depth].join(".");
-                    return Err(self.no_object(argument, &place, what));
+                    return Err(self.object_error(argument, &place, what));
                 }
             }
         }
@@ -252,11 +257,11 @@ impl Variables {
         Ok(())
     }
 
-    fn no_object(&self, argument: &str, place: &str, what: &str) -> Failure {
+    fn object_error(&self, argument: &str, place: &str, what: &str) -> Failure {
         let by = self.assigned.iter().rev().find(|(path, _)| path == place || is_inside(place, path));
         let by = by.map_or_else(|| "`--vars`".to_owned(), |(_, argument)| format!("`{argument}`"));
         Failure::usage(format!("`{argument}` needs an object at `{place}`, but {by} put {what} there"))
-            .advise("leave one of them out")
+            .with_hint("leave one of them out")
     }
 }
 
@@ -265,7 +270,7 @@ fn is_inside(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
 }
 
-pub(crate) fn described(value: &Json) -> &'static str {
+pub(crate) fn describe_kind(value: &Json) -> &'static str {
     match value {
         Json::Null => "null",
         Json::Bool(_) => "a truth value",
@@ -284,9 +289,9 @@ mod tests {
 
     fn given(arguments: &[&str]) -> Result<Json, String> {
         let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        let read = read(&[], &arguments, &Inputs::default());
+        let read = read_variables(&[], &arguments, &Inputs::default());
         read.map(|variables| Json::Object(variables.values)).map_err(|failure| match failure {
-            Failure::Told(diagnostic) => diagnostic.message,
+            Failure::Reported(diagnostic) => diagnostic.message,
             other => format!("{other:?}"),
         })
     }
@@ -353,7 +358,8 @@ mod tests {
         let (first, second) = (place.path().join("1.json"), place.path().join("2.json"));
         std::fs::write(&first, r#"{"user": {"name": "A", "age": 3}, "x": 1}"#).expect("written");
         std::fs::write(&second, r#"{"x": 2}"#).expect("written");
-        let read = read(&[first, second], &["user.name=B".to_owned()], &Inputs::default()).expect("is fine");
+        let read = read_variables(&[first, second], &["user.name=B".to_owned()], &Inputs::default())
+            .expect("is fine");
         assert_eq!(Json::Object(read.values), json!({"user": {"name": "B", "age": 3}, "x": 2}));
     }
 
@@ -361,7 +367,7 @@ mod tests {
     fn what_was_written_as_text_is_known() {
         let texts = |arguments: &[&str]| {
             let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-            let read = read(&[], &arguments, &Inputs::default()).expect("is fine");
+            let read = read_variables(&[], &arguments, &Inputs::default()).expect("is fine");
             read.texts().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>()
         };
         assert_eq!(texts(&["a=1", "b:=2", "c.d=3"]), ["a=1"]);
@@ -385,8 +391,8 @@ mod tests {
         let read = |name: &str, text: &str| {
             let path = place.path().join(name);
             std::fs::write(&path, text).expect("written");
-            let read = read(&[path], &[], &Inputs::default());
-            read.map(|variables| Json::Object(variables.values)).map_err(|failure| failure.exit())
+            let read = read_variables(&[path], &[], &Inputs::default());
+            read.map(|variables| Json::Object(variables.values)).map_err(|failure| failure.exit_code())
         };
         for name in ["a.yaml", "a.yml", "a.txt"] {
             assert_eq!(read(name, "x: [1, yes]\n"), Ok(json!({"x": [1, "yes"]})), "{name}");

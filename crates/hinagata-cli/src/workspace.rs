@@ -91,7 +91,7 @@ pub(crate) struct Workspace {
     pub(crate) host: Arc<OpenWorkspace>,
     json: bool,
     /// Whether people were told that the store does not answer.
-    told: Once,
+    store_reported: Once,
 }
 
 impl Workspace {
@@ -122,19 +122,19 @@ impl Workspace {
         let found = workspace.host.settings.diagnostics();
         let (untrusted, others): (Vec<_>, Vec<_>) =
             found.iter().partition(|found| found.error.reason() == Some("untrusted"));
-        others.into_iter().for_each(|found| workspace.warn(found));
+        others.into_iter().for_each(|found| workspace.print_warning(found));
         if let Some(problem) = &workspace.host.trust_problem {
             // The call goes on without trust.
-            let mut diagnostic = workspace.finding(problem);
+            let mut diagnostic = workspace.to_diagnostic(problem);
             diagnostic.level = Level::Warning;
-            workspace.talk(&diagnostic);
+            workspace.print_diagnostic(&diagnostic);
         }
-        workspace.warn_of_distrust(&untrusted);
+        workspace.warn_untrusted(&untrusted);
         Ok(workspace)
     }
 
     /// One warning for all settings that do not count: it is in the way of every call.
-    fn warn_of_distrust(&self, untrusted: &[&hinagata::Diagnostic]) {
+    fn warn_untrusted(&self, untrusted: &[&hinagata::Diagnostic]) {
         let name = |found: &&hinagata::Diagnostic| {
             found
                 .error
@@ -146,7 +146,7 @@ impl Workspace {
         let mut names: Vec<String> = untrusted.iter().filter_map(name).collect();
         names.dedup();
         if !names.is_empty() {
-            self.remark(
+            self.print_advice(
                 format!("you do not trust this workspace, so its {} do not count", names.join(", ")),
                 "`hina config` tells more; read hinagata.toml, then run `hina trust`",
             );
@@ -160,95 +160,96 @@ impl Workspace {
 
     fn open_quietly_as(globals: &Globals, options: &OpenOptions) -> Result<Self, Failure> {
         let host = Arc::new(OpenWorkspace::open(options, &current_directory())?);
-        Ok(Self { host, json: globals.json, told: Once::new() })
+        Ok(Self { host, json: globals.json, store_reported: Once::new() })
     }
 
     /// The prompts of the workspace.
-    pub(crate) fn catalog(&self) -> Catalog {
-        self.tell_of_store();
+    pub(crate) fn open_catalog(&self) -> Catalog {
+        self.report_store_problem();
         self.host.open_catalog()
     }
 
     /// The engine of the workspace.
-    pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        self.tell_of_store();
+    pub(crate) fn open_engine(&self) -> Result<Engine, Failure> {
+        self.report_store_problem();
         Ok(self.host.open_engine_with(python::hooks(&self.host.settings, self.json), |_| {})?)
     }
 
     /// The engine of a process that stays.
     #[cfg(feature = "mcp")]
     pub(crate) fn daemon_engine(&self) -> Result<Engine, Failure> {
-        self.tell_of_store();
+        self.report_store_problem();
         Ok(self.host.open_engine_with(python::logged_hooks(&self.host.settings), |_| {})?)
     }
 
     /// Tells once that the store does not answer.
-    fn tell_of_store(&self) {
-        self.told.call_once(|| {
+    fn report_store_problem(&self) {
+        self.store_reported.call_once(|| {
             if let Some(problem) = self.host.store_problem() {
-                self.warn(problem);
+                self.print_warning(problem);
             }
         });
     }
 
     /// A path of the workspace as the user can open it.
-    pub(crate) fn shown(&self, name: &str) -> String {
-        paths::shown(&self.host.root.path, &current_directory(), name)
+    pub(crate) fn display_path(&self, name: &str) -> String {
+        paths::display_path(&self.host.root.path, &current_directory(), name)
     }
 
     /// A finding as it is told.
-    pub(crate) fn finding(&self, found: &hinagata::Diagnostic) -> Diagnostic {
-        Diagnostic::from(found).shown(|name| self.shown(name))
+    pub(crate) fn to_diagnostic(&self, found: &hinagata::Diagnostic) -> Diagnostic {
+        Diagnostic::from(found).map_paths(|name| self.display_path(name))
     }
 
     /// Whether it was told when the store was opened; every call finds it again.
-    fn is_told(&self, about: &str) -> bool {
-        about == "store" && self.told.is_completed() && self.host.store_problem().is_some()
+    fn is_reported(&self, about: &str) -> bool {
+        about == "store" && self.store_reported.is_completed() && self.host.store_problem().is_some()
     }
 
     /// Tells of a finding on standard error.
-    pub(crate) fn warn(&self, found: &hinagata::Diagnostic) {
-        if !self.is_told(&found.source) {
-            self.talk(&self.finding(found));
+    pub(crate) fn print_warning(&self, found: &hinagata::Diagnostic) {
+        if !self.is_reported(&found.source) {
+            self.print_diagnostic(&self.to_diagnostic(found));
         }
     }
 
     /// Tells of what went wrong in a call and did not stop it, where the result has no room for it.
-    pub(crate) fn warn_of_call(&self, warning: &hinagata::Warning) {
-        if self.is_told(&warning.about) {
+    pub(crate) fn print_call_warning(&self, warning: &hinagata::Warning) {
+        if self.is_reported(&warning.about) {
             return;
         }
-        let mut diagnostic = Diagnostic::from(&warning.error).shown(|name| self.shown(name));
+        let mut diagnostic = Diagnostic::from(&warning.error).map_paths(|name| self.display_path(name));
         diagnostic.level = Level::Warning;
         // Several providers may fail alike.
         if warning.about.starts_with("provider ") && !diagnostic.message.contains(&warning.about) {
-            diagnostic.message = format!("{}: {}", output::clean(&warning.about), diagnostic.message);
+            diagnostic.message = format!("{}: {}", output::sanitize_text(&warning.about), diagnostic.message);
         }
-        self.talk(&diagnostic);
+        self.print_diagnostic(&diagnostic);
     }
 
     /// Tells of what could not be read and may be missing in a list of prompts.
-    pub(crate) fn tell_unread(&self, catalog: &Catalog) {
+    pub(crate) fn warn_unread(&self, catalog: &Catalog) {
         for found in catalog.unread() {
-            let mut diagnostic = self.finding(&found);
+            let mut diagnostic = self.to_diagnostic(&found);
             diagnostic.level = Level::Warning;
-            self.talk(&diagnostic);
+            self.print_diagnostic(&diagnostic);
         }
     }
 
     /// Tells of something that is no failure.
-    pub(crate) fn remark(&self, message: impl Into<String>, advice: impl Into<String>) {
-        let mut diagnostic = Diagnostic::new("", crate::exit::Code::Fine, message);
+    pub(crate) fn print_advice(&self, message: impl Into<String>, advice: impl Into<String>) {
+        let mut diagnostic = Diagnostic::new("", crate::exit::Code::Success, message);
         diagnostic.level = Level::Warning;
         diagnostic.advice.push(advice.into());
-        self.talk(&diagnostic);
+        self.print_diagnostic(&diagnostic);
     }
 
     /// Scripts read a line of JSON.
-    fn talk(&self, diagnostic: &Diagnostic) {
-        match self.json {
-            false => output::talk(&diagnostic.text()),
-            true => output::talk(&format!("{}\n", json!({diagnostic.level.as_str(): diagnostic.json()}))),
-        }
+    fn print_diagnostic(&self, diagnostic: &Diagnostic) {
+        let text = match self.json {
+            false => diagnostic.text(),
+            true => format!("{}\n", json!({diagnostic.level.as_str(): diagnostic.json()})),
+        };
+        output::print_status(&text);
     }
 }

@@ -19,5 +19,5 @@ use crate::failure::Failure;
 #[cfg(not(all(feature = "llm", feature = "mcp", feature = "server", feature = "watch")))]
 pub(crate) fn missing_feature(call: &str, feature: &str) -> Failure {
     Failure::usage(format!("this build of hina has no `{call}`"))
-        .advise(format!("build it with the feature `{feature}`"))
+        .with_hint(format!("build it with the feature `{feature}`"))
 }

@@ -6,7 +6,7 @@ use hinagata_agent::{Agent, ChatMessage, GivenContext, Invocation, Project, Prom
 use hinagata_context::TemplateFile;
 use serde_json::Value;
 
-use super::render::warn;
+use super::render::print_warnings;
 use crate::{
     failure::Failure,
     input::Inputs,
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     )?;
     match &arguments.action {
         Action::List => {
-            project.diagnostics.iter().for_each(|found| workspace.warn(found));
+            project.diagnostics.iter().for_each(|found| workspace.print_warning(found));
             list(&project, globals)
         }
         Action::Invoke(arguments) => arguments.invoke(&project, &workspace, globals),
@@ -91,11 +91,11 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 }
 
 fn list(project: &Project, globals: &Globals) -> Result<(), Failure> {
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&project.to_value()["agents"]),
         Format::Text => {
             let rows: Vec<Vec<String>> = project.agents.iter().map(row).collect();
-            output::print(&output::table(&["ID", "MODEL", "PROMPT", "DESCRIPTION"], &rows))
+            output::print_text(&output::format_table(&["ID", "MODEL", "PROMPT", "DESCRIPTION"], &rows))
         }
     }
 }
@@ -123,18 +123,19 @@ impl InvokeArguments {
         let known = project.agent(self.agent.as_deref(), None);
         let engine = match known.is_ok_and(|agent| !names_catalog(&agent)) {
             true => None,
-            false => Some(workspace.engine()?),
+            false => Some(workspace.open_engine()?),
         };
         let bar = Bar::new(globals.json);
-        let told = |progress| bar.packing(progress);
+        let on_progress = |progress| bar.show_packing(progress);
         let limits = project.context.templates.limits.clone();
-        let invoked =
-            stack::with(&limits, || Ok(project.invoke_with(&invocation, engine.as_ref(), &told)?))?;
+        let invoked = stack::run_with_stack(&limits, || {
+            Ok(project.invoke_with(&invocation, engine.as_ref(), &on_progress)?)
+        })?;
         drop(bar);
-        match Format::of(globals) {
+        match Format::from_globals(globals) {
             Format::Json => output::print_json(&invoked.to_json()),
             Format::Text => {
-                warn(workspace, &invoked.warnings);
+                print_warnings(workspace, &invoked.warnings);
                 output::print_json(&invoked.messages)
             }
         }
@@ -143,7 +144,7 @@ impl InvokeArguments {
     fn read(&self) -> Result<Invocation, Failure> {
         let inputs = Inputs::default();
         let prompt = match self.prompt.as_str() {
-            "-" => inputs.text("-".as_ref(), "PROMPT")?,
+            "-" => inputs.read_text("-".as_ref(), "PROMPT")?,
             prompt => prompt.to_owned(),
         };
         let history = self.history.as_ref().map(|path| history(path, &inputs)).transpose()?;
@@ -159,21 +160,21 @@ impl InvokeArguments {
             history: history.unwrap_or_default(),
             prompt_role: None,
             prompt_template: template,
-            context: self.given_context(&inputs)?,
+            context: self.read_context(&inputs)?,
         })
     }
 
-    fn given_context(&self, inputs: &Inputs) -> Result<Option<GivenContext>, Failure> {
+    fn read_context(&self, inputs: &Inputs) -> Result<Option<GivenContext>, Failure> {
         if self.no_context {
             return Ok(Some(GivenContext::default()));
         }
         let Some(path) = &self.context else { return Ok(None) };
-        let text = inputs.text(path, &format!("--context {}", path.display()))?;
+        let text = inputs.read_text(path, &format!("--context {}", path.display()))?;
         match serde_json::from_str::<Value>(&text) {
             Ok(packed) if packed.get("text").is_some() => {
                 serde_json::from_value(packed).map(Some).map_err(|error| {
                     Failure::usage(format!("`{}` is no packed context: {error}", path.display()))
-                        .advise("give a text, or what `hina context pack --json` printed")
+                        .with_hint("give a text, or what `hina context pack --json` printed")
                 })
             }
             _ => Ok(Some(GivenContext::new(text))),
@@ -187,9 +188,9 @@ fn names_catalog(agent: &Agent) -> bool {
 }
 
 fn history(path: &std::path::Path, inputs: &Inputs) -> Result<Vec<ChatMessage>, Failure> {
-    let text = inputs.text(path, &format!("--history {}", path.display()))?;
+    let text = inputs.read_text(path, &format!("--history {}", path.display()))?;
     serde_json::from_str(&text).map_err(|error| {
         Failure::usage(format!("`{}` is no list of messages: {error}", path.display()))
-            .advise("write [{\"role\": \"user\", \"content\": \"…\"}, …]")
+            .with_hint("write [{\"role\": \"user\", \"content\": \"…\"}, …]")
     })
 }

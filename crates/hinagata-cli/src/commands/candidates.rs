@@ -16,7 +16,7 @@ use crate::{
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The prompt, in any spelling
-    #[arg(add = completion::prompts())]
+    #[arg(add = completion::complete_prompts())]
     id: String,
 
     /// Show how the others differ from the first
@@ -32,21 +32,24 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let catalog = workspace.catalog();
+    let catalog = workspace.open_catalog();
     let candidates = catalog.candidates(&arguments.id)?;
-    workspace.tell_unread(&catalog);
-    let chosen = chosen(&catalog, &arguments.id);
-    match Format::of(globals) {
+    workspace.warn_unread(&catalog);
+    let chosen = chosen_source(&catalog, &arguments.id);
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&catalog.candidates_json(&arguments.id)?),
         Format::Text => {
-            output::print(&table(&candidates, chosen.as_deref()))?;
+            output::print_text(&candidates_table(&candidates, chosen.as_deref()))?;
             // A pack may put a prompt with another id in this place.
             let own = |source: &&String| candidates.iter().all(|candidate| candidate.source != **source);
             if let Some(other) = chosen.as_ref().filter(own) {
-                output::print(&format!("* in its place, as you decided: {}\n", output::clean(other)))?;
+                output::print_text(&format!(
+                    "* in its place, as you decided: {}\n",
+                    output::sanitize_text(other)
+                ))?;
             }
             if arguments.diff {
-                output::print(&difference::of_candidates(&catalog.candidate_entries(&arguments.id)?))?;
+                output::print_text(&difference::diff_candidates(&catalog.candidate_entries(&arguments.id)?))?;
             }
             Ok(())
         }
@@ -54,12 +57,12 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 }
 
 /// The directory that is used for `id`, when something decides.
-pub(super) fn chosen(catalog: &Catalog, id: &str) -> Option<String> {
+pub(super) fn chosen_source(catalog: &Catalog, id: &str) -> Option<String> {
     Some(catalog.choose(id).ok()?.entry.source().to_owned())
 }
 
 /// One line for each: mark, number, directory, version, what it is made of, and whether it may be used.
-pub(super) fn table(candidates: &[Candidate], chosen: Option<&str>) -> String {
+pub(super) fn candidates_table(candidates: &[Candidate], chosen: Option<&str>) -> String {
     let row = |(place, candidate): (usize, &Candidate)| {
         let mark = if chosen == Some(candidate.source.as_str()) { "*" } else { " " };
         let files = [("prompt.py", candidate.has_prompt_py), ("template", candidate.has_template)];
@@ -71,8 +74,8 @@ pub(super) fn table(candidates: &[Candidate], chosen: Option<&str>) -> String {
         };
         let cells = [&*candidate.source, &*candidate.version, &*files.join(", "), &*state];
         let mut row = vec![format!("{mark} {}", place + 1)];
-        row.extend(cells.map(output::clean));
+        row.extend(cells.map(output::sanitize_text));
         row
     };
-    output::columns(&candidates.iter().enumerate().map(row).collect::<Vec<_>>())
+    output::align_columns(&candidates.iter().enumerate().map(row).collect::<Vec<_>>())
 }

@@ -5,13 +5,13 @@ use hinagata::{Code, Error, Rendered};
 use hinagata_llm::{Llm, ProviderRequest};
 use serde_json::{Map, Value};
 
-use super::render::warn;
+use super::render::print_warnings;
 use crate::{
     call::CallArguments,
     failure::Failure,
     input::Inputs,
     output::{self, Format},
-    request::{RequestArguments, tell_left_out},
+    request::{RequestArguments, warn_left_out},
     variables,
     workspace::{Globals, Workspace},
 };
@@ -49,19 +49,19 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let workspace = Workspace::open(globals)?;
     let options = request_options(&arguments.options)?;
     let call = arguments.call.read()?.for_model(arguments.request.model());
-    let engine = workspace.engine()?;
-    let rendered = call.render(&workspace, &engine, false)?;
-    warn(&workspace, &rendered.warnings);
+    let engine = workspace.open_engine()?;
+    let rendered = call.render_prompt(&workspace, &engine, false)?;
+    print_warnings(&workspace, &rendered.warnings);
     let llm = workspace.host.llm()?;
-    let request = arguments.request_of(&llm, &rendered, &options)?;
-    let runtime = runtime()?;
-    match Format::of(globals) {
+    let request = arguments.build_request(&llm, &rendered, &options)?;
+    let runtime = new_runtime()?;
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&runtime.block_on(llm.send_chat(request))?.to_completion()?),
         Format::Text => {
-            tell_left_out(request.notes());
+            warn_left_out(request.notes());
             match arguments.no_stream {
-                true => whole(&workspace, &runtime.block_on(llm.send_chat(request))?.text()?),
-                false => runtime.block_on(as_it_comes(&workspace, &llm, request)),
+                true => print_answer(&workspace, &runtime.block_on(llm.send_chat(request))?.text()?),
+                false => runtime.block_on(stream_answer(&workspace, &llm, request)),
             }
         }
     }
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 
 /// The options of a request: a text that is a number, true or false is one.
 pub(super) fn request_options(written: &[String]) -> Result<Map<String, Value>, Failure> {
-    let read = variables::read(&[], written, &Inputs::default())?;
+    let read = variables::read_variables(&[], written, &Inputs::default())?;
     let mut options = read.values.clone();
     for (name, text) in read.texts() {
         if let Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) = serde_json::from_str(text) {
@@ -78,13 +78,13 @@ pub(super) fn request_options(written: &[String]) -> Result<Map<String, Value>, 
     }
     match options.keys().find(|name| matches!(name.as_str(), "model" | "stream")) {
         Some(name) => Err(Failure::usage(format!("`{name}` is no option of the request"))
-            .advise("use `--model` and `--no-stream`")),
+            .with_hint("use `--model` and `--no-stream`")),
         None => Ok(options),
     }
 }
 
 impl Arguments {
-    fn request_of(
+    fn build_request(
         &self,
         llm: &Llm,
         rendered: &Rendered,
@@ -97,17 +97,17 @@ impl Arguments {
 }
 
 /// What calls run on: this thread waits for them.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+pub(super) fn new_runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Error::new(Code::Model, format!("no call can be made: {error}")).into())
 }
 
-fn whole(workspace: &Workspace, text: &str) -> Result<(), Failure> {
+fn print_answer(workspace: &Workspace, text: &str) -> Result<(), Failure> {
     output::print_part(text)?;
-    end(workspace, text.chars().next_back())
+    finish_answer(workspace, text.chars().next_back())
 }
 
-async fn as_it_comes(workspace: &Workspace, llm: &Llm, request: ProviderRequest) -> Result<(), Failure> {
+async fn stream_answer(workspace: &Workspace, llm: &Llm, request: ProviderRequest) -> Result<(), Failure> {
     let mut texts = llm.stream_chat(request).await?.into_text();
     let mut last = None;
     while let Some(text) = texts.next().await {
@@ -118,20 +118,20 @@ async fn as_it_comes(workspace: &Workspace, llm: &Llm, request: ProviderRequest)
             }
             Err(error) => {
                 if last.is_some() {
-                    end(workspace, last)?;
+                    finish_answer(workspace, last)?;
                 }
                 return Err(error.into());
             }
         }
     }
-    end(workspace, last)
+    finish_answer(workspace, last)
 }
 
 /// Ends the answer whose last character this is.
-pub(super) fn end(workspace: &Workspace, last: Option<char>) -> Result<(), Failure> {
+pub(super) fn finish_answer(workspace: &Workspace, last: Option<char>) -> Result<(), Failure> {
     match last {
         None => workspace
-            .remark("the model said nothing", "`--json` prints the whole answer, tool calls included"),
+            .print_advice("the model said nothing", "`--json` prints the whole answer, tool calls included"),
         Some('\n') => {}
         Some(_) if output::is_terminal() => output::print_part("\n")?,
         Some(_) => {}

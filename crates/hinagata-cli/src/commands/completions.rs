@@ -48,5 +48,5 @@ pub(crate) fn run(arguments: &Arguments, _globals: &Globals) -> Result<(), Failu
         "hina",
         &mut script,
     )?;
-    output::print(&String::from_utf8_lossy(&script))
+    output::print_text(&String::from_utf8_lossy(&script))
 }

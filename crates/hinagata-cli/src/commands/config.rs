@@ -18,7 +18,7 @@ use crate::{
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// One setting, with what it won over; `path` prints the files that are read
-    #[arg(add = completion::settings())]
+    #[arg(add = completion::complete_settings())]
     key: Option<String>,
 
     /// Only settings that differ from their defaults
@@ -35,7 +35,7 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open_quietly(globals)?;
-    workspace.host.settings.diagnostics().iter().for_each(|found| workspace.warn(found));
+    workspace.host.settings.diagnostics().iter().for_each(|found| workspace.print_warning(found));
     match arguments.key.as_deref() {
         Some("path") => print_paths(&workspace, globals),
         Some(key) => print_one(&workspace, key, globals),
@@ -46,18 +46,21 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 fn print_all(workspace: &Workspace, changed: bool, globals: &Globals) -> Result<(), Failure> {
     let wanted = |found: &Resolved| !changed || found.origin != Origin::Default;
     let all = workspace.host.settings.iter().filter(|(_, found)| wanted(found));
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Text => {
             let row = |(name, found): (&str, &Resolved)| {
                 let value = mask_password(&found.setting.kind.text(&found.value));
                 vec![name.to_owned(), value, found.origin.to_string()]
             };
-            output::print(&output::table(&["SETTING", "VALUE", "FROM"], &all.map(row).collect::<Vec<_>>()))
+            output::print_text(&output::format_table(
+                &["SETTING", "VALUE", "FROM"],
+                &all.map(row).collect::<Vec<_>>(),
+            ))
         }
         Format::Json => {
             let settings: Value = all.map(|(name, found)| (name.to_owned(), described(found))).collect();
             let found = workspace.host.settings.diagnostics().iter();
-            let warnings: Vec<Value> = found.map(|found| workspace.finding(found).json()).collect();
+            let warnings: Vec<Value> = found.map(|found| workspace.to_diagnostic(found).json()).collect();
             output::print_json(&json!({"settings": settings, "warnings": warnings}))
         }
     }
@@ -71,15 +74,15 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
             None => unknown(key).into(),
         });
     };
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&described(found)),
         Format::Text => {
-            let text = |value: &Value| output::clean(&mask_password(&found.setting.kind.text(value)));
+            let text = |value: &Value| output::sanitize_text(&mask_password(&found.setting.kind.text(value)));
             let mut rows = vec![vec![text(&found.value), found.origin.to_string()]];
             rows.extend(
                 found.lost.iter().map(|(value, origin)| vec![text(value), format!("{origin} (lost)")]),
             );
-            output::print(&format!("{}\n\n{}", found.setting.meaning, output::columns(&rows)))
+            output::print_text(&format!("{}\n\n{}", found.setting.meaning, output::align_columns(&rows)))
         }
     }
 }
@@ -102,14 +105,14 @@ fn described(found: &Resolved) -> Value {
 fn print_paths(workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
     let own = workspace.host.root.path.join(hinagata::SETTINGS_FILE);
     let files = [("user", workspace.host.user_config.path.clone()), ("workspace", Some(own))];
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Text => {
             let row = |(layer, path): &(&str, Option<std::path::PathBuf>)| {
                 let path = path.as_ref()?;
                 let there = if path.is_file() { "" } else { "(not there)" };
                 Some(vec![(*layer).to_owned(), path.display().to_string(), there.to_owned()])
             };
-            output::print(&output::columns(&files.iter().filter_map(row).collect::<Vec<_>>()))
+            output::print_text(&output::align_columns(&files.iter().filter_map(row).collect::<Vec<_>>()))
         }
         Format::Json => {
             let file = |(layer, path): &(&str, Option<std::path::PathBuf>)| {

@@ -11,7 +11,7 @@ use hinagata_agent::{Project, of_context};
 use hinagata_context::{ContextOptions, Entry, Error, Frame, PackedContext, Packer, Reason, Report};
 use serde_json::Value;
 
-use super::render::warn;
+use super::render::print_warnings;
 use crate::{
     failure::Failure,
     output::{self, Format},
@@ -106,20 +106,20 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         workspace.host.trust.is_trusted(),
     )?;
     let options = arguments.options(project.context.clone());
-    stack::with(&options.templates.limits.clone(), || {
-        arguments.pack(&options, &Teller { project: &project, workspace: &workspace }, globals)
+    stack::run_with_stack(&options.templates.limits.clone(), || {
+        arguments.pack(&options, &Reporter { project: &project, workspace: &workspace }, globals)
     })
 }
 
 /// Tells people what is not in the context as they asked for it.
-struct Teller<'t> {
+struct Reporter<'t> {
     project: &'t Project,
     workspace: &'t Workspace,
 }
 
-impl Teller<'_> {
-    fn tell(&self, report: &Report) {
-        warn(self.workspace, &self.project.named_warnings(report));
+impl Reporter<'_> {
+    fn print_warnings(&self, report: &Report) {
+        print_warnings(self.workspace, &self.project.named_warnings(report));
     }
 }
 
@@ -155,37 +155,42 @@ impl PackArguments {
         Some(current_directory().join(only)).filter(|path| path.is_dir())
     }
 
-    fn pack(&self, options: &ContextOptions, teller: &Teller<'_>, globals: &Globals) -> Result<(), Failure> {
-        match Format::of(globals) {
+    fn pack(
+        &self,
+        options: &ContextOptions,
+        reporter: &Reporter<'_>,
+        globals: &Globals,
+    ) -> Result<(), Failure> {
+        match Format::from_globals(globals) {
             Format::Json => {
-                let packed = Packer::new(&counting(options)).pack().map_err(failure)?;
-                output::print_json(&json(&packed, teller.project)?)
+                let packed = Packer::new(&with_token_counts(options)).pack().map_err(failure)?;
+                output::print_json(&json(&packed, reporter.project)?)
             }
             Format::Text if self.report => {
                 let bar = Bar::new(false);
-                let told = |progress| bar.packing(progress);
-                let report = Packer::new(&counting(options))
-                    .progress(&told)
+                let on_progress = |progress| bar.show_packing(progress);
+                let report = Packer::new(&with_token_counts(options))
+                    .progress(&on_progress)
                     .write_to(&mut io::sink())
                     .map_err(failure)?;
                 drop(bar);
-                print_report(&report, teller)
+                print_report(&report, reporter)
             }
-            Format::Text => print_text(options, teller),
+            Format::Text => print_text(options, reporter),
         }
     }
 }
 
 /// Everything, with what is not in it as it was asked for.
 fn json(packed: &PackedContext, project: &Project) -> Result<Value, Failure> {
-    let mut all = serde_json::to_value(packed).map_err(|error| Failure::failed(error.to_string()))?;
+    let mut all = serde_json::to_value(packed).map_err(|error| Failure::system_error(error.to_string()))?;
     let warnings = project.settings_warnings().into_iter().chain(project.warnings(&packed.report));
     all["warnings"] = warnings.map(|warning| warning.to_json()).collect();
     Ok(all)
 }
 
 /// The same with the tokens of every file.
-fn counting(options: &ContextOptions) -> ContextOptions {
+fn with_token_counts(options: &ContextOptions) -> ContextOptions {
     let mut options = options.clone();
     options.tokens.count = true;
     options
@@ -200,13 +205,13 @@ fn failure(error: Error) -> Failure {
 }
 
 /// Writes the text as it is made.
-fn print_text(options: &ContextOptions, teller: &Teller<'_>) -> Result<(), Failure> {
+fn print_text(options: &ContextOptions, reporter: &Reporter<'_>) -> Result<(), Failure> {
     let bar = Bar::new(false);
-    let told = |progress| bar.packing(progress);
+    let on_progress = |progress| bar.show_packing(progress);
     let mut out = BufWriter::with_capacity(1 << 18, io::stdout().lock());
     let packer = Packer::new(options);
     // On a terminal the text itself is what is seen.
-    let packer = if output::is_terminal() { packer } else { packer.progress(&told) };
+    let packer = if output::is_terminal() { packer } else { packer.progress(&on_progress) };
     let report = packer.write_to(&mut out).map_err(failure)?;
     if output::is_terminal() && report.total_bytes > 0 {
         out.write_all(b"\n")?;
@@ -216,16 +221,16 @@ fn print_text(options: &ContextOptions, teller: &Teller<'_>) -> Result<(), Failu
     // Where everything is in the text there is nothing to tell.
     let whole = report.entries.iter().all(Entry::is_taken) && report.unmatched.is_empty();
     if !whole || output::is_terminal() {
-        output::talk(&summary(&report, " (--report tells which)"));
+        output::print_status(&summary(&report, " (--report tells which)"));
     }
-    teller.tell(&report);
+    reporter.print_warnings(&report);
     Ok(())
 }
 
 /// What people should know about a text that they do not see, with `advice` where something is not in it.
 fn summary(report: &Report, advice: &str) -> String {
     let files = report.entries.iter().filter(|entry| entry.is_taken()).count();
-    let mut text = format!("packed {}, {} bytes", counted(files, "file"), grouped(report.total_bytes));
+    let mut text = format!("packed {}, {} bytes", pluralize(files, "file"), grouped(report.total_bytes));
     if let Some(tokens) = report.total_tokens {
         let about = if report.tokens_estimated == Some(true) { "about " } else { "" };
         let _ = write!(text, ", {about}{} tokens", grouped(tokens as u64));
@@ -242,16 +247,16 @@ fn summary(report: &Report, advice: &str) -> String {
     text
 }
 
-fn counted(count: usize, thing: &str) -> String {
+fn pluralize(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", grouped(count as u64))
 }
 
-fn print_report(report: &Report, teller: &Teller<'_>) -> Result<(), Failure> {
+fn print_report(report: &Report, reporter: &Reporter<'_>) -> Result<(), Failure> {
     let rows: Vec<Vec<String>> = report.entries.iter().map(row).collect();
-    output::print(&output::table(&["FILE", "BYTES", "TOKENS", "STATE", "WHY"], &rows))?;
-    output::talk(&summary(report, ""));
-    teller.tell(report);
+    output::print_text(&output::format_table(&["FILE", "BYTES", "TOKENS", "STATE", "WHY"], &rows))?;
+    output::print_status(&summary(report, ""));
+    reporter.print_warnings(report);
     Ok(())
 }
 

@@ -24,23 +24,23 @@ pub(crate) struct Arguments {}
 
 pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open_quietly(globals)?;
-    let catalog = workspace.catalog();
+    let catalog = workspace.open_catalog();
     let mut found = workspace.host.settings.diagnostics().to_vec();
-    found.extend(of_project(&workspace));
+    found.extend(project_diagnostics(&workspace));
     found.extend(workspace.host.trust_problem.clone());
     found.extend(catalog.check());
     if !workspace.host.trust.is_trusted() {
         found.extend(catalog.withheld_permissions());
     }
-    found.extend(workspace.engine()?.tool_diagnostics());
+    found.extend(workspace.open_engine()?.tool_diagnostics());
     let python = PythonState::find(&workspace.host.settings);
     let models = ModelState::find(&workspace)?;
-    let findings: Vec<Diagnostic> = found.iter().map(|one| workspace.finding(one)).collect();
-    match Format::of(globals) {
+    let findings: Vec<Diagnostic> = found.iter().map(|one| workspace.to_diagnostic(one)).collect();
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&json(&workspace, &catalog, (&python, &models), &findings))?,
         Format::Text => {
-            output::print(&output::columns(&rows(&workspace, &catalog, (&python, &models))))?;
-            output::print(&findings.iter().map(|one| format!("\n{}", one.text())).collect::<String>())?;
+            output::print_text(&output::align_columns(&rows(&workspace, &catalog, (&python, &models))))?;
+            output::print_text(&findings.iter().map(|one| format!("\n{}", one.text())).collect::<String>())?;
         }
     }
     match found.iter().any(|one| one.severity == Severity::Error) {
@@ -50,7 +50,7 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
 }
 
 /// What is wrong with agents and with what is packed.
-fn of_project(workspace: &Workspace) -> Vec<hinagata::Diagnostic> {
+fn project_diagnostics(workspace: &Workspace) -> Vec<hinagata::Diagnostic> {
     let (root, trusted) = (&workspace.host.root.path, workspace.host.trust.is_trusted());
     match Project::from_settings(&workspace.host.settings, root, trusted) {
         Ok(project) => project.diagnostics,
@@ -63,7 +63,7 @@ fn rows(
     catalog: &Catalog,
     (python, models): (&PythonState, &ModelState),
 ) -> Vec<Vec<String>> {
-    let counts = Counts::of(catalog);
+    let counts = Counts::from_catalog(catalog);
     let own = workspace.host.root.path.join(hinagata::SETTINGS_FILE);
     let there = |path: Option<&std::path::PathBuf>| match path {
         Some(path) if path.is_file() => path.display().to_string(),
@@ -84,7 +84,7 @@ fn rows(
     rows.push(("prompts", counts.text()));
     rows.push(("packs", format!("{}", counts.packs.len())));
     rows.extend(counts.packs.iter().map(|(id, state)| ("", format!("{id}: {state}"))));
-    rows.into_iter().map(|(name, value)| vec![name.to_owned(), output::clean(&value)]).collect()
+    rows.into_iter().map(|(name, value)| vec![name.to_owned(), output::sanitize_text(&value)]).collect()
 }
 
 const fn trust(trust: TrustState) -> &'static str {
@@ -108,7 +108,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(catalog: &Catalog) -> Self {
+    fn from_catalog(catalog: &Catalog) -> Self {
         let list = catalog.list();
         let errors = || list.iter().filter_map(|listing| listing.definition.as_ref().err());
         let conflicts = errors().filter(|error| error.code() == hinagata::Code::Conflict).count();
@@ -133,7 +133,7 @@ fn json(
     (python, models): (&PythonState, &ModelState),
     findings: &[Diagnostic],
 ) -> Value {
-    let counts = Counts::of(catalog);
+    let counts = Counts::from_catalog(catalog);
     let finding = |one: &Diagnostic| {
         let mut all = one.json();
         all["severity"] = one.level.as_str().into();

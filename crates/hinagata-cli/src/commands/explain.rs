@@ -3,12 +3,12 @@
 use hinagata::{Rendered, Trace, TracedTemplate, TracedUse, TracedVariable, settings::grouped};
 use serde_json::Value;
 
-use super::render::warn;
+use super::render::print_warnings;
 use crate::{
     call::CallArguments,
-    diagnostic::shortened,
+    diagnostic::truncate_for_display,
     failure::Failure,
-    output::{self, Format, clean},
+    output::{self, Format, sanitize_text},
     workspace::{Globals, Workspace},
 };
 
@@ -32,21 +32,21 @@ const VALUE_WIDTH: usize = 50;
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let (call, engine) = (arguments.call.read()?, workspace.engine()?);
-    let rendered = call.render(&workspace, &engine, true)?;
-    match Format::of(globals) {
+    let (call, engine) = (arguments.call.read()?, workspace.open_engine()?);
+    let rendered = call.render_prompt(&workspace, &engine, true)?;
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&rendered.to_json()),
         Format::Text => {
-            warn(&workspace, &rendered.warnings);
-            output::print(&page(&workspace, &rendered))
+            print_warnings(&workspace, &rendered.warnings);
+            output::print_text(&page(&workspace, &rendered))
         }
     }
 }
 
 fn page(workspace: &Workspace, rendered: &Rendered) -> String {
     let Some(trace) = &rendered.trace else { return String::new() };
-    let mut page = format!("{} {}\n\n", rendered.prompt_id(), clean(rendered.version()));
-    page.push_str(&output::columns(&facts(workspace, trace)));
+    let mut page = format!("{} {}\n\n", rendered.prompt_id(), sanitize_text(rendered.version()));
+    page.push_str(&output::align_columns(&facts(workspace, trace)));
     section(
         &mut page,
         "Variables",
@@ -68,7 +68,7 @@ fn section(page: &mut String, title: &str, rows: &[Vec<String>]) {
             row[0].insert_str(0, "  ");
             row
         });
-        page.push_str(&format!("\n{title}\n{}", output::columns(&indented.collect::<Vec<_>>())));
+        page.push_str(&format!("\n{title}\n{}", output::align_columns(&indented.collect::<Vec<_>>())));
     }
 }
 
@@ -80,11 +80,11 @@ fn facts(workspace: &Workspace, trace: &Trace) -> Vec<Vec<String>> {
         _ => "",
     };
     let size = |size: &hinagata::Size| {
-        let role = size.role.as_ref().map(|role| format!("{}: ", clean(role))).unwrap_or_default();
+        let role = size.role.as_ref().map(|role| format!("{}: ", sanitize_text(role))).unwrap_or_default();
         format!("{role}{} characters", grouped(size.characters as u64))
     };
     let times = &trace.times;
-    let mut rows = vec![("source", format!("{}{why}", workspace.shown(&chosen.source)))];
+    let mut rows = vec![("source", format!("{}{why}", workspace.display_path(&chosen.source)))];
     if chosen.asked != chosen.prompt_id {
         rows.insert(0, ("asked for", chosen.asked.clone()));
     }
@@ -101,7 +101,7 @@ fn facts(workspace: &Workspace, trace: &Trace) -> Vec<Vec<String>> {
             times.prepare, times.scope, times.hooks, times.render
         ),
     ));
-    rows.into_iter().map(|(name, value)| vec![name.to_owned(), clean(&value)]).collect()
+    rows.into_iter().map(|(name, value)| vec![name.to_owned(), sanitize_text(&value)]).collect()
 }
 
 /// A line for the value that counts, and one for each that lost.
@@ -114,11 +114,11 @@ fn variable(workspace: &Workspace, variable: &TracedVariable) -> Vec<Vec<String>
     };
     let value = variable.value.as_ref().map(value).unwrap_or_default();
     let origin = origin(workspace, variable.origin.as_deref().unwrap_or_default(), layer);
-    let mut rows = vec![[&*variable.name, &*value, layer, &*origin].map(clean).to_vec()];
+    let mut rows = vec![[&*variable.name, &*value, layer, &*origin].map(sanitize_text).to_vec()];
     rows.extend(variable.lost.iter().map(|lost| {
         let layer = lost.layer.as_str();
         let origin = self::origin(workspace, &lost.origin, layer);
-        [" lost", &*self::value(&lost.value), layer, &*origin].map(clean).to_vec()
+        [" lost", &*self::value(&lost.value), layer, &*origin].map(sanitize_text).to_vec()
     }));
     rows
 }
@@ -130,21 +130,23 @@ fn origin(workspace: &Workspace, origin: &str, layer: &str) -> String {
     }
     // A place has line and column behind its file.
     let file = origin.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':');
-    format!("{}{}", workspace.shown(file), &origin[file.len()..])
+    format!("{}{}", workspace.display_path(file), &origin[file.len()..])
 }
 
 fn value(value: &Value) -> String {
-    shortened(&value.to_string(), VALUE_WIDTH)
+    truncate_for_display(&value.to_string(), VALUE_WIDTH)
 }
 
 /// A line for the file, and one for each template that it names.
 fn template(workspace: &Workspace, template: &TracedTemplate) -> Vec<Vec<String>> {
-    let mut rows = vec![vec![clean(&workspace.shown(&template.file)), template.engine.to_owned()]];
+    let mut rows =
+        vec![vec![sanitize_text(&workspace.display_path(&template.file)), template.engine.to_owned()]];
     let used = |used: &TracedUse| {
         let name = if used.name.is_empty() { "(only a run knows)" } else { &used.name };
-        let file = used.file.as_ref().map_or_else(|| "not found".to_owned(), |file| workspace.shown(file));
-        let what = format!("  {} {}, line {}", used.how, clean(name), used.line);
-        vec![what, clean(&file)]
+        let file =
+            used.file.as_ref().map_or_else(|| "not found".to_owned(), |file| workspace.display_path(file));
+        let what = format!("  {} {}, line {}", used.how, sanitize_text(name), used.line);
+        vec![what, sanitize_text(&file)]
     };
     rows.extend(template.uses.iter().map(used));
     rows
@@ -153,7 +155,11 @@ fn template(workspace: &Workspace, template: &TracedTemplate) -> Vec<Vec<String>
 fn calls(trace: &Trace) -> Vec<Vec<String>> {
     let row = |call: &hinagata::TracedCall| {
         let error = call.error.as_deref().map(|error| format!("failed: {error}")).unwrap_or_default();
-        vec![format!("{} {}", call.kind, clean(&call.name)), format!("{:.1?}", call.time), clean(&error)]
+        vec![
+            format!("{} {}", call.kind, sanitize_text(&call.name)),
+            format!("{:.1?}", call.time),
+            sanitize_text(&error),
+        ]
     };
     trace.calls.iter().map(row).collect()
 }

@@ -28,8 +28,8 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     // A workspace around this directory is none of our business: the user asks for one here.
     let named = arguments.directory.clone().or_else(|| globals.named_root());
     let root = named.map_or_else(|| current.clone(), |named| current.join(named));
-    let made = scaffold::missing(&root, &files())?;
-    match Format::of(globals) {
+    let made = scaffold::create_missing_files(&root, &files())?;
+    match Format::from_globals(globals) {
         Format::Json => {
             let file = |(path, made): &(PathBuf, bool)| json!({"path": path, "made": made});
             output::print_json(&json!({"root": root, "files": made.iter().map(file).collect::<Value>()}))
@@ -37,10 +37,10 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         Format::Text => {
             let line = |(path, made): &(PathBuf, bool)| {
                 let what = if *made { "made" } else { "kept" };
-                format!("{what} {}\n", paths::from(&current, path).display())
+                format!("{what} {}\n", paths::relative_to(&current, path).display())
             };
-            output::print(&made.iter().map(line).collect::<String>())?;
-            output::talk(&next(&paths::from(&current, &root)));
+            output::print_text(&made.iter().map(line).collect::<String>())?;
+            output::print_status(&next(&paths::relative_to(&current, &root)));
             Ok(())
         }
     }

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let key = new_secret()?;
     let hash = format!("sha256:{}", Digest::of(key.as_bytes()));
     let Arguments { name, scopes, prompts, environs } = arguments;
-    if Format::of(globals) == Format::Json {
+    if Format::from_globals(globals) == Format::Json {
         return output::print_json(&json!({
             "key": key, "hash": hash, "name": name, "scopes": scopes, "prompts": prompts, "environs": environs,
         }));
@@ -61,10 +61,10 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     // There it protects whatever becomes of the workspace.
     let own = UserConfig::find(|name| std::env::var_os(name)).path;
     let own = own.map_or_else(|| "your own settings".to_owned(), |path| path.display().to_string());
-    output::talk(&format!(
+    output::print_status(&format!(
         "Add this to {own}, and keep the key itself:\n\n{table}\nIn {} it counts once you ran `hina trust`, and the \
          daemon does not start when that changes.\n\n",
         hinagata::SETTINGS_FILE
     ));
-    output::print(&format!("{key}\n"))
+    output::print_text(&format!("{key}\n"))
 }

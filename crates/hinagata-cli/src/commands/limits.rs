@@ -24,8 +24,8 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     let settings = workspace.host.settings.iter();
     let limits: Vec<_> =
         settings.filter_map(|(name, resolved)| Some((name.strip_prefix("limits.")?, resolved))).collect();
-    match Format::of(globals) {
-        Format::Text => output::print(&table(&limits)),
+    match Format::from_globals(globals) {
+        Format::Text => output::print_text(&table(&limits)),
         // Amounts as plain numbers: items, characters, bytes, seconds.
         Format::Json => output::print_json(
             &limits

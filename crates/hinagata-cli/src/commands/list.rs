@@ -57,27 +57,30 @@ Away from a terminal each prompt is one line: id, type, version and source betwe
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let catalog = workspace.catalog();
-    workspace.tell_unread(&catalog);
+    let catalog = workspace.open_catalog();
+    workspace.warn_unread(&catalog);
     let lines: Vec<Line> = catalog.list().into_iter().map(|listing| Line::new(&catalog, listing)).collect();
     let (lines, others): (Vec<Line>, Vec<Line>) =
         lines.into_iter().partition(|line| line.is_wanted(arguments));
-    tell_undecided(&workspace, arguments, &others);
-    match Format::of(globals) {
+    warn_undecided(&workspace, arguments, &others);
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&lines.iter().map(Line::json).collect::<Vec<_>>()),
         Format::Text => {
             let rows: Vec<_> = lines.iter().map(Line::row).collect();
-            output::print(&output::table(&["ID", "TYPE", "VERSION", "FROM", "DESCRIPTION"], &rows))
+            output::print_text(&output::format_table(
+                &["ID", "TYPE", "VERSION", "FROM", "DESCRIPTION"],
+                &rows,
+            ))
         }
     }
 }
 
 /// Tells of prompts that are left out although only running them tells whether they are wanted.
-fn tell_undecided(workspace: &Workspace, arguments: &Arguments, left_out: &[Line]) {
+fn warn_undecided(workspace: &Workspace, arguments: &Arguments, left_out: &[Line]) {
     let asked = arguments.kind.is_some() || !arguments.tag.is_empty();
     let computed = left_out.iter().filter(|line| asked && line.has_computed_metadata());
     for line in computed.filter(|line| line.is_of_pack(arguments) && !arguments.conflicts) {
-        workspace.remark(
+        workspace.print_advice(
             format!(
                 "`{}` is left out: only running its prompt.py tells what its METADATA says",
                 line.listing.id

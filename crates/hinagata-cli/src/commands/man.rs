@@ -21,5 +21,5 @@ pub(crate) fn run(arguments: &Arguments, _globals: &Globals) -> Result<(), Failu
     written.map_err(|error| {
         Failure::usage(format!("cannot write the pages to `{}`: {error}", directory.display()))
     })?;
-    output::print(&format!("wrote the manual pages to {}\n", directory.display()))
+    output::print_text(&format!("wrote the manual pages to {}\n", directory.display()))
 }

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         .thread_name("hinagata")
         .build();
     let runtime =
-        runtime.map_err(|error| Failure::failed(format!("no threads could be started: {error}")))?;
+        runtime.map_err(|error| Failure::system_error(format!("no threads could be started: {error}")))?;
     let served = runtime.block_on(serve(arguments, &workspace));
     runtime.shutdown_background();
     served

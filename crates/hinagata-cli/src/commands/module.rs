@@ -100,13 +100,13 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         Stage::Merge { files } => output::print_json(&LooseModules::read(files)?.to_json()),
         Stage::Compile { call, flat } => {
             let prompt = call.compile(*flat)?;
-            tell_warnings(&prompt, globals);
+            print_warnings(&prompt, globals);
             output::print_json(&prompt.to_json())
         }
         Stage::Format { call, format, request } => {
-            let options = request.applied(Some(*format), RequestOptions::default())?;
+            let options = request.apply_to(Some(*format), RequestOptions::default())?;
             let prompt = call.compile(false)?;
-            tell_warnings(&prompt, globals);
+            print_warnings(&prompt, globals);
             print(&prompt, *format, &options, globals)
         }
         Stage::Preset { name } => print_preset(name.as_deref(), globals),
@@ -120,14 +120,14 @@ impl ModuleCall {
         let (files, assignments): (Vec<&String>, Vec<&String>) = self.arguments.iter().partition(is_file);
         if files.is_empty() {
             return Err(Failure::usage("no module file is named")
-                .advise("name at least one `.yaml`, `.json` or `.toml`"));
+                .with_hint("name at least one `.yaml`, `.json` or `.toml`"));
         }
         let modules = LooseModules::read(files)?;
         let assignments: Vec<String> = assignments.into_iter().cloned().collect();
-        let given = variables::read(&self.vars, &assignments, &Inputs::default())?;
-        let variables = typed(&modules, &given)?;
+        let passed = variables::read_variables(&self.vars, &assignments, &Inputs::default())?;
+        let variables = typed_variables(&modules, &passed)?;
         let order = self.order.as_deref().and_then(Order::from_name);
-        stack::with(&hinagata_value::Limits::default(), || {
+        stack::run_with_stack(&hinagata_value::Limits::default(), || {
             let compiled =
                 if flat { modules.compile_flat(&variables) } else { modules.compile(&variables, order) };
             Ok(compiled?)
@@ -136,23 +136,26 @@ impl ModuleCall {
 }
 
 /// The variables, with texts as what the modules declare.
-pub(super) fn typed(modules: &LooseModules, given: &Variables) -> Result<Map<String, Value>, Failure> {
-    let mut all = given.values.clone();
-    for (name, text) in given.texts() {
+pub(super) fn typed_variables(
+    modules: &LooseModules,
+    passed: &Variables,
+) -> Result<Map<String, Value>, Failure> {
+    let mut all = passed.values.clone();
+    for (name, text) in passed.texts() {
         let Some(parameter) = modules.context().get(name) else { continue };
         let value = from_text(parameter, text).map_err(|problem| {
             Failure::usage(format!("`{name}` must be of type {}, not text", problem.expected))
-                .advise(format!("write it as JSON: `{name}:=…`"))
+                .with_hint(format!("write it as JSON: `{name}:=…`"))
         })?;
         all.insert(name.to_owned(), value);
     }
     Ok(all)
 }
 
-fn tell_warnings(prompt: &CompiledPrompt, globals: &Globals) {
-    if Format::of(globals) == Format::Text {
+fn print_warnings(prompt: &CompiledPrompt, globals: &Globals) {
+    if Format::from_globals(globals) == Format::Text {
         for warning in &prompt.warnings {
-            output::talk(&format!("warning: {warning}\n"));
+            output::print_status(&format!("warning: {warning}\n"));
         }
     }
 }
@@ -163,11 +166,11 @@ fn print(
     options: &RequestOptions,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    let format = Format::of(globals);
+    let format = Format::from_globals(globals);
     match (output_format.driver(), output_format) {
         (Some(driver), _) => {
             let made = driver.format(prompt, options).map_err(module_error)?;
-            request::print(&made, format)
+            request::print_request(&made, format)
         }
         (None, OutputFormat::Messages) => output::print_json(&RenderedBody::from(prompt).to_json()),
         (None, _) if format == Format::Json => {
@@ -178,7 +181,7 @@ fn print(
 }
 
 fn print_preset(name: Option<&str>, globals: &Globals) -> Result<(), Failure> {
-    match (name.and_then(preset), Format::of(globals)) {
+    match (name.and_then(preset), Format::from_globals(globals)) {
         (Some(text), Format::Text) => output::print_exactly(text),
         (Some(text), Format::Json) => output::print_json(&json!({"name": name, "text": text})),
         (None, Format::Json) => {
@@ -186,7 +189,7 @@ fn print_preset(name: Option<&str>, globals: &Globals) -> Result<(), Failure> {
         }
         (None, Format::Text) => {
             let row = |(name, text): &(&str, &str)| vec![(*name).to_owned(), description(text)];
-            output::print(&output::columns(&PRESETS.iter().map(row).collect::<Vec<_>>()))
+            output::print_text(&output::align_columns(&PRESETS.iter().map(row).collect::<Vec<_>>()))
         }
     }
 }

@@ -51,11 +51,11 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     }
     let place = arguments.place.trim_end_matches('/');
     let source = format!("{place}/{id}");
-    scaffold::directory(&workspace.host.root.path.join(&source), &arguments.files(&id))?;
-    warn(&workspace, &id, &source);
-    match Format::of(globals) {
+    scaffold::create_directory(&workspace.host.root.path.join(&source), &arguments.files(&id))?;
+    warn_if_shadowed(&workspace, &id, &source);
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&json!({"prompt_id": id.as_str(), "source": source})),
-        Format::Text => output::print(&format!("made {}\n", workspace.shown(&source))),
+        Format::Text => output::print_text(&format!("made {}\n", workspace.display_path(&source))),
     }
 }
 
@@ -83,26 +83,27 @@ fn title(id: &PromptId) -> String {
 }
 
 /// Says when the new prompt is not what its id means.
-fn warn(workspace: &Workspace, id: &PromptId, source: &str) {
-    let catalog = workspace.catalog();
+fn warn_if_shadowed(workspace: &Workspace, id: &PromptId, source: &str) {
+    let catalog = workspace.open_catalog();
     match catalog.choose(id.as_str()) {
         Ok(choice) if choice.entry.source() == source => {}
         Err(error) if error.code() == Code::Conflict => {
-            workspace.remark(
+            workspace.print_advice(
                 format!("`{id}` is in several places now"),
                 format!("choose with `hina resolve {id}`"),
             );
         }
         Ok(choice) => {
-            let other = output::clean(choice.entry.source());
-            workspace.remark(format!("`{id}` means {other}"), format!("choose with `hina resolve {id}`"));
+            let other = output::sanitize_text(choice.entry.source());
+            workspace
+                .print_advice(format!("`{id}` means {other}"), format!("choose with `hina resolve {id}`"));
         }
         Err(_) if source.starts_with(PACKS) => {
-            workspace.remark("a pack that changed is not used", "approve it again: `hina pack list`");
+            workspace.print_advice("a pack that changed is not used", "approve it again: `hina pack list`");
         }
         Err(_) => {
             let place = source.rsplit_once('/').map_or(source, |(place, _)| place);
-            workspace.remark(
+            workspace.print_advice(
                 format!("nobody looks for prompts in `{place}`"),
                 "add it to `catalog.paths` in hinagata.toml",
             );

@@ -13,7 +13,7 @@ use hinagata::{
 use crate::{
     call::CallArguments,
     failure::Failure,
-    output::{self, Format, clean},
+    output::{self, Format, sanitize_text},
     request::{self, RequestArguments, format_parser},
     workspace::{Globals, Workspace},
 };
@@ -53,7 +53,7 @@ const EXAMPLES: &str = r#"Examples:
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     if !arguments.watch {
-        return once(arguments, globals).map(drop);
+        return render_once(arguments, globals).map(drop);
     }
     #[cfg(feature = "watch")]
     return watch::run(arguments, globals);
@@ -62,20 +62,20 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 }
 
 /// Prints the result; the files that hooks and parameters read on the way.
-fn once(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>, Failure> {
+fn render_once(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>, Failure> {
     let workspace = Workspace::open(globals)?;
     let call = arguments.call.read()?;
-    let engine = workspace.engine()?;
-    let rendered = call.render(&workspace, &engine, false)?;
-    let made = arguments.made(&rendered)?;
+    let engine = workspace.open_engine()?;
+    let rendered = call.render_prompt(&workspace, &engine, false)?;
+    let made = arguments.build_request(&rendered)?;
     print(&workspace, &rendered, (arguments.format, made.as_ref()), globals)?;
     Ok(rendered.read_files)
 }
 
 impl Arguments {
     /// The request, where one is asked for.
-    fn made(&self, rendered: &Rendered) -> Result<Option<Formatted>, Failure> {
-        let options = self.request.applied(self.format, rendered.request_options())?;
+    fn build_request(&self, rendered: &Rendered) -> Result<Option<Formatted>, Failure> {
+        let options = self.request.apply_to(self.format, rendered.request_options())?;
         let driver = self.format.and_then(OutputFormat::driver);
         Ok(driver.map(|driver| rendered.request(driver, &options)).transpose()?)
     }
@@ -87,17 +87,17 @@ fn print(
     (output_format, made): (Option<OutputFormat>, Option<&Formatted>),
     globals: &Globals,
 ) -> Result<(), Failure> {
-    if Format::of(globals) == Format::Json {
+    if Format::from_globals(globals) == Format::Json {
         return output::print_json(&formatted_json(rendered, output_format, made));
     }
-    warn(workspace, &rendered.warnings);
+    print_warnings(workspace, &rendered.warnings);
     if let Some(made) = made {
-        return request::print(made, Format::Text);
+        return request::print_request(made, Format::Text);
     }
     match (&rendered.body, output_format) {
         (RenderedBody::Text(text), None) => output::print_exactly(text),
         (_, Some(OutputFormat::Text)) => output::print_exactly(&rendered.text()),
-        _ if output::is_terminal() => output::print(&conversation(&rendered.messages())),
+        _ if output::is_terminal() => output::print_text(&format_messages(&rendered.messages())),
         _ => output::print_json(&RenderedBody::Messages(rendered.messages()).to_json()),
     }
 }
@@ -122,23 +122,25 @@ fn formatted_json(
 }
 
 /// Tells what did not work as it should.
-pub(super) fn warn(workspace: &Workspace, warnings: &[Warning]) {
-    warnings.iter().for_each(|warning| workspace.warn_of_call(warning));
+pub(super) fn print_warnings(workspace: &Workspace, warnings: &[Warning]) {
+    warnings.iter().for_each(|warning| workspace.print_call_warning(warning));
 }
 
 /// Messages for somebody who reads them: each below a line with its role.
-fn conversation(messages: &[Message]) -> String {
+fn format_messages(messages: &[Message]) -> String {
     let bold = anstyle::Style::new().bold();
     let message = |message: &Message| {
-        let parts: Vec<String> = message.content.iter().map(part).collect();
-        format!("{bold}── {}{bold:#}\n{}\n", clean(&message.role), parts.join("\n"))
+        let parts: Vec<String> = message.content.iter().map(format_part).collect();
+        format!("{bold}── {}{bold:#}\n{}\n", sanitize_text(&message.role), parts.join("\n"))
     };
     messages.iter().map(message).collect::<Vec<_>>().join("\n")
 }
 
-fn part(content: &Content) -> String {
+fn format_part(content: &Content) -> String {
     match content {
         Content::Text(text) => text.clone(),
-        Content::Part { kind, content } => format!("[{} {}]", clean(kind), clean(&content.to_string())),
+        Content::Part { kind, content } => {
+            format!("[{} {}]", sanitize_text(kind), sanitize_text(&content.to_string()))
+        }
     }
 }

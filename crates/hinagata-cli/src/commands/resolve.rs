@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use hinagata::{Catalog, Code, PromptId, SHARED_PROMPTS, record_resolution};
 use serde_json::json;
 
-use super::candidates::{chosen, table};
+use super::candidates::{candidates_table, chosen_source};
 use crate::{
     completion, difference,
     failure::Failure,
@@ -22,7 +22,7 @@ use crate::{
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The prompt, in any spelling
-    #[arg(add = completion::prompts())]
+    #[arg(add = completion::complete_prompts())]
     id: String,
 
     /// The directory that counts from now on, as `hina candidates` prints it
@@ -40,7 +40,7 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let catalog = workspace.catalog();
+    let catalog = workspace.open_catalog();
     match &arguments.source {
         _ if arguments.undo => undo(&catalog, &arguments.id, globals),
         Some(source) => choose(&catalog, &arguments.id, source, globals),
@@ -52,19 +52,21 @@ fn choose(catalog: &Catalog, id: &str, source: &str, globals: &Globals) -> Resul
     // As completion of paths in a shell writes it.
     let source = source.strip_prefix("./").unwrap_or(source);
     let after = catalog.set_resolution(id, source, SystemTime::now())?;
-    report(&after, id, globals)
+    print_resolution(&after, id, globals)
 }
 
 /// Says what `id` means now.
-fn report(catalog: &Catalog, id: &str, globals: &Globals) -> Result<(), Failure> {
+fn print_resolution(catalog: &Catalog, id: &str, globals: &Globals) -> Result<(), Failure> {
     let choice = catalog.choose(id)?;
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => {
             output::print_json(&json!({"prompt_id": choice.id.as_str(), "source": choice.entry.source()}))
         }
-        Format::Text => {
-            output::print(&format!("{} is {}\n", choice.id, output::clean(choice.entry.source())))
-        }
+        Format::Text => output::print_text(&format!(
+            "{} is {}\n",
+            choice.id,
+            output::sanitize_text(choice.entry.source())
+        )),
     }
 }
 
@@ -77,9 +79,9 @@ fn undo(catalog: &Catalog, name: &str, globals: &Globals) -> Result<(), Failure>
             .into());
     }
     record_resolution(&catalog.root().join(SHARED_PROMPTS), &id, None, SystemTime::now())?;
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&json!({"prompt_id": id.as_str(), "source": null})),
-        Format::Text => output::print(&format!("the decision on {id} is taken back\n")),
+        Format::Text => output::print_text(&format!("the decision on {id} is taken back\n")),
     }
 }
 
@@ -88,13 +90,13 @@ fn ask(catalog: &Catalog, id: &str, globals: &Globals) -> Result<(), Failure> {
     let candidates = catalog.candidates(id)?;
     let usable: Vec<_> = candidates.iter().filter(|candidate| candidate.approved).collect();
     if usable.len() < 2 || !terminal::can_ask() || globals.json {
-        return report(catalog, id, globals);
+        return print_resolution(catalog, id, globals);
     }
     let entries = catalog.candidate_entries(id)?;
-    let table = table(&candidates, chosen(catalog, id).as_deref());
-    output::talk(&format!("{}\n{table}\n", difference::of_candidates(&entries).trim_start()));
+    let table = candidates_table(&candidates, chosen_source(catalog, id).as_deref());
+    output::print_status(&format!("{}\n{table}\n", difference::diff_candidates(&entries).trim_start()));
     match terminal::ask_number("which one counts?", candidates.len())? {
         Some(number) => choose(catalog, id, &candidates[number - 1].source, globals),
-        None => report(catalog, id, globals),
+        None => print_resolution(catalog, id, globals),
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     log::start_log,
     output::{self, Format},
     python::PythonState,
-    signals::signals,
+    signals::stop_signal,
     telemetry::Telemetry,
     workspace::{Globals, Workspace},
 };
@@ -48,7 +48,7 @@ GET /docs tells all routes, GET /openapi.json the same for programs.";
 const OLD_CONFIGS: [&str; 2] = ["config.yaml", "configs/config.yaml"];
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
-    let old = read_old(arguments, globals)?;
+    let old = read_legacy_config(arguments, globals)?;
     let environment = old.environment.into_iter();
     let environment =
         environment.fold(Environment::default(), |all, (name, value)| all.with_variable(name, value));
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     start_log(&workspace, telemetry.as_ref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
     let runtime =
-        runtime.map_err(|error| Failure::failed(format!("no threads could be started: {error}")))?;
+        runtime.map_err(|error| Failure::system_error(format!("no threads could be started: {error}")))?;
     let served = runtime.block_on(serve(&workspace, globals, telemetry.as_ref().map(Telemetry::tie)));
     // Renders that nobody waits for any more are not waited for here either.
     runtime.shutdown_background();
@@ -79,28 +79,28 @@ async fn serve(workspace: &Workspace, globals: &Globals, link_span: Option<LinkS
     })
     .await?;
     for warning in server.warnings() {
-        workspace.warn(&hinagata::Diagnostic::warning("daemon", warning.clone()));
+        workspace.print_warning(&hinagata::Diagnostic::warning("daemon", warning.clone()));
     }
-    let stop = signals()?;
-    tell(&server, globals)?;
+    let stop = stop_signal()?;
+    print_address(&server, globals)?;
     server.run(stop).await;
-    if Format::of(globals) == Format::Text {
-        output::talk("stopped\n");
+    if Format::from_globals(globals) == Format::Text {
+        output::print_status("stopped\n");
     }
     Ok(())
 }
 
 /// Says where it listens and what to try.
-fn tell(server: &Server, globals: &Globals) -> Result<(), Failure> {
+fn print_address(server: &Server, globals: &Globals) -> Result<(), Failure> {
     let address = server.address();
-    if Format::of(globals) == Format::Json {
+    if Format::from_globals(globals) == Format::Json {
         return output::print_json(&json!({
             "listening": format!("http://{address}"),
             "token_file": server.token_file(),
         }));
     }
-    output::print(&format!("listening on http://{address}\n"))?;
-    output::talk(&format!(
+    output::print_text(&format!("listening on http://{address}\n"))?;
+    output::print_status(&format!(
         "\nTry it:\n\n{}\n\nPage:   http://{address}/#token={}\nRoutes: http://{address}/docs\nStop with Ctrl-C.\n",
         indented(&example_call(address)),
         server.token(),
@@ -113,7 +113,10 @@ fn indented(text: &str) -> String {
 }
 
 /// The configuration of an older daemon, where there is one.
-fn read_old(arguments: &Arguments, globals: &Globals) -> Result<legacy_config::LegacyConfig, Failure> {
+fn read_legacy_config(
+    arguments: &Arguments,
+    globals: &Globals,
+) -> Result<legacy_config::LegacyConfig, Failure> {
     let root = globals.root().path;
     let read = |path: &Path| {
         std::fs::read_to_string(path)
@@ -123,7 +126,7 @@ fn read_old(arguments: &Arguments, globals: &Globals) -> Result<legacy_config::L
         let old = legacy_config::read_legacy_config(&path.display().to_string(), &read(path)?)?;
         if !old.ignored.is_empty() {
             let names = old.ignored.join("`, `");
-            output::talk(&format!("warning: `{names}` of {} is not followed\n", path.display()));
+            output::print_status(&format!("warning: `{names}` of {} is not followed\n", path.display()));
         }
         return Ok(old);
     }
@@ -138,8 +141,8 @@ fn read_old(arguments: &Arguments, globals: &Globals) -> Result<legacy_config::L
             return Err(Failure::usage(format!(
                 "{name} is the configuration of an older daemon, which is followed only when you name it"
             ))
-            .advise(format!("hina serve --config {name}"))
-            .advise(format!("or write its settings into {}", hinagata::SETTINGS_FILE)));
+            .with_hint(format!("hina serve --config {name}"))
+            .with_hint(format!("or write its settings into {}", hinagata::SETTINGS_FILE)));
         }
     }
     Ok(legacy_config::LegacyConfig::default())

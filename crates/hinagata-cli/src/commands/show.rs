@@ -9,7 +9,7 @@ use hinagata::{
 use crate::{
     completion,
     failure::Failure,
-    output::{self, Format, clean},
+    output::{self, Format, sanitize_text},
     workspace::{Globals, Workspace},
 };
 
@@ -21,26 +21,26 @@ use crate::{
 #[command(after_help = "Examples:\n  hina show general_system\n  hina show general_system --json")]
 pub(crate) struct Arguments {
     /// The prompt, in any spelling
-    #[arg(add = completion::prompts())]
+    #[arg(add = completion::complete_prompts())]
     id: String,
 }
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let catalog = workspace.catalog();
+    let catalog = workspace.open_catalog();
     let choice = catalog.choose(&arguments.id)?;
     let found = catalog.inherited(&choice)?;
     let limits = catalog.defaults()?.limits_of(&found, &workspace.host.settings);
     for unread in catalog.unread_for(&arguments.id, &choice) {
-        workspace.warn(&unread);
+        workspace.print_warning(&unread);
     }
-    if Format::of(globals) == Format::Json {
+    if Format::from_globals(globals) == Format::Json {
         return output::print_json(&found.to_json(&limits));
     }
     for error in &found.definition.warnings {
-        workspace.warn(&Diagnostic::warning(&*found.definition.source, error.clone()));
+        workspace.print_warning(&Diagnostic::warning(&*found.definition.source, error.clone()));
     }
-    output::print(&page(&workspace, &found, &limits))
+    output::print_text(&page(&workspace, &found, &limits))
 }
 
 fn page(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> String {
@@ -48,20 +48,25 @@ fn page(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> Stri
     let metadata = &definition.metadata;
     let mut text = match definition.hooks.is_computed("METADATA") {
         true => format!("{} (computed)\n", definition.id),
-        false => format!("{} {} ({})\n", definition.id, clean(&metadata.version), clean(&metadata.kind)),
+        false => format!(
+            "{} {} ({})\n",
+            definition.id,
+            sanitize_text(&metadata.version),
+            sanitize_text(&metadata.kind)
+        ),
     };
     for line in [metadata.title.as_ref(), metadata.description.as_ref()].into_iter().flatten() {
-        text.push_str(&format!("{}\n", clean(line)));
+        text.push_str(&format!("{}\n", sanitize_text(line)));
     }
     text.push('\n');
-    text.push_str(&output::columns(&facts(workspace, found, limits)));
+    text.push_str(&output::align_columns(&facts(workspace, found, limits)));
     let parameters: Vec<Vec<String>> = found.parameters.iter().map(|one| parameter(workspace, one)).collect();
     if !parameters.is_empty() {
         let mut rows =
             vec![["PARAMETER", "TYPE", "CLASS", "DEFAULT", "DECLARED", ""].map(str::to_owned).to_vec()];
         rows.extend(parameters);
         text.push('\n');
-        text.push_str(&output::columns(&rows));
+        text.push_str(&output::align_columns(&rows));
     }
     text
 }
@@ -79,7 +84,7 @@ fn facts(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> Vec
     };
     let permissions: Vec<&str> = definition.permissions.granted().collect();
     let mut facts: Vec<(&str, String)> = vec![
-        ("source", workspace.shown(&definition.source)),
+        ("source", workspace.display_path(&definition.source)),
         ("files", files.join(", ")),
         ("extends", found.chain()[1..].join(", then ")),
         (
@@ -96,7 +101,7 @@ fn facts(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> Vec
     ];
     facts.extend(definition.unknown.iter().map(|(name, value)| (name.as_str(), value.to_string())));
     let said = facts.into_iter().filter(|(_, value)| !value.is_empty());
-    said.map(|(name, value)| vec![clean(name), clean(&value)]).collect()
+    said.map(|(name, value)| vec![sanitize_text(name), sanitize_text(&value)]).collect()
 }
 
 fn body(own: &Definition, with: &Definition) -> String {
@@ -137,12 +142,12 @@ fn parameter(workspace: &Workspace, parameter: &Parameter) -> Vec<String> {
         (Some(_), _) if parameter.secret => "(secret)".to_owned(),
         (_, Origin::System) => format!("system.{}", parameter.from.as_deref().unwrap_or(&parameter.name)),
         (_, Origin::Environ) => format!("environs.{}", parameter.from.as_deref().unwrap_or(&parameter.name)),
-        (Some(value), _) => crate::diagnostic::shortened(&value.to_string(), 40),
+        (Some(value), _) => crate::diagnostic::truncate_for_display(&value.to_string(), 40),
         (None, _) => "-".to_owned(),
     };
     let declared = parameter.place.as_ref().map(|place| {
         let mut place = place.clone();
-        place.file = workspace.shown(&place.file);
+        place.file = workspace.display_path(&place.file);
         place.to_string()
     });
     let described = parameter.description.clone().unwrap_or_default();
@@ -154,5 +159,5 @@ fn parameter(workspace: &Workspace, parameter: &Parameter) -> Vec<String> {
         &declared.unwrap_or_else(|| "-".to_owned()),
         &described,
     ];
-    cells.map(clean).to_vec()
+    cells.map(sanitize_text).to_vec()
 }

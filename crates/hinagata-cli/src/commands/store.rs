@@ -96,16 +96,16 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         return schema(*kind);
     }
     let workspace = Workspace::open(globals)?;
-    let engine = workspace.engine()?;
+    let engine = workspace.open_engine()?;
     match &arguments.command {
-        Command::List { kind } => list(&*answering(&engine, &workspace)?, *kind, globals),
-        Command::Get { kind, id } => get(&*answering(&engine, &workspace)?, *kind, id),
+        Command::List { kind } => list(&*live_snapshot(&engine, &workspace)?, *kind, globals),
+        Command::Get { kind, id } => get(&*live_snapshot(&engine, &workspace)?, *kind, id),
         Command::Set { kind, id, value, file, text } => {
-            let value = given(value.as_deref(), file.as_deref(), *text)?;
+            let value = read_value(value.as_deref(), file.as_deref(), *text)?;
             write(&engine, vec![StoreChange::set(*kind, id.as_str(), value)])
         }
         Command::Delete { kind, ids } => delete(&engine, &workspace, *kind, ids),
-        Command::Export => output::print_json(&exported(&*answering(&engine, &workspace)?)),
+        Command::Export => output::print_json(&export_documents(&*live_snapshot(&engine, &workspace)?)),
         Command::Import { file, replace } => import(&engine, &workspace, file, *replace, globals),
         Command::Status => status(&engine, &workspace, globals),
         Command::Schema { .. } => unreachable!("printed above"),
@@ -113,12 +113,12 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 }
 
 /// The state of the store, if it answers: an old one would mislead whoever looks at it.
-fn answering(engine: &Engine, workspace: &Workspace) -> Result<std::sync::Arc<StoreSnapshot>, Failure> {
+fn live_snapshot(engine: &Engine, workspace: &Workspace) -> Result<std::sync::Arc<StoreSnapshot>, Failure> {
     let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "there is no store"))?;
     if let Some((_, error)) = &snapshot.health.outage {
         return Err(error.clone().into());
     }
-    snapshot.diagnostics.iter().for_each(|found| workspace.warn(found));
+    snapshot.diagnostics.iter().for_each(|found| workspace.print_warning(found));
     Ok(snapshot)
 }
 
@@ -127,7 +127,7 @@ fn list(snapshot: &StoreSnapshot, kind: Option<StoreKind>, globals: &Globals) ->
     let all: Vec<_> = wanted
         .flat_map(|kind| snapshot.of(kind).iter().map(move |(id, stored)| (kind, id, stored)))
         .collect();
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => {
             let described = all.iter().map(|(kind, id, stored)| {
                 json!({"kind": kind.as_str(), "id": &***id, "key": &*stored.key, "stale": stored.stale.is_some()})
@@ -139,7 +139,10 @@ fn list(snapshot: &StoreSnapshot, kind: Option<StoreKind>, globals: &Globals) ->
                 let state = if stored.stale.is_some() { "stale" } else { "" };
                 vec![kind.to_string(), id.to_string(), state.to_owned()]
             };
-            output::print(&output::table(&["KIND", "ID", ""], &all.iter().map(row).collect::<Vec<_>>()))
+            output::print_text(&output::format_table(
+                &["KIND", "ID", ""],
+                &all.iter().map(row).collect::<Vec<_>>(),
+            ))
         }
     }
 }
@@ -149,30 +152,30 @@ fn get(snapshot: &StoreSnapshot, kind: StoreKind, id: &str) -> Result<(), Failur
     let part = || (kind == StoreKind::Environ).then(|| snapshot.environ(id)).flatten();
     match whole.or_else(part) {
         Some(value) => output::print_json(value),
-        None => Err(missing(snapshot, kind, id)),
+        None => Err(missing_document(snapshot, kind, id)),
     }
 }
 
-fn missing(snapshot: &StoreSnapshot, kind: StoreKind, id: &str) -> Failure {
+fn missing_document(snapshot: &StoreSnapshot, kind: StoreKind, id: &str) -> Failure {
     let near = hinagata_value::near_names(id, snapshot.of(kind).keys().map(|known| &**known));
     Failure::not_found(format!("the store has no {} `{id}`", kind.one()))
-        .near(near)
-        .advise(format!("`hina store list {kind}` lists what is there"))
+        .with_near(near)
+        .with_hint(format!("`hina store list {kind}` lists what is there"))
 }
 
 /// What is to be written.
-fn given(value: Option<&str>, file: Option<&std::path::Path>, text: bool) -> Result<Value, Failure> {
+fn read_value(value: Option<&str>, file: Option<&std::path::Path>, text: bool) -> Result<Value, Failure> {
     let (content, argument) = match (value, file) {
         (Some(value), _) => (value.to_owned(), value),
-        (None, Some(file)) => (Inputs::default().text(file, "--file")?, "--file"),
+        (None, Some(file)) => (Inputs::default().read_text(file, "--file")?, "--file"),
         (None, None) => return Err(Failure::usage("nothing is given")),
     };
     if text {
         return Ok(Value::String(content));
     }
     serde_json::from_str(&content).map_err(|error| {
-        let failure = Failure::usage(format!("`{}` is no JSON: {error}", output::clean(argument)));
-        failure.advise("a text stands in quotes, as '\"go\"'; or add --text")
+        let failure = Failure::usage(format!("`{}` is no JSON: {error}", output::sanitize_text(argument)));
+        failure.with_hint("a text stands in quotes, as '\"go\"'; or add --text")
     })
 }
 
@@ -181,14 +184,14 @@ fn write(engine: &Engine, changes: Vec<StoreChange>) -> Result<(), Failure> {
 }
 
 fn delete(engine: &Engine, workspace: &Workspace, kind: StoreKind, ids: &[String]) -> Result<(), Failure> {
-    let snapshot = answering(engine, workspace)?;
+    let snapshot = live_snapshot(engine, workspace)?;
     if let Some(id) = ids.iter().find(|id| !snapshot.of(kind).contains_key(id.as_str())) {
-        return Err(missing(&snapshot, kind, id));
+        return Err(missing_document(&snapshot, kind, id));
     }
     write(engine, ids.iter().map(|id| StoreChange::delete(kind, id.as_str())).collect())
 }
 
-fn exported(snapshot: &StoreSnapshot) -> Value {
+fn export_documents(snapshot: &StoreSnapshot) -> Value {
     let documents = |kind: StoreKind| {
         let pair = |(id, stored): (&std::sync::Arc<str>, &hinagata::store::Stored)| {
             (id.to_string(), (*stored.value).clone())
@@ -205,10 +208,10 @@ fn import(
     replace: bool,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    let text = Inputs::default().text(file, "FILE")?;
+    let text = Inputs::default().read_text(file, "FILE")?;
     let document: Value = serde_json::from_str(&text)
         .map_err(|error| Failure::usage(format!("`{}` is no JSON: {error}", file.display())))?;
-    let wrong = |what: String| Failure::usage(what).advise("`hina store export` prints such a document");
+    let wrong = |what: String| Failure::usage(what).with_hint("`hina store export` prints such a document");
     let Value::Object(kinds) = document else {
         return Err(wrong("the document is no map of extensions, templates, environs and tools".to_owned()));
     };
@@ -223,7 +226,7 @@ fn import(
     let count = changes.len();
     let mut taken = 0;
     if replace {
-        let snapshot = answering(engine, workspace)?;
+        let snapshot = live_snapshot(engine, workspace)?;
         let stays =
             |kind: StoreKind, id: &str| changes.iter().any(|change| change.kind == kind && change.id == id);
         let gone: Vec<StoreChange> = StoreKind::ALL
@@ -236,9 +239,9 @@ fn import(
         changes.extend(gone);
     }
     write(engine, changes)?;
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&json!({"written": count, "deleted": taken})),
-        Format::Text => output::print(&match replace {
+        Format::Text => output::print_text(&match replace {
             true => format!("{count} written, {taken} taken out\n"),
             false => format!("{count} written\n"),
         }),
@@ -247,14 +250,14 @@ fn import(
 
 fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
     let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "there is no store"))?;
-    let place = hinagata_host::store_location(&workspace.host.settings, |file| workspace.shown(file));
+    let place = hinagata_host::store_location(&workspace.host.settings, |file| workspace.display_path(file));
     let counts: Map<String, Value> =
         StoreKind::ALL.into_iter().map(|kind| (kind.to_string(), snapshot.of(kind).len().into())).collect();
     let outage = snapshot.health.outage.as_ref().map(|(_, error)| error.to_string());
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => {
             let found: Vec<Value> =
-                snapshot.diagnostics.iter().map(|found| workspace.finding(found).json()).collect();
+                snapshot.diagnostics.iter().map(|found| workspace.to_diagnostic(found).json()).collect();
             output::print_json(&json!({
                 "store": place,
                 "up": snapshot.health.is_up(),
@@ -271,17 +274,17 @@ fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(
                     "answers".to_owned(),
                     outage.map_or_else(|| "yes".to_owned(), |error| format!("no: {error}")),
                 ],
-                vec!["changes".to_owned(), noticed(snapshot.health.freshness).to_owned()],
+                vec!["changes".to_owned(), freshness_text(snapshot.health.freshness).to_owned()],
             ];
             rows.extend(counts.into_iter().map(|(kind, count)| vec![kind, count.to_string()]));
-            snapshot.diagnostics.iter().for_each(|found| workspace.warn(found));
-            output::print(&output::columns(&rows))
+            snapshot.diagnostics.iter().for_each(|found| workspace.print_warning(found));
+            output::print_text(&output::align_columns(&rows))
         }
     }
 }
 
 /// How changes of others are noticed, for people.
-const fn noticed(freshness: Freshness) -> &'static str {
+const fn freshness_text(freshness: Freshness) -> &'static str {
     match freshness {
         Freshness::Once => "read by each command",
         Freshness::Watched => "seen as the file changes",
@@ -293,11 +296,11 @@ const fn noticed(freshness: Freshness) -> &'static str {
 
 fn schema(kind: StoreKind) -> Result<(), Failure> {
     match kind {
-        StoreKind::Extension => output::print(EXTENSION_SCHEMA),
-        StoreKind::Tool => output::print(TOOL_SCHEMA),
+        StoreKind::Extension => output::print_text(EXTENSION_SCHEMA),
+        StoreKind::Tool => output::print_text(TOOL_SCHEMA),
         StoreKind::Template => {
             Err(Failure::usage("a template is one of `contributes.prompts` of an extension")
-                .advise("`hina store schema extensions` has its shape under `$defs.prompt`"))
+                .with_hint("`hina store schema extensions` has its shape under `$defs.prompt`"))
         }
         StoreKind::Environ => Err(Failure::usage("an environ is any JSON: there is no schema")),
     }

@@ -58,16 +58,16 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
     let settings = workspace.host.settings_if_trusted()?;
     let privileged: Vec<(&str, &Resolved)> =
         settings.iter().filter(|(_, found)| is_privileged(found)).collect();
-    let python = workspace.catalog().withheld_permissions();
+    let python = workspace.open_catalog().withheld_permissions();
     if !yes {
         // Nothing counts before it was shown.
-        output::talk(&page(&path, &privileged, &python));
+        output::print_status(&page(&path, &privileged, &python));
         if globals.json || !terminal::can_ask() {
             return Err(Failure::usage("nobody is there to ask whether you trust this workspace")
-                .advise("read what would come into force, then say `hina trust --yes`"));
+                .with_hint("read what would come into force, then say `hina trust --yes`"));
         }
         if !terminal::ask_yes("trust this workspace?")? {
-            return output::print("nothing was trusted\n");
+            return output::print_text("nothing was trusted\n");
         }
     }
     // For the settings that were shown: if the file has changed meanwhile, they are not trusted.
@@ -76,7 +76,7 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
         workspace.host.privileged_settings.as_deref(),
         SystemTime::now(),
     )?;
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => {
             let counts: Vec<&str> = privileged.iter().map(|(name, _)| *name).collect();
             output::print_json(&json!({"path": path, "trusted": true, "settings": counts}))
@@ -86,9 +86,9 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
                 privileged.iter().map(|(name, found)| vec![(*name).to_owned(), value_text(found)]).collect();
             let counts = match rows.is_empty() {
                 true => "no setting of it requires trust\n".to_owned(),
-                false => format!("from now on these settings of it count:\n{}", output::columns(&rows)),
+                false => format!("from now on these settings of it count:\n{}", output::align_columns(&rows)),
             };
-            output::print(&format!("you trust {path}\n{counts}"))
+            output::print_text(&format!("you trust {path}\n{counts}"))
         }
     }
 }
@@ -99,7 +99,7 @@ fn is_privileged(found: &Resolved) -> bool {
 }
 
 fn value_text(found: &Resolved) -> String {
-    output::clean(&found.setting.kind.text(&found.value))
+    output::sanitize_text(&found.setting.kind.text(&found.value))
 }
 
 /// What would come into force, for somebody who has to decide about it.
@@ -108,13 +108,13 @@ fn page(path: &str, privileged: &[(&str, &Resolved)], python: &[Diagnostic]) -> 
     let rows: Vec<_> = privileged.iter().map(|(name, found)| setting_row(name, found)).collect();
     match rows.is_empty() {
         true => page.push_str("  no setting of it requires trust\n"),
-        false => page.push_str(&output::columns(&rows)),
+        false => page.push_str(&output::align_columns(&rows)),
     }
     page.push_str("\nPython\n");
     let rows: Vec<_> = python.iter().map(python_row).collect();
     match rows.is_empty() {
         true => page.push_str("  none that is used now declares http_request, llm_call or subprocess\n"),
-        false => page.push_str(&output::columns(&rows)),
+        false => page.push_str(&output::align_columns(&rows)),
     }
     page.push('\n');
     page
@@ -142,27 +142,27 @@ fn consequence(name: &str, value: &str) -> Option<&'static str> {
 fn python_row(withheld: &Diagnostic) -> Vec<String> {
     let names = withheld.error.details().get("withheld").and_then(|names| names.as_array());
     let names: Vec<&str> = names.into_iter().flatten().filter_map(|name| name.as_str()).collect();
-    vec![format!("  {}", output::clean(&withheld.source)), format!("gets {}", names.join(", "))]
+    vec![format!("  {}", output::sanitize_text(&withheld.source)), format!("gets {}", names.join(", "))]
 }
 
 fn revoke(trust: &Trust, globals: &Globals) -> Result<(), Failure> {
     let path = globals.root().path;
     let was = trust.revoke(&path)?;
     let shown = path.display().to_string();
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&json!({"path": shown, "trusted": false, "was_trusted": was})),
-        Format::Text if was => output::print(&format!("you trust {shown} no more\n")),
-        Format::Text => output::print(&format!("you did not trust {shown}\n")),
+        Format::Text if was => output::print_text(&format!("you trust {shown} no more\n")),
+        Format::Text => output::print_text(&format!("you did not trust {shown}\n")),
     }
 }
 
 fn print_list(trust: &Trust, globals: &Globals) -> Result<(), Failure> {
     let all = trust.list()?;
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&all),
         Format::Text => {
             let rows: Vec<_> = all.iter().map(|one| vec![one.path.clone(), one.trusted_at.clone()]).collect();
-            output::print(&output::table(&["WORKSPACE", "SINCE"], &rows))
+            output::print_text(&output::format_table(&["WORKSPACE", "SINCE"], &rows))
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     diagnostic::did_you_mean,
     exit,
     failure::Failure,
-    output::{self, Format, clean},
+    output::{self, Format, sanitize_text},
     workspace::{Globals, Workspace},
 };
 
@@ -27,12 +27,12 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let (call, engine) = (arguments.call.read()?, workspace.engine()?);
-    let found = call.validate(&workspace, &engine)?;
-    workspace.tell_unread(&engine.catalog());
-    match Format::of(globals) {
+    let (call, engine) = (arguments.call.read()?, workspace.open_engine()?);
+    let found = call.validate_variables(&workspace, &engine)?;
+    workspace.warn_unread(&engine.catalog());
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&found)?,
-        Format::Text => output::print(&text(&found))?,
+        Format::Text => output::print_text(&text(&found))?,
     }
     if found.valid { Ok(()) } else { Err(Failure::Printed(exit::Code::Failed)) }
 }
@@ -58,5 +58,5 @@ fn text(found: &Validation) -> String {
     if found.valid {
         lines.insert(0, "valid".to_owned());
     }
-    lines.iter().map(|line| format!("{}\n", clean(line))).collect()
+    lines.iter().map(|line| format!("{}\n", sanitize_text(line))).collect()
 }

@@ -30,10 +30,10 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let catalog = workspace.catalog();
-    workspace.tell_unread(&catalog);
+    let catalog = workspace.open_catalog();
+    workspace.warn_unread(&catalog);
     for found in catalog.vocabulary_problems() {
-        workspace.warn(found);
+        workspace.print_warning(found);
     }
     match (&arguments.namespace, &arguments.word) {
         (Some(namespace), Some(word)) => print_word(&catalog, namespace, word, globals),
@@ -45,14 +45,14 @@ fn print_word(catalog: &Catalog, namespace: &str, word: &str, globals: &Globals)
     let Some(preferred) = catalog.vocab(namespace, word) else {
         let near = hinagata_value::near_names(word, catalog.vocabulary().words(namespace));
         return Err(Failure::not_found(format!("nobody knows the word `{word}` in `{namespace}`"))
-            .near(near)
-            .advise("`hina vocab` lists the words there are"));
+            .with_near(near)
+            .with_hint("`hina vocab` lists the words there are"));
     };
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => {
             output::print_json(&json!({"namespace": namespace, "word": word, "preferred": preferred}))
         }
-        Format::Text => output::print(&format!("{}\n", output::clean(&preferred))),
+        Format::Text => output::print_text(&format!("{}\n", output::sanitize_text(&preferred))),
     }
 }
 
@@ -77,8 +77,8 @@ fn print_all(catalog: &Catalog, globals: &Globals) -> Result<(), Failure> {
         }
         all.insert(namespace.to_owned(), Value::Object(words));
     }
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&all),
-        Format::Text => output::print(&output::table(&["NAMESPACE", "WORD", "MEANS"], &rows)),
+        Format::Text => output::print_text(&output::format_table(&["NAMESPACE", "WORD", "MEANS"], &rows)),
     }
 }

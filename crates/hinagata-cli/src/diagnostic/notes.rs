@@ -3,22 +3,22 @@
 use hinagata_value::Place;
 use serde_json::Value as Json;
 
-use super::{Diagnostic, shortened};
+use super::{Diagnostic, truncate_for_display};
 
 /// Steps of the way to an error that are shown at each of its ends.
 const STEPS_SHOWN: usize = 4;
 /// Characters of a source line that a note shows.
 const NOTE_WIDTH: usize = 60;
 
-pub(super) fn notes(diagnostic: &Diagnostic) -> Vec<String> {
+pub(super) fn collect_notes(diagnostic: &Diagnostic) -> Vec<String> {
     let mut notes = problems(diagnostic);
     notes.extend(candidates(diagnostic));
-    notes.extend(way(&diagnostic.chain));
+    notes.extend(format_chain(&diagnostic.chain));
     notes.extend(diagnostic.cause.clone());
     notes
 }
 
-fn list<'d>(diagnostic: &'d Diagnostic, name: &str) -> &'d [Json] {
+fn detail_list<'d>(diagnostic: &'d Diagnostic, name: &str) -> &'d [Json] {
     diagnostic.details.get(name).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
@@ -36,11 +36,11 @@ fn problems(diagnostic: &Diagnostic) -> Vec<String> {
             None => message.to_owned(),
         }
     };
-    list(diagnostic, "problems").iter().skip(1).map(problem).collect()
+    detail_list(diagnostic, "problems").iter().skip(1).map(problem).collect()
 }
 
 fn candidates(diagnostic: &Diagnostic) -> Vec<String> {
-    let detailed = list(diagnostic, "candidate_details").iter().map(|candidate| {
+    let detailed = detail_list(diagnostic, "candidate_details").iter().map(|candidate| {
         let text = |name: &str| candidate[name].as_str().unwrap_or_default();
         format!("candidate {} (version {})", text("source"), text("version"))
     });
@@ -48,14 +48,14 @@ fn candidates(diagnostic: &Diagnostic) -> Vec<String> {
     if !detailed.is_empty() {
         return detailed;
     }
-    let plain = list(diagnostic, "candidates").iter().filter_map(Json::as_str);
+    let plain = detail_list(diagnostic, "candidates").iter().filter_map(Json::as_str);
     plain.map(|source| format!("candidate {source}")).collect()
 }
 
 /// The way to the place: steps from the same place are one, and of many only the ends are shown.
-fn way(chain: &[Place]) -> Vec<String> {
+fn format_chain(chain: &[Place]) -> Vec<String> {
     let same = |a: &Place, b: &Place| (&a.template, a.line, a.column) == (&b.template, b.line, b.column);
-    let steps: Vec<_> = chain.chunk_by(same).map(step).collect();
+    let steps: Vec<_> = chain.chunk_by(same).map(format_step).collect();
     let between = steps.len().saturating_sub(2 * STEPS_SHOWN);
     if between < 2 {
         return steps;
@@ -65,23 +65,23 @@ fn way(chain: &[Place]) -> Vec<String> {
 }
 
 /// One step of the way to a place, taken as often as it stands in `places`.
-fn step(places: &[Place]) -> String {
+fn format_step(places: &[Place]) -> String {
     let place = &places[0];
     let often = if places.len() > 1 { format!(" ({} times)", places.len()) } else { String::new() };
-    match place.excerpt.as_deref().map(|line| around(line, place.column)) {
+    match place.excerpt.as_deref().map(|line| excerpt_around(line, place.column)) {
         Some(line) if !line.is_empty() => format!("reached from {place}{often}: {line}"),
         _ => format!("reached from {place}{often}"),
     }
 }
 
 /// The part of `line` around `column` that a note shows.
-fn around(line: &str, column: u32) -> String {
+fn excerpt_around(line: &str, column: u32) -> String {
     let before = (column as usize).saturating_sub(NOTE_WIDTH / 2);
     match line.char_indices().nth(before) {
         Some((at, _)) if before > 0 && line.chars().count() > NOTE_WIDTH => {
-            format!("…{}", shortened(line[at..].trim_end(), NOTE_WIDTH - 1))
+            format!("…{}", truncate_for_display(line[at..].trim_end(), NOTE_WIDTH - 1))
         }
-        _ => shortened(line.trim(), NOTE_WIDTH),
+        _ => truncate_for_display(line.trim(), NOTE_WIDTH),
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_long_way_is_shown_at_its_ends() {
-        let steps = way(&(1..=200).map(|line| place("", line, 0)).collect::<Vec<_>>());
+        let steps = format_chain(&(1..=200).map(|line| place("", line, 0)).collect::<Vec<_>>());
         assert_eq!(steps.len(), 9);
         assert_eq!((&*steps[0], &*steps[4]), ("reached from t.md:1", "… 192 more …"));
         assert_eq!(steps[8], "reached from t.md:200");
@@ -113,15 +113,21 @@ mod tests {
     #[test]
     fn steps_from_one_place_are_counted() {
         let chain = [place("{{ f() }}", 1, 4), place("{{ f() }}", 1, 4), place("x", 2, 1)];
-        assert_eq!(way(&chain), ["reached from t.md:1:4 (2 times): {{ f() }}", "reached from t.md:2:1: x"]);
+        assert_eq!(
+            format_chain(&chain),
+            ["reached from t.md:1:4 (2 times): {{ f() }}", "reached from t.md:2:1: x"]
+        );
     }
 
     #[test]
     fn a_note_shows_the_part_of_a_long_line_that_matters() {
         let line = format!("{}{{% include 'x' %}}{}", "a".repeat(100), "b".repeat(100));
-        assert_eq!(around(&line, 104), format!("…{}{{% include 'x' %}}{}…", "a".repeat(26), "b".repeat(15)));
-        assert_eq!(around("  short  ", 4), "short");
-        assert_eq!(around("", 0), "");
+        assert_eq!(
+            excerpt_around(&line, 104),
+            format!("…{}{{% include 'x' %}}{}…", "a".repeat(26), "b".repeat(15))
+        );
+        assert_eq!(excerpt_around("  short  ", 4), "short");
+        assert_eq!(excerpt_around("", 0), "");
     }
 
     #[test]
@@ -133,14 +139,14 @@ mod tests {
             {"message": "fourth", "file": null, "line": null, "column": null},
         ]}));
         diagnostic.place = Some(place("x", 1, 2));
-        assert_eq!(notes(&diagnostic), ["t.md:3:4: second", "b.toml:5: third", "fourth"]);
+        assert_eq!(collect_notes(&diagnostic), ["t.md:3:4: second", "b.toml:5: third", "fourth"]);
     }
 
     #[test]
     fn candidates_come_with_their_versions_where_they_are_known() {
         let plain = json!({"candidates": ["a", "b"]});
-        assert_eq!(notes(&with(&plain)), ["candidate a", "candidate b"]);
+        assert_eq!(collect_notes(&with(&plain)), ["candidate a", "candidate b"]);
         let known = json!({"candidates": ["a"], "candidate_details": [{"source": "a", "version": "1.0.0"}]});
-        assert_eq!(notes(&with(&known)), ["candidate a (version 1.0.0)"]);
+        assert_eq!(collect_notes(&with(&known)), ["candidate a (version 1.0.0)"]);
     }
 }

@@ -5,11 +5,11 @@ use std::time::SystemTime;
 use hinagata_packs::{PackDetails, PackSummary, Packs, Replacement, ReplacementKind, ReplacementState};
 use serde_json::json;
 
-use super::{packs, page};
+use super::{open_packs, page};
 use crate::{
     completion,
     failure::Failure,
-    output::{self, Format, clean, word},
+    output::{self, Format, sanitize_text, serialized_name},
     terminal,
     workspace::{Globals, Workspace},
 };
@@ -22,7 +22,7 @@ use crate::{
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
     /// The pack
-    #[arg(add = completion::packs())]
+    #[arg(add = completion::complete_packs())]
     pack: String,
 
     /// Accept that it replaces this prompt or tool
@@ -45,20 +45,20 @@ const EXAMPLES: &str = "Examples:
 
 pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let mut packs = packs(&workspace)?;
+    let mut packs = open_packs(&workspace)?;
     let asks = terminal::can_ask() && !arguments.yes && !globals.json;
     let details = packs.show(&arguments.pack)?;
-    if asks && !confirmed(&workspace, &details)? {
-        return output::print("nothing was approved\n");
+    if asks && !ask_approval(&workspace, &details)? {
+        return output::print_text("nothing was approved\n");
     }
     // Exactly what was shown: whatever changed meanwhile is not what the user said yes to.
     let summary = packs.approve(&arguments.pack, details.content.as_ref(), SystemTime::now())?;
     let decided = decide(arguments, &mut packs, &details, asks)?;
-    report(&summary, &decided, &open(&details, &decided), globals)
+    print_report(&summary, &decided, &open_proposals(&details, &decided), globals)
 }
 
-fn confirmed(workspace: &Workspace, details: &PackDetails) -> Result<bool, Failure> {
-    output::talk(&format!("{}\n", page::details(workspace, details)));
+fn ask_approval(workspace: &Workspace, details: &PackDetails) -> Result<bool, Failure> {
+    output::print_status(&format!("{}\n", page::format_details(workspace, details)));
     Ok(terminal::ask_yes("approve this pack?")?)
 }
 
@@ -77,11 +77,14 @@ fn decide(
     for prompt in &arguments.decline {
         decided.push(packs.decline_replacement(&arguments.pack, prompt, now)?);
     }
-    for replacement in open(details, &decided).into_iter().filter(|_| asks) {
+    for replacement in open_proposals(details, &decided).into_iter().filter(|_| asks) {
         let Replacement { replaces, by, .. } = replacement;
         decided.push(
-            match terminal::ask_yes(&format!("let `{}` take the place of `{}`?", clean(by), clean(replaces)))?
-            {
+            match terminal::ask_yes(&format!(
+                "let `{}` take the place of `{}`?",
+                sanitize_text(by),
+                sanitize_text(replaces)
+            ))? {
                 true => packs.accept_replacement(&arguments.pack, replaces, now)?,
                 false => packs.decline_replacement(&arguments.pack, replaces, now)?,
             },
@@ -91,7 +94,7 @@ fn decide(
 }
 
 /// Proposals about prompts and tools that nobody said anything to.
-fn open<'d>(details: &'d PackDetails, decided: &[Replacement]) -> Vec<&'d Replacement> {
+fn open_proposals<'d>(details: &'d PackDetails, decided: &[Replacement]) -> Vec<&'d Replacement> {
     let is_open = |one: &&Replacement| {
         let known = decided.iter().any(|decided| decided.replaces == one.replaces);
         let is_there = match one.kind {
@@ -111,29 +114,29 @@ fn has_tool(details: &PackDetails, by: &str) -> bool {
     details.tools.iter().any(|tool| tool == name)
 }
 
-fn report(
+fn print_report(
     summary: &PackSummary,
     decided: &[Replacement],
     open: &[&Replacement],
     globals: &Globals,
 ) -> Result<(), Failure> {
-    if Format::of(globals) == Format::Json {
+    if Format::from_globals(globals) == Format::Json {
         return output::print_json(&json!({"pack": summary, "decided": decided, "open": open}));
     }
-    let id = clean(summary.pack_id.as_str());
+    let id = sanitize_text(summary.pack_id.as_str());
     let mut text = format!("{id} is {}\n", summary.state);
     for one in decided {
         text.push_str(&format!(
             "that `{}` replaces `{}` is {}\n",
-            clean(&one.by),
-            clean(&one.replaces),
-            word(&one.state)
+            sanitize_text(&one.by),
+            sanitize_text(&one.replaces),
+            serialized_name(&one.state)
         ));
     }
-    output::print(&text)?;
+    output::print_text(&text)?;
     for one in open {
-        let replaces = clean(&one.replaces);
-        output::talk(&format!(
+        let replaces = sanitize_text(&one.replaces);
+        output::print_status(&format!(
             "It proposes to replace `{replaces}`: `hina pack approve {id} --accept {replaces}`, or `--decline {replaces}`.\n"
         ));
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use hinagata::Approval;
 use hinagata_packs::InstallOptions;
 
-use super::{packs, page};
+use super::{open_packs, page};
 use crate::{
     failure::Failure,
     output::{self, Format},
@@ -33,14 +33,14 @@ const EXAMPLES: &str = "Examples:
 pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
     let options = InstallOptions { replace: arguments.replace, ..InstallOptions::default() };
-    let installed = packs(&workspace)?.install(&arguments.source, &options)?;
-    match Format::of(globals) {
+    let installed = open_packs(&workspace)?.install(&arguments.source, &options)?;
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&installed),
         Format::Text => {
-            let id = output::clean(installed.pack.summary.pack_id.as_str());
-            output::print(&page::details(&workspace, &installed.pack))?;
+            let id = output::sanitize_text(installed.pack.summary.pack_id.as_str());
+            output::print_text(&page::format_details(&workspace, &installed.pack))?;
             // The same bytes as before are still what was approved.
-            output::talk(&match installed.pack.summary.state {
+            output::print_status(&match installed.pack.summary.state {
                 Approval::Approved => "\nInstalled. It is what you approved, and is used.\n".to_owned(),
                 _ => format!("\nInstalled. Nothing of it is used before `hina pack approve {id}`.\n"),
             });

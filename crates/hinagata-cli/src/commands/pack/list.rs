@@ -2,10 +2,10 @@
 
 use hinagata_packs::PackSummary;
 
-use super::packs;
+use super::open_packs;
 use crate::{
     failure::Failure,
-    output::{self, Format, word},
+    output::{self, Format, serialized_name},
     workspace::{Globals, Workspace},
 };
 
@@ -24,13 +24,17 @@ const EXAMPLES: &str = "Examples:
 
 pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let wanted = |pack: &PackSummary| arguments.kind.as_ref().is_none_or(|kind| *kind == word(&pack.kind));
-    let packs: Vec<PackSummary> = packs(&workspace)?.list().into_iter().filter(wanted).collect();
-    match Format::of(globals) {
+    let wanted =
+        |pack: &PackSummary| arguments.kind.as_ref().is_none_or(|kind| *kind == serialized_name(&pack.kind));
+    let packs: Vec<PackSummary> = open_packs(&workspace)?.list().into_iter().filter(wanted).collect();
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&packs),
         Format::Text => {
             let rows: Vec<_> = packs.iter().map(row).collect();
-            output::print(&output::table(&["PACK", "KIND", "VERSION", "STATE", "DESCRIPTION"], &rows))
+            output::print_text(&output::format_table(
+                &["PACK", "KIND", "VERSION", "STATE", "DESCRIPTION"],
+                &rows,
+            ))
         }
     }
 }
@@ -38,7 +42,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 fn row(pack: &PackSummary) -> Vec<String> {
     let mut row = vec![
         pack.pack_id.to_string(),
-        word(&pack.kind),
+        serialized_name(&pack.kind),
         pack.version.clone().unwrap_or_else(|| "-".to_owned()),
         pack.state.to_string(),
     ];

@@ -3,23 +3,23 @@
 use hinagata_packs::{PackDetails, Problem, PythonFile, Replacement};
 
 use crate::{
-    output::{self, clean, word},
+    output::{self, sanitize_text, serialized_name},
     workspace::Workspace,
 };
 
 /// Everything that a pack brings.
-pub(super) fn details(workspace: &Workspace, pack: &PackDetails) -> String {
+pub(super) fn format_details(workspace: &Workspace, pack: &PackDetails) -> String {
     let summary = &pack.summary;
     let version = summary.version.as_deref().unwrap_or("?");
     let mut page = format!(
         "{} {} ({}), {}\n",
-        clean(summary.pack_id.as_str()),
-        clean(version),
-        word(&summary.kind),
+        sanitize_text(summary.pack_id.as_str()),
+        sanitize_text(version),
+        serialized_name(&summary.kind),
         summary.state
     );
     for line in [&summary.name, &summary.description].into_iter().flatten() {
-        page.push_str(&format!("{}\n", clean(line)));
+        page.push_str(&format!("{}\n", sanitize_text(line)));
     }
     let prompts = pack.prompts.iter().map(|prompt| {
         let kind = prompt.kind.as_deref().unwrap_or("broken");
@@ -37,7 +37,7 @@ pub(super) fn details(workspace: &Workspace, pack: &PackDetails) -> String {
     section(&mut page, "Python", pack.python.iter().map(|file| python(file, trusted)).collect());
     section(&mut page, "Proposes to replace", pack.replaces.iter().map(replacement).collect());
     let conflicts = pack.conflicts.iter().map(|conflict| {
-        vec![format!("{} {}", word(&conflict.kind), conflict.name), conflict.others.join(", ")]
+        vec![format!("{} {}", serialized_name(&conflict.kind), conflict.name), conflict.others.join(", ")]
     });
     section(&mut page, "Has in common with others", conflicts.collect());
     section(&mut page, "Problems", pack.problems.iter().map(|one| problem(workspace, one)).collect());
@@ -53,12 +53,12 @@ fn section(page: &mut String, title: &str, rows: Vec<Vec<String>>) {
         return;
     }
     let clean_row = |row: Vec<String>| {
-        let mut row: Vec<String> = row.iter().map(|cell| clean(cell)).collect();
+        let mut row: Vec<String> = row.iter().map(|cell| sanitize_text(cell)).collect();
         row[0].insert_str(0, "  ");
         row
     };
     let rows: Vec<_> = rows.into_iter().map(clean_row).collect();
-    page.push_str(&format!("\n{title}\n{}", output::columns(&rows)));
+    page.push_str(&format!("\n{title}\n{}", output::align_columns(&rows)));
 }
 
 fn python(file: &PythonFile, trusted: bool) -> Vec<String> {
@@ -73,16 +73,16 @@ fn python(file: &PythonFile, trusted: bool) -> Vec<String> {
         None => "only running it can tell what it uses".to_owned(),
     };
     let hooks = if file.hooks.is_empty() { String::new() } else { file.hooks.join(", ") };
-    vec![file.file.clone(), word(&file.role), may, hooks]
+    vec![file.file.clone(), serialized_name(&file.role), may, hooks]
 }
 
 fn replacement(replacement: &Replacement) -> Vec<String> {
     let Replacement { kind, replaces, by, state } = replacement;
-    vec![format!("{} {replaces}", word(kind)), format!("by {by}"), word(state)]
+    vec![format!("{} {replaces}", serialized_name(kind)), format!("by {by}"), serialized_name(state)]
 }
 
 fn problem(workspace: &Workspace, problem: &Problem) -> Vec<String> {
-    let file = workspace.shown(problem.file.as_deref().unwrap_or(&problem.source));
+    let file = workspace.display_path(problem.file.as_deref().unwrap_or(&problem.source));
     let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
     vec![format!("{} {file}{line}", problem.severity), problem.message.clone()]
 }

@@ -2,11 +2,11 @@
 
 use std::time::SystemTime;
 
-use super::packs;
+use super::open_packs;
 use crate::{
     completion,
     failure::Failure,
-    output::{self, Format, clean},
+    output::{self, Format, sanitize_text},
     terminal,
     workspace::{Globals, Workspace},
 };
@@ -16,7 +16,7 @@ use crate::{
 #[command(after_help = "Examples:\n  hina pack remove git_toolkit\n  hina pack remove git_toolkit --yes")]
 pub(super) struct Arguments {
     /// The pack
-    #[arg(add = completion::packs())]
+    #[arg(add = completion::complete_packs())]
     pack: String,
 
     /// Do not ask
@@ -26,21 +26,21 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let mut packs = packs(&workspace)?;
+    let mut packs = open_packs(&workspace)?;
     let path = format!("{}/{}", hinagata::PACKS, packs.show(&arguments.pack)?.summary.pack_id);
     let asks = terminal::can_ask() && !arguments.yes && !globals.json;
-    if asks && !terminal::ask_yes(&format!("delete {}?", clean(&workspace.shown(&path))))? {
-        return output::print("nothing was removed\n");
+    if asks && !terminal::ask_yes(&format!("delete {}?", sanitize_text(&workspace.display_path(&path))))? {
+        return output::print_text("nothing was removed\n");
     }
     let removed = packs.remove(&arguments.pack, SystemTime::now())?;
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&removed),
         Format::Text => {
-            let mut text = format!("{} is removed\n", clean(removed.pack_id.as_str()));
+            let mut text = format!("{} is removed\n", sanitize_text(removed.pack_id.as_str()));
             for id in &removed.resolutions {
                 text.push_str(&format!("the decision on {id} is taken back\n"));
             }
-            output::print(&text)
+            output::print_text(&text)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `hina pack show`.
 
-use super::{packs, page};
+use super::{open_packs, page};
 use crate::{
     completion,
     failure::Failure,
@@ -16,15 +16,15 @@ use crate::{
 #[command(after_help = "Examples:\n  hina pack show git_toolkit\n  hina pack show git_toolkit --json")]
 pub(super) struct Arguments {
     /// The pack
-    #[arg(add = completion::packs())]
+    #[arg(add = completion::complete_packs())]
     pack: String,
 }
 
 pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let details = packs(&workspace)?.show(&arguments.pack)?;
-    match Format::of(globals) {
+    let details = open_packs(&workspace)?.show(&arguments.pack)?;
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&details),
-        Format::Text => output::print(&page::details(&workspace, &details)),
+        Format::Text => output::print_text(&page::format_details(&workspace, &details)),
     }
 }

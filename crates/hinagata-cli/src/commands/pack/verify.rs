@@ -3,11 +3,11 @@
 use hinagata::Approval;
 use hinagata_packs::{FileDiff, Verification};
 
-use super::packs;
+use super::open_packs;
 use crate::{
     completion, exit,
     failure::Failure,
-    output::{self, Format, clean, word},
+    output::{self, Format, sanitize_text, serialized_name},
     workspace::{Globals, Workspace},
 };
 
@@ -19,21 +19,21 @@ use crate::{
 #[command(after_help = "Examples:\n  hina pack verify\n  hina pack verify git_toolkit")]
 pub(super) struct Arguments {
     /// The pack
-    #[arg(add = completion::packs())]
+    #[arg(add = completion::complete_packs())]
     pack: Option<String>,
 }
 
 pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let packs = packs(&workspace)?;
+    let packs = open_packs(&workspace)?;
     let names: Vec<String> = match &arguments.pack {
         Some(pack) => vec![pack.clone()],
         None => packs.list().iter().map(|pack| pack.pack_id.to_string()).collect(),
     };
     let found = names.iter().map(|pack| packs.verify(pack)).collect::<Result<Vec<_>, _>>()?;
-    match Format::of(globals) {
+    match Format::from_globals(globals) {
         Format::Json => output::print_json(&found)?,
-        Format::Text => output::print(&found.iter().map(text).collect::<String>())?,
+        Format::Text => output::print_text(&found.iter().map(text).collect::<String>())?,
     }
     match found.iter().all(|one| one.state == Approval::Approved) {
         true => Ok(()),
@@ -47,10 +47,14 @@ fn text(found: &Verification) -> String {
         (Some(at), _) => format!(", was approved at {at}"),
         (None, _) => String::new(),
     };
-    let mut text =
-        format!("{} {}: {}{since}\n", clean(found.pack_id.as_str()), clean(&found.version), found.state);
+    let mut text = format!(
+        "{} {}: {}{since}\n",
+        sanitize_text(found.pack_id.as_str()),
+        sanitize_text(&found.version),
+        found.state
+    );
     for refused in &found.refused {
-        text.push_str(&format!("  refused {} ({})\n", clean(&refused.path), refused.reason));
+        text.push_str(&format!("  refused {} ({})\n", sanitize_text(&refused.path), refused.reason));
     }
     text.extend(found.files.iter().map(file));
     text
@@ -58,9 +62,9 @@ fn text(found: &Verification) -> String {
 
 fn file(file: &FileDiff) -> String {
     let note = file.note.map(|note| format!(" ({note})")).unwrap_or_default();
-    let mut text = format!("  {} {}{note}\n", word(&file.change), clean(&file.path));
+    let mut text = format!("  {} {}{note}\n", serialized_name(&file.change), sanitize_text(&file.path));
     for line in file.diff.iter().flat_map(|diff| diff.lines()) {
-        text.push_str(format!("    {}", clean(line)).trim_end());
+        text.push_str(format!("    {}", sanitize_text(line)).trim_end());
         text.push('\n');
     }
     text

@@ -170,7 +170,7 @@ impl Kind {
         match self {
             Self::Stream { .. } | Self::Concat { .. } if says_nothing => {
                 Err(Failure::usage("nothing says what to do with the texts")
-                    .advise("say it with `--instruction`, or name a module file with `--module`"))
+                    .with_hint("say it with `--instruction`, or name a module file with `--module`"))
             }
             Self::Stream { passes: Passes { target_tokens: Some(tokens), .. }, .. } => {
                 all.push(format!("Keep the new state to about {tokens} tokens."));
@@ -238,7 +238,7 @@ impl Common {
     }
 
     pub(super) fn variables(&self) -> Result<Variables, Failure> {
-        variables::read(&[], &self.variables, &Inputs::default())
+        variables::read_variables(&[], &self.variables, &Inputs::default())
     }
 }
 
@@ -247,7 +247,7 @@ impl Texts {
         let mut all = Vec::new();
         for file in &self.files {
             let name = file.display().to_string();
-            all.extend(split(&name, &inputs.text(file, &name)?, self.chunk_tokens, model));
+            all.extend(split(&name, &inputs.read_text(file, &name)?, self.chunk_tokens, model));
         }
         Ok(all)
     }
@@ -262,7 +262,7 @@ fn messages(path: Option<&Path>, say: Option<&str>, inputs: &Inputs) -> Result<V
     all.extend(say.map(|text| Said::new("user", text)));
     match all.is_empty() {
         true => Err(Failure::usage("there is no conversation to go on with")
-            .advise("name a file with messages, or say something with `--say`")),
+            .with_hint("name a file with messages, or say something with `--say`")),
         false => Ok(all),
     }
 }
@@ -271,9 +271,9 @@ fn conversation(path: &Path, inputs: &Inputs) -> Result<Vec<Said>, Failure> {
     let name = path.display().to_string();
     let wrong = |why: String| {
         Failure::usage(format!("`{name}` is no conversation: {why}"))
-            .advise(r#"write a list such as [{"role": "user", "content": "Hello"}]"#)
+            .with_hint(r#"write a list such as [{"role": "user", "content": "Hello"}]"#)
     };
-    let text = inputs.text(path, &name)?;
+    let text = inputs.read_text(path, &name)?;
     let mut value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     if let Some(messages) = value.get_mut("messages") {
         value = messages.take();
@@ -283,6 +283,6 @@ fn conversation(path: &Path, inputs: &Inputs) -> Result<Vec<Said>, Failure> {
 
 fn material(number: usize, path: &Path, inputs: &Inputs) -> Result<Value, Failure> {
     let name = path.display().to_string();
-    let content = inputs.text(path, &name)?;
+    let content = inputs.read_text(path, &name)?;
     Ok(json!({"id": format!("m{number}"), "title": name, "content": content}))
 }

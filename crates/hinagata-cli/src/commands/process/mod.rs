@@ -1,20 +1,20 @@
 //! `hina process`: long texts and conversations, in several calls of a model.
 
 mod arguments;
-mod kept;
 mod prompts;
+mod saved;
 mod show;
 
 use hinagata_process::{Failure as Ended, LlmModel, Outcome, Process, Running};
 use serde_json::{Map, Value, json};
 
-use self::{kept::Kept, prompts::Said, show::Show};
-use super::chat::{end, request_options, runtime};
+use self::{prompts::ProcessPrompts, saved::SavedProcess, show::Show};
+use super::chat::{finish_answer, new_runtime, request_options};
 use crate::{
     failure::Failure,
     input::Inputs,
     output::{self, Format},
-    signals::signals,
+    signals::stop_signal,
     stack,
     workspace::{Globals, Workspace},
 };
@@ -32,44 +32,50 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let workspace = Workspace::open(globals)?;
     let (kind, common) = (&arguments.process, arguments.process.common());
     let llm = workspace.host.llm()?;
-    let resumed = common.resume.as_deref().map(|path| kept::read(path, kind.name())).transpose()?;
+    let resumed = common.resume.as_deref().map(|path| saved::read_saved(path, kind.name())).transpose()?;
     let asked = common.model.clone().or_else(|| resumed.as_ref()?.model.clone());
     let choice = llm.choose_model(asked.as_deref(), None)?;
     let options = match &resumed {
-        Some(kept) if common.options.is_empty() => kept.options.clone(),
+        Some(saved) if common.options.is_empty() => saved.options.clone(),
         _ => request_options(&common.options)?,
     };
     let model = LlmModel::new(llm, choice, options.clone());
-    let mut kept = match resumed {
-        Some(kept) => kept,
+    let mut saved = match resumed {
+        Some(saved) => saved,
         None => {
             let (modules, instructions) = (common.modules()?, kind.instructions()?);
-            Kept::new(kind.process(&model, &Inputs::default())?, modules, instructions)
+            SavedProcess::new(kind.process(&model, &Inputs::default())?, modules, instructions)
         }
     };
-    kept.model = asked;
-    kept.options = options;
-    let said = Said::new(&kept, &common.variables()?)?;
-    said.give(&mut kept.process);
-    let show = Show::new(&kept.process, globals);
-    let end =
-        stack::with(&hinagata_value::Limits::default(), || follow(&mut kept.process, &said, &model, &show))?;
+    saved.model = asked;
+    saved.options = options;
+    let prompts = ProcessPrompts::new(&saved, &common.variables()?)?;
+    prompts.set_variables(&mut saved.process);
+    let show = Show::new(&saved.process, globals);
+    let end = stack::run_with_stack(&hinagata_value::Limits::default(), || {
+        follow(&mut saved.process, &prompts, &model, &show)
+    })?;
     show.finish()?;
     match end {
         End::Result(outcome) => {
-            kept::forget(common.resume.as_deref());
-            print(&workspace, &kept, &outcome, &show, globals)
+            saved::delete_saved(common.resume.as_deref());
+            print(&workspace, &saved, &outcome, &show, globals)
         }
-        End::Failed(failed) => Err(with_state(failed, &kept, common, &show)),
-        End::Stopped => Err(stopped(&kept, common, &show)),
+        End::Failed(failed) => Err(with_state(failed, &saved, common, &show)),
+        End::Stopped => Err(stopped(&saved, common, &show)),
     }
 }
 
 /// Runs a process until it ends, or somebody asks to stop.
-fn follow(process: &mut Process, said: &Said, model: &LlmModel, show: &Show) -> Result<End, Failure> {
-    runtime()?.block_on(async {
-        let running = Running::new(said, model, show);
-        let stop = signals()?;
+fn follow(
+    process: &mut Process,
+    prompts: &ProcessPrompts,
+    model: &LlmModel,
+    show: &Show,
+) -> Result<End, Failure> {
+    new_runtime()?.block_on(async {
+        let running = Running::new(prompts, model, show);
+        let stop = stop_signal()?;
         tokio::select! {
             ended = process.run(&running) => Ok(ended.map_or_else(End::Failed, End::Result)),
             () = stop => Ok(End::Stopped),
@@ -79,17 +85,17 @@ fn follow(process: &mut Process, said: &Said, model: &LlmModel, show: &Show) -> 
 
 fn print(
     workspace: &Workspace,
-    kept: &Kept,
+    saved: &SavedProcess,
     outcome: &Outcome,
     show: &Show,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    if Format::of(globals) == Format::Json {
-        return output::print_json(&as_json(kept, outcome, show));
+    if Format::from_globals(globals) == Format::Json {
+        return output::print_json(&as_json(saved, outcome, show));
     }
     if outcome.left_out > 0 {
         let count = outcome.left_out;
-        workspace.remark(
+        workspace.print_advice(
             format!("{count} of the oldest messages were left out"),
             "`--target-tokens` says how much of the conversation is sent",
         );
@@ -97,41 +103,41 @@ fn print(
     if !show.has_printed() {
         output::print_part(&outcome.output)?;
     }
-    end(workspace, outcome.output.chars().next_back())
+    finish_answer(workspace, outcome.output.chars().next_back())
 }
 
-fn as_json(kept: &Kept, outcome: &Outcome, show: &Show) -> Map<String, Value> {
+fn as_json(saved: &SavedProcess, outcome: &Outcome, show: &Show) -> Map<String, Value> {
     let mut all = Map::from_iter([
-        ("process".to_owned(), kept.process.name().into()),
+        ("process".to_owned(), saved.process.name().into()),
         ("calls".to_owned(), show.calls().into()),
     ]);
     if let Value::Object(fields) = json!(outcome) {
         all.extend(fields);
     }
-    if let Process::Dialogue(dialogue) = &kept.process {
+    if let Process::Dialogue(dialogue) = &saved.process {
         all.insert("messages".to_owned(), json!(dialogue.context.messages));
     }
     all
 }
 
 /// The failure of a process, with where its state is.
-fn with_state(failed: Ended, kept: &Kept, common: &arguments::Common, show: &Show) -> Failure {
+fn with_state(failed: Ended, saved: &SavedProcess, common: &arguments::Common, show: &Show) -> Failure {
     let Ended { error, partial } = failed;
-    match kept::keep(kept, common, show.calls()) {
+    match saved::save_process(saved, common, show.calls()) {
         None => error.into(),
         Some(Ok(path)) => {
             let error = error.with("partial", partial).with("state", path.display().to_string());
-            Failure::from(error).advise(kept::how_to_resume(kept, &path))
+            Failure::from(error).with_hint(saved::resume_hint(saved, &path))
         }
-        Some(Err(why)) => Failure::from(error.with("partial", partial)).advise(why),
+        Some(Err(why)) => Failure::from(error.with("partial", partial)).with_hint(why),
     }
 }
 
-fn stopped(kept: &Kept, common: &arguments::Common, show: &Show) -> Failure {
-    let failure = Failure::failed(format!("stopped after {} whole answers", show.calls()));
-    match kept::keep(kept, common, show.calls()) {
+fn stopped(saved: &SavedProcess, common: &arguments::Common, show: &Show) -> Failure {
+    let failure = Failure::system_error(format!("stopped after {} whole answers", show.calls()));
+    match saved::save_process(saved, common, show.calls()) {
         None => failure,
-        Some(Ok(path)) => failure.advise(kept::how_to_resume(kept, &path)),
-        Some(Err(why)) => failure.advise(why),
+        Some(Ok(path)) => failure.with_hint(saved::resume_hint(saved, &path)),
+        Some(Err(why)) => failure.with_hint(why),
     }
 }

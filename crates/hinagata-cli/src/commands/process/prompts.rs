@@ -8,32 +8,32 @@ use hinagata::{
 use hinagata_process::{Process, Prompts};
 use serde_json::{Map, Value, json};
 
-use super::{super::module::typed, kept::Kept};
+use super::{super::module::typed_variables, saved::SavedProcess};
 use crate::{failure::Failure, variables::Variables};
 
 /// The module of `concat`, which there is no preset for.
 const CONCAT: &str = include_str!("concat.json");
 
 /// What is said to the model.
-pub(super) struct Said {
+pub(super) struct ProcessPrompts {
     modules: LooseModules,
     instructions: PromptModule<Value>,
     variables: Map<String, Value>,
 }
 
-impl Said {
-    pub(super) fn new(kept: &Kept, given: &Variables) -> Result<Self, Failure> {
-        let modules = match kept.modules.is_empty() {
-            true => LooseModules::of_documents(preset(&kept.process).iter())?,
-            false => LooseModules::read(&kept.modules)?,
+impl ProcessPrompts {
+    pub(super) fn new(saved: &SavedProcess, passed: &Variables) -> Result<Self, Failure> {
+        let modules = match saved.modules.is_empty() {
+            true => LooseModules::of_documents(preset(&saved.process).iter())?,
+            false => LooseModules::read(&saved.modules)?,
         };
-        let variables = typed(&modules, given)?;
-        let instructions = PromptModule::new().instructions(kept.instructions.clone());
+        let variables = typed_variables(&modules, passed)?;
+        let instructions = PromptModule::new().instructions(saved.instructions.clone());
         Ok(Self { modules, instructions, variables })
     }
 
     /// Puts the variables into the context of a process.
-    pub(super) fn give(&self, process: &mut Process) {
+    pub(super) fn set_variables(&self, process: &mut Process) {
         let context = match process {
             Process::Stream(process) => &mut process.context.variables,
             Process::Concat(process) => &mut process.context.variables,
@@ -55,7 +55,7 @@ fn preset(process: &Process) -> Option<Value> {
     }
 }
 
-impl Prompts for Said {
+impl Prompts for ProcessPrompts {
     fn prompt(&self, process: &PromptModule<Value>, context: &Value) -> Ours<CompiledPrompt> {
         let merged = merge_modules([process.clone(), self.instructions.clone()]).map_err(module_error)?;
         self.modules.prompt(&merged, context)

@@ -27,7 +27,7 @@ pub(super) struct Show {
 impl Show {
     pub(super) fn new(process: &Process, globals: &Globals) -> Self {
         // The answers of `concat` are joined when all are there.
-        let prints = Format::of(globals) == Format::Text && !matches!(process, Process::Concat(_));
+        let prints = Format::from_globals(globals) == Format::Text && !matches!(process, Process::Concat(_));
         Self {
             bar: Bar::new(globals.json),
             prints,
@@ -55,7 +55,7 @@ impl Show {
 
     fn piece(&self, step: Step, text: &str) {
         if !(self.prints && step.is_last()) {
-            return self.bar.asking(step, false);
+            return self.bar.show_call(step, false);
         }
         if !self.printed.swap(true, Relaxed) {
             self.bar.clear();
@@ -69,7 +69,7 @@ impl Show {
 impl Watch for Show {
     fn event(&self, event: Event<'_>) {
         match event {
-            Event::Started(step) => self.bar.asking(step, true),
+            Event::Started(step) => self.bar.show_call(step, true),
             Event::Piece(step, text) => self.piece(step, text),
             Event::Finished(_) => {
                 self.calls.fetch_add(1, Relaxed);

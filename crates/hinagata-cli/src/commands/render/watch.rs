@@ -8,11 +8,11 @@ use std::{
 
 use hinagata::watch::{Change, Watcher, places};
 
-use super::{Arguments, once};
+use super::{Arguments, render_once};
 use crate::{
     exit,
     failure::Failure,
-    output::{self, clean},
+    output::{self, sanitize_text},
     paths,
     workspace::{Globals, Workspace, current_directory},
 };
@@ -23,7 +23,7 @@ const MOST_NAMED: usize = 3;
 pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     if arguments.call.uses_stdin() {
         return Err(Failure::usage("`--watch` would have to read standard input again")
-            .advise("put what it holds into a file"));
+            .with_hint("put what it holds into a file"));
     }
     let workspace = Workspace::open_quietly(globals)?;
     let mut watched = places(
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let mut watcher = watch(&watched, &sender)?;
     loop {
         let started = SystemTime::now();
-        let read = turn(arguments, globals)?;
+        let read = run_turn(arguments, globals)?;
         // What hooks read is known afterwards: whatever changed since they read it is seen by its time.
         let new: Vec<PathBuf> = read.into_iter().filter(|path| !watched.contains(path)).collect();
         if !new.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
             }
         }
         let Ok(change) = changes.recv() else { return Ok(()) };
-        output::talk(&format!("\n{}\n", changed(&change)));
+        output::print_status(&format!("\n{}\n", changed_line(&change)));
     }
 }
 
@@ -67,23 +67,23 @@ fn changed_since(path: &Path, time: SystemTime) -> bool {
 }
 
 /// Prints the result, or tells what is wrong; only a reader that went away ends it. What was read on the way.
-fn turn(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>, Failure> {
-    match once(arguments, globals) {
-        Ok(read) => output::print("\n").map(|()| read),
+fn run_turn(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>, Failure> {
+    match render_once(arguments, globals) {
+        Ok(read) => output::print_text("\n").map(|()| read),
         Err(Failure::Output(error)) => Err(Failure::Output(error)),
-        Err(failure) if failure.exit() == exit::Code::Fine => Ok(Vec::new()),
+        Err(failure) if failure.exit_code() == exit::Code::Success => Ok(Vec::new()),
         Err(failure) => {
-            crate::tell(&failure, globals);
+            crate::print_failure(&failure, globals);
             Ok(Vec::new())
         }
     }
 }
 
-fn changed(change: &Change) -> String {
+fn changed_line(change: &Change) -> String {
     let current = current_directory();
     let named = change.paths.iter().take(MOST_NAMED);
     let mut names: Vec<String> =
-        named.map(|path| clean(&paths::from(&current, path).display().to_string())).collect();
+        named.map(|path| sanitize_text(&paths::relative_to(&current, path).display().to_string())).collect();
     let others = change.paths.len().saturating_sub(MOST_NAMED);
     if others > 0 || change.more {
         names.push("more".to_owned());

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 const PLACED: [&str; 6] = ["caller", "kwargs", "loop", "self", "super", "varargs"];
 
 /// Names the option that sets the limit which was reached.
-pub(super) fn about_limit(failure: Failure, error: &Error, settings: &Settings) -> Failure {
+pub(super) fn with_limit_hint(failure: Failure, error: &Error, settings: &Settings) -> Failure {
     let name = match error.kind() {
         ErrorKind::Deadline => "deadline",
         _ => error.limit().map_or("", LimitKind::as_str),
@@ -22,19 +22,21 @@ pub(super) fn about_limit(failure: Failure, error: &Error, settings: &Settings) 
         true => String::new(),
         false => format!("; it is {} now", found.setting.kind.text(&found.value)),
     };
-    failure.advise(format!("`--limit {name}=…` sets the limit{now}"))
+    failure.with_hint(format!("`--limit {name}=…` sets the limit{now}"))
 }
 
 /// Names variables that were passed and are close to one that was not, or how to pass it.
-pub(super) fn about_variable(failure: Failure, error: &Error, variables: &Json) -> Failure {
-    let Some(missing) = Missing::of(error).filter(|_| error.near().is_empty()) else { return failure };
+pub(super) fn with_variable_hint(failure: Failure, error: &Error, variables: &Json) -> Failure {
+    let Some(missing) = Missing::from_error(error).filter(|_| error.near().is_empty()) else {
+        return failure;
+    };
     let (Missing::Variable(name) | Missing::Key(name)) = missing;
     let passed = variables.as_object().into_iter().flat_map(|variables| variables.keys());
     let near = near_names(name, passed.map(String::as_str));
     match missing {
-        _ if !near.is_empty() => failure.near(near),
+        _ if !near.is_empty() => failure.with_near(near),
         Missing::Variable(name) if !PLACED.contains(&name) && !is_called(error) => {
-            failure.advise(format!("a variable is passed with `{name}=…`"))
+            failure.with_hint(format!("a variable is passed with `{name}=…`"))
         }
         _ => failure,
     }
@@ -57,7 +59,7 @@ enum Missing<'e> {
 
 impl<'e> Missing<'e> {
     /// The name that the error is about; Go tells it in its sentence only.
-    fn of(error: &'e Error) -> Option<Self> {
+    fn from_error(error: &'e Error) -> Option<Self> {
         if error.kind() != ErrorKind::Undefined {
             return None;
         }
@@ -68,7 +70,7 @@ impl<'e> Missing<'e> {
 }
 
 /// Says where templates come from, for an error about one that is not there.
-pub(super) fn about_template(
+pub(super) fn with_template_hint(
     failure: Failure,
     error: &Error,
     root: Option<&Path>,
@@ -78,12 +80,12 @@ pub(super) fn about_template(
     if error.kind() != ErrorKind::NotFound && !go {
         return failure;
     }
-    let failure = remarks.into_iter().fold(failure, Failure::advise);
-    let failure = failure.advise(match root {
+    let failure = remarks.into_iter().fold(failure, Failure::with_hint);
+    let failure = failure.with_hint(match root {
         Some(root) => format!("templates are looked for beneath `{}`", root.display()),
         None => "a template from standard input has no directory; `--root DIR` names one".to_owned(),
     });
-    if go { failure.advise("`--with FILE` adds what another file defines") } else { failure }
+    if go { failure.with_hint("`--with FILE` adds what another file defines") } else { failure }
 }
 
 /// Go has no kind of error for it.

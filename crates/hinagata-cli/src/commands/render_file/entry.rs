@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hinagata::source::Directory;
 
-use crate::{failure::Failure, files::joined};
+use crate::{failure::Failure, files::join_name};
 
 pub(super) struct Entry {
     /// The name by which a template would include it.
@@ -17,7 +17,7 @@ pub(super) struct Entry {
 impl Entry {
     /// The template at `path`; `root` takes the place of its own directory.
     pub(super) fn new(path: &Path, root: Option<&Path>) -> Self {
-        let shown = shown(path);
+        let shown = display_name(path);
         if path == Path::new("-") {
             return Self { name: shown.clone(), root: root.map(Path::to_owned), shown };
         }
@@ -38,14 +38,14 @@ impl Entry {
     pub(super) fn path(&self, name: &str) -> String {
         match &self.root {
             _ if name == self.name => self.shown.clone(),
-            Some(root) => joined(root, name).display().to_string(),
+            Some(root) => join_name(root, name).display().to_string(),
             None => name.to_owned(),
         }
     }
 }
 
 /// What the user calls the file at `path`.
-pub(super) fn shown(path: &Path) -> String {
+pub(super) fn display_name(path: &Path) -> String {
     if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() }
 }
 

@@ -17,11 +17,11 @@ use hinagata_template::{Language, Options};
 use hinagata_value::{Limits, near_names};
 use serde_json::Value as Json;
 
-use self::entry::shown;
+use self::entry::display_name;
 use crate::{
     failure::Failure,
     files,
-    input::{Inputs, reason},
+    input::{Inputs, system_message},
     output::Format,
     stack,
     variables::VariableArguments,
@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     };
     if engine == Language::Jinja && !arguments.with.is_empty() {
         return Err(Failure::usage("`--with` is for Go templates, and this is a Jinja template")
-            .advise("Jinja loads other templates by itself; `--engine` sets the language"));
+            .with_hint("Jinja loads other templates by itself; `--engine` sets the language"));
     }
     let limits = arguments.limits.iter().map(|limit| format!("limits.{limit}"));
     // `--root` of this command is about templates.
@@ -120,11 +120,15 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         .collect::<Result<_, _>>()?;
     let variables = Json::Object(arguments.variables.read(&inputs)?.values);
     let request = Request { arguments, engine, source, more, variables, settings, limits };
-    let outcome = stack::with(&request.limits, || match request.more.is_empty() {
-        true => render::render(&request),
-        false => set::render(&request),
+    let outcome = stack::run_with_stack(&request.limits, || match request.more.is_empty() {
+        true => render::render_template(&request),
+        false => set::render_set(&request),
     })?;
-    report::print(&outcome.with_variables(&request.variables), arguments.time, Format::of(globals))
+    report::print_outcome(
+        &outcome.with_variables(&request.variables),
+        arguments.time,
+        Format::from_globals(globals),
+    )
 }
 
 /// The text of the template that the user named with `argument`.
@@ -134,17 +138,20 @@ fn read_template(
     inputs: &Inputs,
     settings: &Settings,
 ) -> Result<String, Failure> {
-    let shown = shown(path);
+    let shown = display_name(path);
     if path.is_dir() {
-        return Err(Failure::usage(format!("`{shown}` is a directory")).advise("name a template file in it"));
+        return Err(
+            Failure::usage(format!("`{shown}` is a directory")).with_hint("name a template file in it")
+        );
     }
     match inputs.open(path, argument)? {
-        Ok(reader) => files::source(&shown, reader, &settings.limits())
-            .map_err(|error| advice::about_limit(Failure::template(&error, str::to_owned), &error, settings)),
+        Ok(reader) => files::read_source(&shown, reader, &settings.limits()).map_err(|error| {
+            advice::with_limit_hint(Failure::from_template(&error, str::to_owned), &error, settings)
+        }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Failure::not_found(format!("there is no file `{shown}`")).near(near_files(path)))
+            Err(Failure::not_found(format!("there is no file `{shown}`")).with_near(near_files(path)))
         }
-        Err(error) => Err(Failure::usage(format!("cannot read `{shown}`: {}", reason(&error)))),
+        Err(error) => Err(Failure::usage(format!("cannot read `{shown}`: {}", system_message(&error)))),
     }
 }
 

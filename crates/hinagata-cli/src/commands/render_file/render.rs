@@ -8,19 +8,19 @@ use hinagata_value::{Calls, Error, Pass, Written};
 use super::{
     Request, advice,
     entry::Entry,
-    report::{Origin, Outcome, Usage, pieces},
+    report::{Origin, Outcome, Usage, collect_pieces},
 };
 use crate::{failure::Failure, files::Files};
 
-pub(super) fn render(request: &Request<'_>) -> Result<Outcome, Failure> {
+pub(super) fn render_template(request: &Request<'_>) -> Result<Outcome, Failure> {
     let arguments = request.arguments;
     let entry = Entry::new(&arguments.template, arguments.root.as_deref());
     let files = Files::new(entry.open_root()?, &arguments.template, request.engine, request.limits.clone());
-    pass(request, &entry, &files).map_err(|error| failure(&error, request, &entry, &files))
+    run_template(request, &entry, &files).map_err(|error| failure(&error, request, &entry, &files))
 }
 
 /// Compiles and runs the template.
-fn pass(request: &Request<'_>, entry: &Entry, files: &Files) -> Result<Outcome, Error> {
+fn run_template(request: &Request<'_>, entry: &Entry, files: &Files) -> Result<Outcome, Error> {
     let Request { arguments, engine, source, variables, limits, .. } = request;
     let started = Instant::now();
     let template = Template::compile(*engine, &entry.name, source, &request.options(), limits)?;
@@ -30,12 +30,12 @@ fn pass(request: &Request<'_>, entry: &Entry, files: &Files) -> Result<Outcome, 
     let render = Render::new().with_limits(limits.clone()).with_sources(files);
     let calls = Calls::new();
     if !arguments.explain {
-        let written = done(render.run_pass(&template, variables, &calls)?)?;
+        let written = expect_done(render.run_pass(&template, variables, &calls)?)?;
         return Outcome::new(written, None, Usage { compile, render: started.elapsed() });
     }
-    let traced = done(render.run_traced_pass(&template, variables, &calls)?)?;
+    let traced = expect_done(render.run_traced_pass(&template, variables, &calls)?)?;
     let usage = Usage { compile, render: started.elapsed() };
-    let pieces = pieces(&traced.written.provenance, |record, segment| {
+    let pieces = collect_pieces(&traced.written.provenance, |record, segment| {
         let origin = traced.map.origin(record, segment)?;
         let (template, variable) = (entry.path(&origin.place.template), origin.variable);
         Some(Origin { template, line: origin.place.line, column: origin.place.column, variable })
@@ -45,7 +45,7 @@ fn pass(request: &Request<'_>, entry: &Entry, files: &Files) -> Result<Outcome, 
 }
 
 /// What a pass gave; no function here needs the outside.
-fn done<T>(pass: Pass<'_, T>) -> Result<T, Error> {
+fn expect_done<T>(pass: Pass<'_, T>) -> Result<T, Error> {
     match pass {
         Pass::Done(result) => Ok(result),
         Pass::Wait(_) => Err(Error::runtime("a function needs the outside, which is not there")),
@@ -54,8 +54,8 @@ fn done<T>(pass: Pass<'_, T>) -> Result<T, Error> {
 
 /// The failure as the user should see it, with advice about variables, files and limits.
 fn failure(error: &Error, request: &Request<'_>, entry: &Entry, files: &Files) -> Failure {
-    let failure = Failure::template(error, |name| entry.path(name));
-    let failure = advice::about_limit(failure, error, request.settings);
-    let failure = advice::about_variable(failure, error, &request.variables);
-    advice::about_template(failure, error, entry.root.as_deref(), files.remarks())
+    let failure = Failure::from_template(error, |name| entry.path(name));
+    let failure = advice::with_limit_hint(failure, error, request.settings);
+    let failure = advice::with_variable_hint(failure, error, &request.variables);
+    advice::with_template_hint(failure, error, entry.root.as_deref(), files.remarks())
 }

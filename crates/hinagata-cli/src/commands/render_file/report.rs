@@ -6,7 +6,7 @@ use hinagata_value::{Error, MarkKind, Segment, Segments, Written};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    diagnostic::shortened,
+    diagnostic::truncate_for_display,
     failure::Failure,
     output::{self, Format},
 };
@@ -51,8 +51,8 @@ impl Outcome {
     /// The text that was written, and what is to be said about it.
     pub(super) fn new(written: Written, pieces: Option<Vec<Piece>>, usage: Usage) -> Result<Self, Error> {
         let parts = written.marks.iter().any(|mark| matches!(mark.kind, MarkKind::Part(_)));
-        let told = "the template makes messages or parts: the text leaves out roles, media and resources";
-        let warnings = parts.then(|| told.to_owned()).into_iter().collect();
+        let warning = "the template makes messages or parts: the text leaves out roles, media and resources";
+        let warnings = parts.then(|| warning.to_owned()).into_iter().collect();
         Ok(Self { text: written.into_text()?, warnings, pieces, usage })
     }
 
@@ -66,7 +66,7 @@ impl Outcome {
 }
 
 /// The pieces of a text; `origin` tells where each came from.
-pub(super) fn pieces(
+pub(super) fn collect_pieces(
     record: &Segments,
     origin: impl Fn(&Segments, &Segment) -> Option<Origin>,
 ) -> Vec<Piece> {
@@ -79,7 +79,7 @@ pub(super) fn pieces(
 }
 
 /// Prints the result, and the time that the render took when that was asked.
-pub(super) fn print(outcome: &Outcome, time: bool, format: Format) -> Result<(), Failure> {
+pub(super) fn print_outcome(outcome: &Outcome, time: bool, format: Format) -> Result<(), Failure> {
     let text = match (format, &outcome.pieces) {
         (Format::Json, _) => format!("{:#}\n", json(outcome, time)),
         (Format::Text, Some(pieces)) => table(&outcome.text, pieces),
@@ -87,13 +87,13 @@ pub(super) fn print(outcome: &Outcome, time: bool, format: Format) -> Result<(),
     };
     output::print_exactly(&text)?;
     if format == Format::Text {
-        talk(outcome, time);
+        print_notes(outcome, time);
     }
     Ok(())
 }
 
 /// What there is to say beside the result; nobody may be there to hear it.
-fn talk(outcome: &Outcome, time: bool) {
+fn print_notes(outcome: &Outcome, time: bool) {
     let mut stderr = anstream::stderr().lock();
     for warning in &outcome.warnings {
         let _ = writeln!(stderr, "warning: {warning}");
@@ -170,5 +170,5 @@ fn place(piece: &Piece) -> String {
 
 /// As a JSON string, which shows what cannot be seen.
 fn quoted(text: &str) -> String {
-    shortened(&Json::from(text).to_string(), PIECE_WIDTH)
+    truncate_for_display(&Json::from(text).to_string(), PIECE_WIDTH)
 }

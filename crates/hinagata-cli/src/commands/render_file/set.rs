@@ -9,8 +9,8 @@ use hinagata_value::{Budget, Calls, Error, Heap, Output, Segments, Written};
 
 use super::{
     Request, advice,
-    entry::shown,
-    report::{Origin, Outcome, Usage, pieces},
+    entry::display_name,
+    report::{Origin, Outcome, Usage, collect_pieces},
 };
 use crate::failure::Failure;
 
@@ -21,7 +21,7 @@ struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    fn of(request: &'a Request<'_>) -> Result<Self, Failure> {
+    fn from_request(request: &'a Request<'_>) -> Result<Self, Failure> {
         let mut sources = Self { sources: Vec::new(), paths: HashMap::new() };
         sources.add(&request.arguments.template, &request.source)?;
         for (file, source) in request.arguments.with.iter().zip(&request.more) {
@@ -31,7 +31,7 @@ impl<'a> Sources<'a> {
     }
 
     fn add(&mut self, path: &Path, source: &'a str) -> Result<(), Failure> {
-        let shown = shown(path);
+        let shown = display_name(path);
         let name = match path.file_name() {
             Some(name) if path != Path::new("-") => name.to_string_lossy().into_owned(),
             _ => shown.clone(),
@@ -40,7 +40,7 @@ impl<'a> Sources<'a> {
             return Err(Failure::usage(format!(
                 "`{first}` and `{shown}` would both be the template `{name}`"
             ))
-            .advise("rename one of them"));
+            .with_hint("rename one of them"));
         }
         self.sources.push((name, source));
         Ok(())
@@ -52,13 +52,13 @@ impl<'a> Sources<'a> {
     }
 }
 
-pub(super) fn render(request: &Request<'_>) -> Result<Outcome, Failure> {
-    let sources = Sources::of(request)?;
-    pass(request, &sources).map_err(|error| failure(&error, request, &sources))
+pub(super) fn render_set(request: &Request<'_>) -> Result<Outcome, Failure> {
+    let sources = Sources::from_request(request)?;
+    run_set(request, &sources).map_err(|error| failure(&error, request, &sources))
 }
 
 /// Parses and runs the set.
-fn pass(request: &Request<'_>, sources: &Sources<'_>) -> Result<Outcome, Error> {
+fn run_set(request: &Request<'_>, sources: &Sources<'_>) -> Result<Outcome, Error> {
     let Request { arguments, variables, limits, .. } = request;
     let functions = structure_functions();
     let started = Instant::now();
@@ -80,7 +80,7 @@ fn pass(request: &Request<'_>, sources: &Sources<'_>) -> Result<Outcome, Error> 
     let usage = Usage { compile, render: started.elapsed() };
     let Written { text, marks, provenance, .. } = output.finish();
     let pieces = arguments.explain.then(|| {
-        pieces(&provenance, |_, segment| {
+        collect_pieces(&provenance, |_, segment| {
             let place = set.place(segment.site, 0)?;
             let template = sources.path(&place.template);
             Some(Origin { template, line: place.line, column: place.column, variable: None })
@@ -90,7 +90,7 @@ fn pass(request: &Request<'_>, sources: &Sources<'_>) -> Result<Outcome, Error> 
 }
 
 fn failure(error: &Error, request: &Request<'_>, sources: &Sources<'_>) -> Failure {
-    let failure = Failure::template(error, |name| sources.path(name));
-    let failure = advice::about_variable(failure, error, &request.variables);
-    advice::about_limit(failure, error, request.settings)
+    let failure = Failure::from_template(error, |name| sources.path(name));
+    let failure = advice::with_variable_hint(failure, error, &request.variables);
+    advice::with_limit_hint(failure, error, request.settings)
 }

@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::arguments::Common;
-use crate::{failure::Failure, input::reason};
+use crate::{failure::Failure, input::system_message};
 
 /// What a file of ours says that it is.
 const FORMAT: &str = "hinagata-process/1";
 
 /// A process, and what it was told.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct SavedProcess {
     format: String,
     pub(super) model: Option<String>,
     pub(super) options: Map<String, Value>,
@@ -29,53 +29,60 @@ pub(super) struct Kept {
     pub(super) process: Process,
 }
 
-impl Kept {
+impl SavedProcess {
     pub(super) fn new(process: Process, modules: Vec<PathBuf>, instructions: Vec<String>) -> Self {
         Self { format: FORMAT.to_owned(), model: None, options: Map::new(), modules, instructions, process }
     }
 }
 
 /// The process in a file, which has to be one called `name`.
-pub(super) fn read(path: &Path, name: &str) -> Result<Kept, Failure> {
-    let shown = path.display();
+pub(super) fn read_saved(path: &Path, name: &str) -> Result<SavedProcess, Failure> {
+    let displayed = path.display();
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Failure::not_found(format!("there is no file `{shown}`")),
-        _ => Failure::usage(format!("`{shown}` cannot be read: {}", reason(&error))),
+        io::ErrorKind::NotFound => Failure::not_found(format!("there is no file `{displayed}`")),
+        _ => Failure::usage(format!("`{displayed}` cannot be read: {}", system_message(&error))),
     })?;
-    let no_state = |why: String| {
-        Failure::usage(format!("`{shown}` is no state of a process: {why}"))
-            .advise("name the file that the process was kept in when it ended")
+    let invalid_state = |why: String| {
+        Failure::usage(format!("`{displayed}` is no state of a process: {why}"))
+            .with_hint("name the file that the process was saved in when it ended")
     };
-    let kept: Kept = serde_json::from_str(&text).map_err(|error| no_state(error.to_string()))?;
-    if kept.format != FORMAT {
-        return Err(no_state(format!("its format is `{}`, not `{FORMAT}`", kept.format)));
+    let saved: SavedProcess =
+        serde_json::from_str(&text).map_err(|error| invalid_state(error.to_string()))?;
+    if saved.format != FORMAT {
+        return Err(invalid_state(format!("its format is `{}`, not `{FORMAT}`", saved.format)));
     }
-    match kept.process.name() {
+    match saved.process.name() {
         found if found != name => {
-            Err(Failure::usage(format!("`{shown}` is a process `{found}`, not `{name}`"))
-                .advise(format!("run `hina process {found} --resume {shown}`")))
+            Err(Failure::usage(format!("`{displayed}` is a process `{found}`, not `{name}`"))
+                .with_hint(format!("run `hina process {found} --resume {displayed}`")))
         }
-        _ => Ok(kept),
+        _ => Ok(saved),
     }
 }
 
 /// Keeps a process that got somewhere: the path, or what to tell where that fails.
-pub(super) fn keep(kept: &Kept, common: &Common, calls: usize) -> Option<Result<PathBuf, String>> {
+pub(super) fn save_process(
+    saved: &SavedProcess,
+    common: &Common,
+    calls: usize,
+) -> Option<Result<PathBuf, String>> {
     if calls == 0 && common.state.is_none() && common.resume.is_none() {
         return None;
     }
-    let path = common.state.clone().or_else(|| common.resume.clone()).map_or_else(|| new_path(kept), Ok);
-    Some(path.and_then(|path| match write(kept, &path) {
+    let path = common.state.clone().or_else(|| common.resume.clone()).map_or_else(|| new_path(saved), Ok);
+    Some(path.and_then(|path| match write(saved, &path) {
         Ok(()) => Ok(path),
-        Err(error) => Err(format!("its state could not be kept in {}: {}", path.display(), reason(&error))),
+        Err(error) => {
+            Err(format!("its state could not be saved in {}: {}", path.display(), system_message(&error)))
+        }
     }))
 }
 
 /// How to go on.
-pub(super) fn how_to_resume(kept: &Kept, path: &Path) -> String {
+pub(super) fn resume_hint(saved: &SavedProcess, path: &Path) -> String {
     format!(
-        "what it had is kept; go on with `hina process {} --resume {}`",
-        kept.process.name(),
+        "what it had is saved; go on with `hina process {} --resume {}`",
+        saved.process.name(),
         path.display()
     )
 }
@@ -84,13 +91,13 @@ fn directory() -> Result<PathBuf, String> {
     StateDir::of_user().map(|state| state.path().join("processes")).map_err(|error| error.to_string())
 }
 
-fn new_path(kept: &Kept) -> Result<PathBuf, String> {
+fn new_path(saved: &SavedProcess) -> Result<PathBuf, String> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    Ok(directory()?.join(format!("{}-{now}-{}.json", kept.process.name(), std::process::id())))
+    Ok(directory()?.join(format!("{}-{now}-{}.json", saved.process.name(), std::process::id())))
 }
 
 /// Removes the file of a process that has its result now, if the file is one that we chose.
-pub(super) fn forget(resumed: Option<&Path>) {
+pub(super) fn delete_saved(resumed: Option<&Path>) {
     if let (Some(path), Ok(ours)) = (resumed, directory())
         && path.parent() == Some(&ours)
     {
@@ -99,13 +106,13 @@ pub(super) fn forget(resumed: Option<&Path>) {
 }
 
 /// Writes the file whole, for nobody else to read: it holds the texts of the user.
-fn write(kept: &Kept, path: &Path) -> io::Result<()> {
+fn write(saved: &SavedProcess, path: &Path) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent)?;
     }
     let beside = path.with_extension(format!("{}.tmp", std::process::id()));
     let written = new_file(&beside).and_then(|mut file| {
-        file.write_all(&serde_json::to_vec_pretty(kept)?)?;
+        file.write_all(&serde_json::to_vec_pretty(saved)?)?;
         file.sync_all()?;
         fs::rename(&beside, path)
     });
