@@ -6,22 +6,18 @@
 //! a compiled template knows the templates it includes by name only and every render looks them up
 //! anew, so a change anywhere in a graph is seen by the next render.
 //!
-//! It is an exact LRU in a few lines: a hit takes a read lock and notes the time, and only an insertion,
-//! which follows a compilation, looks for the oldest entry.
-//!
 //! The reasons are in `docs/design/template-cache.md`.
 
 use std::{
-    collections::HashMap,
     fmt,
     hash::{Hash, Hasher},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use hinagata_value::{Limits, Result};
+use hinagata_value::{BoundedCache, Limits, Result};
 
 use crate::{Options, SourceText, Template};
 
@@ -33,10 +29,8 @@ const CAPACITY: usize = 100;
 /// Threads that ask for the same template at the same time compile it once. A template that does not
 /// compile is not kept: the error is made anew each time it is asked for.
 pub struct Cache {
-    capacity: usize,
-    /// Counts uses: the time of the least recent use tells who goes.
-    clock: AtomicU64,
-    entries: RwLock<HashMap<Key, Arc<Entry>>>,
+    /// Nothing is kept without.
+    entries: Option<BoundedCache<Key, Arc<Entry>>>,
     compiled: AtomicU64,
 }
 
@@ -70,7 +64,6 @@ impl Eq for Key {}
 
 #[derive(Default)]
 struct Entry {
-    used: AtomicU64,
     template: OnceLock<Template>,
     /// Held while the template is compiled, so that others wait for it rather than compile it too.
     compiling: Mutex<()>,
@@ -86,7 +79,8 @@ impl Cache {
     /// A cache of at most `capacity` templates; with 0 everything is compiled each time.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self { capacity, clock: AtomicU64::new(0), entries: RwLock::default(), compiled: AtomicU64::new(0) }
+        let entries = (capacity > 0).then(|| BoundedCache::new(capacity));
+        Self { entries, compiled: AtomicU64::new(0) }
     }
 
     /// The compiled template of `source`.
@@ -104,16 +98,14 @@ impl Cache {
             self.compiled.fetch_add(1, Ordering::Relaxed);
             Template::compile_source(name, source.clone(), options.clone(), limits)
         };
-        if self.capacity == 0 {
-            return compile();
-        }
+        let Some(entries) = &self.entries else { return compile() };
         let key = Key {
             name: name.into(),
             source: source.clone(),
             options: options.clone(),
             limits: (limits.source, limits.nesting),
         };
-        let entry = self.entry(&key);
+        let entry = entries.get_or_insert_with(&key, Arc::default);
         if let Some(template) = entry.template.get() {
             return Ok(with_options(template, options));
         }
@@ -125,7 +117,8 @@ impl Cache {
             Ok(template) => Ok(entry.template.get_or_init(|| template).clone()),
             Err(error) => {
                 drop(compiling);
-                self.forget(&key, &entry);
+                // Unless another one took its place meanwhile.
+                entries.remove_if(&key, |kept| Arc::ptr_eq(kept, &entry));
                 Err(error)
             }
         }
@@ -134,7 +127,7 @@ impl Cache {
     /// How many templates are kept.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.entries.as_ref().map_or(0, BoundedCache::len)
     }
 
     /// Whether none is kept.
@@ -151,33 +144,8 @@ impl Cache {
 
     /// Forgets all templates.
     pub fn clear(&self) {
-        self.entries.write().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    /// The entry under `key`, made where there is none.
-    fn entry(&self, key: &Key) -> Arc<Entry> {
-        let now = self.clock.fetch_add(1, Ordering::Relaxed);
-        if let Some(entry) = self.entries.read().unwrap_or_else(PoisonError::into_inner).get(key) {
-            entry.used.store(now, Ordering::Relaxed);
-            return entry.clone();
-        }
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        if !entries.contains_key(key) && entries.len() >= self.capacity {
-            let oldest = entries.iter().min_by_key(|(_, entry)| entry.used.load(Ordering::Relaxed));
-            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-                entries.remove(&oldest);
-            }
-        }
-        let entry = entries.entry(key.clone()).or_default();
-        entry.used.store(now, Ordering::Relaxed);
-        entry.clone()
-    }
-
-    /// Removes an entry whose template does not compile, unless it was replaced meanwhile.
-    fn forget(&self, key: &Key, entry: &Arc<Entry>) {
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        if entries.get(key).is_some_and(|kept| Arc::ptr_eq(kept, entry)) {
-            entries.remove(key);
+        if let Some(entries) = &self.entries {
+            entries.clear();
         }
     }
 }
@@ -189,9 +157,6 @@ fn with_options(template: &Template, options: &Arc<Options>) -> Template {
 
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cache")
-            .field("capacity", &self.capacity)
-            .field("len", &self.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Cache").field("entries", &self.entries).finish_non_exhaustive()
     }
 }

@@ -7,7 +7,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use hinagata_value::{Arguments, Closure, Error, Functions, Host, Kind, Object, Part, Result, Text, Value};
+use hinagata_value::{
+    Arguments, Closure, Error, Functions, Host, Kind, Object, Part, Result, Role, Text, Value,
+};
 use serde_json::{Map, Value as Json};
 
 /// The names of the functions, in order.
@@ -17,9 +19,6 @@ pub(crate) const NAMES: [&str; 3] = ["media", "resource", "role"];
 pub(crate) const ROLE: &str = "role";
 /// The kind of the part that ends a message.
 pub(crate) const ROLE_END: &str = "role_end";
-
-/// The roles that data may choose.
-const ROLES_OF_DATA: [&str; 3] = ["user", "assistant", "tool"];
 
 /// The functions that put structure into the output, to add others to.
 ///
@@ -55,11 +54,8 @@ fn role<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<
     if name.is_empty() {
         return Err(Error::runtime("the name of a role is empty"));
     }
-    if !host.literal && !ROLES_OF_DATA.contains(&name) {
-        return Err(Error::security(format!(
-            "a role from data must be user, assistant or tool, not '{name}'"
-        ))
-        .with_hint("write the role into the template to use another one"));
+    if !host.literal {
+        Role::from_data(name)?;
     }
     part(host, ROLE, Json::String(name.to_owned()))
 }

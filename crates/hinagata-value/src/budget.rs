@@ -65,6 +65,24 @@ impl Cancel {
     }
 }
 
+/// Stops a run when it is dropped: when nobody waits for the run any more.
+#[derive(Debug)]
+pub struct CancelOnDrop(Cancel);
+
+impl CancelOnDrop {
+    /// Guards the runs that watch `cancel`.
+    #[must_use]
+    pub fn new(cancel: Cancel) -> Self {
+        Self(cancel)
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 /// The countdowns of one run.
 ///
 /// A budget belongs to the thread and roughly to the stack frame it is made in: the stack that a
@@ -418,6 +436,15 @@ mod tests {
 
     fn steps(n: u64) -> Budget {
         Budget::new(Limits { steps: n, ..Limits::default() })
+    }
+
+    #[test]
+    fn a_run_is_stopped_when_its_guard_is_dropped() {
+        let cancel = Cancel::default();
+        let guard = CancelOnDrop::new(cancel.clone());
+        assert!(!cancel.is_cancelled());
+        drop(guard);
+        assert!(cancel.is_cancelled());
     }
 
     #[test]

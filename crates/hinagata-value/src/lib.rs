@@ -41,10 +41,12 @@
 //! ```
 
 pub mod analysis;
+mod bounded_cache;
 mod budget;
 mod calls;
 mod compare;
 mod document;
+pub mod encoding;
 mod error;
 mod function;
 mod heap;
@@ -60,12 +62,15 @@ mod number;
 mod output;
 mod provenance;
 mod range;
+mod role;
 mod text;
 mod value;
+mod value_type;
 mod variables;
 mod walk;
 
-pub use budget::{Budget, Cancel, Level};
+pub use bounded_cache::BoundedCache;
+pub use budget::{Budget, Cancel, CancelOnDrop, Level};
 pub use calls::{Call, CallId, Calls, Pass, Request};
 pub use compare::{is_equal, order_numbers, order_values};
 pub use document::{has_long_number, to_json};
@@ -84,7 +89,9 @@ pub use number::{Digits, write_float_repr};
 pub use output::{Mark, MarkKind, Output, Part, PartCheck, Pieces, Written};
 pub use provenance::{Off, Provenance, Segment, Segments, Site, Turn, TurnId};
 pub use range::Range;
+pub use role::Role;
 pub use text::Text;
 pub use value::{EngineRef, Kind, Number, Owner, Undefined, Value};
+pub use value_type::ValueType;
 pub use variables::Variables;
 pub use walk::{Event, Shape, walk_value};

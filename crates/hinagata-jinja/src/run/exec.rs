@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hinagata_value::{Error, Off, Output, Part, Provenance, Result, Site, Value};
+use hinagata_value::{Error, Off, Output, Part, Provenance, Result, Role, Site, Value};
 use serde_json::Value as Json;
 
 use super::{
@@ -193,11 +193,8 @@ impl<'a> Vm<'_, 'a> {
         let value = self.eval(role)?;
         let name = value.as_str().ok_or_else(|| Error::runtime("the role of a message must be a string"))?;
         // A role that is not written in the template comes from data: only harmless ones.
-        if !matches!(role, Expr::Str(_)) && !matches!(name, "user" | "assistant" | "tool") {
-            return Err(Error::security(format!(
-                "a role from data must be user, assistant or tool, not '{name}'"
-            ))
-            .with_hint("write the role into the template to use another one"));
+        if !matches!(role, Expr::Str(_)) {
+            Role::from_data(name)?;
         }
         let part = |kind: &str, content| Arc::new(Part { kind: kind.to_owned(), content });
         out.write_part(part("role", Json::String(name.to_owned())))?;
