@@ -1,5 +1,6 @@
 //! Pages of lists. A cursor names the last entry of the previous page, so entries that come and go shift nothing.
 
+use hinagata_value::encoding::{decode_hex, encode_hex};
 use rmcp::{
     ErrorData,
     model::{CacheScope, PaginatedRequestParams},
@@ -39,15 +40,11 @@ pub(crate) fn take_page<T: Clone>(
 }
 
 fn encode_cursor(key: &str) -> String {
-    CURSOR_PREFIX.bytes().chain(key.bytes()).map(|byte| format!("{byte:02x}")).collect()
+    encode_hex(CURSOR_PREFIX.bytes().chain(key.bytes()))
 }
 
 fn decode_cursor(cursor: &str) -> Result<String, ErrorData> {
-    let digits: Option<Vec<u8>> = cursor.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
-    let bytes = digits
-        .filter(|digits| digits.len().is_multiple_of(2))
-        .map(|digits| digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect::<Vec<u8>>());
-    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = decode_hex(cursor).and_then(|bytes| String::from_utf8(bytes).ok());
     let key = text.and_then(|text| text.strip_prefix(CURSOR_PREFIX).map(str::to_owned));
     key.ok_or_else(|| invalid_params("invalid cursor; start again without one"))
 }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use hinagata_value::encoding::decode_percent_strict;
+
 /// A URI with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UriTemplate {
@@ -72,7 +74,7 @@ impl UriTemplate {
                     if value.is_empty() || (!slashes && value.contains('/')) {
                         return None;
                     }
-                    values.insert(name.clone(), percent_decode(value)?);
+                    values.insert(name.clone(), decode_percent_strict(value)?);
                     rest = behind;
                 }
             }
@@ -99,21 +101,6 @@ pub(crate) fn fill_placeholders(text: &str, values: &BTreeMap<String, String>) -
     }
     all.push_str(rest);
     all
-}
-
-/// Decodes percent escapes.
-fn percent_decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16).map(|digit| digit as u8);
-        bytes.push(digit(rest.next())? * 16 + digit(rest.next())?);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -295,7 +295,7 @@ pub fn new_secret() -> Result<String> {
     getrandom::fill(&mut bytes).map_err(|error| {
         Error::new(hinagata::Code::System, format!("cannot read random bytes from the system: {error}"))
     })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hinagata_value::encoding::encode_hex(bytes))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use hinagata::{Digest, PromptFilter};
+use hinagata_value::encoding::{decode_hex, encode_hex, encode_percent};
 use hyper::{
     StatusCode,
     header::{self, HeaderValue},
@@ -14,7 +15,6 @@ use crate::{
     body::{Body, Response},
     call::{Answer, Call},
     problem::Problem,
-    query::encode_component,
 };
 
 /// The largest page, whatever `limit` requests.
@@ -146,7 +146,7 @@ impl ListQuery {
                 .rest
                 .iter()
                 .chain([&cursor])
-                .map(|(name, value)| format!("{}={}", encode_component(name), encode_component(value)))
+                .map(|(name, value)| format!("{}={}", encode_percent(name), encode_percent(value)))
                 .collect();
             let link = format!("<{}?{}>; rel=\"next\"", call.parts.uri.path(), query.join("&"));
             if let Ok(link) = HeaderValue::from_str(&link) {
@@ -176,15 +176,11 @@ fn parse_limit(value: &str) -> Result<usize, Problem> {
 
 /// Encodes an id as an opaque cursor.
 fn encode_cursor(id: &str) -> String {
-    id.bytes().map(|byte| format!("{byte:02x}")).collect()
+    encode_hex(id.bytes())
 }
 
 fn decode_cursor(cursor: &str) -> Result<String, Problem> {
-    let digits: Option<Vec<u8>> = cursor.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
-    let bytes = digits
-        .filter(|digits| digits.len() % 2 == 0)
-        .map(|digits| digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect::<Vec<u8>>());
-    let id = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    let id = decode_hex(cursor).and_then(|bytes| String::from_utf8(bytes).ok());
     id.ok_or_else(|| {
         Problem::bad_request("invalid cursor")
             .with_hint("use the cursor in the header `Link` of the previous page")

@@ -97,7 +97,7 @@ pub fn read_legacy_config(name: &str, text: &str) -> Result<LegacyConfig> {
     if !redis.addr.is_empty() {
         let login = match redis.password.as_str() {
             "" => String::new(),
-            password => format!(":{}@", crate::query::encode_component(password)),
+            password => format!(":{}@", hinagata_value::encoding::encode_percent(password)),
         };
         set("store.url", &format!("redis://{login}{}/{}", redis.addr, redis.db));
     }

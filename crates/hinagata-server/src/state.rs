@@ -14,7 +14,7 @@ use hinagata::{Catalog, Code, Context, Engine, Error, RenderJob, Rendered, Resul
 use hinagata_host::OpenWorkspace;
 use hinagata_llm::Llm;
 use hinagata_mcp::HttpService;
-use hinagata_value::Cancel;
+use hinagata_value::CancelOnDrop;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tracing::Instrument as _;
@@ -246,17 +246,8 @@ async fn run_on_worker(
     mut job: RenderJob,
     work: impl FnOnce(&RenderJob) -> Result<Rendered> + Send + 'static,
 ) -> Result<Rendered> {
-    let guard = CancelOnDrop(job.cancel.get_or_insert_default().clone());
+    let guard = CancelOnDrop::new(job.cancel.get_or_insert_default().clone());
     let rendered = tokio::task::spawn_blocking(move || work(&job)).await;
     drop(guard);
     rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render failed unexpectedly")))
-}
-
-/// Cancels a render when its caller is gone.
-struct CancelOnDrop(Cancel);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }

@@ -23,7 +23,7 @@ use crate::{
 const MOST: usize = 40;
 
 /// What running files told, by the hash of their path, their content and the content of their pack.
-pub(super) type LoadedDefinitions = super::snapshot::Recent<Digest, Arc<Computed>>;
+pub(super) type LoadedDefinitions = hinagata_value::BoundedCache<Digest, Arc<Computed>>;
 
 /// Why there is no plan.
 pub(super) enum PlanError {

@@ -18,9 +18,6 @@ use super::{
 };
 use crate::{Catalog, Code, Error, Result, definition::UndefinedMode};
 
-/// Roles that data may choose.
-const ROLES_OF_DATA: [&str; 3] = ["user", "assistant", "tool"];
-
 /// What the templates of one render run with.
 pub(super) struct Run<'r> {
     pub(super) plan: &'r Plan,
@@ -256,9 +253,9 @@ impl TemplatePass<'_, '_> {
             PlannedRole::Fixed(name) => Ok(Some((*name).to_owned())),
             PlannedRole::Bound(template) => {
                 let Some(name) = self.text(template)? else { return Ok(None) };
-                let name = name.trim().to_owned();
-                if ROLES_OF_DATA.contains(&name.as_str()) {
-                    return Ok(Some(name));
+                let name = name.trim();
+                if let Ok(role) = hinagata_value::Role::from_data(name) {
+                    return Ok(Some(role.as_str().to_owned()));
                 }
                 let shown: String = name.chars().take(40).collect();
                 Err(Error::new(

@@ -304,7 +304,9 @@ fn role(spec: &RoleSpec, values: &mut dyn Values) -> Result<Role> {
         RoleSpec::Bound(path) => path,
     };
     let given = values.value(path)?;
-    let found = given.and_then(Value::as_str).and_then(Role::from_name).filter(|role| *role != Role::System);
+    let allowed = |name: &str| hinagata_value::Role::from_data(name).ok();
+    let found =
+        given.and_then(Value::as_str).and_then(allowed).and_then(|role| Role::from_name(role.as_str()));
     found.ok_or_else(|| {
         let shown: String = match given {
             Some(Value::String(text)) => text.chars().take(40).collect(),
