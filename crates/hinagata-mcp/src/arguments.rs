@@ -1,7 +1,7 @@
 //! Converts the arguments of callers, strings or JSON, to the declared types of a prompt's parameters.
 
 use hinagata::{
-    definition::{Parameter, Type},
+    definition::{Parameter, ValueType},
     from_text,
 };
 use rmcp::{ErrorData, model::JsonObject};
@@ -65,7 +65,7 @@ fn unknown_argument(prompt: &PublicPrompt, name: &str) -> String {
 pub(crate) fn convert_argument(parameter: &Parameter, value: &Value) -> Result<Value, String> {
     let found = match value {
         Value::String(text) => from_text(parameter, text).ok(),
-        other => fits(parameter.kind, other).then(|| other.clone()),
+        other => parameter.kind.fits(other).then(|| other.clone()),
     };
     found.ok_or_else(|| {
         let given = if parameter.secret {
@@ -77,28 +77,12 @@ pub(crate) fn convert_argument(parameter: &Parameter, value: &Value) -> Result<V
     })
 }
 
-fn fits(kind: Type, value: &Value) -> bool {
+/// The declared type in a sentence; lists and objects are written as JSON.
+fn type_noun(kind: ValueType) -> &'static str {
     match kind {
-        Type::Any => true,
-        Type::String | Type::File => value.is_string(),
-        Type::Integer => value.is_i64() || value.is_u64(),
-        Type::Number => value.is_number(),
-        Type::Boolean => value.is_boolean(),
-        Type::List => value.is_array(),
-        Type::Dict => value.is_object(),
-    }
-}
-
-fn type_noun(kind: Type) -> &'static str {
-    match kind {
-        Type::String => "a string",
-        Type::Integer => "an integer",
-        Type::Number => "a number",
-        Type::Boolean => "a boolean",
-        Type::List => "a JSON list",
-        Type::Dict => "a JSON object",
-        Type::File => "a file name",
-        Type::Any => "a value",
+        ValueType::List => "a JSON list",
+        ValueType::Object => "a JSON object",
+        other => other.noun(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use hinagata::{
     Engine,
-    definition::{Parameter, Proposals, Type},
+    definition::{Parameter, Proposals, ValueType},
 };
 use hinagata_context::{ContextOptions, Packer};
 use rmcp::{
@@ -47,7 +47,7 @@ fn values_from_type(parameter: &Parameter) -> Vec<String> {
         return values.iter().map(value_text).collect();
     }
     match parameter.kind {
-        Type::Boolean => vec!["true".to_owned(), "false".to_owned()],
+        ValueType::Boolean => vec!["true".to_owned(), "false".to_owned()],
         _ => Vec::new(),
     }
 }

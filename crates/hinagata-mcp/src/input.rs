@@ -1,7 +1,7 @@
 //! Asks for missing arguments with a form. A client of the newest revision receives the form as a result, an older one
 //! as a request.
 
-use hinagata::definition::{Parameter, Type};
+use hinagata::definition::{Parameter, ValueType};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -81,11 +81,11 @@ fn form_field(parameter: &Parameter) -> Value {
     let mut field = json!({"title": parameter.name});
     let texts: Option<Vec<&str>> =
         enum_values(parameter).and_then(|values| values.iter().map(Value::as_str).collect());
-    let as_json = matches!(parameter.kind, Type::List | Type::Dict);
+    let as_json = matches!(parameter.kind, ValueType::List | ValueType::Object);
     field["type"] = match parameter.kind {
-        Type::Integer => "integer",
-        Type::Number => "number",
-        Type::Boolean => "boolean",
+        ValueType::Integer => "integer",
+        ValueType::Number => "number",
+        ValueType::Boolean => "boolean",
         _ => "string",
     }
     .into();

@@ -2,7 +2,7 @@
 
 use hinagata::{
     Catalog, Code, Engine, Result,
-    definition::{Body, Definition, Inherited, Parameter, Part, Type},
+    definition::{Body, Definition, Inherited, Parameter, Part, ValueType},
 };
 use rmcp::model::{Icon, MetaObject, Prompt, PromptArgument};
 use serde_json::{Map, Value, json};
@@ -136,11 +136,11 @@ fn description(name: &str, definition: &Definition, arguments: &[PromptArgument]
 fn argument(parameter: &Parameter) -> PromptArgument {
     let mut argument = PromptArgument::new(&parameter.name).with_required(parameter.must_be_passed());
     let mut notes = Vec::new();
-    if !matches!(parameter.kind, Type::String | Type::Any) {
+    if !matches!(parameter.kind, ValueType::String | ValueType::Any) {
         notes.push(match parameter.kind {
-            Type::List | Type::Dict => format!("{} as JSON", parameter.kind.as_str()),
-            Type::File => "file name".to_owned(),
-            kind => kind.as_str().to_owned(),
+            ValueType::List | ValueType::Object => format!("{} as JSON", parameter.kind.name()),
+            ValueType::File => "file name".to_owned(),
+            kind => kind.name().to_owned(),
         });
     }
     if let Some(values) = enum_values(parameter) {

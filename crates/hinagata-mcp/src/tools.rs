@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hinagata::definition::{Parameter, Type};
+use hinagata::definition::{Parameter, ValueType};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -74,13 +74,13 @@ fn property(parameter: &Parameter) -> Value {
         _ => json!({}),
     };
     let kind = match parameter.kind {
-        Type::String | Type::File => Some("string"),
-        Type::Integer => Some("integer"),
-        Type::Number => Some("number"),
-        Type::Boolean => Some("boolean"),
-        Type::List => Some("array"),
-        Type::Dict => Some("object"),
-        Type::Any => None,
+        ValueType::String | ValueType::File => Some("string"),
+        ValueType::Integer => Some("integer"),
+        ValueType::Number => Some("number"),
+        ValueType::Boolean => Some("boolean"),
+        ValueType::List => Some("array"),
+        ValueType::Object => Some("object"),
+        ValueType::Any | ValueType::Null => None,
     };
     if let Some(kind) = kind {
         property["type"] = kind.into();

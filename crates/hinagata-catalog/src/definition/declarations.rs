@@ -10,7 +10,7 @@
 use hinagata_document::{At, Data, Fields, Node, shortened};
 use serde_json::{Map, Value, json};
 
-use super::parameter::{Class, Origin, Parameter, Parameters, Proposals, Type};
+use super::parameter::{Class, Origin, Parameter, Parameters, Proposals, ValueType};
 
 /// What a declaration of a variable can say.
 const FIELDS: [&str; 11] = [
@@ -199,7 +199,7 @@ fn parameter(
     let mut parameter = Parameter {
         name,
         class: Class::Optional,
-        kind: Type::Any,
+        kind: ValueType::Any,
         default: None,
         description: None,
         origin: Origin::Default,
@@ -240,17 +240,17 @@ fn parameter(
 }
 
 /// A name of a type, or a list of names as JSON Schema has it, which means any of them.
-fn kind(fields: &mut Fields<'_>, path: &str, node: &Node) -> Type {
+fn kind(fields: &mut Fields<'_>, path: &str, node: &Node) -> ValueType {
     if node.as_list().is_some() {
         let mut kinds = fields.strings(path, node);
         kinds.retain(|name| name != "null");
         return match kinds.as_slice() {
-            [one] => Type::named(one).unwrap_or(Type::Any),
-            _ => Type::Any,
+            [one] => ValueType::from_name(one).unwrap_or(ValueType::Any),
+            _ => ValueType::Any,
         };
     }
     let names = ["string", "integer", "number", "boolean", "list", "dict", "any", "file"];
-    fields.one_of(path, node, &names, Type::named).unwrap_or(Type::Any)
+    fields.one_of(path, node, &names, ValueType::from_name).unwrap_or(ValueType::Any)
 }
 
 fn origin(fields: &mut Fields<'_>, path: &str, node: &Node) -> Origin {

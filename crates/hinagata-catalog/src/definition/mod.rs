@@ -28,7 +28,7 @@ pub use model::{
     TemplateText, UndefinedMode,
 };
 pub use module::{Given, LooseModules, ModuleBody, PRESETS, module_error, preset};
-pub use parameter::{Class, Origin, Parameter, Parameters, Proposals, Type};
+pub use parameter::{Class, Origin, Parameter, Parameters, Proposals, ValueType};
 pub use read::{PromptFiles, document, read, read_again};
 
 pub(crate) use declarations::variables;

@@ -1,6 +1,7 @@
 //! Declared variables.
 
 use hinagata_document::Place;
+pub use hinagata_value::ValueType;
 use serde_json::{Map, Value};
 
 /// How a parameter gets its value.
@@ -32,62 +33,6 @@ impl Class {
             Self::Optional => "optional",
             Self::Custom => "custom",
         }
-    }
-}
-
-/// The type of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Type {
-    /// A text.
-    String,
-    /// A whole number.
-    Integer,
-    /// A number.
-    Number,
-    /// True or false.
-    Boolean,
-    /// A list.
-    List,
-    /// A map.
-    Dict,
-    /// Whatever it is.
-    Any,
-    /// The content of a file beneath the workspace or the prompt, whose name is the value.
-    File,
-}
-
-impl Type {
-    /// The names that a declaration can use, with the type each stands for.
-    pub const NAMES: [(&'static str, Self); 17] = [
-        ("string", Self::String),
-        ("integer", Self::Integer),
-        ("number", Self::Number),
-        ("boolean", Self::Boolean),
-        ("list", Self::List),
-        ("dict", Self::Dict),
-        ("any", Self::Any),
-        ("file", Self::File),
-        ("str", Self::String),
-        ("text", Self::String),
-        ("int", Self::Integer),
-        ("float", Self::Number),
-        ("bool", Self::Boolean),
-        ("array", Self::List),
-        ("object", Self::Dict),
-        ("map", Self::Dict),
-        ("tuple", Self::List),
-    ];
-
-    /// The type called `name`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, kind)| kind)
-    }
-
-    /// The name that answers use.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::NAMES.into_iter().find(|(_, kind)| *kind == self).map_or("any", |(name, _)| name)
     }
 }
 
@@ -129,7 +74,7 @@ pub struct Parameter {
     /// How it gets its value.
     pub class: Class,
     /// The type.
-    pub kind: Type,
+    pub kind: ValueType,
     /// The value when nobody gives one.
     pub default: Option<Value>,
     /// What it is.
@@ -164,7 +109,7 @@ impl Parameter {
     pub(super) fn over_custom(self, custom: Self) -> Self {
         let own = self.default.is_some() || self.origin != Origin::Default;
         let merged = Self {
-            kind: if self.kind == Type::Any { custom.kind } else { self.kind },
+            kind: if self.kind == ValueType::Any { custom.kind } else { self.kind },
             default: self.default.or_else(|| custom.default.clone()),
             description: self.description.or_else(|| custom.description.clone()),
             secret: self.secret || custom.secret,

@@ -116,7 +116,10 @@ fn parameters_can_be_a_json_schema() {
         found.parameters.get("a").and_then(|a| a.schema.clone()),
         Some(json!({"type": "string", "enum": ["x"]}))
     );
-    assert_eq!(found.parameters.get("b").map(|b| (b.kind, b.class)), Some((Type::Integer, Class::Optional)));
+    assert_eq!(
+        found.parameters.get("b").map(|b| (b.kind, b.class)),
+        Some((ValueType::Integer, Class::Optional))
+    );
 }
 
 #[test]
@@ -202,9 +205,9 @@ fn files_lie_over_each_other() {
     assert_eq!(
         kinds,
         [
-            ("a", Type::String, Class::Required),
-            ("b", Type::Integer, Class::Required),
-            ("c", Type::Boolean, Class::Custom)
+            ("a", ValueType::String, Class::Required),
+            ("b", ValueType::Integer, Class::Required),
+            ("c", ValueType::Boolean, Class::Custom)
         ]
     );
     assert_eq!(&*text(&found).text, "body");

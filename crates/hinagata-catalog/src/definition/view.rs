@@ -79,7 +79,7 @@ fn parameter(parameter: &Parameter) -> Value {
     json!({
         "name": parameter.name,
         "class": parameter.class.as_str(),
-        "type": parameter.kind.as_str(),
+        "type": parameter.kind.name(),
         "default": parameter.default.as_ref().filter(|_| !parameter.secret),
         "description": parameter.description,
         "source": source,

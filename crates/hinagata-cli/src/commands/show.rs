@@ -153,7 +153,7 @@ fn parameter(workspace: &Workspace, parameter: &Parameter) -> Vec<String> {
     let described = parameter.description.clone().unwrap_or_default();
     let cells = [
         parameter.name.as_str(),
-        parameter.kind.as_str(),
+        parameter.kind.name(),
         parameter.class.as_str(),
         &default,
         &declared.unwrap_or_else(|| "-".to_owned()),

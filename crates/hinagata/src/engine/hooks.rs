@@ -159,7 +159,10 @@ impl Call<'_> {
             Value::Object(map) => Ok(Value::Object(map)),
             other => Err(Error::new(
                 Code::Hook,
-                format!("`provide` must return a dict, not {}", super::validate::type_name(&other)),
+                format!(
+                    "`provide` must return a dict, not {}",
+                    hinagata_value::ValueType::of_value(&other).name()
+                ),
             )
             .with("exception", "TypeError")),
         }

@@ -471,7 +471,7 @@ fn dropped_change_warnings(before: &Map<String, Value>, after: &Map<String, Valu
 }
 
 fn wrong_result_error(stage: &'static str, wanted: &str, found: &Value) -> Error {
-    let kind = super::validate::type_name(found);
+    let kind = hinagata_value::ValueType::of_value(found).name();
     Error::new(Code::Hook, format!("`{stage}` must return {wanted}, not {kind}"))
         .with("stage", stage)
         .with("exception", "TypeError")

@@ -26,7 +26,7 @@ use crate::{
     Catalog, Choice, Code, Error, PackId, Provider, Result,
     definition::{
         Body, Class, Definition, FileRead, Inherited, Message, Origin, Parameter, Parameters, Part, Role,
-        TemplateText, Type, UndefinedMode,
+        TemplateText, UndefinedMode, ValueType,
     },
     source::{Entry, RootKind},
 };
@@ -275,7 +275,7 @@ impl Plan {
             files: inherited
                 .parameters
                 .iter()
-                .filter(|parameter| parameter.kind == Type::File)
+                .filter(|parameter| parameter.kind == ValueType::File)
                 .map(|parameter| parameter.name.clone())
                 .collect(),
             providers,

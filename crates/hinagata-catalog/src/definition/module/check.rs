@@ -6,7 +6,7 @@ use hinagata_template::Position;
 use serde_json::{Value, json};
 
 use super::spec::PathUse;
-use crate::definition::{Parameter, Parameters, TemplateText, Type};
+use crate::definition::{Parameter, Parameters, TemplateText, ValueType};
 
 /// Names that every render has.
 const ALWAYS: [&str; 4] = ["system", "environs", "variables", "args"];
@@ -91,8 +91,11 @@ fn problem(used: &PathUse, reach: &Reach<'_>) -> Option<String> {
 /// Why the steps of a path cannot lead anywhere, as far as the declaration tells.
 fn dead_end(used: &PathUse, parameter: &Parameter) -> Option<String> {
     let step = used.path.steps().next()?;
-    if matches!(parameter.kind, Type::String | Type::Integer | Type::Number | Type::Boolean | Type::File) {
-        let kind = parameter.kind.as_str();
+    if matches!(
+        parameter.kind,
+        ValueType::String | ValueType::Integer | ValueType::Number | ValueType::Boolean | ValueType::File
+    ) {
+        let kind = parameter.kind.name();
         return Some(format!("`{}` leads into `{}`, which is of type {kind}", used.path, parameter.name));
     }
     let schema = parameter.schema.as_ref()?;

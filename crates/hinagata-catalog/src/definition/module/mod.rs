@@ -106,7 +106,7 @@ impl ModuleBody {
 fn described(context: &Parameters, sections: &Map<String, Value>, custom: &[&CustomSection]) -> Value {
     let declaration = |parameter: &super::Parameter| {
         let mut fields = Map::new();
-        fields.insert("type".to_owned(), parameter.kind.as_str().into());
+        fields.insert("type".to_owned(), parameter.kind.name().into());
         if parameter.class == super::Class::Required {
             fields.insert("required".to_owned(), true.into());
         }

@@ -171,7 +171,7 @@ pub(super) fn refuse_clashes(below: &Parameters, above: &Parameters) -> Result<(
         let Some(other) = below.get(&parameter.name).filter(|other| other.kind != parameter.kind) else {
             continue;
         };
-        let (kind, known) = (parameter.kind.as_str(), other.kind.as_str());
+        let (kind, known) = (parameter.kind.name(), other.kind.name());
         let declared = other.place.as_ref().map_or_else(String::new, |place| format!(" at {place}"));
         let message = format!("`{}` is of type {kind} here, and of type {known}{declared}", parameter.name);
         let error = Error::definition("context_clash", message)
