@@ -167,13 +167,13 @@ impl Access {
 
     /// The name of the caller in the audit log.
     pub(crate) fn caller_name(&self, caller: &Caller) -> Arc<str> {
-        let [nobody, owner] = &self.names;
+        let [anonymous, owner] = &self.names;
         let key = match caller {
             Caller::Anonymous => None,
             Caller::Owner => Some(owner),
             Caller::Key(_) => self.key(caller).map(|key| &key.name),
         };
-        Arc::clone(key.unwrap_or(nobody))
+        Arc::clone(key.unwrap_or(anonymous))
     }
 }
 
@@ -315,8 +315,9 @@ mod tests {
     #[test]
     fn without_keys_reading_and_rendering_are_open() {
         let access = access(&json!([]));
-        let nobody = access.identify_caller(None).expect("is nobody");
-        let allowed: Vec<bool> = Scope::ALL.iter().map(|scope| access.has_scope(&nobody, *scope)).collect();
+        let anonymous = access.identify_caller(None).expect("is anonymous");
+        let allowed: Vec<bool> =
+            Scope::ALL.iter().map(|scope| access.has_scope(&anonymous, *scope)).collect();
         assert_eq!(allowed, [true, true, false, false, false]);
         let owner = access.identify_caller(Some("the-token")).expect("is the owner");
         assert!(Scope::ALL.iter().all(|scope| access.has_scope(&owner, *scope)));
@@ -334,9 +335,9 @@ mod tests {
         assert!(access.can_see(&a, "team.x") && access.can_see(&a, "one") && !access.can_see(&a, "other"));
         let b = access.identify_caller(Some("kb")).expect("is known");
         assert!(Scope::ALL.iter().all(|scope| access.has_scope(&b, *scope)) && access.can_see_all(&b));
-        let nobody = access.identify_caller(None).expect("is nobody");
-        assert!(!access.has_scope(&nobody, Scope::Read), "with keys, nothing is open");
-        assert_eq!((&*access.caller_name(&a), &*access.caller_name(&nobody)), ("a", "-"));
+        let anonymous = access.identify_caller(None).expect("is anonymous");
+        assert!(!access.has_scope(&anonymous, Scope::Read), "with keys, nothing is open");
+        assert_eq!((&*access.caller_name(&a), &*access.caller_name(&anonymous)), ("a", "-"));
     }
 
     #[test]

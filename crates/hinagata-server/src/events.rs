@@ -59,7 +59,7 @@ impl Events {
 
     fn publish(&self, change: Change) {
         if let Some(sender) = &*self.0.sender.lock().unwrap_or_else(PoisonError::into_inner) {
-            // An error only says that nobody subscribed.
+            // An error only says that there are no subscribers.
             let _ = sender.send(Arc::new(change));
         }
     }

@@ -117,7 +117,7 @@ mod tests {
     fn an_unknown_field_is_reported_with_similar_names() {
         let mut all = fields(&json!({"variable": {}}));
         let _ = all.take_object("variables");
-        let problem = all.check_unknown().expect_err("is told").to_json();
+        let problem = all.check_unknown().expect_err("is unknown").to_json();
         assert_eq!(
             (&problem["near"], &problem["hint"]),
             (&json!(["variables"]), &json!("known fields: variables"))

@@ -71,8 +71,8 @@ struct Llm {
 /// Code `definition` for invalid YAML or a value of the wrong type.
 pub fn read_legacy_config(name: &str, text: &str) -> Result<LegacyConfig> {
     let unreadable = |error: serde_saphyr::Error| {
-        let told = error.to_string();
-        let line = told.lines().next().unwrap_or_default();
+        let message = error.to_string();
+        let line = message.lines().next().unwrap_or_default();
         Error::definition("settings", format!("cannot read {name}: {line}"))
             .with_hint("expected sections: server, logger, redis, refresh, llm")
     };
@@ -205,7 +205,7 @@ llm:
 
     #[test]
     fn a_file_that_is_not_yaml_is_an_error() {
-        let error = read_legacy_config("config.yaml", "server: [").expect_err("is no YAML");
+        let error = read_legacy_config("config.yaml", "server: [").expect_err("is not YAML");
         assert!(error.message().starts_with("cannot read config.yaml"), "{error}");
     }
 }

@@ -203,10 +203,10 @@ mod tests {
             .with("missing", vec!["a"])
             .with("status", "odd")
             .with_hint("give it");
-        let told = Problem::from(error).to_json();
-        assert_eq!(told["status"], 400);
-        assert_eq!((&told["code"], &told["missing"]), (&json!("validation"), &json!(["a"])));
-        assert_eq!((&told["its_status"], &told["hint"]), (&json!("odd"), &json!("give it")));
+        let problem = Problem::from(error).to_json();
+        assert_eq!(problem["status"], 400);
+        assert_eq!((&problem["code"], &problem["missing"]), (&json!("validation"), &json!(["a"])));
+        assert_eq!((&problem["its_status"], &problem["hint"]), (&json!("odd"), &json!("give it")));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub enum Strictness {
     /// As the prompt says.
     #[default]
     Strict,
-    /// Variables are not checked, and undefined ones render as the template language prints nothing.
+    /// Variables are not checked. An undefined variable renders as empty text in Jinja and as `<no value>` in Go.
     Lenient,
 }
 
