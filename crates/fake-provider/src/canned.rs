@@ -1,14 +1,14 @@
-//! The answer that is always the same, in every language.
+//! The fixed answer, in the format of every API.
 
 use serde_json::{Value, json};
 
-/// What the model says.
+/// The text of the answer.
 pub const ANSWER: &str = "Hello from afar!";
 
-/// The pieces that it says it in.
+/// The pieces of a streamed answer.
 const PIECES: [&str; 3] = ["Hello", " from", " afar!"];
 
-/// The languages that are told apart by the path.
+/// The APIs, which the path of a request identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
     OpenAi,
@@ -27,7 +27,7 @@ impl Language {
         }
     }
 
-    /// What a streamed answer says it is.
+    /// The `content-type` of a stream.
     pub(crate) const fn stream_type(self) -> &'static str {
         match self {
             Self::Ollama => "application/x-ndjson",
@@ -36,7 +36,7 @@ impl Language {
     }
 }
 
-/// The whole answer.
+/// The complete answer.
 pub(crate) fn whole(language: Language) -> Value {
     match language {
         Language::OpenAi => json!({
@@ -54,7 +54,7 @@ pub(crate) fn whole(language: Language) -> Value {
     }
 }
 
-/// The pieces of a streamed answer.
+/// The pieces of a streamed answer, as they are sent.
 pub(crate) fn pieces(language: Language) -> Vec<String> {
     match language {
         Language::OpenAi => {

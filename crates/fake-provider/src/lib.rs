@@ -1,8 +1,8 @@
-//! A provider of models on this machine, for tests and benchmarks.
+//! A local model provider for tests and benchmarks.
 //!
-//! It speaks the languages of OpenAI, Anthropic, Gemini and Ollama, by the path that it is asked at. Without orders it answers; a queue of
-//! [`Reply`]s makes it fail, hang, stream and break off. It runs on a thread of its own, so tests with and without a runtime use it
-//! alike, and remembers what it got.
+//! It has the APIs of OpenAI, Anthropic, Gemini and Ollama, chosen by the path of a request. It returns a fixed answer, or the next
+//! [`Reply`] of a queue: an error, a stream, a stream that breaks, or silence. It runs on its own thread, so tests need no runtime,
+//! and records the requests.
 //!
 //! ```
 //! use fake_provider::{FakeProvider, Reply};
@@ -26,14 +26,14 @@ pub use canned::ANSWER;
 pub use reply::Reply;
 pub use server::{State, serve};
 
-/// A request as it came.
+/// A recorded request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
     /// The path, with its query.
     pub path: String,
-    /// Names, in small letters, and values.
+    /// Names in lower case, and values.
     pub headers: Vec<(String, String)>,
-    /// The body; `null` where it was no JSON.
+    /// The body; `null` if it is not JSON.
     pub body: Value,
 }
 
@@ -55,10 +55,10 @@ pub struct FakeProvider {
 }
 
 impl FakeProvider {
-    /// Starts one on a free port.
+    /// Starts a provider on a free TCP port.
     ///
     /// # Panics
-    /// Where there is no port or no thread.
+    /// If no TCP port or thread is available.
     #[must_use]
     pub fn start() -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -86,13 +86,13 @@ impl FakeProvider {
         format!("http://{}", self.address)
     }
 
-    /// Its address as clients of OpenAI take it.
+    /// Its address with the path that clients of OpenAI expect.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("{}/v1", self.url())
     }
 
-    /// Adds a reply to the queue; when it is empty, the answers are [`Reply::Canned`].
+    /// Adds a reply to the queue; without one, the reply is [`Reply::Canned`].
     pub fn reply(&self, reply: Reply) -> &Self {
         self.state.push(reply);
         self
@@ -103,18 +103,18 @@ impl FakeProvider {
         self.state.step();
     }
 
-    /// The requests that came, the oldest first.
+    /// The requests so far, the oldest first.
     #[must_use]
     pub fn received(&self) -> Vec<Received> {
         self.state.received()
     }
 
-    /// Waits until somebody has left before their answer was whole.
+    /// Waits until a client disconnects before its answer is complete.
     pub async fn left(&self) {
         self.state.left().await;
     }
 
-    /// Waits until as many requests have come.
+    /// Waits until `count` requests have arrived.
     pub async fn has_received(&self, count: usize) {
         self.state.has_received(count).await;
     }

@@ -1,4 +1,4 @@
-//! `fake-provider [PORT]`: answers every request in no time, for benchmarks.
+//! `fake-provider [PORT]`: answers every request immediately, for benchmarks.
 
 use std::{io::Write as _, net::TcpListener, sync::Arc};
 

@@ -1,11 +1,11 @@
-//! What the provider does with a request.
+//! Replies of the provider.
 
 use serde_json::Value;
 
-/// What the provider does with a request.
+/// The reply to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// The answer that is always the same, in the language of the path, streamed where that is asked for.
+    /// The fixed answer in the format of the path, streamed if the request asks for it.
     Canned,
     /// This JSON, with status 200.
     Json(Value),
@@ -18,26 +18,26 @@ pub enum Reply {
         /// The body.
         body: String,
     },
-    /// These pieces, one after the other, as a stream that ends.
+    /// A stream of these pieces.
     Stream(Vec<String>),
-    /// These pieces, each once [`crate::FakeProvider::step`] was called for it.
+    /// A stream that sends one piece for each call of [`crate::FakeProvider::step`].
     Steps(Vec<String>),
-    /// These pieces, then the connection breaks.
+    /// A stream of these pieces, then the connection breaks.
     BreakOff(Vec<String>),
-    /// These pieces, then nothing, until the other side leaves.
+    /// A stream of these pieces, then nothing until the client disconnects.
     Hang(Vec<String>),
-    /// No answer at all, until the other side leaves.
+    /// No response until the client disconnects.
     Silence,
 }
 
 impl Reply {
-    /// A status with a body that is a text.
+    /// A status with a text body.
     #[must_use]
     pub fn status(status: u16, body: &str) -> Self {
         Self::Status { status, headers: Vec::new(), body: body.to_owned() }
     }
 
-    /// Too many requests; ask again after some seconds.
+    /// Status 429 with a `retry-after` header.
     #[must_use]
     pub fn retry_after(seconds: &str) -> Self {
         Self::Status {

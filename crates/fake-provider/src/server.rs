@@ -1,4 +1,4 @@
-//! The server itself.
+//! The HTTP server.
 
 use std::{
     collections::VecDeque,
@@ -26,12 +26,12 @@ use crate::{
 /// Largest body that is read.
 const LARGEST: usize = 64 << 20;
 
-/// What the provider knows: its orders, what came, who left.
+/// The replies, the recorded requests and the disconnected clients.
 #[derive(Debug)]
 pub struct State {
     replies: Mutex<VecDeque<Reply>>,
     received: Mutex<Vec<Received>>,
-    /// Whether requests are remembered.
+    /// Whether requests are recorded.
     remembers: bool,
     count: watch::Sender<usize>,
     left: watch::Sender<usize>,
@@ -51,13 +51,13 @@ impl Default for State {
     }
 }
 
-/// Held for a moment, never across a wait.
+/// Locks a mutex, which is never held across an await.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
-    /// One that remembers nothing, for benchmarks.
+    /// A state that records nothing, for benchmarks.
     #[must_use]
     pub fn forgetful() -> Self {
         Self { remembers: false, ..Self::default() }
@@ -76,7 +76,7 @@ impl State {
     }
 
     pub(crate) async fn left(&self) {
-        // Only fails when the sender is gone, and this holds it.
+        // It fails only if the sender is dropped, and this type owns it.
         let _ = self.left.subscribe().wait_for(|left| *left > 0).await;
     }
 
@@ -85,10 +85,10 @@ impl State {
     }
 }
 
-/// Serves on `listener`, until the future is dropped.
+/// Serves on `listener` until the future is dropped.
 ///
 /// # Errors
-/// Where the listener cannot be used.
+/// If the listener fails.
 pub async fn serve(listener: std::net::TcpListener, state: Arc<State>) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     axum::serve(listener, Router::new().fallback(answer).with_state(state)).await
@@ -114,7 +114,7 @@ async fn answer(Shared(state): Shared<Arc<State>>, request: Request) -> Response
     follow(&state, reply, language, streamed).await
 }
 
-/// Whether a stream is asked for, by the path or by the end of the body.
+/// Whether the request asks for a stream, by its path or its body.
 fn wants_stream(path: &str, body: &[u8]) -> bool {
     let end = body.trim_ascii_end();
     path.contains(":streamGenerateContent")
@@ -140,7 +140,7 @@ async fn follow(state: &Arc<State>, reply: Reply, language: Language, streamed: 
         Reply::Steps(pieces) => with_type(stream_type, stepped(Arc::clone(state), pieces)),
         Reply::BreakOff(pieces) => {
             let broken = stream::once(async {
-                // What was written before is sent while this waits.
+                // Yielding lets the server send the earlier pieces first.
                 tokio::task::yield_now().await;
                 Err(io::Error::other("it breaks off"))
             });
@@ -161,7 +161,7 @@ async fn follow(state: &Arc<State>, reply: Reply, language: Language, streamed: 
     }
 }
 
-/// The answers of benchmarks: made once.
+/// The fixed answers; the one for benchmarks is built once.
 fn canned(language: Language, streamed: bool) -> Response {
     static WHOLE: LazyLock<Bytes> = LazyLock::new(|| canned::whole(Language::OpenAi).to_string().into());
     match (language, streamed) {
@@ -177,10 +177,10 @@ fn with_type(kind: &'static str, body: Body) -> Response {
     response
 }
 
-/// A body of pieces, and of what comes behind them.
+/// A body of pieces, followed by `then`.
 fn body(pieces: Vec<String>, then: impl stream::Stream<Item = io::Result<Bytes>> + Send + 'static) -> Body {
     let pieces = stream::iter(pieces).map(|piece| Ok(Bytes::from(piece)));
-    // Each piece is sent before the next is asked for.
+    // Each piece is sent before the next one is polled.
     Body::from_stream(
         pieces
             .then(|piece| async {
@@ -191,7 +191,7 @@ fn body(pieces: Vec<String>, then: impl stream::Stream<Item = io::Result<Bytes>>
     )
 }
 
-/// A body whose pieces wait to be let go.
+/// A body that waits for a step before each piece.
 fn stepped(state: Arc<State>, pieces: Vec<String>) -> Body {
     Body::from_stream(stream::iter(pieces).then(move |piece| {
         let state = Arc::clone(&state);
@@ -203,7 +203,7 @@ fn stepped(state: Arc<State>, pieces: Vec<String>) -> Body {
     }))
 }
 
-/// Tells that somebody left.
+/// Records that a client disconnected.
 struct Guard(Arc<State>);
 
 impl Drop for Guard {

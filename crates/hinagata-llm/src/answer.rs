@@ -1,4 +1,4 @@
-//! A whole answer.
+//! A complete answer.
 
 use bytes::Bytes;
 use hinagata::Result;
@@ -9,7 +9,7 @@ use crate::{
     completion::{self, invalid_response},
 };
 
-/// The whole answer of a model.
+/// The complete answer of a model.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub(crate) choice: ChosenModel,
@@ -18,7 +18,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The status of the provider, one of success.
+    /// The HTTP status of the response; always a success.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.status
@@ -30,17 +30,17 @@ impl Answer {
         &self.choice
     }
 
-    /// What the provider sent, byte by byte.
+    /// The bytes that the provider sent.
     #[must_use]
     pub fn raw(&self) -> &Bytes {
         &self.raw
     }
 
-    /// The answer as a chat completion of OpenAI: what was sent, where the provider speaks that language, else translated, with the
-    /// whole answer as `provider_answer`.
+    /// The answer as an OpenAI chat completion: unchanged from a provider with that API, otherwise translated, with the original
+    /// response as `provider_answer`.
     ///
     /// # Errors
-    /// Code `model`, reason `answer`, when it has to be translated and is no answer.
+    /// Code `model`, reason `answer`, if the response has to be translated and is not valid.
     pub fn to_openai(&self) -> Result<Bytes> {
         match self.choice.kind().spec().translation {
             None => Ok(self.raw.clone()),
@@ -48,20 +48,20 @@ impl Answer {
         }
     }
 
-    /// The answer as a chat completion of OpenAI.
+    /// The answer as a parsed OpenAI chat completion.
     ///
     /// # Errors
-    /// Code `model`, reason `answer`, when it is no answer.
+    /// Code `model`, reason `answer`, if the response is not valid.
     pub fn to_completion(&self) -> Result<Value> {
         let parsed: Value =
             serde_json::from_slice(&self.raw).map_err(|_| invalid_response(self.choice.provider()))?;
         completion::to_completion(self.choice.kind(), &parsed, self.choice.model())
     }
 
-    /// What the model said; nothing where it only calls tools.
+    /// The text of the answer; empty if the model only calls tools.
     ///
     /// # Errors
-    /// Code `model`, reason `answer`, when it is no answer.
+    /// Code `model`, reason `answer`, if the response is not valid.
     pub fn text(&self) -> Result<String> {
         let completion = self.to_completion()?;
         let message = completion.pointer("/choices/0/message");

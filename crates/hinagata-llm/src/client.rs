@@ -1,4 +1,4 @@
-//! Sends requests, and sends them again where that may help.
+//! Sends requests, and retries them after transient failures.
 
 use std::{
     collections::HashMap,
@@ -21,18 +21,18 @@ use crate::{
     retry::{self, Retries},
 };
 
-/// Bytes of the body of an error that are read.
+/// Most bytes that are read of an error's body.
 const MOST_OF_AN_ERROR: usize = 64 << 10;
-/// Time that a connection is kept for the next call: many servers end theirs after a minute.
+/// How long an idle connection stays open: many servers close theirs after a minute.
 const KEPT: Duration = Duration::from_secs(30);
 
-/// Runtimes whose clients are kept.
+/// Most runtimes that have clients at the same time.
 const MOST_RUNTIMES: usize = 64;
 
-/// Who sends requests. Connections are used again, by whoever calls on the same runtime: they live and end with it.
+/// Sends requests. Connections are reused by calls on the same runtime, because they end with that runtime.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    /// A client for each runtime, and for what is on this machine; made with the first call.
+    /// A client for each runtime, and for each of local and remote providers; created by the first call.
     clients: Mutex<HashMap<(Id, bool), Client>>,
     pub(crate) connect_timeout: Duration,
     pub(crate) retries: Retries,
@@ -43,16 +43,16 @@ impl Sender {
         Self { clients: Mutex::default(), connect_timeout, retries }
     }
 
-    /// The client for a model: what is on this machine is reached without a proxy.
+    /// The client for a model. Local providers are called without a proxy.
     fn client(&self, choice: &ChosenModel) -> Result<Client> {
         let key = (Handle::current().id(), choice.endpoint.is_local);
-        // Held while a client is made, which waits for nobody.
+        // The lock is held while a client is created, which never waits.
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&key) {
             return Ok(client.clone());
         }
         if clients.len() >= MOST_RUNTIMES {
-            // Most of those runtimes are gone.
+            // Most of these runtimes have ended.
             clients.clear();
         }
         let made = new_client(self.connect_timeout, key.1)?;
@@ -60,10 +60,10 @@ impl Sender {
         Ok(made)
     }
 
-    /// The answer to a request as soon as it begins, and has a status of success.
+    /// The response to a request, as soon as its headers have arrived and its status is a success.
     ///
     /// # Errors
-    /// Code `model`, after the last attempt.
+    /// Code `model`, for the last attempt.
     pub(crate) async fn send_request(&self, request: &ProviderRequest, stream: bool) -> Result<Response> {
         let choice = &request.choice;
         let client = self.client(choice)?;
@@ -102,19 +102,19 @@ impl Sender {
 fn new_client(connect_timeout: Duration, here: bool) -> Result<Client> {
     hinagata_http::install_tls();
     let builder = Client::builder()
-        // A redirect could lead the key elsewhere.
+        // A redirect could send the key to another host.
         .redirect(Policy::none())
         .referer(false)
         .connect_timeout(connect_timeout)
         .pool_idle_timeout(KEPT)
-        // Answers are handed on as they come.
+        // Responses are forwarded as they arrive.
         .no_gzip()
         .user_agent(concat!("hinagata/", env!("CARGO_PKG_VERSION")));
     let builder = if here { builder.no_proxy() } else { builder };
     builder.build().map_err(|error| model_error("connect", format!("cannot create an HTTP client: {error}")))
 }
 
-/// The failure of a request that got no answer.
+/// The error of a request without a response.
 fn send_error(choice: &ChosenModel, error: reqwest::Error) -> Error {
     let endpoint = &choice.endpoint;
     let origin = endpoint.base.origin().ascii_serialization();
@@ -133,7 +133,7 @@ fn send_error(choice: &ChosenModel, error: reqwest::Error) -> Error {
     ))
 }
 
-/// The failure of an answer whose status is none of success; its body is only read for the last.
+/// The error of a response whose status is not a success. Only the body of the last attempt is read.
 async fn status_error(choice: &ChosenModel, response: Response, last: bool) -> Error {
     let status = response.status().as_u16();
     let content_type =
@@ -174,7 +174,7 @@ async fn status_error(choice: &ChosenModel, response: Response, last: bool) -> E
     error.with_hint(hint).with_source(failure)
 }
 
-/// As much of a body as an error needs.
+/// The start of a body, as much as an error needs.
 async fn read_prefix(mut response: Response) -> Bytes {
     let mut all = BytesMut::new();
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -187,10 +187,10 @@ async fn read_prefix(mut response: Response) -> Bytes {
     all.freeze()
 }
 
-/// The whole body of an answer.
+/// The complete body of a response.
 ///
 /// # Errors
-/// Code `model`: reason `size` when it is longer than `most` bytes, reason `stream` when it breaks off.
+/// Code `model`: reason `size` if it is longer than `most` bytes, reason `stream` if the connection ends early.
 pub(crate) async fn read_body(choice: &ChosenModel, mut response: Response, most: usize) -> Result<Bytes> {
     let mut all = BytesMut::new();
     let mut first = None;
@@ -203,7 +203,7 @@ pub(crate) async fn read_body(choice: &ChosenModel, mut response: Response, most
             .with("limit", most)
             .with_hint("raise `llm.max_answer`"));
         }
-        // Most answers come in one piece, which needs no copy.
+        // Most responses arrive in one piece, which needs no copy.
         match (first.take(), all.is_empty()) {
             (None, true) => first = Some(chunk),
             (before, _) => {
@@ -215,7 +215,7 @@ pub(crate) async fn read_body(choice: &ChosenModel, mut response: Response, most
     Ok(first.unwrap_or_else(|| all.freeze()))
 }
 
-/// The failure of an answer that breaks off.
+/// The error of a response that ends early.
 pub(crate) fn broken_stream_error(choice: &ChosenModel, error: reqwest::Error) -> Error {
     let why = with_causes(&error.without_url());
     model_error("stream", format!("the response from `{}` ended early: {why}", choice.provider()))
@@ -223,7 +223,7 @@ pub(crate) fn broken_stream_error(choice: &ChosenModel, error: reqwest::Error) -
         .with("model", choice.model())
 }
 
-/// The failure of an answer that does not come.
+/// The error of a response that does not arrive in time.
 pub(crate) fn timeout_error(choice: &ChosenModel, time: Duration) -> Error {
     model_error("timeout", format!("`{}` did not answer within {time:?}", choice.provider()))
         .with("provider", choice.provider())

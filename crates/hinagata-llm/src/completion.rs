@@ -1,6 +1,6 @@
-//! Answers of other providers as chat completions of OpenAI, whole and piece by piece.
+//! Answers of other providers as OpenAI chat completions, complete and streamed.
 //!
-//! Each provider has a file. What has no place in a completion is in the whole answer, which is handed over beside it.
+//! The file of each provider in `providers` uses these parts. What a completion cannot express stays in `provider_answer`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,10 +17,10 @@ use crate::{
 /// The end of a stream.
 pub(crate) const DONE: &[u8] = b"data: [DONE]\n\n";
 
-/// A whole answer as a completion; `model` is what was asked for.
+/// A complete answer as a completion; `model` is the requested model.
 ///
 /// # Errors
-/// Code `model`, reason `answer`, when it is no answer of that provider.
+/// Code `model`, reason `answer`, if it is not a valid response of that provider.
 pub(crate) fn to_completion(provider: ProviderKind, answer: &Value, model: &str) -> Result<Value> {
     let Some(translation) = &provider.spec().translation else { return Ok(answer.clone()) };
     let completion = (translation.to_completion)(answer, model);
@@ -29,13 +29,13 @@ pub(crate) fn to_completion(provider: ProviderKind, answer: &Value, model: &str)
     Ok(completion)
 }
 
-/// The error about an answer that is none.
+/// The error of a response that is not valid.
 pub(crate) fn invalid_response(who: &str) -> Error {
     model_error("answer", format!("invalid response from `{who}`"))
         .with_hint("check that its address belongs to a provider of the configured `kind`")
 }
 
-/// The error that a provider tells of inside its answer.
+/// The error that a provider reports inside of a stream.
 pub(crate) fn stream_error(error: &Value) -> Error {
     let message = embedded_message(&json!({"error": error}));
     model_error("stream", format!("the provider reported an error during the stream: {message}"))
@@ -66,7 +66,7 @@ pub(crate) fn completion_choice(index: usize, said: AnswerParts, reason: &str) -
     json!({"index": index, "message": message, "finish_reason": reason})
 }
 
-/// What a model said.
+/// The parts of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerParts {
     pub(crate) text: Option<String>,
@@ -83,7 +83,7 @@ impl AnswerParts {
         self.reasoning.get_or_insert_default().push_str(text);
     }
 
-    /// Adds a call; without an id it gets its number.
+    /// Adds a tool call; a call without an id is numbered.
     pub(crate) fn add_call(&mut self, id: Option<&str>, name: &str, arguments: &Value) {
         self.calls.push(tool_call(id, self.calls.len(), name, arguments));
     }
@@ -116,7 +116,7 @@ pub(crate) fn count_at(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
 }
 
-/// Turns the pieces of an answer into chunks of OpenAI.
+/// Translates the pieces of a streamed answer into OpenAI chunks.
 pub(crate) struct Translator {
     provider: ProviderKind,
     pieces: Box<dyn StreamTranslator>,
@@ -124,15 +124,15 @@ pub(crate) struct Translator {
 }
 
 impl Translator {
-    /// One for the answers of a provider.
+    /// A translator for one answer of a provider.
     pub(crate) fn new(provider: ProviderKind, pieces: Box<dyn StreamTranslator>, model: &str) -> Self {
         Self { provider, pieces, chunks: Chunks::new(model) }
     }
 
-    /// Takes one piece.
+    /// Translates one piece.
     ///
     /// # Errors
-    /// Code `model`: reason `answer` when it is no JSON, reason `stream` when it tells of an error.
+    /// Code `model`: reason `answer` if it is not JSON, reason `stream` if it reports an error.
     pub(crate) fn push_piece(&mut self, data: &[u8]) -> Result<()> {
         let piece: Value =
             serde_json::from_slice(data).map_err(|_| invalid_response(self.provider.name()))?;
@@ -143,16 +143,16 @@ impl Translator {
         Ok(())
     }
 
-    /// The chunks that there are.
+    /// Takes the chunks that are ready.
     pub(crate) fn take_chunks(&mut self) -> Option<Bytes> {
         let bytes = self.chunks.bytes.split().freeze();
         (!bytes.is_empty()).then_some(bytes)
     }
 
-    /// The end, when all has come.
+    /// Ends the stream after the last piece.
     ///
     /// # Errors
-    /// Code `model`, reason `stream`, when the model had not ended.
+    /// Code `model`, reason `stream`, if the answer is not complete.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if !self.chunks.finished {
             return Err(model_error("stream", "the stream ended before the answer was complete"));
@@ -193,7 +193,7 @@ impl Chunks {
         self.push_delta("reasoning_content", text.into());
     }
 
-    /// A piece of the call with this number.
+    /// Adds a piece of the tool call with this number.
     pub(crate) fn push_call(&mut self, number: usize, mut call: Value) {
         call["index"] = number.into();
         self.push_delta("tool_calls", json!([call]));
@@ -209,7 +209,7 @@ impl Chunks {
         self.push_chunk(&json!([{"index": 0, "delta": delta, "finish_reason": null}]), None);
     }
 
-    /// The last piece: why the model ended, and what was used.
+    /// Adds the last chunk: why the answer ended, and the token usage.
     pub(crate) fn push_finish(&mut self, reason: &str, usage: Option<Value>) {
         self.finished = true;
         self.push_chunk(&json!([{"index": 0, "delta": {}, "finish_reason": reason}]), usage);
@@ -229,7 +229,7 @@ impl Chunks {
     }
 }
 
-/// A whole completion of OpenAI as the one chunk of a stream: some servers do not stream what they are asked to.
+/// A complete completion as a stream of one chunk: some servers ignore `stream`.
 pub(crate) fn completion_to_stream(completion: &Value) -> Option<Bytes> {
     let mut chunk = completion.as_object()?.clone();
     chunk.insert("object".to_owned(), "chat.completion.chunk".into());

@@ -1,4 +1,4 @@
-//! Where a provider is reached, with which key.
+//! The address, the key and the headers of a provider.
 
 use std::{collections::BTreeMap, ffi::OsString, sync::Arc};
 
@@ -16,27 +16,27 @@ use crate::{
     secret::Secret,
 };
 
-/// How variables of the environment are read.
+/// Reads an environment variable.
 pub(crate) type Env<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 
-/// What settings say about how a provider is reached.
+/// The settings of a provider.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ProviderSettings {
-    /// The language that it speaks.
+    /// The API that it has.
     pub(crate) kind: Option<ProviderKind>,
     /// Its address.
     pub(crate) base_url: Option<String>,
-    /// The variable of the environment with the key.
+    /// The environment variable with the key.
     pub(crate) key_env: Option<String>,
-    /// More headers.
+    /// Additional headers.
     pub(crate) headers: BTreeMap<String, Header>,
 }
 
 impl ProviderSettings {
-    /// The same for a model that has an address, a key or headers of its own.
+    /// The settings for a model with its own address, key or headers.
     ///
-    /// A key goes to the address that it was configured with and to no other: an address without a key has none.
+    /// A key is sent only to the address that it was configured with: an address without `key_env` has no key.
     pub(crate) fn with_overrides(&self, own: Self) -> Self {
         let key_env = match (&own.key_env, &own.base_url) {
             (None, None) => self.key_env.clone(),
@@ -51,7 +51,7 @@ impl ProviderSettings {
     }
 }
 
-/// The value of a header: written down, or the variable of the environment that holds it.
+/// The value of a header: literal, or taken from an environment variable.
 #[derive(Clone, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Header {
@@ -71,27 +71,27 @@ impl std::fmt::Debug for Header {
     }
 }
 
-/// A provider that can be reached.
+/// A provider that can be called.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) name: String,
     pub(crate) kind: ProviderKind,
     pub(crate) base: Url,
     pub(crate) key: Option<Secret>,
-    /// The variables that its key is looked for in.
+    /// The environment variables that may hold its key.
     pub(crate) key_variables: Vec<String>,
-    /// Whether it answers nobody without a key.
+    /// Whether it requires a key.
     pub(crate) needs_key: bool,
-    /// Whether it is on this machine.
+    /// Whether it runs on this machine.
     pub(crate) is_local: bool,
-    /// The address of every chat, where that is the same for all models.
+    /// The address of every chat, if it is the same for all models.
     chat: Option<Url>,
-    /// The headers of every request, or why there can be none.
+    /// The headers of every request, or the error that prevents requests.
     headers: Result<HeaderMap>,
 }
 
 impl Endpoint {
-    /// The provider called `name`.
+    /// The provider named `name`.
     ///
     /// # Errors
     /// Code `definition`, reason `settings`.
@@ -107,7 +107,7 @@ impl Endpoint {
                 .with_hint(format!("set `kind` to one of {}", kinds.join(", ")))
         })?;
         let spec = kind.spec();
-        // The address of the environment stands for the provider that the language is called after.
+        // The environment variable applies only to the provider with the name of its API.
         let from_env = || (name == spec.name).then(|| address_in_env(spec, env)).flatten();
         let (base, setting_of_base, usual) = match &settings.base_url {
             Some(url) => (url.clone(), format!("{setting}.base_url"), false),
@@ -177,7 +177,7 @@ impl Endpoint {
     /// The headers of every request.
     ///
     /// # Errors
-    /// Code `model`, reason `key`, when the key is not there.
+    /// Code `model`, reason `key`, if the key is missing.
     pub(crate) fn headers(&self) -> Result<HeaderMap> {
         self.headers.clone()
     }
@@ -190,26 +190,26 @@ impl Endpoint {
         }
     }
 
-    /// Whether it is OpenAI itself.
+    /// Whether it is OpenAI's own service.
     pub(crate) fn is_openai(&self) -> bool {
         self.base.host_str() == Some("api.openai.com")
     }
 }
 
-/// The address of every chat with a provider that is reached at `base`, where no part of it depends on the call.
+/// The address of every chat with a provider at `base`, if no part of it depends on the call.
 fn fixed_chat_url(spec: &ProviderSpec, base: &Url) -> Option<Url> {
     let is_fixed = matches!(spec.chat_path, ChatPath::Fixed(_)) && spec.stream_query.is_empty();
     is_fixed.then(|| chat_url(spec, base, "", false))
 }
 
-/// The address of a chat with a provider that is reached at `base`.
+/// The address of a chat with a provider at `base`.
 fn chat_url(spec: &ProviderSpec, base: &Url, model: &str, stream: bool) -> Url {
     let path = match spec.chat_path {
         ChatPath::Fixed(path) => path.to_owned(),
         ChatPath::PerModel(path) => path(model, stream),
     };
     let before = base.path().trim_end_matches('/');
-    // Some write the version as a part of the address, as others want it.
+    // Some addresses already contain the version.
     let path = if before.ends_with("/v1") { path.trim_start_matches("v1/") } else { &path };
     let mut url = base.clone();
     url.set_path(&format!("{before}/{path}"));
@@ -251,7 +251,7 @@ fn parse_address(text: &str, setting: &str) -> Result<Url> {
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(address_error(format!("unsupported scheme `{}`", url.scheme())));
     }
-    // It would be shown wherever the address is.
+    // The address appears in errors and lists, so it must not contain secrets.
     if !url.username().is_empty() || url.password().is_some() {
         return Err(address_error("it contains a user name or a password".to_owned()));
     }

@@ -1,4 +1,4 @@
-//! Why no model answered, as errors of code `model`.
+//! Errors of calls to models: code `model`.
 
 use std::fmt;
 
@@ -8,29 +8,29 @@ use serde_json::Value;
 
 use crate::secret::Secret;
 
-/// Characters of a provider's message that an error shows.
+/// Most characters of a provider's message in an error.
 const MAX_CHARACTERS: usize = 500;
 
-/// A failed call, with its reason for machines.
+/// The error of a failed call, with its reason.
 pub(crate) fn model_error(reason: &str, message: impl Into<String>) -> Error {
     Error::new(Code::Model, message).with("reason", reason)
 }
 
-/// A call that cannot be followed as it is.
+/// The error of a call with invalid options.
 pub(crate) fn validation_error(message: impl Into<String>) -> Error {
     Error::new(Code::Validation, message)
 }
 
-/// What a provider answered in the place of an answer: the source of the error that tells of it.
+/// The response of a provider that rejected a request: the source of the error that reports it.
 ///
-/// A door that speaks the provider's own language passes it on as it is.
+/// A door with the API of that provider forwards it unchanged.
 #[derive(Clone, Debug)]
 pub struct ProviderFailure {
-    /// Its status.
+    /// The HTTP status.
     pub status: u16,
-    /// What it says its body is.
+    /// The `content-type` of the body.
     pub content_type: Option<String>,
-    /// The beginning of its body, up to 64 KiB, without the key.
+    /// The start of the body, up to 64 KiB, without the key.
     pub body: Bytes,
     message: String,
 }
@@ -49,13 +49,13 @@ impl ProviderFailure {
         Self { status, content_type, body, message }
     }
 
-    /// The one that `error` tells of.
+    /// The response that `error` reports, if there is one.
     #[must_use]
     pub fn from_error(error: &Error) -> Option<&Self> {
         std::error::Error::source(error)?.downcast_ref()
     }
 
-    /// What it says, on one line and bounded; empty where it says nothing.
+    /// The message of the provider, on one line and truncated; empty if there is none.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -73,7 +73,7 @@ impl fmt::Display for ProviderFailure {
 
 impl std::error::Error for ProviderFailure {}
 
-/// The sentence in the body of an error: each provider has a place of its own for it.
+/// The message in the body of an error; each provider has its own place for it.
 fn extract_message(body: &[u8]) -> String {
     let sentence = |value: &Value| {
         let places = ["/error/message", "/0/error/message", "/message", "/error", "/detail"];
@@ -84,17 +84,17 @@ fn extract_message(body: &[u8]) -> String {
     truncate_for_display(&text.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned()))
 }
 
-/// The message of an error that came inside an answer.
+/// The message of an error inside of a stream.
 pub(crate) fn embedded_message(value: &Value) -> String {
     extract_message(value.to_string().as_bytes())
 }
 
-/// The beginning of a text of a stranger, on one line.
+/// The start of a foreign text, on one line.
 pub(crate) fn truncate_for_display(text: &str) -> String {
     hinagata_http::truncate_for_display(text, MAX_CHARACTERS)
 }
 
-/// The sentence of an error together with the sentences of what caused it.
+/// The message of an error, followed by the messages of its causes.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     truncate_for_display(&hinagata_http::with_causes(error))
 }

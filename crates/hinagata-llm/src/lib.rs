@@ -1,6 +1,6 @@
-//! Models that answer prompts: OpenAI and all who speak its language, Anthropic, Gemini and Ollama.
+//! Calls models: OpenAI and every provider with its API, Anthropic, Gemini and Ollama.
 //!
-//! The engine renders, a driver of [`hinagata::module`] makes the exact body of a request of it, and [`Llm`] sends it:
+//! The engine renders a prompt, a driver of [`hinagata::module`] writes the exact body of the request, and [`Llm`] sends it:
 //!
 //! ```no_run
 //! use hinagata::{Engine, Request, Settings};
@@ -17,11 +17,11 @@
 //! # }
 //! ```
 //!
-//! Whoever answers, the answer can be had as a chat completion of OpenAI: from providers that speak that language it is passed on byte by
-//! byte, from the others it is translated, with their whole answer beside it.
+//! Every answer is available as an OpenAI chat completion. Answers of providers with that API are forwarded byte by byte; others are
+//! translated, with the original response beside the translation.
 //!
-//! Keys come from the environment alone, and go to no address but the one that they were configured for: see [`Llm::new`]. They are in no
-//! error, no log and no `Debug`.
+//! Keys come only from the environment, and are sent only to the address that they were configured for: see [`Llm::new`]. They never
+//! appear in errors, logs or `Debug`.
 
 mod answer;
 mod client;

@@ -1,4 +1,4 @@
-//! Lines and events of answers that come piece by piece, however they are cut.
+//! Lines and events of streamed responses, independent of how the bytes are split.
 
 use bytes::{Bytes, BytesMut};
 use hinagata::Result;
@@ -10,21 +10,21 @@ use crate::failure::model_error;
 #[derive(Debug)]
 pub(crate) struct Lines {
     buffer: BytesMut,
-    /// Bytes of the buffer in which there is no end of a line.
+    /// Bytes of the buffer that contain no line end.
     searched: usize,
     longest: usize,
 }
 
 impl Lines {
-    /// Lines of at most `longest` bytes.
+    /// A splitter for lines of at most `longest` bytes.
     pub(crate) fn new(longest: usize) -> Self {
         Self { buffer: BytesMut::new(), searched: 0, longest }
     }
 
-    /// Takes more bytes; all whole lines have to be taken before.
+    /// Adds bytes; call it after [`Self::next_line`] returned `None`.
     ///
     /// # Errors
-    /// Code `model`, reason `size`, when a line does not end.
+    /// Code `model`, reason `size`, if a line is too long.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         if self.buffer.len().saturating_add(bytes.len()) > self.longest {
             return Err(model_error(
@@ -37,7 +37,7 @@ impl Lines {
         Ok(())
     }
 
-    /// The next whole line, without its end.
+    /// The next complete line, without its end.
     pub(crate) fn next_line(&mut self) -> Option<Bytes> {
         let Some(end) = memchr(b'\n', &self.buffer[self.searched..]) else {
             self.searched = self.buffer.len();
@@ -52,7 +52,7 @@ impl Lines {
         Some(line.freeze())
     }
 
-    /// What is left when everything has come: a line without an end.
+    /// The last line, if it has no end.
     pub(crate) fn take_rest(&mut self) -> Option<Bytes> {
         self.searched = 0;
         let rest = self.buffer.split().freeze();
@@ -60,17 +60,17 @@ impl Lines {
     }
 }
 
-/// Takes the data of server-sent events from their lines.
+/// Extracts the data of server-sent events from their lines.
 #[derive(Debug, Default)]
 pub(crate) struct Events(Option<BytesMut>);
 
 impl Events {
-    /// The data that ends with this line, if any does.
+    /// The data of the event that ends with this line.
     pub(crate) fn push_line(&mut self, line: &Bytes) -> Option<Bytes> {
         if line.is_empty() {
             return self.take_data();
         }
-        // A line without a colon is a field without a value; those are not about data.
+        // A line without a colon is a field without a value, never data.
         let value = line.strip_prefix(b"data:")?;
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match &mut self.0 {
@@ -83,7 +83,7 @@ impl Events {
         None
     }
 
-    /// The data that nothing has ended yet.
+    /// The data of the last event, if no blank line ended it.
     pub(crate) fn take_data(&mut self) -> Option<Bytes> {
         self.0.take().map(BytesMut::freeze)
     }

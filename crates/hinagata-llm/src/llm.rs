@@ -1,4 +1,4 @@
-//! The models of the settings.
+//! The configured models.
 
 use std::{
     ffi::OsString,
@@ -24,7 +24,7 @@ use crate::{
     span,
 };
 
-/// The models of the settings, and the way to them. Cheap to clone.
+/// The configured models, and the connections to them. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Llm(pub(crate) Arc<Inner>);
 
@@ -37,18 +37,18 @@ pub(crate) struct Inner {
     system: Option<String>,
     /// Most tokens of an answer to a hook.
     pub(crate) hook_tokens: u64,
-    /// The threads of calls that hooks make.
+    /// The threads for calls from hooks.
     pub(crate) runtime: LazyRuntime,
 }
 
 impl Llm {
-    /// The models that `settings` name, with keys that `env` gives, a variable of the environment for a name.
+    /// The models in `settings`; `env` reads an environment variable.
     ///
-    /// Nothing is started and nobody is asked before the first call. A key goes to the provider's own address, to the one that the
-    /// environment names beside it, or to the `base_url` that stands beside its `key_env`, and nowhere else.
+    /// No connection is opened before the first call. A key is sent to the provider's own address, to the address that the environment
+    /// sets for that provider, or to the `base_url` beside its `key_env`, and to no other address.
     ///
     /// # Errors
-    /// Code `definition`, reason `settings`, with the setting that is wrong.
+    /// Code `definition`, reason `settings`, with the name of the invalid setting.
     pub fn new(settings: &Settings, env: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
         let time = |name: &str, otherwise: u64| {
             settings.time(name).unwrap_or_else(|| Duration::from_secs(otherwise))
@@ -72,22 +72,22 @@ impl Llm {
         self.0.registry.models()
     }
 
-    /// The model that a call names, else the one of the prompt, else the one of the settings.
+    /// The model of the call, else of the prompt, else of the settings.
     ///
-    /// A name is that of a configured model, another name of one, `provider/model`, or what a provider calls it.
+    /// A name can be a configured model, an alias, `provider/model`, or a name that a provider knows.
     ///
     /// # Errors
-    /// Code `validation`, reason `model`, when nobody names one.
+    /// Code `validation`, reason `model`, if none of them sets a model.
     pub fn choose_model(&self, asked: Option<&str>, of_prompt: Option<&str>) -> Result<ChosenModel> {
         self.0.registry.choose_model(asked, of_prompt)
     }
 
-    /// The request that gives `rendered` to a model, with the options of a caller in the words of OpenAI.
+    /// The request that sends `rendered` to a model, with options as OpenAI names them.
     ///
-    /// `messages` among them are said after those of the prompt; `model` and `stream` do not count.
+    /// `messages` in the options follow those of the prompt; `model` and `stream` are ignored.
     ///
     /// # Errors
-    /// Code `validation` for options that cannot be followed; code `definition` for what the provider cannot be given.
+    /// Code `validation` for invalid options; code `definition` for content that the provider does not accept.
     pub fn build_request(
         &self,
         choice: &ChosenModel,
@@ -97,7 +97,7 @@ impl Llm {
         self.build_prompt_request(choice, rendered.prompt()?, rendered.request_options(), options)
     }
 
-    /// As [`Llm::build_request`], of a compiled prompt and what it says itself about a request.
+    /// As [`Llm::build_request`], for a compiled prompt with its own request options.
     ///
     /// # Errors
     /// As [`Llm::build_request`].
@@ -111,10 +111,10 @@ impl Llm {
         request::build_request(choice, prompt, base, options, self.0.system.as_deref())
     }
 
-    /// The whole answer. Has to run on tokio; dropping the future ends the call.
+    /// Sends a request and returns the complete answer. Requires tokio; dropping the future cancels the call.
     ///
     /// # Errors
-    /// Code `model`; see [`crate::ProviderFailure`] for what the provider said.
+    /// Code `model`; [`crate::ProviderFailure`] holds the response of the provider.
     pub async fn send_chat(&self, request: ProviderRequest) -> Result<Answer> {
         let (started, span) = (Instant::now(), span::call_span(&request.choice));
         let answer = timeout(self.0.timeout, self.read_answer(&request)).instrument(span.clone()).await;
@@ -134,10 +134,10 @@ impl Llm {
         Ok(Answer { choice: request.choice.clone(), status, raw })
     }
 
-    /// The answer as it comes, once it has begun. Has to run on tokio; dropping the stream ends the call.
+    /// Sends a request and returns the answer as a stream. Requires tokio; dropping the stream cancels the call.
     ///
     /// # Errors
-    /// As [`Llm::send_chat`]; once it has begun, errors come as its last piece.
+    /// As [`Llm::send_chat`]; after the stream has started, an error is its last item.
     pub async fn stream_chat(&self, request: ProviderRequest) -> Result<AnswerStream> {
         let (started, span) = (Instant::now(), span::call_span(&request.choice));
         let response = timeout(self.0.timeout, self.0.sender.send_request(&request, true))
@@ -150,7 +150,7 @@ impl Llm {
     }
 }
 
-/// Tells logs and metrics how a call went.
+/// Records the outcome of a call in logs and metrics.
 fn record_call<T>(choice: &ChosenModel, started: Instant, result: &Result<T>) {
     let outcome = match result {
         Ok(_) => "ok",

@@ -1,4 +1,4 @@
-//! Messages of OpenAI that a caller adds to a prompt, as elements that every driver knows.
+//! Messages of a caller, in OpenAI's format, as elements for any driver.
 
 use hinagata::{
     Error, Result,
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::failure::validation_error;
 
-/// The elements of `messages`, a list of messages as OpenAI takes them.
+/// The elements of `messages`, a list in OpenAI's format.
 ///
 /// # Errors
-/// Code `validation`, when it is none.
+/// Code `validation`, if it is not such a list.
 pub(crate) fn parse_messages(messages: &Value) -> Result<Vec<Element>> {
     let list = messages.as_array().ok_or_else(|| messages_error("expected a list"))?;
     list.iter().map(|one| parse_message(one).map(Element::Message)).collect()

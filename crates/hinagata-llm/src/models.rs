@@ -1,4 +1,4 @@
-//! Which model is meant: its provider, its name there, and what is sent along.
+//! Resolves the name of a model to its provider, its name there, and its options.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,27 +15,27 @@ use crate::{
     failure::validation_error,
 };
 
-/// Names that may stand for each other in a row.
+/// Longest chain of aliases.
 const LONGEST_CHAIN: usize = 8;
 
-/// The model that a call goes to.
+/// The model of a call.
 #[derive(Clone, Debug)]
 pub struct ChosenModel {
     name: String,
     model: String,
     pub(crate) endpoint: Arc<Endpoint>,
-    /// What is sent along unless prompt or call say otherwise.
+    /// Options of the request, unless the prompt or the call sets them.
     pub(crate) options: Arc<Map<String, Value>>,
 }
 
 impl ChosenModel {
-    /// The name that was asked for.
+    /// The requested name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name that the provider knows it by.
+    /// The name at the provider.
     #[must_use]
     pub fn model(&self) -> &str {
         &self.model
@@ -47,23 +47,23 @@ impl ChosenModel {
         &self.endpoint.name
     }
 
-    /// The language that the provider speaks.
+    /// The API of the provider.
     #[must_use]
     pub fn kind(&self) -> ProviderKind {
         self.endpoint.kind
     }
 
-    /// What makes its requests.
+    /// The driver that writes its requests.
     #[must_use]
     pub fn driver(&self) -> Driver {
         self.endpoint.kind.driver()
     }
 }
 
-/// Models and providers that are configured.
+/// The configured models and providers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Models {
-    /// The model where neither call nor prompt names one.
+    /// The model, if neither the call nor the prompt sets one.
     pub default: Option<String>,
     /// The configured models, by name.
     pub models: Vec<ModelInfo>,
@@ -76,13 +76,13 @@ pub struct Models {
 pub struct ModelInfo {
     /// Its name.
     pub name: String,
-    /// Other names.
+    /// Its aliases.
     pub aliases: Vec<String>,
     /// Its provider.
     pub provider: String,
-    /// The name that the provider knows it by.
+    /// The name at the provider.
     pub model: String,
-    /// Whether it can be called as far as keys go.
+    /// Whether its provider has the key that it requires.
     pub ready: bool,
 }
 
@@ -91,15 +91,15 @@ pub struct ModelInfo {
 pub struct ProviderInfo {
     /// Its name.
     pub name: String,
-    /// The language that it speaks.
+    /// The API that it has.
     pub kind: ProviderKind,
     /// Its address.
     pub base_url: String,
-    /// The variable of the environment that its key came from.
+    /// The environment variable that holds its key.
     pub key: Option<String>,
-    /// The variables that a key is looked for in.
+    /// The environment variables that may hold its key.
     pub key_variables: Vec<String>,
-    /// Whether it answers nobody without a key.
+    /// Whether it requires a key.
     pub needs_key: bool,
 }
 
@@ -115,18 +115,18 @@ impl ProviderInfo {
         }
     }
 
-    /// Whether it can be called as far as keys go.
+    /// Whether it has the key that it requires.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.key.is_some() || !self.needs_key
     }
 }
 
-/// What settings say about a model.
+/// The settings of a model.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ModelSettings {
-    /// Another name of a model.
+    /// An alias of another model.
     Alias(String),
     Own(Box<OwnSettings>),
 }
@@ -147,7 +147,7 @@ struct OwnSettings {
 #[derive(Debug)]
 pub(crate) struct Registry {
     default: Option<String>,
-    /// The provider of models that nobody configured.
+    /// The provider of models without settings.
     provider: Option<String>,
     endpoints: BTreeMap<String, Arc<Endpoint>>,
     models: BTreeMap<String, ChosenModel>,
@@ -223,7 +223,7 @@ impl Registry {
         }
     }
 
-    /// The provider called `name`, which `setting` names.
+    /// The provider named `name`; `setting` refers to it.
     fn endpoint(&self, name: &str, setting: &str) -> Result<Arc<Endpoint>> {
         self.endpoints.get(name).map(Arc::clone).ok_or_else(|| {
             let known = self.endpoints.keys().map(String::as_str);
@@ -233,12 +233,12 @@ impl Registry {
         })
     }
 
-    /// The provider of a model that nobody configured.
+    /// The provider of a model without settings.
     fn provider_of(&self, model: &str) -> String {
         self.provider.clone().unwrap_or_else(|| ProviderKind::from_model(model).name().to_owned())
     }
 
-    /// The model that is asked for, else the prompt's, else that of the settings.
+    /// The requested model, else that of the prompt, else that of the settings.
     pub(crate) fn choose_model(&self, asked: Option<&str>, of_prompt: Option<&str>) -> Result<ChosenModel> {
         let named = [asked, of_prompt, self.default.as_deref()];
         let name = named.into_iter().flatten().map(str::trim).find(|name| !name.is_empty());
@@ -271,7 +271,7 @@ impl Registry {
         ))
     }
 
-    /// A model by `provider/model`, or by its own name.
+    /// The model for `provider/model`, or for a name at a provider.
     fn unconfigured_model(&self, name: &str) -> Result<ChosenModel> {
         let split = name.split_once('/').filter(|(_, model)| !model.is_empty());
         let (endpoint, model) =
@@ -290,7 +290,7 @@ impl Registry {
             model: choice.model.clone(),
             ready: ProviderInfo::from_endpoint(&choice.endpoint).is_ready(),
         };
-        // A name that stands for a model nobody configured is one of its own.
+        // An alias of a model without settings is listed as a model.
         let loose = self.aliases.keys().filter_map(|alias| {
             let choice = self.find_model(alias).ok()?;
             (!self.models.contains_key(&choice.name))
@@ -309,7 +309,7 @@ impl Registry {
         }
     }
 
-    /// The other names of a model.
+    /// The aliases of a model.
     fn alias_names(&self, model: &str) -> Vec<String> {
         let stands_for = |alias: &&String| self.find_model(alias).is_ok_and(|choice| choice.name == model);
         self.aliases.keys().filter(stands_for).cloned().collect::<BTreeSet<_>>().into_iter().collect()
@@ -328,7 +328,7 @@ fn read_section<T: DeserializeOwned>(settings: &Settings, name: &str) -> Result<
     settings.section(name).into_iter().map(read).collect()
 }
 
-/// A key in a file is a key that others read: where somebody writes one, say where it belongs.
+/// Rejects keys in settings files, which other people and programs can read.
 fn check_fields(setting: &str, value: &Value) -> Result<()> {
     let Some(field) = value.as_object().and_then(|fields| {
         fields.keys().find(|key| matches!(key.as_str(), "key" | "api_key" | "apiKey" | "token"))

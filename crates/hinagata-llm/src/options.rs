@@ -1,6 +1,6 @@
-//! What a caller says about a request in the words of OpenAI, in the words of the other providers.
+//! Translates options from OpenAI's names to those of other providers.
 //!
-//! What has no other word is passed on as it is: so the fields that only one provider has can be used as well.
+//! Options without a translation are sent unchanged, so that options of a single provider work too.
 
 use hinagata::{
     Result,
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{failure::validation_error, providers::Translation};
 
-/// A request's options in the words of its provider.
+/// The options of a request as its provider expects them.
 #[derive(Debug, Default)]
 pub(crate) struct Translated {
     pub(crate) options: RequestOptions,
     /// The schema of the answer.
     pub(crate) schema: Option<Value>,
-    /// What goes into the body as it is.
+    /// Fields that are added to the body unchanged.
     pub(crate) fields: RequestFields,
 }
 
@@ -50,7 +50,7 @@ impl RequestFields {
     }
 }
 
-/// The options for OpenAI, which takes all of the caller's as they are.
+/// The options for a provider with OpenAI's API, which gets the caller's options unchanged.
 pub(crate) fn openai_options(
     base: RequestOptions,
     options: Map<String, Value>,
@@ -60,16 +60,16 @@ pub(crate) fn openai_options(
     let limited = extra.contains_key("max_tokens") || extra.contains_key("max_completion_tokens");
     let max_tokens = base.max_tokens.filter(|_| !limited);
     if let (Some(most), false) = (max_tokens, is_openai) {
-        // The newer name is one that only OpenAI wants and many others do not know.
+        // Only OpenAI requires the newer name; many other servers do not know it.
         extra.insert("max_tokens".to_owned(), most.into());
     }
     RequestOptions { max_tokens: max_tokens.filter(|_| is_openai), extra, ..base }
 }
 
-/// The options for another provider.
+/// The options for a provider with another API.
 ///
 /// # Errors
-/// Code `validation`, when an option has a wrong type, or no counterpart.
+/// Code `validation`, if an option has the wrong type or is not supported.
 pub(crate) fn translate_options(
     provider: &str,
     translation: &Translation,
@@ -102,7 +102,7 @@ impl Translated {
                 Some(tools) => options.tools = tools,
                 None => self.fields.set(name, value),
             },
-            // It is about the form of OpenAI's own stream; ours always tells what was used.
+            // This option is about OpenAI's own stream; ours always reports the usage.
             "stream_options" => {}
             _ => (translation.translate_option)(&mut self.fields, name, value),
         }
@@ -138,7 +138,7 @@ impl Translated {
     }
 }
 
-/// Puts `more` into `all`; objects on both sides become one, anything else of `more` wins.
+/// Merges `more` into `all`: objects are merged, other values of `more` replace those of `all`.
 fn merge_objects(all: &mut Map<String, Value>, more: Map<String, Value>) {
     for (key, value) in more {
         match (all.get_mut(&key), value) {
@@ -150,7 +150,7 @@ fn merge_objects(all: &mut Map<String, Value>, more: Map<String, Value>) {
     }
 }
 
-/// Tools as OpenAI writes them; others are in the words of the provider.
+/// Tools in OpenAI's format; `None` if they are in the format of the provider.
 fn parse_tools(value: &Value) -> Option<Vec<Tool>> {
     let tool = |tool: &Value| {
         let function = tool.get("function")?;

@@ -1,4 +1,4 @@
-//! Models as the engine asks them: for `llm_call` of hooks.
+//! Models for the engine: `llm_call` in hooks.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Model for Llm {
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
         let llm = self.clone();
-        // On threads of its own: whoever waits may have none that knows tokio.
+        // It runs on its own threads, because the caller may have no tokio runtime.
         let running = self.0.runtime.spawn(async move { llm.send_chat(request).await?.text() });
         Box::pin(async move {
             running.await.unwrap_or_else(|stopped| Err(model_error("runtime", stopped.to_string())))

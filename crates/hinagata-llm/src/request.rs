@@ -1,4 +1,4 @@
-//! Requests, ready to be sent.
+//! Requests that are ready to send.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
     providers::StreamField,
 };
 
-/// A request, ready to be sent: whether its answer is streamed is decided by who sends it.
+/// A request that is ready to send; the sender decides whether the answer is streamed.
 #[derive(Clone, Debug)]
 pub struct ProviderRequest {
     pub(crate) choice: ChosenModel,
@@ -29,13 +29,13 @@ pub struct ProviderRequest {
 }
 
 impl ProviderRequest {
-    /// The model that it goes to.
+    /// The model of the request.
     #[must_use]
     pub fn chosen_model(&self) -> &ChosenModel {
         &self.choice
     }
 
-    /// What the provider has no place for and is therefore not in the request.
+    /// Parts of the prompt or options that the provider does not support; they are left out.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -55,16 +55,16 @@ impl ProviderRequest {
             (StreamField::Always, false) => br#","stream":false}"#,
             (StreamField::OnlyIfTrue | StreamField::Always, true) => br#","stream":true}"#,
         };
-        // Every body has messages, so there is something before the comma.
+        // Every body contains messages, so a comma is valid here.
         let open = self.body.len().saturating_sub(1);
         [&self.body[..open], end].concat().into()
     }
 }
 
-/// Makes a request: `base` is what the prompt says about it, `options` what the caller says.
+/// Builds a request from the options of the prompt, `base`, and those of the caller, `options`.
 ///
 /// # Errors
-/// Code `validation` for options that cannot be followed; as the driver, for what the provider cannot be given.
+/// Code `validation` for invalid options; those of the driver for content that the provider does not accept.
 pub(crate) fn build_request(
     choice: &ChosenModel,
     prompt: Arc<CompiledPrompt>,
@@ -94,7 +94,7 @@ pub(crate) fn build_request(
     Ok(ProviderRequest { choice: choice.clone(), body: made.0.into(), notes: made.1 })
 }
 
-/// What the settings of the model say, below the prompt and the call; and the messages of the call.
+/// Merges the options of the settings below those of the prompt and the call; returns them and the messages of the call.
 fn merge_options(
     choice: &ChosenModel,
     base: &RequestOptions,
@@ -113,16 +113,16 @@ fn merge_options(
     let mut all: Map<String, Value> =
         defaults.chain(options).map(|(key, value)| (key.clone(), value.clone())).collect();
     if options.contains_key("max_tokens") || options.contains_key("max_completion_tokens") {
-        // Two names of one thing: the caller's is the one that counts.
+        // Both names mean the same; the name that the caller uses wins.
         all.retain(|key, _| !key.starts_with("max_") || options.contains_key(key));
     }
-    // Nothing is what a client sends for an option that it does not set.
+    // Clients send null for options that they do not set.
     all.retain(|key, value| !value.is_null() && !matches!(key.as_str(), "stream" | "model"));
     let messages = all.shift_remove("messages");
     (all, messages)
 }
 
-/// The prompt with the rules of the settings, where it has none of its own.
+/// Adds the system text of the settings, if the prompt has no instructions.
 fn with_system(prompt: Arc<CompiledPrompt>, system: Option<&str>) -> Arc<CompiledPrompt> {
     let is_rule =
         |element: &Element| matches!(element, Element::Message(message) if message.role() == Role::System);
@@ -133,7 +133,7 @@ fn with_system(prompt: Arc<CompiledPrompt>, system: Option<&str>) -> Arc<Compile
     Arc::new(prompt)
 }
 
-/// The prompt with what the caller says about the answer, and what was said since.
+/// Adds the schema and the messages of the caller.
 fn with_answer(
     prompt: Arc<CompiledPrompt>,
     schema: Option<Value>,
@@ -152,7 +152,7 @@ fn with_answer(
     Ok(Arc::new(prompt))
 }
 
-/// The body of OpenAI with more messages behind those of the prompt, as they are.
+/// Appends messages of the caller to an OpenAI body, unchanged.
 fn append_messages(body: Vec<u8>, messages: Option<Value>) -> Result<Vec<u8>> {
     let Some(messages) = messages else { return Ok(body) };
     let Value::Array(more) = messages else {
@@ -165,7 +165,7 @@ fn append_messages(body: Vec<u8>, messages: Option<Value>) -> Result<Vec<u8>> {
     Ok(body.to_string().into_bytes())
 }
 
-/// A body with more fields.
+/// Merges fields into a body.
 fn merge_fields(body: &str, fields: RequestFields) -> Vec<u8> {
     if fields.is_empty() {
         return body.as_bytes().to_vec();

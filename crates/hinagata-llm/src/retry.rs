@@ -1,22 +1,22 @@
-//! When a provider is asked again.
+//! When a request is retried.
 
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::HeaderValue;
 
-/// When a provider is asked again, and for how long it is waited before.
+/// The policy for retries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Retries {
-    /// The waits, one for each time that it is asked again.
+    /// The wait before each retry.
     pub(crate) waits: Vec<Duration>,
-    /// The longest wait that a provider may ask for.
+    /// The longest wait that a provider may request.
     pub(crate) longest: Duration,
 }
 
 impl Retries {
-    /// How long to wait after `failed` attempts; nothing where that was the last.
+    /// How long to wait after `failed` attempts; `None` after the last one.
     ///
-    /// What the provider asks for is waited for where it is longer than our own wait, and too long a wait is the end.
+    /// A longer wait that the provider requests replaces ours; a wait that is too long ends the retries.
     pub(crate) fn wait_after(&self, failed: usize, asked: Option<Duration>) -> Option<Duration> {
         let own = *self.waits.get(failed.checked_sub(1)?)?;
         match asked {
@@ -27,19 +27,19 @@ impl Retries {
     }
 }
 
-/// Whether an answer with this status may be another one in a moment.
+/// Whether a response with this status may succeed when it is retried.
 pub(crate) const fn is_transient(status: u16) -> bool {
     status == 429 || status >= 500
 }
 
-/// The time that a `Retry-After` asks for: seconds, or the moment.
+/// The wait that a `Retry-After` header requests: in seconds, or until a date.
 pub(crate) fn parse_retry_after(header: Option<&HeaderValue>, now: SystemTime) -> Option<Duration> {
     let text = header?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let moment = jiff::fmt::rfc2822::parse(text).ok()?;
-    // A moment that has passed asks for nothing.
+    // A date in the past requests no wait.
     Some(SystemTime::from(moment.timestamp()).duration_since(now).unwrap_or_default())
 }
 

@@ -1,4 +1,4 @@
-//! Texts that are shown nowhere.
+//! Secrets that must never be printed.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -8,10 +8,10 @@ use reqwest::header::HeaderValue;
 
 use crate::failure::model_error;
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "•••";
 
-/// A key, with the variable that it came from.
+/// An API key, with the name of its environment variable.
 #[derive(Clone)]
 pub(crate) struct Secret {
     text: Arc<str>,
@@ -22,21 +22,21 @@ impl Secret {
     /// The secret in `variable`, unless it is blank.
     pub(crate) fn from_env(variable: &str, env: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Option<Self> {
         let value = env(variable)?;
-        // A key that is no UTF-8 cannot be sent; with the characters of a replacement it is refused below.
+        // A key that is not UTF-8 cannot be sent: the replacement characters are rejected below.
         let text = value.to_string_lossy();
         let text = text.trim();
         (!text.is_empty()).then(|| Self { text: text.into(), variable: variable.into() })
     }
 
-    /// The variable of the environment that holds it.
+    /// The environment variable that holds it.
     pub(crate) fn variable(&self) -> &str {
         &self.variable
     }
 
-    /// The value of a header: `before`, then the secret.
+    /// A header value: `before`, followed by the secret.
     ///
     /// # Errors
-    /// Code `model`, reason `key`, when it holds what no header can.
+    /// Code `model`, reason `key`, if it contains characters that are invalid in headers.
     pub(crate) fn to_header(&self, before: &str) -> Result<HeaderValue> {
         let key_error = || {
             model_error("key", format!("invalid API key in `{}`", self.variable))
@@ -50,7 +50,7 @@ impl Secret {
         Ok(value)
     }
 
-    /// `text` without the secret.
+    /// Replaces the secret in `text`.
     pub(crate) fn hide_in<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match memmem::find(text.as_bytes(), self.text.as_bytes()) {
             Some(_) => text.replace(&*self.text, HIDDEN).into(),

@@ -1,4 +1,4 @@
-//! Spans of calls, for whoever collects traces, in the words that OpenTelemetry has for calls of models.
+//! Trace spans of calls, named as OpenTelemetry names calls of models.
 
 use hinagata::Result;
 use serde_json::Value;
@@ -9,10 +9,10 @@ use tracing::{
 
 use crate::{Answer, ChosenModel};
 
-/// The target of all spans that are made for traces. They are of the finest level, so that a log does not see them.
+/// The target of all trace spans. Their level is the finest one, so that logs do not contain them.
 pub const SPANS: &str = "hinagata_span";
 
-/// The span of a call. While nobody collects spans, it is none.
+/// The trace span of a call; disabled if traces are not collected.
 pub(crate) fn call_span(choice: &ChosenModel) -> Span {
     let span = tracing::trace_span!(
         target: SPANS,
@@ -34,13 +34,13 @@ pub(crate) fn call_span(choice: &ChosenModel) -> Span {
     span
 }
 
-/// A provider by the name that OpenTelemetry has for it, else by ours.
+/// The name of a provider in OpenTelemetry, else the configured name.
 fn telemetry_provider(choice: &ChosenModel) -> &str {
     let spec = choice.kind().spec();
     if choice.provider() == spec.name { spec.telemetry_name } else { choice.provider() }
 }
 
-/// Writes down how a call failed.
+/// Records the failure of a call.
 pub(crate) fn record_failure<T>(span: &Span, result: &Result<T>) {
     if let Err(error) = result
         && !span.is_disabled()
@@ -50,7 +50,7 @@ pub(crate) fn record_failure<T>(span: &Span, result: &Result<T>) {
     }
 }
 
-/// Writes down what an answer cost.
+/// Records the token usage of an answer.
 pub(crate) fn record_usage(span: &Span, answer: &Answer) {
     if span.is_disabled() {
         return;

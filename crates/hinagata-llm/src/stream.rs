@@ -1,4 +1,4 @@
-//! An answer that comes piece by piece.
+//! A streamed answer.
 
 use std::{
     pin::Pin,
@@ -23,10 +23,10 @@ use crate::{
 
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
 
-/// An answer that comes piece by piece: the bytes of server-sent events with chunks of OpenAI, `data: [DONE]` at the end.
+/// A streamed answer: the bytes of server-sent events with OpenAI chunks, ending with `data: [DONE]`.
 ///
-/// From a provider that speaks that language the bytes are passed on unread as they come, so a piece can hold several events or
-/// a part of one. Dropping the stream ends the call. After an error there is nothing more.
+/// Bytes of a provider with OpenAI's API are forwarded unread as they arrive, so an item can contain several events or a part of
+/// one. Dropping the stream cancels the call. An error is the last item.
 pub struct AnswerStream {
     pieces: Boxed<Bytes>,
     choice: ChosenModel,
@@ -34,7 +34,7 @@ pub struct AnswerStream {
 }
 
 impl AnswerStream {
-    /// The stream of an answer that has begun.
+    /// The stream of a response that has started.
     pub(crate) fn new(choice: ChosenModel, response: Response, time: Duration, longest: usize) -> Self {
         let source = Source { choice: choice.clone(), response, time };
         let pieces: Boxed<Bytes> = match &choice.kind().spec().translation {
@@ -54,14 +54,14 @@ impl AnswerStream {
         &self.choice
     }
 
-    /// What the model says, piece by piece.
+    /// The text of the answer, piece by piece.
     #[must_use]
     pub fn into_text(self) -> TextStream {
         let text = |piece: Piece| ready(Ok((!piece.text.is_empty()).then_some(piece.text)));
         TextStream(Box::pin(self.into_pieces().0.try_filter_map(text)))
     }
 
-    /// What the model says, piece by piece, with how it ends and what it took where the provider tells.
+    /// The text of the answer, piece by piece, with the finish reason and the token usage if the provider reports them.
     #[must_use]
     pub fn into_pieces(self) -> PieceStream {
         let reader = PieceReader {
@@ -88,7 +88,7 @@ impl std::fmt::Debug for AnswerStream {
     }
 }
 
-/// What a model says, piece by piece; see [`AnswerStream::into_text`].
+/// The text of an answer, piece by piece; see [`AnswerStream::into_text`].
 pub struct TextStream(Boxed<String>);
 
 impl Stream for TextStream {
@@ -99,18 +99,18 @@ impl Stream for TextStream {
     }
 }
 
-/// A piece of what a model says.
+/// A piece of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
     /// The text; it can be empty.
     pub text: String,
-    /// Why the answer ends, in the words of OpenAI: `stop`, `length`, `tool_calls` …
+    /// Why the answer ends, as OpenAI names it: `stop`, `length`, `tool_calls` …
     pub finish_reason: Option<String>,
-    /// Tokens of the whole answer, where the provider counts them.
+    /// Tokens of the complete answer, if the provider reports them.
     pub answer_tokens: Option<u64>,
 }
 
-/// What a model says, piece by piece; see [`AnswerStream::into_pieces`].
+/// An answer, piece by piece; see [`AnswerStream::into_pieces`].
 pub struct PieceStream(Boxed<Piece>);
 
 impl Stream for PieceStream {
@@ -121,7 +121,7 @@ impl Stream for PieceStream {
     }
 }
 
-/// The bytes of an answer.
+/// The bytes of a response.
 struct Source {
     choice: ChosenModel,
     response: Response,
@@ -136,13 +136,13 @@ impl Source {
         }
     }
 
-    /// Whether it comes piece by piece; some servers do not stream what they are asked to.
+    /// Whether the response is a stream; some servers ignore `stream`.
     fn is_stream(&self) -> bool {
         let kind = self.response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         kind.is_none_or(|kind| !kind.starts_with("application/json"))
     }
 
-    /// The answer of a server that does not stream, as a stream.
+    /// The complete response of a server that does not stream, as a stream.
     async fn read_whole(self, longest: usize) -> Result<Bytes> {
         let Self { choice, response, time } = self;
         let body = timeout(time, read_body(&choice, response, longest)).await;
@@ -152,15 +152,15 @@ impl Source {
     }
 }
 
-/// Passes an answer on as it comes.
+/// Forwards a response as it arrives.
 struct Relay {
     source: Source,
-    /// The last bytes, in which the end is looked for.
+    /// The last bytes, which may contain the end mark.
     tail: Vec<u8>,
     ended: bool,
 }
 
-/// Bytes in which `[DONE]` is found with whatever ends its lines.
+/// Bytes that contain `[DONE]` with any line ends.
 const TAIL: usize = 32;
 
 impl Relay {
@@ -180,12 +180,12 @@ impl Relay {
             Ok(None) if self.is_done() => Ok(None),
             Ok(None) => {
                 self.ended = true;
-                // Some servers just end; who reads ours can rely on the mark.
+                // Some servers end without the mark; our readers can rely on it.
                 let open = !self.tail.is_empty() && !self.tail.ends_with(b"\n\n");
                 let end = if open { [b"\n\n", DONE].concat() } else { DONE.to_vec() };
                 Ok(Some((end.into(), self)))
             }
-            // Whatever happens to the connection then, everything was said.
+            // The answer is complete, so a later failure of the connection does not matter.
             Err(_) if self.is_done() => Ok(None),
             Err(error) => Err(error),
         }
@@ -202,12 +202,12 @@ impl Relay {
     }
 }
 
-/// Translates an answer as it comes.
+/// Translates a response as it arrives.
 struct Translated {
     source: Source,
     translator: Translator,
     lines: Lines,
-    /// Where events are no lines of their own.
+    /// The parser of server-sent events; `None` if every line is a piece.
     events: Option<Events>,
     ended: bool,
 }
@@ -260,7 +260,7 @@ impl Translated {
     }
 }
 
-/// Takes what is said out of chunks.
+/// Reads pieces from OpenAI chunks.
 struct PieceReader {
     pieces: Boxed<Bytes>,
     lines: Lines,
@@ -284,7 +284,7 @@ impl PieceReader {
         }
     }
 
-    /// What one chunk tells.
+    /// The piece in one chunk.
     fn read_piece(&self, data: &[u8]) -> Result<Option<Piece>> {
         if data == b"[DONE]" {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! `concat`: each chunk on its own, the answers joined.
+//! `concat`: processes each chunk separately and joins the answers.
 
 use futures_util::{StreamExt as _, stream};
 use hinagata::{Result, module::PromptModule};
@@ -7,23 +7,23 @@ use serde_json::{Map, Value, json};
 
 use crate::{Chunk, Outcome, Phase, Range, Running, Step, walk::no_chunks};
 
-/// Calls that are made at the same time.
+/// Concurrent calls.
 const AT_ONCE: usize = 4;
 
-/// Asks for each chunk on its own and joins the answers.
+/// Processes each chunk separately and joins the answers.
 ///
-/// The prompts read `chunks`, which are those of the call, `results`, the answers before it, and `processedCount`, the chunks
-/// that these are about.
+/// The prompts read `chunks` (those of the call), `results` (the answers before it) and `processedCount` (the number of chunks with
+/// answers).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Concat {
-    /// What it works on, and how far it is.
+    /// The input and the progress.
     pub context: ConcatContext,
-    /// How.
+    /// The options.
     #[serde(default)]
     pub options: ConcatOptions,
 }
 
-/// What a [`Concat`] works on, and how far it is.
+/// The input and the progress of a [`Concat`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConcatContext {
@@ -32,23 +32,23 @@ pub struct ConcatContext {
     /// The answers.
     #[serde(default)]
     pub results: Vec<String>,
-    /// Chunks that the answers are about.
+    /// The number of chunks with answers.
     #[serde(default)]
     pub processed_count: usize,
-    /// Whatever else the prompts read.
+    /// Other variables of the prompts.
     #[serde(flatten)]
     pub variables: Map<String, Value>,
 }
 
-/// How a [`Concat`] works.
+/// The options of a [`Concat`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConcatOptions {
-    /// Chunks of one call.
+    /// Chunks per call.
     pub batch_size: usize,
-    /// Whether several calls are made at the same time, which then do not know the answers before them. Batches are never.
+    /// Whether calls run concurrently, without the answers before them. Ignored for batches.
     pub parallel: bool,
-    /// What stands between two answers.
+    /// The text between two answers.
     pub separator: String,
 }
 

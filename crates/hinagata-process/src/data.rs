@@ -1,4 +1,4 @@
-//! What processes work on, as their contexts hold it.
+//! The data of processes, as their contexts hold it.
 
 use hinagata::module::tokens::TokenCount;
 use serde::{Deserialize, Serialize};
@@ -10,21 +10,21 @@ use crate::{Answer, Ask};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Chunk {
-    /// What it says.
+    /// The text.
     pub content: String,
-    /// The text that it is a piece of.
+    /// The text that it is a part of.
     #[serde(default)]
     pub part_of: String,
-    /// Which piece of it.
+    /// Its index in that text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<u64>,
-    /// Of how many.
+    /// The number of chunks of that text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// Its tokens; counted where they are not told.
+    /// Its tokens; counted if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<u64>,
-    /// Whatever else a module reads of it.
+    /// Other members, for modules.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -41,30 +41,30 @@ impl Chunk {
     }
 }
 
-/// Chunks, from the first to before the last.
+/// A range of chunks; `end` is exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range {
-    /// The first.
+    /// The first chunk.
     pub start: usize,
-    /// The one behind the last.
+    /// The chunk after the last one.
     pub end: usize,
 }
 
-/// What is carried from answer to answer.
+/// The state that is passed from one call to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// What it says.
+    /// The text.
     pub content: String,
     /// Its tokens.
     #[serde(default)]
     pub usage: u64,
-    /// Whether the tokens are only estimated.
+    /// Whether the number of tokens is an estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }
 
 impl State {
-    /// The state that an answer leaves.
+    /// The state after an answer.
     pub(crate) fn of(answer: Answer, model: &dyn Ask) -> Self {
         let (usage, estimated) = match answer.tokens {
             Some(tokens) => (tokens, false),
@@ -80,34 +80,34 @@ impl State {
 /// A note that prepares an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// What it says.
+    /// The text.
     pub content: String,
 }
 
 /// A message of a conversation, as contexts hold it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Said {
-    /// Who says it.
+    /// The role of the speaker.
     pub role: String,
-    /// A text, or a list of parts.
+    /// A string, or a list of parts.
     #[serde(default)]
     pub content: Value,
-    /// Its tokens; counted where they are not told.
+    /// Its tokens; counted if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<u64>,
-    /// Whatever else belongs to it: a name, calls of tools.
+    /// Other members: a name, tool calls.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
 impl Said {
-    /// A text that somebody says.
+    /// A message with a text.
     #[must_use]
     pub fn new(role: impl Into<String>, text: impl Into<String>) -> Self {
         Self { role: role.into(), content: Value::String(text.into()), usage: None, more: Map::new() }
     }
 
-    /// Its tokens: those of its text, and of what it calls.
+    /// The tokens of its content and its tool calls.
     pub(crate) fn tokens(&self, model: &dyn Ask) -> u64 {
         let count = |text: &str| model.count(text).tokens as u64;
         self.usage.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! `dialogue`: one more answer in a conversation.
+//! `dialogue`: the next answer in a conversation.
 
 use hinagata::{
     Result,
@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 
 use crate::{Answer, Ask, Note, Outcome, Phase, Running, Said, State, Step, modules};
 
-/// Goes on with a conversation; with two passes the model first writes a note that prepares the answer.
+/// Continues a conversation; with two passes the model first writes a note that prepares the answer.
 ///
-/// The prompts read `messages`, and `materials`, `state` and `preparationNote` where there are any. The answer is added to the messages.
+/// The prompts read `messages`, and `materials`, `state` and `preparationNote` if they are set. The answer is appended to the messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dialogue {
-    /// The conversation, and how far it is.
+    /// The conversation and the progress.
     pub context: DialogueContext,
-    /// How.
+    /// The options.
     #[serde(default)]
     pub options: DialogueOptions,
 }
@@ -26,34 +26,34 @@ pub struct Dialogue {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DialogueContext {
-    /// What was said, the oldest first; nothing yet where there are none.
+    /// The messages, the oldest first.
     #[serde(default)]
     pub messages: Vec<Said>,
     /// Texts to refer to: id, title, content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub materials: Vec<Value>,
-    /// Where things stand.
+    /// The state of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
-    /// The note of the first pass, while the answer is still to come.
+    /// The note of the first pass, until the answer is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation_note: Option<Note>,
-    /// Whatever else the prompts read.
+    /// Other variables of the prompts.
     #[serde(flatten)]
     pub variables: Map<String, Value>,
 }
 
-/// How a [`Dialogue`] works.
+/// The options of a [`Dialogue`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DialogueOptions {
     /// Whether a note prepares the answer.
     pub two_pass: bool,
-    /// Whether the process itself says the state.
+    /// Whether the process adds the state to the prompt.
     pub maintain_state: bool,
-    /// Whether the process itself gives the materials.
+    /// Whether the process adds the materials to the prompt.
     pub include_materials: bool,
-    /// Most tokens of the messages: the oldest turns are left out, the last one never is.
+    /// Most tokens of the messages: the oldest turns are left out, but never the last one.
     pub target_tokens: Option<u64>,
 }
 
@@ -100,8 +100,8 @@ impl Dialogue {
         Ok(answer)
     }
 
-    /// The messages that fit, and how many do not. Rules always stay; a turn is left out whole, so that no answer of a tool is
-    /// without its call.
+    /// The messages that fit, and the number of those that do not. System messages always stay. Turns are left out as a whole, so that
+    /// every tool result keeps its call.
     fn within(&self, model: &dyn Ask) -> (Vec<&Said>, usize) {
         let all = &self.context.messages;
         let Some(limit) = self.options.target_tokens else { return (all.iter().collect(), 0) };
@@ -127,7 +127,7 @@ fn is_rule(said: &Said) -> bool {
     said.role == "system"
 }
 
-/// Where turns begin: at the first message, and wherever the person speaks after somebody else.
+/// The starts of turns: the first message, and every user message after one of another role.
 fn turns(messages: &[Said]) -> impl Iterator<Item = usize> {
     let user = |at: usize| messages[at].role == "user";
     (0..messages.len()).filter(move |&at| at == 0 || (user(at) && !user(at - 1)))

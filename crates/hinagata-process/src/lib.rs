@@ -1,15 +1,24 @@
-//! Processes of prompt modules: what takes several calls of a model.
+//! Processes: tasks that need several calls of a model.
 //!
 //! | process | what it does |
 //! |---|---|
-//! | [`Stream`] | works through chunks a few at a time, a state is carried from answer to answer |
-//! | [`Concat`] | asks for each chunk on its own and joins the answers |
-//! | [`Dialogue`] | goes on with a conversation, on request after a note that prepares the answer |
+//!
+//!  [`Stream`]
+//!  processes a few chunks per call; each answer is the state for the next call
+//!
+//!
+//!  [`Concat`]
+//!  processes each chunk separately and joins the answers
+//!
+//!
+//!  [`Dialogue`]
+//!  continues a conversation, optionally after a note that prepares the answer
+//!
 //! | [`Summarize`] | analyses chunks, then summarises them |
 //!
-//! A process asks whoever implements [`Ask`], says what [`Prompts`] say, and tells a [`Watch`] how far it is. What it has reached is in
-//! the process itself: when a call fails, or the future of [`Process::run`] is dropped, [`Process::run`] again goes on after the last
-//! answer that was whole, also in another program, because a process is data:
+//! A process sends the prompts of [`Prompts`] to a model, an implementation of [`Ask`], and reports its progress to a [`Watch`]. The process
+//! itself holds its progress: after a failed call, or after the future of [`Process::run`] was dropped, [`Process::run`] continues after the
+//! last complete answer. A process can be serialized, so another program can continue it:
 //!
 //! ```
 //! use hinagata::{Result, module::{CompiledPrompt, PromptModule}, ports::PortFuture};

@@ -1,4 +1,4 @@
-//! Models of the settings, as processes ask them.
+//! Configured models for processes.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::{Answer, Ask, Finish};
 
-/// A model of the settings. Its answers are streamed; asking has to run on tokio.
+/// A configured model. Its answers are streamed; calls require tokio.
 #[derive(Clone, Debug)]
 pub struct LlmModel {
     llm: Llm,
@@ -27,7 +27,7 @@ pub struct LlmModel {
 }
 
 impl LlmModel {
-    /// The model that `choice` names, with options of the request in the words of OpenAI.
+    /// The chosen model, with options as OpenAI names them.
     #[must_use]
     pub fn new(llm: Llm, choice: ChosenModel, options: Map<String, Value>) -> Self {
         Self { llm, choice, base: RequestOptions::default(), options }
@@ -56,7 +56,7 @@ impl Ask for LlmModel {
     }
 }
 
-/// The answer that pieces make; each is told as it comes.
+/// The complete answer of a stream; each piece is passed to `told`.
 async fn whole(mut stream: PieceStream, told: &(dyn Fn(&str) + Send + Sync)) -> Result<Answer> {
     let mut answer = Answer::new("");
     while let Some(piece) = stream.next().await {

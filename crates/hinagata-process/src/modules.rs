@@ -1,23 +1,23 @@
-//! What processes say themselves, before what their callers say.
+//! The prompt modules of the processes, which precede those of the caller.
 
 use hinagata::module::{Material, PromptModule};
 use serde_json::Value;
 
 type Module = PromptModule<Value>;
 
-/// The text at a place of the context, unless it is empty.
+/// The text at a pointer in the context, unless it is empty.
 fn text(context: &Value, pointer: &str) -> Option<String> {
     context.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// Says where things stand.
+/// Adds the state of the conversation.
 pub(crate) fn state() -> Module {
     Module::new()
         .terms("Current State: what is known about the conversation beyond its messages.")
         .state(|context: &Value| text(context, "/state/content"))
 }
 
-/// Gives the materials of a conversation.
+/// Adds the materials of the conversation.
 pub(crate) fn materials() -> Module {
     let material = |material: &Value| {
         let field = |name: &str| match &material[name] {
@@ -35,7 +35,7 @@ pub(crate) fn materials() -> Module {
     )
 }
 
-/// Asks for the note that prepares an answer.
+/// Requests the note that prepares the answer.
 pub(crate) fn preparation() -> Module {
     Module::new()
         .terms("Preparation note: what you write for yourself before you answer; nobody else reads it.")
@@ -47,7 +47,7 @@ pub(crate) fn preparation() -> Module {
         .cue("The preparation note:")
 }
 
-/// Asks for an answer that was prepared.
+/// Requests the prepared answer.
 pub(crate) fn prepared() -> Module {
     Module::new()
         .terms("Preparation note: what you wrote for yourself before you answer; nobody else reads it.")
@@ -55,7 +55,7 @@ pub(crate) fn prepared() -> Module {
         .preparation_note(|context: &Value| text(context, "/preparationNote/content"))
 }
 
-/// What both passes of a summary share: chunks as materials, and the state between calls.
+/// The common part of analysis and summary: chunks as materials, and the state between calls.
 fn in_passes(state: &'static str) -> Module {
     Module::new()
         .terms(["Prepared Materials: the parts of the text that are looked at in this pass.", state])
@@ -69,7 +69,7 @@ fn in_passes(state: &'static str) -> Module {
         .materials(parts)
 }
 
-/// The chunks of a pass as materials.
+/// The chunks of a call as materials.
 fn parts(context: &Value) -> Vec<Material> {
     let place = |name: &str| context["range"][name].as_u64().and_then(|at| usize::try_from(at).ok());
     let (start, end) = (place("start").unwrap_or(0), place("end").unwrap_or(usize::MAX));
@@ -81,7 +81,7 @@ fn parts(context: &Value) -> Vec<Material> {
     chunks.skip(start).take(end.saturating_sub(start)).map(part).collect()
 }
 
-/// Asks for the analysis.
+/// Requests the analysis.
 pub(crate) fn analysis() -> Module {
     in_passes("Current State: the analysis of the parts before.")
         .objective("Analyse a text, so that a summary of it can be written.")
@@ -92,7 +92,7 @@ pub(crate) fn analysis() -> Module {
         .cue("The analysis of everything so far:")
 }
 
-/// Asks for the summary.
+/// Requests the summary.
 pub(crate) fn summary() -> Module {
     in_passes("Current State: the summary of the parts before.")
         .objective("Summarise a text.")

@@ -1,4 +1,4 @@
-//! What a process needs of the world: somebody to ask, something to say, somebody to tell.
+//! The model, the prompts and the progress reports of a process.
 
 use hinagata::{
     Code, Error, Result,
@@ -10,53 +10,53 @@ use serde_json::Value;
 
 use crate::Range;
 
-/// Whoever answers prompts.
+/// A model that answers prompts.
 pub trait Ask: Send + Sync {
-    /// The whole answer to `prompt`; `pieces` is told what comes before that, where the model streams.
+    /// The complete answer to `prompt`; `pieces` gets the text of a streamed answer as it arrives.
     fn ask<'a>(
         &'a self,
         prompt: CompiledPrompt,
         pieces: &'a (dyn Fn(&str) + Send + Sync),
     ) -> PortFuture<'a, Result<Answer>>;
 
-    /// The tokens that a text takes for the model.
+    /// The number of tokens of a text for this model.
     fn count(&self, text: &str) -> TokenCount {
         hinagata_module::tokens::estimate_tokens(text)
     }
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What the model says.
+    /// The text.
     pub content: String,
-    /// Its tokens, where the provider counts them.
+    /// Its tokens, if the provider reports them.
     pub tokens: Option<u64>,
-    /// Why it ends.
+    /// Why it ended.
     pub finish: Finish,
 }
 
 impl Answer {
-    /// An answer that ended by itself.
+    /// An answer that the model completed.
     #[must_use]
     pub fn new(content: impl Into<String>) -> Self {
         Self { content: content.into(), tokens: None, finish: Finish::Stop }
     }
 }
 
-/// Why an answer ends.
+/// Why an answer ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// Everything was said.
+    /// It is complete.
     Stop,
-    /// It was cut.
+    /// It reached the token limit.
     Length,
-    /// Something else, in the word of the provider.
+    /// Another reason, as the provider names it.
     Other(String),
 }
 
 impl Finish {
-    /// What providers call `word`.
+    /// The reason that providers call `word`.
     #[must_use]
     pub fn named(word: &str) -> Self {
         match word {
@@ -67,9 +67,9 @@ impl Finish {
     }
 }
 
-/// What the prompts of a process say.
+/// The prompts of a process.
 pub trait Prompts: Send + Sync {
-    /// The prompt of one call: what the process says itself, and behind it what these say, both with `context`.
+    /// The prompt of one call: the module of the process followed by these, both compiled with `context`.
     ///
     /// # Errors
     /// Those of compiling.
@@ -90,28 +90,28 @@ impl Prompts for LooseModules {
     }
 }
 
-/// What a process tells while it runs.
+/// Progress of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'e> {
-    /// A call begins.
+    /// A call started.
     Started(Step),
-    /// A piece of the answer of a call.
+    /// A piece of a streamed answer.
     Piece(Step, &'e str),
-    /// The answer of a call is whole, and kept.
+    /// A call returned a complete answer, which the process has recorded.
     Finished(Step),
 }
 
 /// One call of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it is for.
+    /// Its purpose.
     pub phase: Phase,
-    /// Which of the calls of the process it is, counted from 0; those before a resumption do not count.
+    /// The number of the call, from 0; calls before a resumption do not count.
     pub number: usize,
-    /// How many calls there are.
+    /// The number of all calls.
     pub total: usize,
-    /// The chunks that are looked at.
+    /// The chunks of this call.
     pub chunks: Option<Range>,
 }
 
@@ -123,7 +123,7 @@ impl Step {
     }
 }
 
-/// What a call is for.
+/// The purpose of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// A pass of `stream`.
@@ -141,7 +141,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// The word for people and scripts.
+    /// The name in messages and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -155,9 +155,9 @@ impl Phase {
     }
 }
 
-/// Whoever is told how far a process is. Functions are.
+/// Receives the progress of a process; implemented for functions.
 pub trait Watch: Send + Sync {
-    /// Something happened. It is called on the thread of the process, which waits for it.
+    /// Handles an event. It is called on the thread of the process, which waits for it.
     fn event(&self, event: Event<'_>);
 }
 
@@ -167,7 +167,7 @@ impl<F: Fn(Event<'_>) + Send + Sync> Watch for F {
     }
 }
 
-/// With what a process runs.
+/// The environment of a running process.
 #[derive(Clone, Copy)]
 pub struct Running<'r> {
     pub(crate) prompts: &'r dyn Prompts,
@@ -176,13 +176,13 @@ pub struct Running<'r> {
 }
 
 impl<'r> Running<'r> {
-    /// What is said, who is asked, who is told.
+    /// An environment with these prompts, this model and this receiver of progress.
     #[must_use]
     pub fn new(prompts: &'r dyn Prompts, model: &'r dyn Ask, watch: &'r dyn Watch) -> Self {
         Self { prompts, model, watch }
     }
 
-    /// The whole answer of one call.
+    /// The complete answer of one call.
     pub(crate) async fn ask(
         &self,
         step: Step,
@@ -203,7 +203,7 @@ impl<'r> Running<'r> {
         }
     }
 
-    /// Tells that the answer of a step is kept.
+    /// Reports that the answer of a step is recorded.
     pub(crate) fn finished(&self, step: Step) {
         self.watch.event(Event::Finished(step));
     }

@@ -1,4 +1,4 @@
-//! Any process, and how it ends.
+//! A process of any kind, and its result.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ask, Concat, Dialogue, Running, State, Stream, Summarize};
 
-/// A process, and how far it is. As data it is the context to resume from.
+/// A process and its progress. Serialized, it is the state to resume from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "process", rename_all = "lowercase")]
 pub enum Process {
@@ -36,16 +36,16 @@ from!(Stream, Concat, Dialogue, Summarize);
 /// The result of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// What it is for.
+    /// The text.
     pub output: String,
     /// The tokens of the output.
     pub tokens: u64,
-    /// Whether they are only estimated.
+    /// Whether the number of tokens is an estimate.
     pub estimated: bool,
     /// The note or the analysis that prepared it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preparation: Option<String>,
-    /// Messages that were too old to be sent.
+    /// The number of old messages that were not sent.
     #[serde(skip_serializing_if = "is_none")]
     pub left_out: usize,
 }
@@ -66,12 +66,12 @@ impl Outcome {
     }
 }
 
-/// Why a process ended without its result. The process itself holds what to resume from.
+/// The failure of a process. The process itself holds the state to resume from.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Why.
+    /// The error.
     pub error: Error,
-    /// What it had.
+    /// The output so far.
     pub partial: String,
 }
 
@@ -88,7 +88,7 @@ impl std::error::Error for Failure {
 }
 
 impl Process {
-    /// What it is called.
+    /// The name in commands and files.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -99,12 +99,12 @@ impl Process {
         }
     }
 
-    /// Makes the calls that are still to make.
+    /// Makes the remaining calls.
     ///
-    /// Dropping the future ends the call under way and loses nothing else: run again, the process goes on after the last whole answer.
+    /// Dropping the future cancels only the current call: the next run continues after the last complete answer.
     ///
     /// # Errors
-    /// Those of the model and of the prompts, an answer that is cut, and code `validation` where there is nothing to work on.
+    /// Those of the model and of the prompts; an incomplete answer; code `validation` if there is no input.
     pub async fn run(&mut self, running: &Running<'_>) -> Result<Outcome, Failure> {
         let outcome = match self {
             Self::Stream(process) => process.run(running).await,
@@ -115,7 +115,7 @@ impl Process {
         outcome.map_err(|error| Failure { error, partial: self.partial() })
     }
 
-    /// What it has so far: the state, the answers, the note.
+    /// The output so far: the state, the answers or the note.
     #[must_use]
     pub fn partial(&self) -> String {
         match self {

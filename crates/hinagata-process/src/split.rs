@@ -1,10 +1,10 @@
-//! A text becomes chunks.
+//! Splits texts into chunks.
 
 use crate::{Ask, Chunk};
 
-/// The text as chunks of at most `limit` tokens each, cut where paragraphs end, else lines, else anywhere.
+/// Splits a text into chunks of at most `limit` tokens: between paragraphs, else between lines, else anywhere.
 ///
-/// Together they are the text, byte by byte; a text without anything in it has no chunks.
+/// Joined, the chunks are the text, byte by byte; a blank text has no chunks.
 #[must_use]
 pub fn split(part_of: &str, text: &str, limit: u64, model: &dyn Ask) -> Vec<Chunk> {
     let limit = limit.max(1);
@@ -24,7 +24,7 @@ pub fn split(part_of: &str, text: &str, limit: u64, model: &dyn Ask) -> Vec<Chun
     (0..).zip(pieces).map(chunk).collect()
 }
 
-/// Where a text is cut, from coarse to fine.
+/// Where a text is split, from coarse to fine.
 #[derive(Clone, Copy)]
 enum Cut {
     Paragraphs,
@@ -49,7 +49,7 @@ impl Cut {
     }
 }
 
-/// The paragraphs of a text, each with the blank lines behind it.
+/// The paragraphs of a text, each with the blank lines after it.
 fn paragraphs(text: &str) -> Vec<&str> {
     let mut cuts = Vec::new();
     let (mut at, mut blank) = (0, false);
@@ -64,7 +64,7 @@ fn paragraphs(text: &str) -> Vec<&str> {
     between(text, &cuts)
 }
 
-/// Two halves, cut at a space near the middle where there is one.
+/// Two halves, split at a space near the middle if there is one.
 fn halves(text: &str) -> Vec<&str> {
     let middle = text.floor_char_boundary(text.len() / 2);
     let space = text[..middle].rfind(' ').map(|at| at + 1).filter(|at| *at > middle / 2);
@@ -78,7 +78,7 @@ fn between<'t>(text: &'t str, cuts: &[usize]) -> Vec<&'t str> {
     starts.zip(ends).map(|(start, end)| &text[start..end]).filter(|piece| !piece.is_empty()).collect()
 }
 
-/// Puts pieces of one text together as long as they fit.
+/// Joins adjacent pieces of a text while they fit.
 struct Fitting<'f, 't> {
     limit: u64,
     count: &'f dyn Fn(&str) -> u64,
@@ -86,10 +86,10 @@ struct Fitting<'f, 't> {
 }
 
 impl<'t> Fitting<'_, 't> {
-    /// Adds what `cut` makes of a text; what is still too large is cut finer.
+    /// Adds the pieces of a text; a piece that is too large is split further.
     fn add_all(&mut self, text: &'t str, cut: Cut) {
         let mut rest = text;
-        // Pieces follow each other in the text, so what is put together is one piece of it again.
+        // Pieces are adjacent, so joined pieces are a slice of the text.
         let (mut open, mut tokens) = (0, 0);
         for piece in cut.pieces(text) {
             let more = (self.count)(piece);
@@ -119,7 +119,7 @@ impl<'t> Fitting<'_, 't> {
     fn add_finer(&mut self, text: &'t str, tokens: u64, cut: Cut) {
         match text.chars().nth(1) {
             Some(_) => self.add_all(text, cut.finer()),
-            // One character cannot be cut.
+            // One character cannot be split.
             None => self.pieces.push((text, tokens)),
         }
     }

@@ -1,4 +1,4 @@
-//! `stream`: chunks a few at a time, with a state that is carried from answer to answer.
+//! `stream`: processes a few chunks per call, with a state that is passed on.
 
 use hinagata::{Result, module::PromptModule};
 use serde::{Deserialize, Serialize};
@@ -9,43 +9,43 @@ use crate::{
     walk::{Limits, Walk, no_chunks},
 };
 
-/// Works through chunks a few at a time; each answer is the state that the next call starts from, and the last one is the result.
+/// Processes a few chunks per call. Each answer is the state for the next call, and the last answer is the result.
 ///
-/// The prompts read `chunks`, `range` (which of them are looked at), `state` and `iteration` of the context.
+/// The prompts read `chunks`, `range` (the chunks of the call), `state` and `iteration`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
-    /// What it works on, and how far it is.
+    /// The input and the progress.
     pub context: StreamContext,
-    /// How.
+    /// The options.
     #[serde(default)]
     pub options: StreamOptions,
 }
 
-/// What a [`Stream`] works on, and how far it is.
+/// The input and the progress of a [`Stream`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamContext {
     /// The chunks.
     pub chunks: Vec<Chunk>,
-    /// What the last answer left.
+    /// The state after the last answer.
     #[serde(default)]
     pub state: State,
-    /// The chunks of the last whole answer: the next call begins at its end.
+    /// The chunks of the last complete answer; the next call starts at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
-    /// Whatever else the prompts read.
+    /// Other variables of the prompts.
     #[serde(flatten)]
     pub variables: Map<String, Value>,
 }
 
-/// How a [`Stream`] works.
+/// The options of a [`Stream`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StreamOptions {
-    /// Most tokens of the chunks of one call; a chunk that is larger has a call for itself.
+    /// Most tokens of chunks per call; a larger chunk gets its own call.
     pub token_limit: Option<u64>,
-    /// Most chunks of one call.
+    /// Most chunks per call.
     pub max_chunk: Option<usize>,
-    /// About how many tokens the state may take: for the prompts, which read it as `targetTokens`.
+    /// Approximate number of tokens of the state; the prompts read it as `targetTokens`.
     pub target_tokens: Option<u64>,
 }
 

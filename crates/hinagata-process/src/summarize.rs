@@ -9,67 +9,67 @@ use crate::{
     walk::{Limits, Walk, no_chunks},
 };
 
-/// Chunks of one call where nothing else is said.
+/// Chunks per call by default.
 const CHUNKS: usize = 2;
 
-/// Analyses chunks, then summarises them by what the analysis found; both work as [`Stream`](crate::Stream) does.
+/// Analyses chunks, then summarises them with the help of the analysis; both work as [`Stream`](crate::Stream) does.
 ///
-/// It says itself what there is to do; the prompts of the caller say how, or about what.
+/// The process states the task; the prompts of the caller add how, or what about.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summarize {
-    /// What it works on, and how far it is.
+    /// The input and the progress.
     pub context: SummarizeContext,
-    /// How.
+    /// The options.
     #[serde(default)]
     pub options: SummarizeOptions,
 }
 
-/// What a [`Summarize`] works on, and how far it is.
+/// The input and the progress of a [`Summarize`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SummarizeContext {
     /// The chunks.
     pub chunks: Vec<Chunk>,
-    /// What it is at; the first time nothing.
+    /// The current stage; `None` before the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Stage>,
-    /// What the last answer left.
+    /// The state after the last answer.
     #[serde(default)]
     pub state: State,
-    /// The chunks of the last whole answer: the next call begins at its end.
+    /// The chunks of the last complete answer; the next call starts at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
-    /// What the analysis found.
+    /// The result of the analysis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub analysis_report: Option<String>,
-    /// Whatever else the prompts read.
+    /// Other variables of the prompts.
     #[serde(flatten)]
     pub variables: Map<String, Value>,
 }
 
-/// How far a [`Summarize`] is.
+/// The stage of a [`Summarize`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// The chunks are analysed.
+    /// Analysing the chunks.
     Analysis,
-    /// The chunks are summarised.
+    /// Summarising the chunks.
     Summary,
-    /// The summary is the state.
+    /// Complete: the state is the summary.
     Complete,
 }
 
-/// How a [`Summarize`] works.
+/// The options of a [`Summarize`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SummarizeOptions {
-    /// Most tokens of the chunks of one call; a chunk that is larger has a call for itself.
+    /// Most tokens of chunks per call; a larger chunk gets its own call.
     pub token_limit: Option<u64>,
-    /// Most chunks of one call; two, where neither this nor a token limit is given.
+    /// Most chunks per call; two if neither this nor a token limit is set.
     pub max_chunk: Option<usize>,
-    /// About how many tokens the summary may take.
+    /// Approximate number of tokens of the summary.
     pub target_tokens: Option<u64>,
-    /// Whether the chunks are analysed first.
+    /// Whether to analyse the chunks first.
     pub enable_analysis: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The way through chunks, a few in each call.
+//! Calls over chunks, a few chunks per call.
 
 use std::iter;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{Ask, Chunk, Phase, Range, Running, State, Step};
 
-/// How much one call looks at.
+/// The limits of one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) tokens: Option<u64>,
@@ -15,7 +15,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The ranges of the calls from chunk `from` on. A chunk that is larger than the limit has a call for itself.
+    /// The ranges of the calls from chunk `from` on. A chunk above the token limit gets its own call.
     pub(crate) fn passes(self, chunks: &[Chunk], from: usize, model: &dyn Ask) -> Vec<Range> {
         let most = self.chunks.unwrap_or(usize::MAX).max(1);
         let mut start = from;
@@ -45,21 +45,21 @@ pub(crate) fn no_chunks() -> Error {
         .with_hint("pass at least one text that is not empty")
 }
 
-/// One way through chunks.
+/// A sequence of calls over chunks.
 pub(crate) struct Walk<'w> {
     pub(crate) running: &'w Running<'w>,
     pub(crate) says: &'w PromptModule<Value>,
     pub(crate) phase: Phase,
-    /// The calls, in order.
+    /// The chunks of each call, in order.
     pub(crate) passes: Vec<Range>,
-    /// Calls of the process before these.
+    /// Earlier calls of the process.
     pub(crate) before: usize,
-    /// Calls of the process behind these.
+    /// Later calls of the process.
     pub(crate) behind: usize,
 }
 
 impl Walk<'_> {
-    /// Makes the calls. `state` and `done` change with each whole answer, so that they hold what was reached whenever this ends.
+    /// Makes the calls. `state` and `done` are updated after each complete answer, so they hold the progress even after an error.
     pub(crate) async fn run(
         &self,
         context: &mut Value,

@@ -85,7 +85,7 @@ fn finish_reason(reason: Option<&str>) -> &'static str {
     }
 }
 
-/// What was used: the prompt is told at the start, the answer at the end.
+/// The token usage: the start of a stream reports the prompt, its end the answer.
 fn combined_usage(start: &Value, end: &Value) -> Value {
     let of_prompt = |key: &str| count_at(end, key).or_else(|| count_at(start, key));
     let cached = of_prompt("/cache_read_input_tokens");
@@ -94,14 +94,14 @@ fn combined_usage(start: &Value, end: &Value) -> Value {
     token_usage(prompt, count_at(end, "/output_tokens").unwrap_or_default(), cached)
 }
 
-/// What is known of a stream.
+/// The state of one streamed answer.
 #[derive(Default)]
 struct Pieces {
-    /// What the start told of its use.
+    /// The usage that the start reported.
     used: Value,
     reason: Option<&'static str>,
     used_at_end: Value,
-    /// The blocks that are calls, with their numbers.
+    /// The indexes of the blocks that are tool calls.
     calls: Vec<u64>,
 }
 

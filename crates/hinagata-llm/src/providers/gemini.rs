@@ -1,4 +1,4 @@
-//! Gemini's `generateContent`; a streamed answer is made of the same answers, each with what is new.
+//! Gemini's `generateContent`; a stream consists of the same responses, each with the new parts.
 
 use std::fmt::Write as _;
 
@@ -86,7 +86,7 @@ fn to_completion(answer: &Value, model: &str) -> Option<Value> {
     let mut choices: Vec<Value> = Vec::new();
     match answer.get("candidates").and_then(Value::as_array) {
         Some(candidates) => choices.extend(candidates.iter().enumerate().map(candidate_choice)),
-        // A prompt that is refused has no candidates, only a reason.
+        // The response to a blocked prompt has a reason but no candidates.
         None if blocked => choices.push(completion_choice(0, AnswerParts::default(), "content_filter")),
         None => return None,
     }
@@ -143,7 +143,7 @@ fn answer_usage(answer: &Value) -> Option<Value> {
     Some(token_usage(prompt, answered.saturating_add(thought), count_at(used, "/cachedContentTokenCount")))
 }
 
-/// What is known of a stream.
+/// The state of one streamed answer.
 #[derive(Default)]
 struct Pieces {
     calls: usize,

@@ -147,9 +147,9 @@ pub(crate) enum StreamField {
 pub(crate) struct Translation {
     /// Adds a caller's option, which no [`hinagata::module::driver::RequestOptions`] covers, to the fields of the request.
     pub(crate) translate_option: fn(&mut RequestFields, &str, Value),
-    /// Requests an answer in JSON without a schema, if the provider can be asked for that.
+    /// Requests an answer in JSON without a schema, if the provider supports that.
     pub(crate) json_mode: Option<fn(&mut RequestFields)>,
-    /// The chat completion of an answer to the model with this name; `None` if it is not an answer.
+    /// The chat completion of a response of the model with this name; `None` if the response is not valid.
     pub(crate) to_completion: fn(&Value, &str) -> Option<Value>,
     /// A translator for one streamed answer.
     pub(crate) new_translator: fn() -> Box<dyn StreamTranslator>,

@@ -1,4 +1,4 @@
-//! Ollama's `/api/chat`; a streamed answer is made of the same answers, each on a line of its own.
+//! Ollama's `/api/chat`; a stream consists of the same responses, one on each line.
 
 use hinagata::module::driver::Driver;
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ fn answer_usage(answer: &Value) -> Option<Value> {
     Some(token_usage(count_at(answer, "/prompt_eval_count").unwrap_or_default(), answered, None))
 }
 
-/// What is known of a stream.
+/// The state of one streamed answer.
 #[derive(Default)]
 struct Pieces {
     calls: usize,
