@@ -1,4 +1,4 @@
-//! A module and a context become a prompt.
+//! Compiles a module and a context to a prompt.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::{
 };
 
 impl<C> PromptModule<C> {
-    /// The prompt with the standard titles, in standard order.
+    /// Compiles the prompt with the standard titles, in standard order.
     ///
     /// Each section that is not empty becomes one heading with its texts and subsections, followed by its other
     /// elements. The JSON of the section `schema` becomes the schema of the answer.
     ///
     /// # Errors
-    /// Those of dynamic content; a schema that is no JSON.
+    /// Those of dynamic content; a schema that is not JSON.
     pub fn compile(&self, context: &C) -> Result<CompiledPrompt, Error> {
         self.compile_in(Order::Standard, context)
     }
 
-    /// The prompt with the standard titles, in the order that is asked for.
+    /// Compiles the prompt with the standard titles, in the given order.
     ///
     /// # Errors
     /// As [`PromptModule::compile`].
@@ -39,7 +39,7 @@ impl<C> PromptModule<C> {
         Ok(compiling.prompt)
     }
 
-    /// The prompt as a list of elements without titles, in the order in which the sections were written.
+    /// Compiles a list of elements without titles, in the order of the sections in the module.
     ///
     /// # Errors
     /// As [`PromptModule::compile`].
@@ -57,7 +57,7 @@ struct Compiling<'c, C> {
     prompt: CompiledPrompt,
 }
 
-/// What one section consists of.
+/// The content of one section.
 #[derive(Default)]
 struct Gathered {
     texts: Vec<Text>,
@@ -160,7 +160,7 @@ impl<C> Compiling<'_, C> {
                         dynamic.call(self.context).map_err(|error| error.prefix_path(&index_step(index)))?;
                     for yielded in given {
                         match yielded {
-                            // Content that is empty counts as none.
+                            // Empty content is ignored.
                             Yielded::Text(text) if text.is_empty() => {}
                             Yielded::Text(text) => all.push(text_element(&text, CacheHint::Contextual)),
                             Yielded::Element(element) => {
@@ -178,7 +178,7 @@ impl<C> Compiling<'_, C> {
         Ok(())
     }
 
-    /// The JSON of `schema` leaves the section; the first is the schema of the answer.
+    /// Removes the JSON from the section `schema`; the first one becomes the schema of the answer.
     fn take_schema(&mut self, elements: &mut Vec<Element>) -> Result<(), Error> {
         let mut schemas = Vec::new();
         elements.retain_mut(|element| match element {
@@ -285,7 +285,7 @@ fn text_element(text: &Text, hint: CacheHint) -> Element {
 }
 
 impl JsonContent {
-    /// The value that it stands for.
+    /// The value.
     fn into_value(self) -> Result<Arc<Value>, Error> {
         match self {
             Self::Value(value) => Ok(value),
@@ -300,10 +300,10 @@ impl JsonContent {
 }
 
 impl JsonElement {
-    /// The value that it stands for.
+    /// The value.
     ///
     /// # Errors
-    /// When it is text that is no JSON.
+    /// If it is text that is not JSON.
     pub fn value(&self) -> Result<Arc<Value>, Error> {
         self.content.clone().into_value()
     }

@@ -1,4 +1,4 @@
-//! A prompt that is ready to be formatted.
+//! A compiled prompt.
 
 use std::{fmt, sync::Arc};
 
@@ -9,26 +9,26 @@ use crate::{Element, Order, Part};
 /// A compiled prompt: elements in three parts, and the schema of the answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompiledPrompt {
-    /// What the model is to do.
+    /// The task of the model.
     pub instructions: Vec<Element>,
-    /// What it works on.
+    /// The data that it works on.
     pub data: Vec<Element>,
-    /// What it is to write.
+    /// The output that it writes.
     pub output: Vec<Element>,
     /// The JSON Schema of the answer.
     pub schema: Option<Arc<Value>>,
     /// The order in which it was compiled.
     pub order: Order,
-    /// What could not be taken over.
+    /// Entries that were ignored.
     pub warnings: Vec<Warning>,
 }
 
-/// Something of a module that is not in the compiled prompt.
+/// An entry of a module that is not in the compiled prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The way to it in the module.
+    /// The path of the entry in the module.
     pub path: String,
-    /// What was left out, and why.
+    /// What was ignored, and why.
     pub message: String,
 }
 

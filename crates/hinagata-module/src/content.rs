@@ -1,4 +1,4 @@
-//! What elements hold: text, or text with pictures and files.
+//! The content of elements: text, or text with images and files.
 
 use crate::Text;
 
@@ -7,12 +7,12 @@ use crate::Text;
 pub enum Content {
     /// A text.
     Text(Text),
-    /// Texts, pictures and files, in order.
+    /// Texts, images and files, in order.
     Parts(Vec<Attachment>),
 }
 
 impl Content {
-    /// The text, when it is nothing else.
+    /// The text, if the content is only text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -21,7 +21,7 @@ impl Content {
         }
     }
 
-    /// The same content with one more part at its end.
+    /// Appends a part.
     #[must_use]
     pub fn with_attachment(self, attachment: Attachment) -> Self {
         let mut parts = match self {
@@ -75,16 +75,16 @@ impl<const N: usize> From<[Attachment; N]> for Content {
 pub enum Attachment {
     /// A text.
     Text(Text),
-    /// A picture.
+    /// An image.
     ImageUrl {
-        /// Its address; a `data:` address holds the picture itself.
+        /// Its URL; a `data:` URL contains the image itself.
         url: Text,
     },
     /// A file.
     File {
-        /// Its path or address; a `data:` address holds the file itself.
+        /// Its path or URL; a `data:` URL contains the file itself.
         path: Text,
-        /// What kind of file it is, such as `application/pdf`.
+        /// Its media type, such as `application/pdf`.
         mime_type: Text,
     },
 }
@@ -96,7 +96,7 @@ impl Attachment {
         Self::Text(text.into())
     }
 
-    /// A picture at an address.
+    /// An image at a URL.
     #[must_use]
     pub fn image(url: impl Into<Text>) -> Self {
         Self::ImageUrl { url: url.into() }
@@ -109,7 +109,7 @@ impl Attachment {
     }
 }
 
-/// A text and how many tokens it takes, as contexts hold it.
+/// A text and its number of tokens, as contexts hold it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContentWithUsage {
     /// The text.

@@ -1,4 +1,4 @@
-//! The pieces that a compiled prompt consists of.
+//! The elements of a compiled prompt.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::{Attachment, Content, Message, Part, Text};
 
-/// How often the content of an element changes from call to call.
+/// How often the content of an element changes between calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CacheHint {
-    /// Never, as its author says.
+    /// Never, by declaration of its author.
     Immutable,
-    /// Only with the module: nothing of it comes from the context.
+    /// Only with the module: it does not depend on the context.
     Static,
     /// With the context.
     Contextual,
@@ -31,32 +31,32 @@ impl CacheHint {
         }
     }
 
-    /// The hint called `name`.
+    /// The hint with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|hint| hint.name() == name)
     }
 }
 
-/// What every element may carry beside its content.
+/// Properties that every element may have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Meta {
     pub(crate) usage: Option<u64>,
     pub(crate) cache: Option<CacheHint>,
-    /// Keys of a document that have no meaning here, kept as they are.
+    /// Unknown members of a document, kept unchanged.
     pub(crate) extra: Option<Box<Map<String, Value>>>,
 }
 
-/// A piece of a compiled prompt.
+/// An element of a compiled prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Element {
-    /// A text of its own.
+    /// A separate text.
     Text(TextElement),
     /// A message of a conversation.
     Message(Message),
-    /// A text to refer to.
+    /// A reference text.
     Material(Material),
-    /// A piece of a longer text.
+    /// A part of a longer text.
     Chunk(Chunk),
     /// Data, or the schema of the answer.
     Json(JsonElement),
@@ -66,22 +66,22 @@ pub enum Element {
     Subsection(SubsectionElement),
 }
 
-/// A piece that may depend on the context. There are no sections among them: structure is static.
+/// An element that may depend on the context. Sections cannot: structure is static.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DynamicElement {
-    /// A text of its own.
+    /// A separate text.
     Text(TextElement),
     /// A message of a conversation.
     Message(Message),
-    /// A text to refer to.
+    /// A reference text.
     Material(Material),
-    /// A piece of a longer text.
+    /// A part of a longer text.
     Chunk(Chunk),
     /// Data, or the schema of the answer.
     Json(JsonElement),
 }
 
-/// A text of its own, apart from the texts of its section.
+/// A text that is separate from the texts of its section.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextElement {
     /// The text.
@@ -97,14 +97,14 @@ impl TextElement {
     }
 }
 
-/// A text to refer to by its id and title.
+/// A reference text with an id and a title.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Material {
-    /// What the model refers to it by.
+    /// The id by which the model refers to it.
     pub id: Text,
-    /// What it is called.
+    /// The title.
     pub title: Text,
-    /// What it says.
+    /// The content.
     pub content: Content,
     pub(crate) meta: Meta,
 }
@@ -116,7 +116,7 @@ impl Material {
         Self { id: id.into(), title: title.into(), content: content.into(), meta: Meta::default() }
     }
 
-    /// The same material with a picture or a file.
+    /// Adds an image or a file.
     #[must_use]
     pub fn with_attachment(mut self, attachment: Attachment) -> Self {
         self.content = self.content.with_attachment(attachment);
@@ -124,43 +124,43 @@ impl Material {
     }
 }
 
-/// A piece of a longer text.
+/// A part of a longer text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunk {
-    /// The text that it is a piece of.
+    /// The text that it is a part of.
     pub part_of: Text,
-    /// What it says.
+    /// The content.
     pub content: Content,
-    /// Which piece it is.
+    /// Its index.
     pub index: Option<u64>,
-    /// How many pieces there are.
+    /// The number of parts.
     pub total: Option<u64>,
     pub(crate) meta: Meta,
 }
 
 impl Chunk {
-    /// A piece of `part_of`.
+    /// A part of `part_of`.
     #[must_use]
     pub fn new(part_of: impl Into<Text>, content: impl Into<Content>) -> Self {
         let (part_of, content) = (part_of.into(), content.into());
         Self { part_of, content, index: None, total: None, meta: Meta::default() }
     }
 
-    /// The same piece with its place.
+    /// Sets the index.
     #[must_use]
     pub fn with_index(mut self, index: u64) -> Self {
         self.index = Some(index);
         self
     }
 
-    /// The same piece with the number of all pieces.
+    /// Sets the number of parts.
     #[must_use]
     pub fn with_total(mut self, total: u64) -> Self {
         self.total = Some(total);
         self
     }
 
-    /// The same piece with a picture or a file.
+    /// Adds an image or a file.
     #[must_use]
     pub fn with_attachment(mut self, attachment: Attachment) -> Self {
         self.content = self.content.with_attachment(attachment);
@@ -168,7 +168,7 @@ impl Chunk {
     }
 }
 
-/// Data, or in the section `schema` the JSON Schema of the answer.
+/// Data; in the section `schema`, the JSON Schema of the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonElement {
     /// The data.
@@ -181,7 +181,7 @@ pub struct JsonElement {
 pub enum JsonContent {
     /// A value.
     Value(Arc<Value>),
-    /// JSON text, shown as it is written.
+    /// JSON text, printed unchanged.
     Text(Text),
 }
 
@@ -204,29 +204,29 @@ impl JsonElement {
 pub struct SectionElement {
     /// The heading.
     pub title: Text,
-    /// The part of the prompt that it says it belongs to.
+    /// The declared part of the prompt.
     pub category: Option<Part>,
-    /// What stands under it.
+    /// The content under the heading.
     pub items: Vec<SectionItem>,
     pub(crate) meta: Meta,
 }
 
 impl SectionElement {
-    /// A heading with what stands under it.
+    /// A heading with content.
     #[must_use]
     pub fn new(title: impl Into<Text>, items: Vec<SectionItem>) -> Self {
         Self { title: title.into(), category: None, items, meta: Meta::default() }
     }
 }
 
-/// What stands under the heading of a section.
+/// Content under the heading of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SectionItem {
     /// A text.
     Text(Text),
     /// A heading of the second level.
     Subsection(SubsectionElement),
-    /// Anything else that a document has there, kept as it is and shown as JSON.
+    /// Another value of a document, kept unchanged and printed as JSON.
     Other(Arc<Value>),
 }
 
@@ -249,11 +249,11 @@ impl SubsectionElement {
 }
 
 impl Element {
-    /// The names of all kinds, as `type` spells them.
+    /// The names of all kinds, as in `type`.
     pub const KINDS: [&'static str; 7] =
         ["text", "message", "material", "chunk", "section", "subsection", "json"];
 
-    /// The name of its kind, as `type` spells it.
+    /// The name of its kind, as in `type`.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -291,25 +291,25 @@ impl Element {
         }
     }
 
-    /// How often it changes; what was not compiled is taken as changing.
+    /// How often it changes; contextual by default.
     #[must_use]
     pub fn cache_hint(&self) -> CacheHint {
         self.meta().cache.unwrap_or(CacheHint::Contextual)
     }
 
-    /// The tokens that it says it takes.
+    /// Its declared number of tokens.
     #[must_use]
     pub fn usage(&self) -> Option<u64> {
         self.meta().usage
     }
 
-    /// Keys of its document that have no meaning here.
+    /// Unknown members of its document.
     #[must_use]
     pub fn extra(&self) -> Option<&Map<String, Value>> {
         self.meta().extra.as_deref()
     }
 
-    /// The same element, with `hint` unless its author gave another one.
+    /// Sets the hint, unless the author set one.
     #[must_use]
     pub(crate) fn with_default_hint(mut self, hint: CacheHint) -> Self {
         self.meta_mut().cache.get_or_insert(hint);
@@ -362,14 +362,14 @@ kinds!(Text: TextElement, Message: Message, Material: Material, Chunk: Chunk, Js
 macro_rules! with_meta {
     ($($type:ty),*) => {$(
         impl $type {
-            /// The same element with the tokens that it takes.
+            /// Sets the number of tokens.
             #[must_use]
             pub fn with_usage(mut self, tokens: u64) -> Self {
                 self.meta.usage = Some(tokens);
                 self
             }
 
-            /// The same element with a hint for caches of its own.
+            /// Sets the cache hint.
             #[must_use]
             pub fn with_cache_hint(mut self, hint: CacheHint) -> Self {
                 self.meta.cache = Some(hint);

@@ -1,4 +1,4 @@
-//! What a module says in one of its sections.
+//! The entries of a module's sections.
 
 use std::{fmt, sync::Arc};
 
@@ -10,15 +10,15 @@ use crate::{
     yielded::{Elements, IntoElements, IntoTexts, Texts},
 };
 
-/// One thing that a module says in a section.
+/// An entry of a section.
 ///
-/// `C` is the context that its dynamic content is made from.
+/// `C` is the context of its dynamic content.
 pub enum Entry<C> {
     /// A text.
     Text(Text),
-    /// An element that is always the same.
+    /// A static element.
     Element(Element),
-    /// A heading with what stands under it.
+    /// A heading with its content.
     Section(SectionEntry<C>),
     /// A heading of the second level with its texts.
     Subsection(SubsectionEntry<C>),
@@ -29,7 +29,7 @@ pub enum Entry<C> {
 /// A function of the context.
 type Function<C, R> = Arc<dyn Fn(&C) -> R + Send + Sync>;
 
-/// Content that depends on the context: elements, texts, or nothing, but never structure.
+/// Content that depends on the context: elements or texts, but no structure.
 pub struct Dynamic<C> {
     function: Function<C, Result<Elements, Error>>,
     written: Option<Arc<Value>>,
@@ -42,7 +42,7 @@ pub struct DynamicText<C> {
 }
 
 impl<C> Dynamic<C> {
-    /// What `function` makes of the context.
+    /// Content that `function` creates from the context.
     pub fn new<R: IntoElements>(function: impl Fn(&C) -> R + Send + Sync + 'static) -> Self {
         let function = move |context: &C| {
             let mut all = Elements::new();
@@ -52,7 +52,7 @@ impl<C> Dynamic<C> {
         Self { function: Arc::new(function), written: None }
     }
 
-    /// The same content, which was written as `value`: that is what a module in JSON shows.
+    /// Sets the JSON form of this content in a document.
     #[must_use]
     pub fn with_json_form(mut self, value: Value) -> Self {
         self.written = Some(Arc::new(value));
@@ -73,7 +73,7 @@ impl<C> Dynamic<C> {
 }
 
 impl<C> DynamicText<C> {
-    /// What `function` makes of the context.
+    /// Texts that `function` creates from the context.
     pub fn new<R: IntoTexts>(function: impl Fn(&C) -> R + Send + Sync + 'static) -> Self {
         let function = move |context: &C| {
             let mut all = Texts::default();
@@ -83,7 +83,7 @@ impl<C> DynamicText<C> {
         Self { function: Arc::new(function), written: None }
     }
 
-    /// The same texts, which were written as `value`: that is what a module in JSON shows.
+    /// Sets the JSON form of these texts in a document.
     #[must_use]
     pub fn with_json_form(mut self, value: Value) -> Self {
         self.written = Some(Arc::new(value));
@@ -103,10 +103,10 @@ impl<C> DynamicText<C> {
     }
 }
 
-/// How the context of a module is found in a larger one.
+/// Finds the context of a module in a larger one.
 pub(crate) type Inner<B, C> = Arc<dyn Fn(&B) -> &C + Send + Sync>;
 
-/// How a function looks in JSON when nothing says how it was written.
+/// The JSON form of a function, or a default.
 pub(crate) fn json_form(written: Option<&Arc<Value>>) -> Value {
     written.map_or_else(
         || Value::Object(Map::from_iter([("dynamic".to_owned(), Value::from("function"))])),
@@ -126,7 +126,7 @@ impl<C> DynamicText<C> {
     }
 }
 
-/// A heading in a module, with what stands under it.
+/// A heading in a module, with its content.
 pub struct SectionEntry<C> {
     pub(crate) title: Text,
     pub(crate) category: Option<Part>,
@@ -141,17 +141,17 @@ pub struct SubsectionEntry<C> {
     pub(crate) meta: Meta,
 }
 
-/// What stands under the heading of a [`SectionEntry`].
+/// Content under the heading of a [`SectionEntry`].
 pub enum Item<C> {
     /// A text, or texts from the context.
     Text(TextItem<C>),
     /// A heading of the second level.
     Subsection(SubsectionEntry<C>),
-    /// Anything else that a document has there, kept as it is.
+    /// Another value of a document, kept unchanged.
     Other(Arc<Value>),
 }
 
-/// What stands under the heading of a [`SubsectionEntry`].
+/// Content under the heading of a [`SubsectionEntry`].
 pub enum TextItem<C> {
     /// A text.
     Fixed(Text),
@@ -159,27 +159,27 @@ pub enum TextItem<C> {
     Dynamic(DynamicText<C>),
 }
 
-/// A heading, to be filled with [`SectionEntry::item`] and [`SectionEntry::subsection`].
+/// A heading; add content with [`SectionEntry::item`] and [`SectionEntry::subsection`].
 #[must_use]
 pub fn section<C>(title: impl Into<Text>) -> SectionEntry<C> {
     SectionEntry { title: title.into(), category: None, items: Vec::new(), meta: Meta::default() }
 }
 
-/// A heading of the second level, to be filled with [`SubsectionEntry::item`].
+/// A heading of the second level; add content with [`SubsectionEntry::item`].
 #[must_use]
 pub fn subsection<C>(title: impl Into<Text>) -> SubsectionEntry<C> {
     SubsectionEntry { title: title.into(), items: Vec::new(), meta: Meta::default() }
 }
 
 impl<C> SectionEntry<C> {
-    /// The same heading with a text, texts, or a function from the context to texts.
+    /// Adds a text, texts, or a function from the context to texts.
     #[must_use]
     pub fn item<M>(mut self, item: impl IntoTextItems<C, M>) -> Self {
         self.items.extend(item.into_items().into_iter().map(Item::Text));
         self
     }
 
-    /// The same heading with a heading of the second level.
+    /// Adds a heading of the second level.
     #[must_use]
     pub fn subsection(mut self, subsection: SubsectionEntry<C>) -> Self {
         self.items.push(Item::Subsection(subsection));
@@ -188,7 +188,7 @@ impl<C> SectionEntry<C> {
 }
 
 impl<C> SubsectionEntry<C> {
-    /// The same heading with a text, texts, or a function from the context to texts.
+    /// Adds a text, texts, or a function from the context to texts.
     #[must_use]
     pub fn item<M>(mut self, item: impl IntoTextItems<C, M>) -> Self {
         self.items.extend(item.into_items());
@@ -196,7 +196,7 @@ impl<C> SubsectionEntry<C> {
     }
 }
 
-/// Tells values from lists and functions, so that one method takes all of them.
+/// Distinguishes values, lists and functions, so that one method accepts all of them.
 pub mod kinds {
     /// One value.
     #[derive(Debug)]
@@ -204,7 +204,7 @@ pub mod kinds {
     /// Several values.
     #[derive(Debug)]
     pub enum Many {}
-    /// What is one already.
+    /// An item that needs no conversion.
     #[derive(Debug)]
     pub enum Ready {}
     /// A function from the context to `R`.
@@ -212,7 +212,7 @@ pub mod kinds {
     pub struct Function<R>(std::marker::PhantomData<R>);
 }
 
-/// What a section of a module can be given: texts, elements, headings, lists of them, or a function
+/// Entries for a section: texts, elements, headings, lists of them, or a function
 /// `Fn(&C) -> impl IntoElements`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is nothing that a section can hold",
@@ -250,7 +250,7 @@ where
     }
 }
 
-/// What a heading can be given: a text, texts, or a function `Fn(&C) -> impl IntoTexts`.
+/// Items for a heading: a text, texts, or a function `Fn(&C) -> impl IntoTexts`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is nothing that can stand under a heading",
     note = "give a text, a list of texts, or a function such as `|context: &Context| …` that gives texts"
@@ -336,7 +336,7 @@ impl<C> From<Dynamic<C>> for Entry<C> {
 }
 
 impl<C: 'static> Entry<C> {
-    /// The same entry for a larger context.
+    /// The entry for a larger context.
     pub(crate) fn map_context<B: 'static>(&self, inner: &Inner<B, C>) -> Entry<B> {
         match self {
             Self::Text(text) => Entry::Text(text.clone()),
@@ -383,7 +383,7 @@ impl<C: 'static> TextItem<C> {
     }
 }
 
-// Derived, these would ask for a context that can be cloned and shown.
+// Deriving these would require `C: Clone` and `C: Debug`.
 
 impl<C> Clone for Entry<C> {
     fn clone(&self) -> Self {

@@ -1,15 +1,15 @@
-//! What is wrong with a module, each problem with its path.
+//! Problems of modules, each with its path.
 
 use std::fmt;
 
-/// Something wrong in a module or a prompt, and where.
+/// A problem in a module or a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The way to it, such as `materials[2].title`; empty for the whole.
+    /// Its path, such as `materials[2].title`; empty for the whole document.
     pub path: String,
-    /// What is wrong: lower case, without a period.
+    /// The message: lower case, without a full stop.
     pub message: String,
-    /// Names that may have been meant, the nearest first.
+    /// Similar names, the nearest first.
     pub near: Vec<String>,
     /// What to do next.
     pub hint: Option<String>,
@@ -22,14 +22,14 @@ impl Problem {
         Self { path: path.into(), message: message.into(), near: Vec::new(), hint: None }
     }
 
-    /// The same problem with advice.
+    /// Adds a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same problem with those of `names` that are close to `word`.
+    /// Adds those of `names` that are similar to `word`.
     #[must_use]
     pub fn with_near<'n>(mut self, word: &str, names: impl IntoIterator<Item = &'n str>) -> Self {
         self.near = nearest_names(word, names);
@@ -50,7 +50,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a module could not be read, merged, compiled or formatted: one problem or several.
+/// The error of reading, merging, compiling or formatting a module: one or more problems.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<[Problem]>);
 
@@ -61,12 +61,12 @@ impl Error {
         &self.0
     }
 
-    /// The error of `problems`, when there are some.
+    /// The error of `problems`, if there are any.
     pub(crate) fn from_problems(problems: Vec<Problem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self(problems.into())) }
     }
 
-    /// The same error, with every path beneath `path`.
+    /// Prefixes every path with `path`.
     #[must_use]
     pub fn prefix_path(mut self, path: &str) -> Self {
         for problem in &mut self.0 {
@@ -96,7 +96,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The path of `inner` seen from outside of `outer`.
+/// Joins two paths.
 fn join_paths(outer: &str, inner: &str) -> String {
     match inner.chars().next() {
         None => outer.to_owned(),
@@ -106,7 +106,7 @@ fn join_paths(outer: &str, inner: &str) -> String {
     }
 }
 
-/// Those of `names` that differ from `word` by few letters, the nearest first.
+/// Those of `names` that differ from `word` by few characters, the nearest first.
 #[must_use]
 pub fn nearest_names<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
     let most = (word.chars().count() / 3).max(1);
@@ -120,9 +120,9 @@ pub fn nearest_names<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -
     found.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Letters to add, remove, replace or swap with their neighbour to make one word of the other.
+/// The number of insertions, deletions, substitutions and swaps between two words.
 fn edit_distance(left: &str, right: &str) -> usize {
-    /// Longer words are no names that somebody mistyped.
+    /// Longer words are not compared.
     const LONGEST: usize = 64;
     let (left, right): (Vec<char>, Vec<char>) =
         (left.chars().take(LONGEST).collect(), right.chars().take(LONGEST).collect());

@@ -1,7 +1,7 @@
-//! Prompts that are put together from named sections.
+//! Prompts that are composed of named sections.
 //!
-//! A [`PromptModule`] says things in sections of fixed names; modules are merged, compiled with a context, and
-//! formatted as text or as the exact request of a provider:
+//! A [`PromptModule`] has entries in named sections. Modules are merged, compiled with a context, and formatted as text or as
+//! the exact request of a provider:
 //!
 //! ```
 //! use hinagata_module::{Material, Message, Order, PromptModule, driver, merge_modules};
@@ -21,9 +21,8 @@
 //! # Ok::<(), hinagata_module::Error>(())
 //! ```
 //!
-//! Structure is static and data is dynamic: what depends on the context can be texts, messages, materials and
-//! chunks, but no headings, and no text of theirs can be taken for structure. There is no input or output in this
-//! crate.
+//! Structure is static and data is dynamic: texts, messages, materials and chunks can depend on the context, but headings
+//! cannot, and no text can imitate structure. This crate does no input or output.
 
 pub mod answer;
 mod compile;
@@ -66,7 +65,7 @@ pub use section::{CustomSection, Order, Part, Section, SectionName};
 pub use text::Text;
 pub use yielded::{Elements, IntoElements, IntoTexts, Texts, Yielded};
 
-/// The page about modules: its program is compiled and run.
+/// The page about modules; its example is compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/reference/module-files.md")]
 struct Page;

@@ -1,4 +1,4 @@
-//! Several modules become one.
+//! Merges modules.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use crate::{
     Entry, Error, Order, Problem, PromptModule, SectionEntry, SectionName, SubsectionEntry, Text, entry::Item,
 };
 
-/// One module that says what all of `modules` say, in their order.
+/// Merges the entries of `modules`, in their order.
 ///
-/// Sections of one name become one: first what is plain, then headings, then headings of the second level;
-/// headings of one title become one. A section that only one module has is taken as it is. All contexts are
-/// made, and of two values for one name the later wins. Sections are in standard order.
+/// Sections with the same name are merged: first plain entries, then headings, then headings of the second level. Headings
+/// with the same title are merged too. A section of a single module stays unchanged. All contexts are created, and later
+/// values replace earlier ones. Sections are in standard order.
 ///
 /// # Errors
-/// When two modules declare different sections under one name.
+/// If two modules declare different sections with the same name.
 pub fn merge_modules<C>(
     modules: impl IntoIterator<Item = PromptModule<C>>,
 ) -> Result<PromptModule<C>, Error> {
@@ -39,7 +39,7 @@ pub fn merge_modules<C>(
     Ok(merged)
 }
 
-/// Whether two modules mean the same section: standard ones do, whichever of their names they use.
+/// Checks that two modules mean the same section; both names of a standard section do.
 fn agree(left: &SectionName, right: &SectionName) -> Result<(), Error> {
     match (left, right) {
         (SectionName::Custom(one), SectionName::Custom(other)) if one != other => Err(Problem::new(
@@ -73,7 +73,7 @@ fn merge_entries<C>(mut all: Vec<Vec<Entry<C>>>) -> Vec<Entry<C>> {
     merged
 }
 
-/// Headings, each title once, in the order of first appearance.
+/// Headings with unique titles, in order of first appearance.
 struct ByTitle<T> {
     all: Vec<T>,
     places: HashMap<Text, usize>,
@@ -115,7 +115,7 @@ impl<T: Titled> ByTitle<T> {
     }
 }
 
-/// Texts first, then headings of the second level; what else the later one says wins.
+/// Merges texts first, then headings of the second level; other properties of the later one win.
 fn merge_sections<C>(earlier: &mut SectionEntry<C>, later: SectionEntry<C>) {
     let mut merged = Vec::with_capacity(earlier.items.len() + later.items.len());
     let mut subsections = ByTitle::new();

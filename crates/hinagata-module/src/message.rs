@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::{Content, Text, element::Meta};
 
-/// Who says a message.
+/// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The rules of the conversation.
+    /// The instructions of the conversation.
     System,
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -34,7 +34,7 @@ impl Role {
         }
     }
 
-    /// The role called `name`.
+    /// The role with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.name() == name)
@@ -50,34 +50,34 @@ impl fmt::Display for Role {
 /// A message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Who says what.
+    /// The role and the content.
     pub said: Said,
-    /// The name of who says it.
+    /// The name of the speaker.
     pub name: Option<Text>,
     pub(crate) meta: Meta,
 }
 
-/// Who says what: only the model calls tools, and only tools answer calls.
+/// Role and content: only the model calls tools, and only tools return results.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
-    /// The rules.
+    /// Instructions.
     System(Content),
-    /// The person.
+    /// The user.
     User(Content),
-    /// The model, with the tools that it called.
+    /// The model, with its tool calls.
     Assistant(Content, Vec<ToolCall>),
     /// A tool.
     Tool(ToolResult),
 }
 
-/// A call that the model made.
+/// A tool call of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// What its result refers to.
+    /// The id that its result refers to.
     pub id: Text,
     /// The tool.
     pub name: Text,
-    /// What it was called with.
+    /// The arguments.
     pub arguments: Arc<Value>,
 }
 
@@ -89,23 +89,23 @@ impl ToolCall {
     }
 }
 
-/// What a tool answered.
+/// The result of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolResult {
-    /// The [`ToolCall::id`] that it answers.
+    /// The [`ToolCall::id`] of its call.
     pub call_id: Text,
-    /// The answer.
+    /// The value.
     pub value: ToolValue,
 }
 
-/// The answer of a tool.
+/// The value of a tool result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolValue {
     /// A text.
     Text(Text),
     /// Data.
     Data(Arc<Value>),
-    /// It failed, with this reason.
+    /// An error.
     Error(Arc<Value>),
 }
 
@@ -114,13 +114,13 @@ impl Message {
         Self { said, name: None, meta: Meta::default() }
     }
 
-    /// A message with the rules.
+    /// A message with instructions.
     #[must_use]
     pub fn system(content: impl Into<Content>) -> Self {
         Self::new(Said::System(content.into()))
     }
 
-    /// A message of the person.
+    /// A message of the user.
     #[must_use]
     pub fn user(content: impl Into<Content>) -> Self {
         Self::new(Said::User(content.into()))
@@ -132,7 +132,7 @@ impl Message {
         Self::new(Said::Assistant(content.into(), Vec::new()))
     }
 
-    /// A message of the model that calls tools.
+    /// A message of the model with tool calls.
     #[must_use]
     pub fn assistant_with_calls(
         content: impl Into<Content>,
@@ -141,21 +141,21 @@ impl Message {
         Self::new(Said::Assistant(content.into(), calls.into_iter().collect()))
     }
 
-    /// The answer of a tool to a call.
+    /// The result of a tool call.
     #[must_use]
     pub fn tool(call_id: impl Into<Text>, name: impl Into<Text>, value: ToolValue) -> Self {
         let said = Said::Tool(ToolResult { call_id: call_id.into(), value });
         Self { name: Some(name.into()), ..Self::new(said) }
     }
 
-    /// The same message, said by somebody with a name.
+    /// Sets the name of the speaker.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<Text>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Who says it.
+    /// The role of the speaker.
     #[must_use]
     pub fn role(&self) -> Role {
         match &self.said {
@@ -166,7 +166,7 @@ impl Message {
         }
     }
 
-    /// What is said; tools answer with a [`ToolResult`] instead.
+    /// The content; tools have a [`ToolResult`] instead.
     #[must_use]
     pub fn content(&self) -> Option<&Content> {
         match &self.said {

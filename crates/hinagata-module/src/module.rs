@@ -1,4 +1,4 @@
-//! A prompt as a module: what it says in each section.
+//! Modules: entries in named sections.
 
 use std::{fmt, sync::Arc};
 
@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::{Entry, IntoEntries, Section, SectionName, entry::Inner, section::CustomSection};
 
-/// A prompt that is put together from named sections.
+/// A prompt that is composed of named sections.
 ///
-/// `C` is the context that its dynamic content is made from. Modules are merged with [`merge_modules`](crate::merge_modules),
+/// `C` is the context of its dynamic content. [`merge_modules`](crate::merge_modules) merges modules,
 /// and a module with a context is compiled to a prompt:
 ///
 /// ```
@@ -36,17 +36,17 @@ pub struct PromptModule<C> {
     pub(crate) sections: Vec<(SectionName, Vec<Entry<C>>)>,
 }
 
-/// Sets in a context what a module gives it.
+/// Sets values in the context.
 pub(crate) type SetContext<C> = Arc<dyn Fn(&mut C) + Send + Sync>;
 
 impl<C> PromptModule<C> {
-    /// A module that says nothing yet.
+    /// An empty module.
     #[must_use]
     pub fn new() -> Self {
         Self { context: Vec::new(), sections: Vec::new() }
     }
 
-    /// The same module, saying more in a section.
+    /// Adds entries to a section.
     ///
     /// An entry is a text, an element, a heading, a list of them, or a function from the context to elements.
     #[must_use]
@@ -55,7 +55,7 @@ impl<C> PromptModule<C> {
         self
     }
 
-    /// The entries of a section, made when it is not there.
+    /// The entries of a section, which is created if missing.
     pub(crate) fn section_mut(&mut self, name: SectionName) -> &mut Vec<Entry<C>> {
         let place =
             self.sections.iter().position(|(known, _)| known.is_same_section(&name)).unwrap_or_else(|| {
@@ -65,18 +65,18 @@ impl<C> PromptModule<C> {
         &mut self.sections[place].1
     }
 
-    /// The sections in the order in which they were first written, with their entries.
+    /// The sections in order of first use, with their entries.
     pub fn sections(&self) -> impl Iterator<Item = (&SectionName, &[Entry<C>])> {
         self.sections.iter().map(|(name, entries)| (name, entries.as_slice()))
     }
 
-    /// What it says in a section.
+    /// The entries of a section.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[Entry<C>]> {
         self.sections.iter().find(|(known, _)| known.name() == name).map(|(_, entries)| entries.as_slice())
     }
 
-    /// The sections beside the standard ones.
+    /// The declared sections.
     pub fn custom_sections(&self) -> impl Iterator<Item = &CustomSection> {
         self.sections.iter().filter_map(|(name, _)| match name {
             SectionName::Custom(custom) => Some(&**custom),
@@ -84,7 +84,7 @@ impl<C> PromptModule<C> {
         })
     }
 
-    /// The same module for a larger context, in which `inner` finds the one that it knows.
+    /// The module for a larger context, in which `inner` finds its own context.
     #[must_use]
     pub fn map_context<B: 'static>(&self, inner: impl Fn(&B) -> &C + Send + Sync + 'static) -> PromptModule<B>
     where
@@ -93,7 +93,7 @@ impl<C> PromptModule<C> {
         let inner: Inner<B, C> = Arc::new(inner);
         let entries = |entries: &[Entry<C>]| entries.iter().map(|entry| entry.map_context(&inner)).collect();
         PromptModule {
-            // What it sets belongs into its own context, which the larger one makes.
+            // Its defaults belong to its own context, which the larger context creates.
             context: Vec::new(),
             sections: self.sections.iter().map(|(name, all)| (name.clone(), entries(all))).collect(),
         }
@@ -101,14 +101,14 @@ impl<C> PromptModule<C> {
 }
 
 impl<C: Default> PromptModule<C> {
-    /// The same module, which sets something in the context that is made when the caller gives none.
+    /// Adds a default to the context of callers without one.
     #[must_use]
     pub fn with_context(mut self, set: impl Fn(&mut C) + Send + Sync + 'static) -> Self {
         self.context.push(Arc::new(set));
         self
     }
 
-    /// The context for a caller who gives none: what all merged modules set, the later ones winning.
+    /// The context for callers without one: the defaults of all merged modules, later ones winning.
     #[must_use]
     pub fn create_context(&self) -> C {
         let mut context = C::default();
@@ -120,7 +120,7 @@ impl<C: Default> PromptModule<C> {
 }
 
 impl PromptModule<Value> {
-    /// The same module with values for the context that is made when the caller gives none.
+    /// Adds default values to the context of callers without one.
     #[must_use]
     pub fn with_context_values(self, values: Map<String, Value>) -> Self {
         self.with_context(move |context| {
@@ -172,7 +172,7 @@ impl<C> Default for PromptModule<C> {
     }
 }
 
-// Derived, this would ask for a context that can be cloned.
+// Deriving this would require `C: Clone`.
 impl<C> Clone for PromptModule<C> {
     fn clone(&self) -> Self {
         Self { context: self.context.clone(), sections: self.sections.clone() }

@@ -1,7 +1,7 @@
-//! The names that a module may use, and where each belongs.
+//! The names of sections, and the part of each.
 //!
-//! Names are restricted on purpose: everybody who writes a module calls the same thing by the same name, so
-//! modules of different people can be merged.
+//! Names are restricted on purpose: all authors use the same name for the same thing, so modules of different authors
+//! can be merged.
 
 use std::{fmt, sync::Arc};
 
@@ -10,11 +10,11 @@ use crate::{Problem, Text};
 /// One of the three parts of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// What the model is to do.
+    /// The task of the model.
     Instructions,
-    /// What it works on.
+    /// The data that it works on.
     Data,
-    /// What it is to write.
+    /// The output that it writes.
     Output,
 }
 
@@ -32,7 +32,7 @@ impl Part {
         }
     }
 
-    /// The part called `name`.
+    /// The part with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|part| part.name() == name)
@@ -48,35 +48,35 @@ impl fmt::Display for Part {
 /// A standard section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Section {
-    /// What is to be reached, and in which role.
+    /// The objective and the role.
     Objective,
-    /// Who speaks, and how.
+    /// The persona and the tone.
     Persona,
-    /// What words mean.
+    /// Definitions of terms.
     Terms,
     /// The algorithm to follow.
     Processing,
-    /// The same section as [`Section::Processing`], under its other name and title.
+    /// An alias of [`Section::Processing`] with its own title.
     Methodology,
-    /// What to do.
+    /// Instructions.
     Instructions,
-    /// What to keep to.
+    /// Guidelines.
     Guidelines,
-    /// What to do before answering.
+    /// Steps before the answer.
     PreparationNote,
-    /// Where things stand.
+    /// The current state.
     State,
-    /// What to work on.
+    /// Input data.
     Inputs,
-    /// Texts to refer to.
+    /// Reference texts.
     Materials,
-    /// Pieces of a longer text.
+    /// Parts of a longer text.
     Chunks,
     /// A conversation.
     Messages,
-    /// Where the answer starts.
+    /// The start of the answer.
     Cue,
-    /// The shape of the answer.
+    /// The schema of the answer.
     Schema,
 }
 
@@ -122,7 +122,7 @@ impl Section {
         }
     }
 
-    /// The heading that a compiled prompt shows.
+    /// The heading in a compiled prompt.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -161,13 +161,13 @@ impl Section {
         }
     }
 
-    /// The section called `name`.
+    /// The section with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|section| section.name() == name)
     }
 
-    /// Where it stands among the sections of its part.
+    /// Its rank among the sections of its part.
     const fn rank(self, order: Order) -> u8 {
         match (order, self) {
             (Order::Cache, Self::Inputs) => 0,
@@ -175,7 +175,7 @@ impl Section {
             (Order::Cache, Self::Messages) => 2,
             (Order::Cache, Self::Chunks) => 3,
             (Order::Cache, Self::State) => 4,
-            // The two names of one section.
+            // Both names of one section.
             (_, Self::Methodology) => Self::Processing as u8,
             (_, section) => section as u8,
         }
@@ -185,15 +185,15 @@ impl Section {
 /// The order of sections in a compiled prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// As people read it.
+    /// The order for readers.
     #[default]
     Standard,
-    /// What changes least comes first, so that the prompt caches of providers hit.
+    /// Static content first, which makes better use of the prompt caches of providers.
     Cache,
 }
 
 impl Order {
-    /// The order called `name`.
+    /// The order with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -204,18 +204,18 @@ impl Order {
     }
 }
 
-/// A section that a module declares beside the standard ones.
+/// A section that a module declares in addition to the standard ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomSection {
     /// The name in modules.
     pub name: Text,
     /// The part that it belongs to.
     pub part: Part,
-    /// The heading that a compiled prompt shows.
+    /// The heading in a compiled prompt.
     pub title: Text,
 }
 
-/// A section that a module has: a standard one, or one of its own.
+/// A section of a module: standard or declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SectionName {
     /// A standard section.
@@ -234,7 +234,7 @@ impl SectionName {
         }
     }
 
-    /// The heading that a compiled prompt shows.
+    /// The heading in a compiled prompt.
     #[must_use]
     pub fn title(&self) -> Text {
         match self {
@@ -252,7 +252,7 @@ impl SectionName {
         }
     }
 
-    /// Whether both name the same section.
+    /// Whether both are the same section.
     pub(crate) fn is_same_section(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Standard(left), Self::Standard(right)) => {
@@ -263,7 +263,7 @@ impl SectionName {
         }
     }
 
-    /// Where it stands in a compiled prompt: own sections follow the standard ones of their part.
+    /// Its rank in a compiled prompt: declared sections follow the standard ones of their part.
     pub(crate) fn rank(&self, order: Order) -> (Part, u8) {
         match self {
             Self::Standard(section) => (section.part(), section.rank(order)),
@@ -284,7 +284,7 @@ impl From<CustomSection> for SectionName {
     }
 }
 
-/// The problem of a section that nobody knows.
+/// The problem of an unknown section.
 pub(crate) fn unknown_section(name: &str, custom: &[&str]) -> Problem {
     let names = Section::ALL.map(Section::name).into_iter().chain(custom.iter().copied());
     let problem = Problem::new(name, format!("unknown section `{name}`")).with_near(name, names);
@@ -296,7 +296,7 @@ pub(crate) fn unknown_section(name: &str, custom: &[&str]) -> Problem {
     }
 }
 
-/// The titles of standard sections as shared texts: a compile would otherwise copy each.
+/// The titles of standard sections as shared texts, so that compiling does not copy them.
 mod titles {
     use std::sync::LazyLock;
 

@@ -19,7 +19,7 @@ pub struct Model {
     pub cost: Option<Cost>,
     /// Higher is chosen first.
     pub priority: i64,
-    /// Whether it is switched off; [`best`] does not choose it then.
+    /// Whether it is switched off; [`select_best`] ignores it then.
     pub disabled: bool,
 }
 

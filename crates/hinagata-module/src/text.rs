@@ -1,11 +1,11 @@
-//! A text that is shared instead of copied.
+//! Shared text.
 
 use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
 
 /// A text that is cheap to clone.
 ///
-/// Modules are merged, compiled and formatted again and again from the same texts; with this type every step
-/// passes them on, and only the driver at the end copies their bytes.
+/// Modules are merged, compiled and formatted many times from the same texts. With this type every step shares them, and
+/// only the driver copies their bytes.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Text(Arc<str>);
 

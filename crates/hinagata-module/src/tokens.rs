@@ -1,25 +1,25 @@
-//! How many tokens a text takes.
+//! Counts tokens.
 
 /// A number of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenCount {
-    /// How many.
+    /// The number.
     pub tokens: usize,
-    /// Whether it is only estimated: the tokenizer of the model is not public, or not part of this build.
+    /// Whether it is an estimate: the tokenizer of the model is not public, or not part of this build.
     pub estimated: bool,
 }
 
-/// The tokens that `text` takes for `model`.
+/// Counts the tokens of `text` for `model`.
 ///
-/// With the feature `tokens` it is exact for the models of OpenAI, whose tokenizers are public; for others, and
-/// without the feature, it is a fourth of the length.
+/// With the feature `tokens` it is exact for OpenAI's models, whose tokenizers are public; otherwise it is a quarter of the
+/// length.
 #[must_use]
 pub fn count_tokens(text: &str, model: &str) -> TokenCount {
     count_exactly(text, model)
         .map_or_else(|| estimate_tokens(text), |tokens| TokenCount { tokens, estimated: false })
 }
 
-/// A fourth of the length, as programs around these models reckon it.
+/// Estimates the tokens of `text` as a quarter of its length, a common rule of thumb.
 #[must_use]
 pub fn estimate_tokens(text: &str) -> TokenCount {
     TokenCount { tokens: text.encode_utf16().count().div_ceil(4), estimated: true }

@@ -1,24 +1,24 @@
-//! What content that depends on the context may give.
+//! The results of dynamic content.
 
 use crate::{
     Chunk, ContentWithUsage, DynamicElement, Error, JsonElement, Material, Message, Text, TextElement,
 };
 
-/// One thing that dynamic content gives.
+/// One result of dynamic content.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Yielded {
-    /// A text that joins the texts of its section.
+    /// A text that is added to the texts of its section.
     Text(Text),
     /// An element that follows its section.
     Element(DynamicElement),
 }
 
-/// Everything that dynamic content gives, in order.
+/// The results of dynamic content, in order.
 pub type Elements = Vec<Yielded>;
 
-/// What can be given where elements are wanted: elements, texts, lists of them, or nothing.
+/// Results of dynamic content: elements, texts, lists of them, or nothing.
 ///
-/// There is no way to give a section: structure is written down, only what stands in it depends on the context.
+/// Sections are excluded: structure is static, only its content depends on the context.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not something that dynamic content can give",
     note = "give a text, a `Material`, `Chunk`, `Message`, `TextElement` or `JsonElement`, or an option, a list or a result of them"
@@ -27,7 +27,7 @@ pub trait IntoElements {
     /// Adds them to `all`.
     ///
     /// # Errors
-    /// Those of a result that is one.
+    /// Those of a `Result`.
     fn add_to(self, all: &mut Elements) -> Result<(), Error>;
 }
 
@@ -108,16 +108,16 @@ macro_rules! elements {
 
 elements!(DynamicElement, TextElement, Message, Material, Chunk, JsonElement);
 
-/// Texts for a subsection, and elements that were given there although they are none.
+/// Texts for a subsection, and descriptions of the elements that are not texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     /// The texts.
     pub texts: Vec<Text>,
-    /// What had to be left out, each in a few words: compiling warns of it.
+    /// Short descriptions of ignored elements; compiling warns about them.
     pub left_out: Vec<String>,
 }
 
-/// What can be given where only texts are wanted: texts, lists of them, or nothing.
+/// Dynamic texts: texts, lists of them, or nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not something that can stand in a subsection",
     note = "give a text, or an option, a list or a result of texts"
@@ -126,7 +126,7 @@ pub trait IntoTexts {
     /// Adds them to `all`.
     ///
     /// # Errors
-    /// Those of a result that is one.
+    /// Those of a `Result`.
     fn add_texts(self, all: &mut Texts) -> Result<(), Error>;
 }
 

@@ -1,6 +1,6 @@
-//! Places in an answer where JSON may stand.
+//! Places in an answer that may contain JSON.
 
-/// The contents of blocks of code that are marked as JSON, or marked as nothing and look like it.
+/// The contents of code blocks that are marked as JSON, or that have no mark and look like JSON.
 pub(super) fn code_blocks(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -23,7 +23,7 @@ pub(super) fn code_blocks(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Objects and lists among other text: from an opening bracket to the one that closes it.
+/// Objects and lists between other text: from an opening bracket to its closing bracket.
 pub(super) fn balanced_texts(text: &str) -> impl Iterator<Item = &str> {
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -34,10 +34,10 @@ pub(super) fn balanced_texts(text: &str) -> impl Iterator<Item = &str> {
                     start = open + length;
                     return Some(&text[open..start]);
                 }
-                // Nothing that starts further right is closed by what is missing here, but something inside may be.
+                // The bracket is never closed, but one inside may be.
                 None => start = open + 1,
             }
-            // A text of nothing but opening brackets would be looked at once for each.
+            // Limits the time for a text of only opening brackets, which is searched once for each.
             if text.len() - start > LONGEST_UNCLOSED {
                 return None;
             }
@@ -45,10 +45,10 @@ pub(super) fn balanced_texts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Text that is looked at again when a bracket in it is never closed.
+/// Most bytes that are searched again after a bracket that is never closed.
 const LONGEST_UNCLOSED: usize = 64 << 10;
 
-/// The length up to the bracket that closes the first one; brackets in strings do not count.
+/// The length up to the bracket that closes the first one; brackets in strings are skipped.
 fn closing_length(text: &str) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (place, byte) in text.bytes().enumerate() {

@@ -1,16 +1,16 @@
-//! JSON in the answers of models: found among other text, and mended where it is broken.
+//! Finds JSON in the answers of models, and repairs it if it is invalid.
 
 mod find;
 mod repair;
 
 use serde_json::Value;
 
-/// How JSON is looked for.
+/// How to search for JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtractOptions {
-    /// Whether broken JSON is mended.
+    /// Whether to repair invalid JSON.
     pub repair: bool,
-    /// Whether everything is wanted instead of the first.
+    /// Whether to return all values instead of the first one.
     pub multiple: bool,
 }
 
@@ -23,13 +23,13 @@ impl Default for ExtractOptions {
 /// Where JSON was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// It is the whole answer.
+    /// The complete answer.
     Full,
-    /// It stands in a block of code.
+    /// A code block.
     CodeBlock,
-    /// It stands among other text.
+    /// Between other text.
     Direct,
-    /// There is none.
+    /// Nowhere.
     None,
 }
 
@@ -49,15 +49,15 @@ impl Source {
 /// The JSON of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extracted {
-    /// What was found, in order; one value unless everything was wanted.
+    /// The values, in order; at most one unless all were requested.
     pub values: Vec<Value>,
-    /// Where.
+    /// Where they were found.
     pub source: Source,
-    /// Whether it went through the mending, which also takes what is not broken.
+    /// Whether the lenient parser read them, which also accepts valid JSON.
     pub repaired: bool,
 }
 
-/// Finds the JSON in the answer of a model: the whole of it, else in its blocks of code, else among its text.
+/// Finds the JSON in an answer: the complete answer, else its code blocks, else its text.
 ///
 /// ```
 /// use hinagata_module::answer::{ExtractOptions, extract_json};

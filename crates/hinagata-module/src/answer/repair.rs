@@ -1,14 +1,14 @@
-//! Reads JSON as models write it when they are careless.
+//! A lenient parser for JSON as models write it.
 //!
-//! Single and missing quotes, comments, missing and trailing commas, Python's `True` and `None`, line breaks in
-//! strings, and an answer that ends in the middle: each is taken for what was surely meant.
+//! It accepts single and missing quotes, comments, missing and trailing commas, Python's `True` and `None`, line breaks in
+//! strings, and text that ends early.
 
 use serde_json::{Map, Number, Value};
 
-/// Deeper values are taken for no JSON at all.
+/// Deeper values are rejected.
 const DEEPEST: u32 = 128;
 
-/// The value that `text` stands for; `None` when it is no JSON at all.
+/// The value of `text`; `None` if it cannot be repaired.
 pub(super) fn repair_json(text: &str) -> Option<Value> {
     let mut reader = Reader { text, place: 0 };
     let value = reader.value(0)?;
@@ -73,7 +73,7 @@ impl<'t> Reader<'t> {
         loop {
             self.separator();
             match self.peek() {
-                // What ends too early ends here.
+                // The text ends early.
                 None => break,
                 Some('}') => {
                     self.place += 1;
@@ -84,7 +84,7 @@ impl<'t> Reader<'t> {
             let key = self.key()?;
             self.blank();
             if !self.take(':') {
-                // A name alone is no entry, unless it is cut off.
+                // A key without a value is invalid, unless the text ends there.
                 if self.peek().is_none() {
                     break;
                 }
@@ -111,7 +111,7 @@ impl<'t> Reader<'t> {
                     self.place += 1;
                     break;
                 }
-                // The bracket was forgotten, and what holds the list goes on.
+                // The closing bracket is missing, and the enclosing object continues.
                 Some('}') => break,
                 Some(_) => all.push(self.value(depth + 1)?),
             }
@@ -119,7 +119,7 @@ impl<'t> Reader<'t> {
         Some(Value::Array(all))
     }
 
-    /// Skips commas, however many there are, and blanks.
+    /// Skips any number of commas, and white space.
     fn separator(&mut self) {
         self.blank();
         while self.take(',') {
@@ -140,7 +140,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A string in whatever quotes it starts with; one that never ends goes to the end.
+    /// A string in any quotes; without a closing quote it extends to the end.
     fn string(&mut self) -> String {
         let open = self.peek().unwrap_or('"');
         self.place += open.len_utf8();
@@ -175,7 +175,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The character of `\uXXXX`, with its second half where it has one.
+    /// The character of `\uXXXX`, including a second surrogate.
     fn unicode(&mut self) -> char {
         let first = self.hex();
         if let 0xd800..=0xdbff = first
@@ -199,7 +199,7 @@ impl<'t> Reader<'t> {
         u32::from_str_radix(&digits, 16).unwrap_or(0xfffd)
     }
 
-    /// A number, `true`, `null`, their names in Python and JavaScript, or a text without quotes.
+    /// A number, `true`, `null`, their names in Python and JavaScript, or a string without quotes.
     fn word(&mut self) -> Option<Value> {
         let rest = self.rest();
         let end = rest.find(|c: char| ",{}[]\"\n".contains(c)).unwrap_or(rest.len());

@@ -1,4 +1,4 @@
-//! Messages of Anthropic: the rules apart, turns that alternate, and marks for the prompt cache.
+//! Anthropic's messages: a separate system text, alternating turns, and marks for the prompt cache.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::{
     message::{Said, ToolResult, ToolValue},
 };
 
-/// Most tokens of an answer where the caller does not say: the API wants a number.
+/// Most tokens of an answer by default: the API requires a number.
 const MAX_TOKENS: u64 = 4096;
 
 pub(super) fn write_request(
@@ -75,7 +75,7 @@ pub(super) fn write_request(
     Ok(notes)
 }
 
-/// Whether the model can be held to a schema; those before could not.
+/// Whether the model supports output schemas; older models do not.
 fn supports_schemas(options: &RequestOptions) -> bool {
     const WITHOUT: [&str; 7] = [
         "claude-instant",
@@ -90,7 +90,7 @@ fn supports_schemas(options: &RequestOptions) -> bool {
     !WITHOUT.iter().any(|name| model.contains(name))
 }
 
-/// The schema told in words, for models that cannot be held to it.
+/// The schema as an instruction, for models without output schemas.
 fn schema_in_words(schema: &Value) -> String {
     let schema = json::to_pretty_string(schema);
     let fence = fence(&schema);
@@ -121,7 +121,7 @@ fn write_tools(options: &RequestOptions, writer: &mut Writer) {
     });
 }
 
-/// How many elements from the start never change: the last of them carries the mark for the cache.
+/// The number of leading elements that never change: the last of them gets the cache mark.
 #[derive(Default)]
 struct Marks {
     rules: usize,
@@ -138,7 +138,7 @@ impl Marks {
         let turns = if rules == conversation.rules.len() {
             conversation.told.iter().take_while(stays).count()
         } else {
-            // A cache holds what a request starts with: after a change nothing can be found again.
+            // A cache stores the start of a request: nothing after a change can be reused.
             0
         };
         Self { rules, turns }
@@ -152,7 +152,7 @@ struct Request<'r> {
     in_words: Option<String>,
 }
 
-/// Whose block it is.
+/// The speaker of a block.
 #[derive(Clone, Copy)]
 enum Speaker {
     Rules,
@@ -161,7 +161,7 @@ enum Speaker {
 }
 
 impl Speaker {
-    /// Only the person can show pictures and files.
+    /// Only the user can attach images and files.
     fn check_media(self) -> Result<(), Error> {
         match self {
             Self::User => Ok(()),
@@ -174,9 +174,9 @@ impl Speaker {
 /// How a block ends.
 #[derive(Clone, Copy)]
 struct End {
-    /// Whether another block follows, from which a text is kept apart by a blank line.
+    /// Whether another block follows; a blank line separates their texts.
     more: bool,
-    /// Whether the cache may keep everything up to here.
+    /// Whether the cache stores everything up to this block.
     marked: bool,
 }
 
@@ -240,7 +240,7 @@ impl Request<'_> {
         })
     }
 
-    /// The blocks of one element.
+    /// Writes the blocks of one element.
     fn write_element(
         &self,
         element: &Element,

@@ -3,14 +3,14 @@
 use super::RequestOptions;
 use crate::{Error, json::Writer};
 
-/// Writes the keys of a body; those of [`RequestOptions::extra`] take the place of ours.
+/// Writes the members of a body; those of [`RequestOptions::extra`] replace ours.
 pub(super) struct Body<'w> {
     pub(super) writer: &'w mut Writer,
     pub(super) options: &'w RequestOptions,
 }
 
 impl Body<'_> {
-    /// Writes a body: what `fill` sets, and the keys that the caller gives.
+    /// Writes a body: the members that `fill` sets, and those of the caller.
     pub(super) fn write(
         writer: &mut Writer,
         options: &RequestOptions,
@@ -26,7 +26,7 @@ impl Body<'_> {
         })
     }
 
-    /// Sets a key, unless the caller gives it.
+    /// Sets a member, unless the caller sets it.
     pub(super) fn set<T: Default>(&mut self, key: &'static str, fill: impl FnOnce(&mut Writer) -> T) -> T {
         if self.options.extra.contains_key(key) {
             return T::default();
@@ -35,7 +35,7 @@ impl Body<'_> {
         fill(self.writer)
     }
 
-    /// Sets a key, unless the caller gives it, with a value that may fail to be written.
+    /// Sets a member, unless the caller sets it; writing the value may fail.
     pub(super) fn try_set(
         &mut self,
         key: &'static str,

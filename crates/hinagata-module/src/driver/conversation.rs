@@ -1,12 +1,12 @@
-//! Who says what, before it is written for a provider.
+//! Assigns roles to the elements of a prompt, before a driver writes them.
 
 use crate::{Attachment, CacheHint, CompiledPrompt, Content, Element, Message, Order, Part, Role, Said};
 
 /// A prompt as rules and turns.
 pub(super) struct Conversation<'p> {
-    /// What the model is to do, in one piece.
+    /// The instructions.
     pub(super) rules: Vec<&'p Element>,
-    /// What is said, in order.
+    /// The turns, in order.
     pub(super) turns: Vec<Turn<'p>>,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct Turn<'p> {
 }
 
 impl<'p> Turn<'p> {
-    /// The message that it is, unless it is something that is told.
+    /// The message, if the element is one.
     pub(super) fn message(&self) -> Option<&'p Message> {
         match self.element {
             Element::Message(message) => Some(message),
@@ -49,27 +49,27 @@ impl<'p> Conversation<'p> {
     }
 }
 
-/// Who speaks, for providers that know two sides.
+/// The speaker, for providers with two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     User,
     Model,
 }
 
-/// A prompt for providers whose turns alternate: neighbours of one side are one turn.
+/// A prompt for providers with alternating turns: adjacent elements of one side form one turn.
 pub(super) struct Alternating<'p> {
-    /// The instructions, and the messages that are rules.
+    /// The instructions and the system messages.
     pub(super) rules: Vec<&'p Element>,
-    /// What both sides say, in order.
+    /// The elements of both sides, in order.
     pub(super) told: Vec<&'p Element>,
-    /// Who speaks from which place of `told` on.
+    /// The side of each turn, and the index of its first element in `told`.
     turns: Vec<(Side, usize)>,
-    /// How many elements say nothing: providers of alternating turns refuse empty texts.
+    /// The number of elements without text: providers with alternating turns reject empty texts.
     pub(super) left_out: usize,
 }
 
-/// What the person says where the first turn would not be theirs, or where there is none: providers of alternating
-/// turns refuse such a conversation.
+/// The text of the user if the first turn would not be the user's, or if there is no turn: providers with alternating
+/// turns reject such a conversation.
 pub(super) const OPENING: &str = "Begin.";
 
 impl<'p> Alternating<'p> {
@@ -96,7 +96,7 @@ impl<'p> Alternating<'p> {
         Self { rules, told: all, turns, left_out }
     }
 
-    /// What each side says in turn.
+    /// The turns, with their sides.
     pub(super) fn turns(&self) -> impl Iterator<Item = (Side, &[&'p Element])> {
         self.turns.iter().enumerate().map(|(index, (side, start))| {
             let end = self.turns.get(index + 1).map_or(self.told.len(), |(_, next)| *next);
@@ -104,13 +104,13 @@ impl<'p> Alternating<'p> {
         })
     }
 
-    /// Whether the person has to open the conversation with [`OPENING`].
+    /// Whether the conversation has to start with [`OPENING`].
     pub(super) fn needs_opening(&self) -> bool {
         self.turns.first().is_none_or(|(side, _)| *side == Side::Model)
     }
 }
 
-/// Whether there is nothing in it but white space.
+/// Whether it contains only white space.
 pub(super) fn is_blank(content: &Content) -> bool {
     match content {
         Content::Text(text) => is_blank_text(text),
@@ -121,12 +121,12 @@ pub(super) fn is_blank(content: &Content) -> bool {
     }
 }
 
-/// Whether there is nothing but white space; a byte order mark counts as such.
+/// Whether it contains only white space; a byte order mark counts as white space.
 pub(super) fn is_blank_text(text: &str) -> bool {
     text.chars().all(|character| character.is_whitespace() || character == '\u{feff}')
 }
 
-/// Whether it is an element without a word; headings, tags and calls of tools are some.
+/// Whether the element has no text; headings, tags and tool calls count as text.
 fn is_empty_element(element: &Element) -> bool {
     match element {
         Element::Text(element) => is_blank(&element.content),
@@ -139,8 +139,8 @@ fn is_empty_element(element: &Element) -> bool {
     }
 }
 
-/// Whether it is a title with nothing under it but the messages that follow: these are turns of their own, and
-/// a turn that only says `Messages` would be one too many.
+/// Whether it is a title that is followed only by messages: messages are separate turns, and a turn that contains only
+/// the title would be superfluous.
 fn is_only_title(element: &Element, next: Option<&Element>) -> bool {
     match (element, next) {
         (Element::Section(section), Some(Element::Message(_))) => section.items.is_empty(),
@@ -148,9 +148,9 @@ fn is_only_title(element: &Element, next: Option<&Element>) -> bool {
     }
 }
 
-/// The elements in their order; for caches, sections that do not change come before those that do.
+/// The elements in order; in cache order, static sections precede dynamic ones.
 ///
-/// Messages stay in place, and nothing passes them.
+/// Messages keep their place, and nothing moves across them.
 fn arrange_elements(elements: &[Element], order: Order) -> Vec<&Element> {
     if order == Order::Standard {
         return elements.iter().collect();
@@ -175,7 +175,7 @@ fn is_section(element: &Element) -> bool {
     matches!(element, Element::Section(_))
 }
 
-/// Bytes that a request takes, roughly: texts with some escapes, and keys around them.
+/// The approximate size of a request in bytes: texts with some escapes, and the keys around them.
 pub(super) fn estimate_bytes(prompt: &CompiledPrompt) -> usize {
     let content = |content: &Content| content.texts().map(|text| text.len() + text.len() / 16).sum::<usize>();
     let size = |element: &Element| match element {

@@ -1,4 +1,4 @@
-//! How providers like the elements of a prompt written.
+//! Writes the elements of a prompt in the style that a provider prefers.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::{
     message::Said,
 };
 
-/// How materials and chunks are marked.
+/// How materials and chunks are delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// By a heading.
@@ -24,26 +24,26 @@ pub(super) enum Dialect {
     Tags,
 }
 
-/// Writes elements so that no text can be taken for a tag.
+/// Writes elements so that no text can imitate a tag.
 pub(super) struct ElementWriter {
     dialect: Dialect,
-    /// Marks in texts that stand outside of all tags.
+    /// The marks in texts outside of all tags.
     materials: Marks,
     chunks: Marks,
     headings: TextOptions,
 }
 
-/// A piece of an element, for turns that hold several.
+/// A piece of an element, for turns with several pieces.
 pub(super) enum Piece<'p> {
-    /// A whole element that is text.
+    /// A complete element that is text.
     Element(&'p Element),
     /// A text.
     Text(Cow<'p, str>),
-    /// A picture or a file.
+    /// An image or a file.
     Media(Media<'p>),
 }
 
-/// Whether an element holds more than one text.
+/// Whether the content of an element has parts.
 pub(super) fn has_parts(element: &Element) -> bool {
     let content = match element {
         Element::Text(element) => Some(&element.content),
@@ -56,7 +56,7 @@ pub(super) fn has_parts(element: &Element) -> bool {
 }
 
 impl Piece<'_> {
-    /// Whether it is a picture or a file.
+    /// Whether it is an image or a file.
     pub(super) fn is_media(&self) -> bool {
         matches!(self, Self::Media(_))
     }
@@ -82,7 +82,7 @@ impl ElementWriter {
         element_writer
     }
 
-    /// Notes the marks of an element whose text stands outside of all tags.
+    /// Records the marks of an element whose text is outside of all tags.
     fn collect_marks(&mut self, element: &Element) {
         let mut note = |text: &str| {
             if memchr::memchr(b'<', text.as_bytes()).is_some() {
@@ -114,7 +114,7 @@ impl ElementWriter {
         }
     }
 
-    /// The text of an element whose content is text.
+    /// Writes the text of an element.
     pub(super) fn write_element(&self, sink: &mut impl Sink, element: &Element) {
         match element {
             Element::Material(material) => {
@@ -187,7 +187,7 @@ impl ElementWriter {
         }
     }
 
-    /// The start of a tag with its number.
+    /// Writes the start of a tag with its number.
     fn open_tag(&self, sink: &mut impl Sink, start: &'static str, number: u32) {
         sink.put_plain(start);
         if number > 0 {
@@ -212,7 +212,7 @@ impl ElementWriter {
         self.free_number(&self.chunks, Tag::CHUNK_END, &chunk.content)
     }
 
-    /// The first number that neither the content nor a text outside of tags uses.
+    /// The first number that occurs neither in the content nor in a text outside of tags.
     fn free_number(&self, outside: &Marks, tag: Tag, content: &Content) -> u32 {
         if self.dialect == Dialect::Markdown {
             return 0;
@@ -227,7 +227,7 @@ impl ElementWriter {
         marks.first_free()
     }
 
-    /// What stands before and after the content of an element.
+    /// The texts before and after the content of an element.
     pub(super) fn surrounding_texts(&self, element: &Element) -> (String, String) {
         let (mut before, mut after) = (String::new(), String::new());
         match element {
@@ -246,7 +246,7 @@ impl ElementWriter {
         (before, after)
     }
 
-    /// The pieces of an element; of a message, of what it says.
+    /// Splits an element into pieces; of a message, its content.
     pub(super) fn split_pieces<'p>(
         &self,
         element: &'p Element,
@@ -279,8 +279,8 @@ impl ElementWriter {
         Ok(())
     }
 
-    /// Hands over a text, unless it is empty: providers refuse parts without content, and those who like tags also
-    /// such of white space alone.
+    /// Adds a text unless it is empty: providers reject empty parts, and those with tags also reject parts of only white
+    /// space.
     fn push_text<'p>(&self, text: Cow<'p, str>, take: &mut dyn FnMut(Piece<'p>)) {
         let is_empty = match self.dialect {
             Dialect::Markdown => text.is_empty(),
@@ -298,7 +298,7 @@ fn write_content(sink: &mut impl Sink, content: &Content) {
     }
 }
 
-/// Whether a text has a character that marks start with.
+/// Whether a text contains the first character of marks.
 struct HasMark(bool);
 
 impl Sink for HasMark {
@@ -307,9 +307,9 @@ impl Sink for HasMark {
     }
 }
 
-/// The value of an attribute of a tag, on one line and with what would end it escaped.
+/// Writes the value of an attribute, on one line and escaped.
 fn put_attribute(sink: &mut impl Sink, value: &str) {
-    // Most values are names of files and numbers, which nobody has to look at twice.
+    // Most values are file names and numbers, which need no escapes.
     if value.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\') && !ends_value(byte)) {
         return sink.put_plain(value);
     }

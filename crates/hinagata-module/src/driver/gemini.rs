@@ -1,4 +1,4 @@
-//! `generateContent` of Gemini; Vertex AI takes the same body.
+//! Gemini's `generateContent`; Vertex AI accepts the same body.
 
 use std::collections::HashMap;
 
@@ -92,7 +92,7 @@ fn generation_config(prompt: &CompiledPrompt, options: &RequestOptions) -> Map<S
     all
 }
 
-/// The tool of each call: results are told apart by it.
+/// The tool of each call: results refer to a tool by its name.
 fn tool_names<'p>(conversation: &Alternating<'p>) -> HashMap<&'p str, &'p str> {
     let mut names = HashMap::new();
     for element in &conversation.told {
@@ -130,7 +130,7 @@ impl Request<'_, '_> {
         })
     }
 
-    /// Instructions are texts.
+    /// Instructions can contain only text.
     fn refuse_media(&self, rules: &[&Element]) -> Result<(), Error> {
         let mut any = false;
         for element in rules {

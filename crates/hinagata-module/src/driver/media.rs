@@ -1,30 +1,30 @@
-//! Pictures and files in requests.
+//! Images and files in requests.
 
 use std::borrow::Cow;
 
 use super::RequestOptions;
 use crate::{Attachment, Error, Problem};
 
-/// Reads files that a prompt attaches: this crate touches no disk.
+/// Reads attached files: this crate does not access the disk.
 pub trait Files: Send + Sync {
     /// The bytes of the file at `path`.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason why it cannot be read.
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
 }
 
-/// A picture or a file, ready for a request.
+/// An image or a file, ready for a request.
 pub(super) enum Media<'p> {
-    /// A file of text.
+    /// A text file.
     Text(String),
-    /// Something at an address.
+    /// A URL.
     Url { kind: Kind, mime: Option<Cow<'p, str>>, url: &'p str },
-    /// Something with its bytes in base 64.
+    /// Bytes in base64.
     Data { kind: Kind, mime: Cow<'p, str>, base64: Cow<'p, str>, name: Cow<'p, str> },
 }
 
-/// What providers tell apart.
+/// The kinds that providers distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Image,
@@ -32,7 +32,7 @@ pub(super) enum Kind {
 }
 
 impl<'p> Media<'p> {
-    /// What `attachment` is; a text is itself.
+    /// The media of an attachment.
     pub(super) fn from_attachment(
         attachment: &'p Attachment,
         options: &RequestOptions,
@@ -84,12 +84,12 @@ impl<'p> Media<'p> {
     }
 }
 
-/// The error of something that a provider has no place for.
+/// The error of content that a provider does not accept.
 pub(super) fn unsupported_error(driver: &str, what: &str, hint: &str) -> Error {
     Problem::new("", format!("{driver} does not accept {what}")).with_hint(hint).into()
 }
 
-/// The error of a picture or a file that not the person says.
+/// The error of an image or a file that is not from the user.
 pub(super) fn media_only_from_user(driver: &str, whose: &str) -> Error {
     unsupported_error(driver, &format!("an image or file {whose}"), "attach it to a user message or to data")
 }
@@ -99,14 +99,14 @@ fn is_text(mime: &str) -> bool {
     mime.starts_with("text/") || mime == "application/json" || mime == "application/xml"
 }
 
-/// The type and the data of a `data:` address with base 64.
+/// The type and the data of a `data:` URL in base64.
 fn data_url(url: &str) -> Option<(&str, &str)> {
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     let mime = head.strip_suffix(";base64")?;
     Some((mime.split(';').next().unwrap_or(mime), data))
 }
 
-/// The type of a picture, by the end of its address.
+/// The type of an image, by the extension in its URL.
 fn image_type(url: &str) -> Option<&'static str> {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     let (_, end) = path.rsplit_once('.')?;
@@ -119,7 +119,7 @@ fn image_type(url: &str) -> Option<&'static str> {
     })
 }
 
-/// Bytes in base 64.
+/// Encodes bytes in base64.
 #[must_use]
 pub fn encode_base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

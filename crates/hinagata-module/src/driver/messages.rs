@@ -1,4 +1,4 @@
-//! A prompt as plain messages, for programs that bring their own provider.
+//! A prompt as plain messages, for programs that call a provider themselves.
 
 use super::{
     conversation::Conversation,
@@ -9,20 +9,20 @@ use crate::{
     message::{Said, ToolCall, ToolResult},
 };
 
-/// A message with everything that a provider may want to know.
+/// A message with everything that a provider may need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChatMessage {
-    /// Who says it.
+    /// The role of the speaker.
     pub role: Role,
-    /// The name of who says it.
+    /// The name of the speaker.
     pub name: Option<Text>,
-    /// What is said.
+    /// The content.
     pub parts: Vec<ChatPart>,
-    /// Tools that the model calls with it.
+    /// The tool calls of the model.
     pub calls: Vec<ToolCall>,
-    /// What a tool answered.
+    /// The result of a tool.
     pub result: Option<ToolResult>,
-    /// How often it changes from call to call.
+    /// How often it changes between calls.
     pub cache: CacheHint,
 }
 
@@ -31,11 +31,11 @@ pub struct ChatMessage {
 pub enum ChatPart {
     /// A text.
     Text(String),
-    /// A picture or a file.
+    /// An image or a file.
     Attachment(Attachment),
 }
 
-/// The messages of a prompt: one with the rules, then one for each element.
+/// The messages of a prompt: one with the instructions, then one for each element.
 #[must_use]
 pub fn chat_messages(prompt: &CompiledPrompt) -> Vec<ChatMessage> {
     let conversation = Conversation::from_prompt(prompt);
@@ -73,7 +73,7 @@ pub fn chat_messages(prompt: &CompiledPrompt) -> Vec<ChatMessage> {
     all
 }
 
-/// Rules that are all headings and texts are one text.
+/// Joins instructions that consist only of headings and texts.
 fn join_texts(parts: Vec<ChatPart>, rules: &[&Element]) -> Vec<ChatPart> {
     if rules
         .iter()

@@ -1,8 +1,8 @@
-//! Compiled prompts as requests: the exact body that a provider takes.
+//! Compiled prompts as requests: the exact body that a provider accepts.
 //!
-//! A driver decides who says what. Instructions become the rules of the conversation, data and output turns of
-//! the person, and messages turns of their own role, in place. Whatever the data says, it stays what it is: the
-//! number, the order and the roles of the turns depend on the elements alone, never on their texts.
+//! A driver assigns roles. Instructions become the system text, data and output become user turns, and messages keep their
+//! role and their place. The number, the order and the roles of turns depend only on the elements, never on their texts, so
+//! data cannot imitate a turn.
 
 mod anthropic;
 mod body;
@@ -30,15 +30,15 @@ pub use request::{DataRole, Formatted, RequestOptions, Tool};
 /// Writes the requests of a model provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Driver {
-    /// Chat completions of OpenAI, and of the many who speak the same.
+    /// OpenAI's chat completions, which many other providers accept too.
     OpenAi,
-    /// Responses of OpenAI.
+    /// OpenAI's responses.
     OpenAiResponses,
-    /// Messages of Anthropic.
+    /// Anthropic's messages.
     Anthropic,
-    /// `generateContent` of Gemini; Vertex AI takes the same body at another address.
+    /// Gemini's `generateContent`; Vertex AI accepts the same body at another address.
     Gemini,
-    /// `/api/chat` of Ollama.
+    /// Ollama's `/api/chat`.
     Ollama,
 }
 
@@ -98,10 +98,10 @@ impl Driver {
         self.spec().description
     }
 
-    /// The driver called `name`; `vertex` and `vertexai` are other names of `gemini`.
+    /// The driver with this name; `vertex` and `vertexai` are aliases of `gemini`.
     ///
     /// # Errors
-    /// When there is none, with near names.
+    /// If the name is unknown, with similar names.
     pub fn from_name(name: &str) -> Result<Self, Error> {
         if let Some(driver) = Self::ALL.into_iter().find(|driver| driver.name() == name) {
             return Ok(driver);
@@ -121,19 +121,19 @@ impl Driver {
     /// The body of a request.
     ///
     /// # Errors
-    /// When the prompt holds something that the provider cannot be given.
+    /// If the prompt contains something that the provider does not accept.
     pub fn format(self, prompt: &CompiledPrompt, options: &RequestOptions) -> Result<Formatted, Error> {
         let mut body = String::new();
         let notes = self.format_into(prompt, options, &mut body)?;
         Ok(Formatted { body, notes })
     }
 
-    /// Makes `body` the body of a request, and gives what the provider has no place for.
+    /// Replaces `body` by the body of a request; returns notes about what the provider does not support.
     ///
-    /// What `body` had allocated is used again: for who makes many requests, new memory costs more than filling it.
+    /// The memory of `body` is reused: programs with many requests spend more time on new memory than on writing.
     ///
     /// # Errors
-    /// As [`Driver::format`]; then `body` holds what was written until there.
+    /// As [`Driver::format`]; `body` is then incomplete.
     pub fn format_into(
         self,
         prompt: &CompiledPrompt,
@@ -155,7 +155,7 @@ pub fn format_text(prompt: &CompiledPrompt, options: &TextOptions) -> Formatted 
     Formatted { body: format::prompt_text(prompt, options), notes: Vec::new() }
 }
 
-/// Makes `body` the text of the prompt; as [`Driver::format_into`], it uses the memory of `body` again.
+/// Replaces `body` by the text of the prompt; as [`Driver::format_into`], it reuses the memory of `body`.
 pub fn format_text_into(prompt: &CompiledPrompt, options: &TextOptions, body: &mut String) {
     body.clear();
     format::write_prompt(prompt, options, body);
@@ -166,7 +166,7 @@ macro_rules! drivers {
         $(#[$doc])*
         ///
         /// # Errors
-        /// When the prompt holds something that the provider cannot be given.
+        /// If the prompt contains something that the provider does not accept.
         pub fn $name(prompt: &CompiledPrompt, options: &RequestOptions) -> Result<Formatted, Error> {
             Driver::$driver.format(prompt, options)
         }
@@ -174,14 +174,14 @@ macro_rules! drivers {
 }
 
 drivers! {
-    /// The body of a chat completion of OpenAI.
+    /// The request body for OpenAI chat completions.
     openai: OpenAi;
-    /// The body of a response of OpenAI.
+    /// The request body for OpenAI responses.
     openai_responses: OpenAiResponses;
-    /// The body of a message of Anthropic.
+    /// The request body for Anthropic messages.
     anthropic: Anthropic;
-    /// The body of `generateContent` of Gemini and Vertex AI.
+    /// The request body for `generateContent` of Gemini and Vertex AI.
     gemini: Gemini;
-    /// The body of `/api/chat` of Ollama.
+    /// The request body for `/api/chat` of Ollama.
     ollama: Ollama;
 }

@@ -1,4 +1,4 @@
-//! `/api/chat` of Ollama: one message for each element, pictures beside the text.
+//! Ollama's `/api/chat`: one message for each element, with images beside the text.
 
 use serde_json::{Map, Value, json};
 
@@ -112,7 +112,7 @@ fn write_turn(
     })
 }
 
-/// Role and text, and the pictures beside it.
+/// Writes the role, the text and the images.
 fn write_message(
     element_writer: &ElementWriter,
     element: &Element,
@@ -127,7 +127,7 @@ fn write_message(
     for piece in &pieces {
         match piece {
             Piece::Media(Media::Data { kind: Kind::Image, base64, .. }) => images.push(base64),
-            // A file of text is a text by now.
+            // Text files are already texts here.
             Piece::Media(Media::Text(_)) | Piece::Element(_) | Piece::Text(_) => {}
             Piece::Media(Media::Url { .. }) => {
                 let hint = "attach the image itself as a `data:` URL";
@@ -145,7 +145,7 @@ fn write_message(
             match piece {
                 Piece::Element(element) => element_writer.write_element(sink, element),
                 Piece::Text(text) => {
-                    // Texts that are parts of their own for others have a blank line between them here.
+                    // Other drivers write these texts as separate parts; here a blank line separates them.
                     sink.put_all(&[if before.ends_with("\n\n") { "" } else { "\n\n" }, text]);
                     before = text;
                 }

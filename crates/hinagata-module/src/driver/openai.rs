@@ -1,4 +1,4 @@
-//! Chat completions of OpenAI: one message with the rules, then one message for each element.
+//! OpenAI's chat completions: one message with the instructions, then one message for each element.
 
 use super::{
     DataRole, RequestOptions, Tool,
@@ -49,7 +49,7 @@ pub(super) fn write_request(
     Ok(notes)
 }
 
-/// Tools as OpenAI and Ollama take them.
+/// Writes tools in the format of OpenAI and Ollama.
 pub(super) fn write_tools(body: &mut Body<'_>, tools: &[Tool]) {
     if tools.is_empty() {
         return;
@@ -92,7 +92,7 @@ fn write_messages(
     })
 }
 
-/// One text where all rules are texts; else a part for each, so that no data among them can pass for a rule.
+/// Writes one text if all instructions are texts, else a part for each, so that data cannot imitate an instruction.
 fn write_rules(
     element_writer: &ElementWriter,
     rules: &[&Element],
@@ -121,7 +121,7 @@ fn write_rules(
     })
 }
 
-/// Data or output, said by the person.
+/// Writes data or output as a user turn.
 fn data_turn(
     element_writer: &ElementWriter,
     turn: &Turn<'_>,
@@ -183,7 +183,7 @@ fn write_tool_call(call: &ToolCall, writer: &mut Writer) {
     });
 }
 
-/// A text, or the parts of content that holds more.
+/// Writes a string, or a list of parts.
 fn write_content(
     element_writer: &ElementWriter,
     element: &Element,
@@ -208,7 +208,7 @@ fn write_parts(
     let mut pieces = Vec::new();
     element_writer.split_pieces(element, options, &mut |piece| pieces.push(piece))?;
     if pieces.is_empty() {
-        // There has to be one, even where all texts are empty.
+        // At least one part is required, even if all texts are empty.
         pieces.push(Piece::Text("".into()));
     }
     if role != Role::User && pieces.iter().any(Piece::is_media) {
@@ -263,10 +263,10 @@ fn write_image(url: &str, writer: &mut Writer) {
     writer.write_object(|writer| writer.write_field("url", url));
 }
 
-/// A name as OpenAI allows it: up to 64 characters without spaces and some others.
+/// A name that OpenAI accepts: up to 64 characters without spaces and some others.
 fn allowed_name(name: &str) -> String {
     let allowed = |character: char| {
-        // A byte order mark is white space for who checks it.
+        // OpenAI's check treats a byte order mark as white space.
         let refused =
             character.is_whitespace() || character.is_control() || "<>|\\/\u{feff}".contains(character);
         if refused { '_' } else { character }

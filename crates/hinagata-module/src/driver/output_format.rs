@@ -46,7 +46,7 @@ impl OutputFormat {
         }
     }
 
-    /// The format with this name; drivers have the other names that [`Driver::from_name`] knows.
+    /// The format with this name; drivers have the aliases of [`Driver::from_name`].
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let format = Self::ALL.into_iter().find(|format| format.name() == name);

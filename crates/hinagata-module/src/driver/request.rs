@@ -1,4 +1,4 @@
-//! What a request says beside the prompt.
+//! The options of a request.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -6,45 +6,45 @@ use serde_json::{Map, Value};
 
 use super::Files;
 
-/// What a request says beside the prompt.
+/// The options of a request.
 #[derive(Clone, Default)]
 pub struct RequestOptions {
-    /// The model; where its place is the address of the request, the body has none.
+    /// The model; the body omits it if it belongs to the URL.
     pub model: Option<String>,
     /// Most tokens of the answer.
     pub max_tokens: Option<u64>,
-    /// How much the answer varies.
+    /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// The share of likely tokens to choose from.
+    /// The probability mass to sample from.
     pub top_p: Option<f64>,
-    /// The number of likely tokens to choose from.
+    /// The number of most likely tokens to sample from.
     pub top_k: Option<u64>,
-    /// Texts that end the answer.
+    /// Stop sequences.
     pub stop: Vec<String>,
-    /// What makes the answer repeatable.
+    /// The seed of the sampling.
     pub seed: Option<i64>,
-    /// Whether the answer comes piece by piece.
+    /// Whether the answer is streamed.
     pub stream: Option<bool>,
     /// Tools that the model may call.
     pub tools: Vec<Tool>,
-    /// Who says the data.
+    /// The role of the data.
     pub data_role: DataRole,
-    /// Whether no marks for prompt caches are set.
+    /// Whether to omit marks for prompt caches.
     pub without_cache_marks: bool,
-    /// More keys of the body; they win over those that are made here.
+    /// Additional members of the body; they replace ours.
     pub extra: Map<String, Value>,
-    /// Where the content of files is read.
+    /// The reader of attached files.
     pub files: Option<Arc<dyn Files>>,
 }
 
 impl RequestOptions {
-    /// Options with a model and nothing else.
+    /// Options with only a model.
     #[must_use]
     pub fn new(model: impl Into<String>) -> Self {
         Self { model: Some(model.into()), ..Self::default() }
     }
 
-    /// The same options, with files read by `files`.
+    /// Sets the reader of attached files.
     #[must_use]
     pub fn with_files(mut self, files: impl Files + 'static) -> Self {
         self.files = Some(Arc::new(files));
@@ -58,13 +58,13 @@ impl fmt::Debug for RequestOptions {
     }
 }
 
-/// Who says the data of a prompt.
+/// The role of the data of a prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataRole {
-    /// The person: what it says cannot overrule the instructions.
+    /// The user: data cannot override the instructions.
     #[default]
     User,
-    /// The rules, where a provider allows rules among the turns.
+    /// The system, for providers that accept system messages between turns.
     System,
 }
 
@@ -87,7 +87,7 @@ pub struct Formatted {
 }
 
 impl Formatted {
-    /// The body: JSON, or the text of the text driver.
+    /// The body: JSON, or the text of [`super::format_text`].
     #[must_use]
     pub fn body(&self) -> &str {
         &self.body
@@ -99,20 +99,20 @@ impl Formatted {
         self.body.into_bytes()
     }
 
-    /// The body as a value; a text as a string.
+    /// The body as a value; text as a string.
     #[must_use]
     pub fn to_value(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|_| Value::String(self.body.clone()))
     }
 
-    /// What the provider has no place for and is therefore not in the body.
+    /// Parts of the prompt or options that the provider does not support; they are left out.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 }
 
-/// What has no place in a request, counted.
+/// Notes about what a request leaves out, with their counts.
 #[derive(Default)]
 pub(super) struct Notes(BTreeMap<&'static str, u32>);
 

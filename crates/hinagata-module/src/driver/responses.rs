@@ -1,4 +1,4 @@
-//! Responses of OpenAI: instructions apart, then one item for each element.
+//! OpenAI's responses: separate instructions, then one item for each element.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(super) fn write_request(
     let conversation = Conversation::from_prompt(prompt);
     let element_writer = ElementWriter::new(Dialect::Markdown, &conversation);
     let request = Request { element_writer: &element_writer, options };
-    // Rules that hold data stand among the items, where each has a part of its own.
+    // Instructions that contain data become an item, in which each has its own part.
     let apart = conversation
         .rules
         .iter()
@@ -154,7 +154,7 @@ impl Request<'_> {
         let mut pieces = Vec::new();
         self.element_writer.split_pieces(element, self.options, &mut |piece| pieces.push(piece))?;
         if pieces.is_empty() {
-            // There has to be one, even where all texts are empty.
+            // At least one part is required, even if all texts are empty.
             pieces.push(Piece::Text("".into()));
         }
         pieces.iter().try_for_each(|piece| {

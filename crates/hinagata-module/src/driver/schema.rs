@@ -1,10 +1,10 @@
-//! The schema of the answer, as each provider takes it.
+//! The schema of the answer, in the format of each provider.
 
 use serde_json::{Map, Value};
 
 use crate::json::Writer;
 
-/// Name, schema and strictness, as OpenAI takes them.
+/// Writes name, schema and strictness in the format of OpenAI.
 pub(super) fn write_named_schema(schema: &Value, writer: &mut Writer) {
     writer.write_field("name", &schema_name(schema));
     if can_be_strict(schema) {
@@ -14,12 +14,12 @@ pub(super) fn write_named_schema(schema: &Value, writer: &mut Writer) {
     writer.write_value_field("schema", schema);
 }
 
-/// Whether OpenAI can promise that an object follows `schema`.
+/// Whether OpenAI's strict mode supports `schema`.
 pub(super) fn can_be_strict(schema: &Value) -> bool {
     is_strict(schema, 0) && schema.get("type").and_then(Value::as_str) == Some("object")
 }
 
-/// The title of the schema with the characters that a name may have.
+/// The title of the schema, with only the characters that are valid in a name.
 fn schema_name(schema: &Value) -> String {
     let title = schema.get("title").and_then(Value::as_str).unwrap_or_default();
     let allowed =
@@ -28,10 +28,10 @@ fn schema_name(schema: &Value) -> String {
     if name.chars().any(|character| character.is_ascii_alphanumeric()) { name } else { "answer".to_owned() }
 }
 
-/// Schemas that are nested deeper are taken as they are.
+/// Schemas that are nested deeper are not converted.
 const DEEPEST: u32 = 64;
 
-/// Whether a provider can promise to follow it: every object names all its properties and allows no others.
+/// Whether strict mode supports it: every object requires all its properties and allows no others.
 fn is_strict(schema: &Value, depth: u32) -> bool {
     let Value::Object(fields) = schema else { return false };
     if depth > DEEPEST || fields.keys().any(|key| !STRICT_KEYS.contains(&key.as_str())) {
@@ -82,7 +82,7 @@ const STRICT_KEYS: [&str; 14] = [
     "maximum",
 ];
 
-/// The schema in Gemini's own form; `None` when it says more than that form can.
+/// The schema in Gemini's format; `None` if that format cannot express it.
 pub(super) fn to_gemini(schema: &Value) -> Option<Value> {
     to_gemini_at(schema, 0)
 }
@@ -136,7 +136,7 @@ fn gemini_type(name: &str) -> Option<String> {
         .then(|| name.to_ascii_uppercase())
 }
 
-/// Bounds that Anthropic's answers cannot be held to; they are told in words instead.
+/// Bounds that Anthropic does not enforce; they become part of the description.
 const ANTHROPIC_WORDS: [&str; 13] = [
     "minimum",
     "maximum",
@@ -153,8 +153,8 @@ const ANTHROPIC_WORDS: [&str; 13] = [
     "pattern",
 ];
 
-/// The schema as Anthropic takes it: objects are closed, and bounds are part of the description. `None` when it asks
-/// for open objects.
+/// The schema in Anthropic's format: objects are closed, and bounds are part of the description. `None` if it requires
+/// open objects.
 pub(super) fn to_anthropic(schema: &Value) -> Option<Value> {
     to_anthropic_at(schema, 0)
 }

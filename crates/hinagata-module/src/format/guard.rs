@@ -1,25 +1,25 @@
-//! Marks around content that the content itself cannot imitate.
+//! Delimiters that content cannot imitate.
 //!
-//! Where content is put between two marks, such as `<material>` and `</material>`, text that holds the closing one
-//! would end it early. Then the mark gets a number that does not occur in the text.
+//! Content between two delimiters, such as `<material>` and `</material>`, could contain the closing one and end early. In that
+//! case the delimiter gets a number that does not occur in the text.
 
 use std::collections::BTreeSet;
 
 use memchr::memmem;
 
-/// Numbers that marks have in some texts.
+/// The numbers of the marks in some texts.
 #[derive(Default)]
 pub(crate) struct Marks {
-    /// Empty as long as there is no mark, so that nothing is allocated for usual texts.
+    /// Empty without marks, so that most texts allocate nothing.
     used: BTreeSet<u32>,
 }
 
-/// A mark: `prefix`, a name, and maybe a number.
+/// A mark: a start, an optional word, and an optional number.
 #[derive(Clone, Copy)]
 pub(crate) struct Tag {
-    /// What marks start with, such as `</material`.
+    /// The starts of the mark, such as `</material`.
     pub(crate) starts: &'static [&'static str],
-    /// Whether a word stands between the start and the number, such as a role.
+    /// Whether a word, such as a role, precedes the number.
     pub(crate) word: bool,
 }
 
@@ -32,7 +32,7 @@ impl Tag {
 }
 
 impl Marks {
-    /// Notes the marks in `text` that look like `tag`, in small or large letters.
+    /// Records the marks in `text` that look like `tag`, in any case.
     pub(crate) fn record_marks(&mut self, tag: Tag, text: &str) {
         let bytes = text.as_bytes();
         for place in memchr::memchr_iter(b'<', bytes) {
@@ -44,7 +44,7 @@ impl Marks {
         }
     }
 
-    /// Every number that the digits after a mark begin with: what ends on `-12` ends on `-1` for who reads less.
+    /// Records every prefix of the number after a mark: a lenient reader may take `-12` for `-1`.
     fn record_numbers(&mut self, tag: Tag, rest: &[u8]) {
         self.used.insert(0);
         let word =
@@ -57,7 +57,7 @@ impl Marks {
         }
     }
 
-    /// The first number that is free; 0 stands for none.
+    /// The first unused number; 0 means no number.
     pub(crate) fn first_free(&self) -> u32 {
         (0..).find(|number| !self.used.contains(number)).unwrap_or_default()
     }
@@ -75,10 +75,10 @@ fn starts_with(text: &[u8], start: &str) -> bool {
     text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
 }
 
-/// The most backticks in a row.
+/// The longest run of backticks.
 pub(super) fn longest_fence(text: &str) -> usize {
     let bytes = text.as_bytes();
-    // Fences are rare, and looking for three of them is fast.
+    // Fences are rare, and searching for three backticks is fast.
     if memmem::find(bytes, b"```").is_none() {
         return 0;
     }

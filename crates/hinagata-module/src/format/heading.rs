@@ -3,7 +3,7 @@
 use super::{Sink, TextOptions, one_line};
 use crate::{SectionElement, SectionItem, SubsectionElement, Text, json};
 
-/// A heading with its texts, one per line, and blank lines around its subsections.
+/// Writes a heading with its texts, one per line, and blank lines around its subsections.
 pub(crate) fn write_section(sink: &mut impl Sink, section: &SectionElement, options: &TextOptions) {
     let lb = options.line_break.as_str();
     sink.put_all(&["## ", &one_line(&section.title), lb]);
@@ -25,7 +25,7 @@ pub(crate) fn write_section(sink: &mut impl Sink, section: &SectionElement, opti
     }
 }
 
-/// A heading of the second level with its texts, one per line.
+/// Writes a heading of the second level with its texts, one per line.
 pub(crate) fn write_subsection(sink: &mut impl Sink, title: &str, items: &[Text], options: &TextOptions) {
     let lb = options.line_break.as_str();
     if let Some(start) = &options.markers.subsection_start {

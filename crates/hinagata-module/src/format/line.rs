@@ -1,20 +1,20 @@
-//! Text that must not start a new line.
+//! Text on a single line.
 
 use std::borrow::Cow;
 
-/// Characters that some reader of text takes for the end of a line.
+/// Whether some readers treat a character as a line end.
 pub(super) const fn ends_line(character: char) -> bool {
     matches!(character, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Whether another character than a line feed may end a line in `text`.
+/// Whether `text` contains a line end other than a line feed.
 pub(super) fn has_odd_line_ends(text: &str) -> bool {
     let bytes = text.as_bytes();
     if memchr::memchr3(b'\r', 0x0b, 0x0c, bytes).is_some() {
         return true;
     }
-    // The first bytes of the others: those of U+0085, and of U+2028 and U+2029. Decoding all characters would cost more
-    // than everything else.
+    // These are the first bytes of U+0085, U+2028 and U+2029. Decoding all characters would cost more than everything
+    // else.
     memchr::memchr2_iter(0xc2, 0xe2, bytes).any(|place| {
         let rest = &bytes[place..];
         rest.starts_with(b"\xc2\x85")
@@ -23,10 +23,10 @@ pub(super) fn has_odd_line_ends(text: &str) -> bool {
     })
 }
 
-/// `text` with spaces in the place of line ends: titles, ids and names stand on one line, and what they say
-/// must not look like the lines after it.
+/// Replaces line ends by spaces: titles, ids and names are written on one line, and must not imitate the lines after
+/// it.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    // Most are short and plain: looking at each byte once takes less than looking for something in four ways.
+    // Most texts are short ASCII: checking each byte once is faster than four searches.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.into();
     }

@@ -1,21 +1,21 @@
-//! How a prompt looks as text.
+//! Options of the text format.
 
 use std::collections::BTreeMap;
 
-/// How a prompt looks as text.
+/// Options of the text format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextOptions {
-    /// A text before everything else; empty for none.
+    /// A text before the prompt; empty for none.
     pub preamble: String,
-    /// What stands under the heading of each part.
+    /// The text under the heading of each part.
     pub descriptions: Descriptions,
-    /// What ends a line.
+    /// The line end.
     pub line_break: String,
-    /// Whether the heading of the output is there even when nothing follows it.
+    /// Whether to write the heading of an empty output.
     pub always_output_header: bool,
-    /// What stands around elements.
+    /// The delimiters of elements.
     pub markers: Markers,
-    /// What a model of its own has for roles, quotes and calls.
+    /// The special tokens of a model for roles, quotes and calls.
     pub special_tokens: SpecialTokens,
 }
 
@@ -33,8 +33,8 @@ impl Default for TextOptions {
 }
 
 impl TextOptions {
-    /// The same options for a model with special tokens: those for thinking stand around subsections, but for markers
-    /// that are given.
+    /// Adapts the options to a model with special tokens: its tokens for thinking delimit subsections, unless markers are
+    /// set.
     #[must_use]
     pub fn for_tokens(mut self, tokens: SpecialTokens) -> Self {
         if let Some((start, end)) = tokens.pair("thinking") {
@@ -46,7 +46,7 @@ impl TextOptions {
     }
 }
 
-/// What stands under the heading of each part.
+/// The text under the heading of each part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptions {
     /// Under `# Instructions`.
@@ -58,7 +58,7 @@ pub struct Descriptions {
 }
 
 impl Descriptions {
-    /// Nothing under any heading.
+    /// No descriptions.
     pub const NONE: Self = Self { instructions: None, data: None, output: None };
 }
 
@@ -77,12 +77,12 @@ impl Default for Descriptions {
     }
 }
 
-/// What stands around elements; `None` for what is usual.
+/// The delimiters of elements; `None` for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Markers {
-    /// Before a message, with `{role}` for the role in large letters; needs `message_content`.
+    /// Before a message, with `{role}` for the role in upper case; requires `message_content`.
     pub message_role: Option<String>,
-    /// A message, with `{content}` for what it says; needs `message_role`.
+    /// A message, with `{content}` for its content; requires `message_role`.
     pub message_content: Option<String>,
     /// Before a chunk; empty for nothing.
     pub chunk_start: Option<String>,
@@ -94,7 +94,7 @@ pub struct Markers {
     pub subsection_end: Option<String>,
 }
 
-/// Tokens that a model has for roles and quotes, by name.
+/// Special tokens of a model, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpecialTokens(pub BTreeMap<String, SpecialToken>);
 
@@ -103,17 +103,17 @@ pub struct SpecialTokens(pub BTreeMap<String, SpecialToken>);
 pub enum SpecialToken {
     /// One token.
     Single(String),
-    /// Tokens around something.
+    /// A start and an end token.
     Pair {
-        /// Before it.
+        /// The start.
         start: String,
-        /// After it.
+        /// The end.
         end: String,
     },
 }
 
 impl SpecialTokens {
-    /// The tokens around what is called `name`.
+    /// The tokens around the part with this name.
     #[must_use]
     pub fn pair(&self, name: &str) -> Option<(&str, &str)> {
         match self.0.get(name)? {

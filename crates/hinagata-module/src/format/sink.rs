@@ -1,21 +1,21 @@
-//! Where text is written to.
+//! Destinations of text.
 
-/// Takes text piece by piece: a string takes it as it is, a JSON string with escapes.
+/// Receives text: a string unchanged, a JSON string with escapes.
 pub(crate) trait Sink {
     fn put(&mut self, text: &str);
 
-    /// Takes a text that is known to need no escapes: letters, digits, spaces and most signs, but no quotes and no line ends.
+    /// Writes a text that needs no escapes: letters, digits, spaces and most signs, but no quotes and no line ends.
     fn put_plain(&mut self, text: &str) {
         self.put(text);
     }
 
-    /// Takes a text of ours; `escaped` is how it looks in a JSON string.
+    /// Writes a literal; `escaped` is its form in a JSON string.
     fn put_known(&mut self, text: &'static str, escaped: &'static str) {
         let _ = escaped;
         self.put(text);
     }
 
-    /// Takes a number in digits.
+    /// Writes a number.
     fn put_number(&mut self, number: u64) {
         self.put_plain(itoa::Buffer::new().format(number));
     }

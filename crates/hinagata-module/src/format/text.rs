@@ -1,4 +1,4 @@
-//! A prompt as one text, for models that take no messages and for people.
+//! A prompt as one text, for models without messages and for people.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::{
     message::{Said, ToolCall, ToolResult, ToolValue},
 };
 
-/// The whole prompt: three parts with their headings, and before the output the schema of the answer.
+/// The text of a prompt: three parts with their headings; the schema of the answer precedes the output.
 #[must_use]
 pub fn prompt_text(prompt: &CompiledPrompt, options: &TextOptions) -> String {
     let mut text = String::new();
@@ -25,7 +25,7 @@ pub fn prompt_text(prompt: &CompiledPrompt, options: &TextOptions) -> String {
     text
 }
 
-/// Adds the whole prompt to `text`.
+/// Appends the text of a prompt to `text`.
 pub(crate) fn write_prompt(prompt: &CompiledPrompt, options: &TextOptions, text: &mut String) {
     text.reserve(estimate_bytes(prompt));
     Formatter::new(options, prompt.elements()).prompt(prompt, text);
@@ -45,13 +45,13 @@ pub fn elements_text(elements: &[Element], options: &TextOptions) -> String {
     text
 }
 
-/// Bytes that the text of a prompt takes, roughly: most are content.
+/// The approximate size of the text of a prompt in bytes; most of it is content.
 fn estimate_bytes(prompt: &CompiledPrompt) -> usize {
     let content = |content: &Content| content.texts().map(str::len).sum::<usize>();
     let element = |element: &Element| match element {
         Element::Text(element) => content(&element.content),
         Element::Message(message) => message.content().map_or(0, content) + 64,
-        // Every line of it gets two characters.
+        // Every line gets two more characters.
         Element::Material(material) => content(&material.content) * 17 / 16 + material.title.len(),
         Element::Chunk(chunk) => content(&chunk.content) + chunk.part_of.len() + 32,
         Element::Section(section) => section.items.len() * 96,
@@ -70,7 +70,7 @@ struct Formatter<'o> {
 }
 
 impl<'o> Formatter<'o> {
-    /// Looks at all texts once, so that none of them can be taken for a mark.
+    /// Scans all texts once, so that none of them can imitate a mark.
     fn new<'e>(options: &'o TextOptions, elements: impl Iterator<Item = &'e Element>) -> Self {
         let (mut messages, mut chunks) = (Marks::default(), Marks::default());
         let mut note = |text: &str| {
@@ -103,7 +103,7 @@ impl<'o> Formatter<'o> {
                 Element::Json(JsonElement { content: JsonContent::Value(value), .. }) => {
                     note(&json::to_compact_string(value));
                 }
-                // Every line of it is marked as a quote.
+                // Every line of it is quoted.
                 Element::Material(_) => {}
             }
         }
@@ -154,7 +154,7 @@ impl<'o> Formatter<'o> {
         }
     }
 
-    /// A blank line between what stands before and a part; a preamble has ended its line already.
+    /// Writes a blank line before a part; a preamble has already ended its line.
     fn blank_before_part(&self, parts: u32, text: &mut String) {
         match parts {
             0 if text.is_empty() => {}
@@ -166,7 +166,7 @@ impl<'o> Formatter<'o> {
     fn part(&self, heading: &str, description: Option<&str>, text: &mut String) {
         let lb = self.line_break();
         text.push_str(heading);
-        // An empty description is none.
+        // An empty description is ignored.
         if let Some(description) = description.filter(|description| !description.is_empty()) {
             text.put_all(&[lb, lb, description]);
         }
@@ -259,7 +259,7 @@ impl<'o> Formatter<'o> {
         }
     }
 
-    /// The calls of a message, each on lines of its own.
+    /// Writes the tool calls of a message, each on separate lines.
     fn calls(&self, message: &Message, after_text: bool, text: &mut String) {
         let Said::Assistant(_, calls) = &message.said else { return };
         for (index, call) in calls.iter().enumerate() {
@@ -295,7 +295,7 @@ impl<'o> Formatter<'o> {
         }
     }
 
-    /// Marks every line as a quote, so that none of it is a heading of the prompt.
+    /// Quotes every line, so that none of them is a heading of the prompt.
     fn quote(&self, content: &str, text: &mut String) {
         let lb = self.line_break();
         if lb == "\n" && !has_odd_line_ends(content) {
@@ -336,7 +336,7 @@ impl<'o> Formatter<'o> {
     }
 }
 
-/// Marks every line of a text whose lines end with line feeds alone.
+/// Quotes the lines of a text that contains only line feeds as line ends.
 fn quote_lines(content: &str, text: &mut String) {
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', content.as_bytes()) {
@@ -346,9 +346,9 @@ fn quote_lines(content: &str, text: &mut String) {
     text.put_all(&["> ", &content[start..]]);
 }
 
-/// A line in which other characters than a line feed may end lines too.
+/// Writes a line in which other characters may also end lines.
 fn quote_line(line: &str, text: &mut String) {
-    // A carriage return at the end belongs to the line feed after it.
+    // A carriage return at the end belongs to the following line feed.
     let (body, end) = line.strip_suffix('\r').map_or((line, ""), |body| (body, "\r"));
     for part in body.split_inclusive(ends_line) {
         text.put(part);
@@ -359,7 +359,7 @@ fn quote_line(line: &str, text: &mut String) {
     text.put(end);
 }
 
-/// A number after the name of a mark; nothing for 0.
+/// The suffix of a numbered mark; empty for 0.
 fn number_suffix(number: u32) -> String {
     if number == 0 { String::new() } else { format!("-{number}") }
 }
@@ -373,12 +373,12 @@ fn role_marker(role: Role) -> &'static str {
     }
 }
 
-/// Backticks around `text`: three, or more than it has in a row.
+/// A fence for `text`: three backticks, or more than its longest run.
 pub(crate) fn fence(text: &str) -> String {
     "`".repeat(3.max(longest_fence(text) + 1))
 }
 
-/// Content in a text: pictures and files are only named.
+/// Content as text: images and files as JSON.
 fn content_text(content: &Content) -> Cow<'_, str> {
     match content {
         Content::Text(text) => Cow::Borrowed(text),
@@ -386,7 +386,7 @@ fn content_text(content: &Content) -> Cow<'_, str> {
     }
 }
 
-/// Without white space at its ends; a byte order mark counts as such.
+/// Trims white space; a byte order mark counts as white space.
 fn trim_blank(text: &str) -> &str {
     text.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}')
 }
@@ -405,7 +405,7 @@ fn result_text(result: &ToolResult) -> Cow<'_, str> {
     }
 }
 
-/// The answer of a tool on as few characters as possible, as requests carry it.
+/// Writes the result of a tool in compact form, as in requests.
 pub(crate) fn write_result(sink: &mut impl Sink, result: &ToolResult) {
     match &result.value {
         ToolValue::Text(text) => sink.put(text),

@@ -1,4 +1,4 @@
-//! Modules, prompts and elements from JSON documents, with every problem and its path.
+//! Reads modules, prompts and elements from JSON, and reports every problem with its path.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::{
     section,
 };
 
-/// What stands in a document where a module has functions.
+/// Interprets values of a document as functions.
 ///
-/// JSON has none; a caller whose documents have something in their place says here what they mean.
+/// JSON has no functions; an implementation defines which values stand for one.
 pub trait Functions {
-    /// The dynamic content that `value` stands for.
+    /// The dynamic content for `value`.
     fn content(&self, value: &Value) -> Option<Dynamic<Value>>;
 
-    /// The dynamic texts of a subsection that `value` stands for.
+    /// The dynamic texts of a subsection for `value`.
     fn texts(&self, value: &Value) -> Option<DynamicText<Value>>;
 }
 
@@ -37,7 +37,7 @@ impl Functions for NoFunctions {
 }
 
 impl PromptModule<Value> {
-    /// Everything that is wrong with a module in JSON, each with its path; empty when nothing is.
+    /// All problems of a module in JSON, each with its path.
     #[must_use]
     pub fn validate(document: &Value) -> Vec<Problem> {
         let mut reader = Reader::new(&NoFunctions);
@@ -53,7 +53,7 @@ impl PromptModule<Value> {
         Self::from_json_with(document, &NoFunctions)
     }
 
-    /// The module of a JSON document that has something in the place of functions.
+    /// The module of a JSON document with functions.
     ///
     /// # Errors
     /// Every problem with its path.
@@ -104,10 +104,10 @@ impl Element {
 }
 
 impl Yielded {
-    /// What dynamic content gives when it gives this JSON: texts, elements, a list of them, or nothing for null.
+    /// The results of dynamic content in JSON: texts, elements, a list of them, or null for none.
     ///
     /// # Errors
-    /// When it is structure, or nothing that dynamic content can give.
+    /// If it contains structure, or values of other types.
     pub fn from_json(value: &Value) -> Result<Vec<Self>, Error> {
         match value {
             Value::Null => Ok(Vec::new()),
@@ -139,10 +139,10 @@ impl Yielded {
 }
 
 impl Texts {
-    /// What dynamic texts are when they are given as JSON; what is no text in a list, and an element, is left out and noted.
+    /// The results of dynamic texts in JSON. Elements, and list items that are not strings, are ignored and described.
     ///
     /// # Errors
-    /// When it is neither a text, an element nor a list.
+    /// If it is neither a string, an element nor a list.
     pub fn from_json(value: &Value) -> Result<Self, Error> {
         let mut all = Self::default();
         match value {
@@ -172,7 +172,7 @@ impl Texts {
     }
 }
 
-/// The type of an element, where it is one.
+/// The type of an element; `None` for other values.
 fn element_kind(value: &Value) -> Option<&str> {
     value.get("type").and_then(Value::as_str).filter(|kind| Element::KINDS.contains(kind))
 }
@@ -181,7 +181,7 @@ impl TryFrom<Element> for DynamicElement {
     type Error = Error;
 
     /// # Errors
-    /// When it is a section or a subsection: structure cannot depend on the context.
+    /// If it is a section or a subsection: structure cannot depend on the context.
     fn try_from(element: Element) -> Result<Self, Error> {
         let title = match element {
             Element::Text(element) => return Ok(Self::Text(element)),
@@ -201,7 +201,7 @@ impl TryFrom<Element> for DynamicElement {
     }
 }
 
-/// What a value is, with its article.
+/// The type of a value, with its article.
 fn describe_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -218,7 +218,7 @@ pub(super) fn is_subsection(value: &Value) -> bool {
     value.get("type").and_then(Value::as_str) == Some("subsection")
 }
 
-/// Reads one document and notes what is wrong with it.
+/// Reads one document and collects its problems.
 pub(super) struct Reader<'f> {
     functions: &'f dyn Functions,
     pub(super) problems: Vec<Problem>,
@@ -366,7 +366,7 @@ impl<'f> Reader<'f> {
         Some(SubsectionEntry { title, items, meta: self.read_meta(fields, &["title", "items"])? })
     }
 
-    /// What a section may hold that is neither a text nor a subsection: an object that says nothing of its type.
+    /// An item of a section that is neither a string nor a subsection: an object without `type`.
     pub(super) fn read_other_item(&mut self, value: &Value) -> Option<Arc<Value>> {
         match value {
             Value::Object(fields) if !fields.contains_key("type") => Some(Arc::new(value.clone())),
@@ -377,7 +377,7 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// The fields of something with a heading, the heading, and what stands under it.
+    /// The fields of a value with a heading, the heading, and its items.
     pub(super) fn read_titled<'v, T>(
         &mut self,
         value: &'v Value,

@@ -244,7 +244,7 @@ impl<C> TextItem<C> {
 }
 
 impl<C> PromptModule<C> {
-    /// What it says in each section, by name; functions as they were written.
+    /// The entries of each section, by name; functions in their JSON form.
     #[must_use]
     pub fn sections_to_json(&self) -> Map<String, Value> {
         let entries = |entries: &[Entry<C>]| entries.iter().map(Entry::to_json).collect::<Value>();
@@ -253,7 +253,7 @@ impl<C> PromptModule<C> {
 }
 
 impl PromptModule<Value> {
-    /// The module as a document: its sections, and under `createContext` the context that it makes.
+    /// The module as a document: its sections, and its default context as `createContext`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut all = Map::new();

@@ -1,7 +1,7 @@
-//! JSON text, written straight into a string.
+//! Writes JSON directly into a string.
 //!
-//! Requests are mostly text. They are written without a tree of values in between, and text is copied in runs
-//! that need no escapes.
+//! Requests are mostly text. They are written without an intermediate tree, and runs of text without escapes are copied
+//! at once.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ impl Writer {
         Self { out: String::new() }
     }
 
-    /// Writes into what an empty string has allocated.
+    /// Writes into the memory of an empty string.
     pub(crate) fn from_buffer(out: String) -> Self {
         Self { out }
     }
@@ -27,8 +27,8 @@ impl Writer {
         self.out
     }
 
-    /// A comma, unless this is the first of its list or the value of a key. Text that ends in such a character
-    /// stands in quotes, which are then the last ones.
+    /// Writes a comma, unless this is the first item or the value of a key. Text with such a last character ends with a
+    /// quote.
     fn write_comma(&mut self) {
         match self.out.as_bytes().last() {
             None | Some(b'{' | b'[' | b':') => {}
@@ -36,7 +36,7 @@ impl Writer {
         }
     }
 
-    /// A key of ours, which needs no escapes.
+    /// Writes a literal key, which needs no escapes.
     pub(crate) fn write_key(&mut self, key: &'static str) {
         self.write_comma();
         self.out.push('"');
@@ -44,7 +44,7 @@ impl Writer {
         self.out.push_str("\":");
     }
 
-    /// A key from data.
+    /// Writes a key from data.
     pub(crate) fn write_data_key(&mut self, key: &str) {
         self.write_comma();
         self.out.push('"');
@@ -72,7 +72,7 @@ impl Writer {
         self.write_text(|sink| sink.put(text));
     }
 
-    /// A string whose text is written piece by piece.
+    /// Writes a string whose text is written in pieces.
     pub(crate) fn write_text<T>(&mut self, fill: impl FnOnce(&mut Escaped<'_>) -> T) -> T {
         self.write_comma();
         self.out.push('"');
@@ -81,7 +81,7 @@ impl Writer {
         result
     }
 
-    /// Fields of ours that are JSON already, and after them the key of what is written next.
+    /// Writes literal members that are already JSON, followed by the key of the next value.
     pub(crate) fn write_raw_fields(&mut self, json: &'static str) {
         self.write_comma();
         self.out.push_str(json);
@@ -97,9 +97,9 @@ impl Writer {
         self.write_value(value);
     }
 
-    /// A value as JavaScript writes it.
+    /// Writes a value as JavaScript does.
     ///
-    /// Values come from documents, whose depth their readers bound.
+    /// Values come from documents, whose readers limit the depth.
     pub(crate) fn write_value(&mut self, value: &Value) {
         match value {
             Value::Null => self.write_raw("null"),
@@ -128,7 +128,7 @@ impl Writer {
     }
 }
 
-/// Text inside of the quotes of a string.
+/// Text inside the quotes of a string.
 pub(crate) struct Escaped<'w>(&'w mut String);
 
 impl Sink for Escaped<'_> {
@@ -146,12 +146,12 @@ impl Sink for Escaped<'_> {
     }
 }
 
-/// Bytes that are looked at together.
+/// Bytes per word.
 const LANES: usize = 8;
 const ONES: u64 = u64::from_ne_bytes([1; LANES]);
 const HIGH: u64 = ONES << 7;
 
-/// A bit at the end of every byte that needs an escape; above the lowest there may be others.
+/// Sets the high bit of the first byte that needs an escape; higher bytes may be set wrongly.
 const fn special_bits(word: u64) -> u64 {
     const fn zeros(word: u64) -> u64 {
         word.wrapping_sub(ONES) & !word & HIGH
@@ -160,14 +160,14 @@ const fn special_bits(word: u64) -> u64 {
     control | zeros(word ^ (ONES * b'"' as u64)) | zeros(word ^ (ONES * b'\\' as u64))
 }
 
-/// Bytes that are compared without a way out in between, which takes few instructions: most runs are longer.
+/// Bytes that are compared without an early exit, which takes few instructions: most runs are longer.
 const BLOCK: usize = 32;
 
 const fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// Where the first byte is that needs an escape.
+/// The index of the first byte that needs an escape.
 fn first_special(bytes: &[u8]) -> Option<usize> {
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
     let is_clean = |block: &&[u8; BLOCK]| !block.iter().fold(false, |any, byte| any | is_special(*byte));
@@ -186,13 +186,13 @@ fn first_special_word(bytes: &[u8]) -> Option<usize> {
     Some(words.len() * LANES + rest.iter().position(|byte| is_special(*byte))?)
 }
 
-/// Adds `text` with the escapes that a JSON string needs.
+/// Appends `text` with the escapes of a JSON string.
 pub(super) fn push_escaped(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(place) = first_special(rest.as_bytes()) {
         out.push_str(&rest[..place]);
         push_escape(rest.as_bytes()[place], out);
-        // Bytes that need an escape are characters of their own.
+        // Bytes that need an escape are single characters.
         rest = &rest[place + 1..];
     }
     out.push_str(rest);
