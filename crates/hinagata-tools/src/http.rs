@@ -1,11 +1,9 @@
 //! HTTP clients with restricted hosts and response sizes.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
 use hinagata::{Error, Result};
+use hinagata_value::BoundedCache;
 use reqwest::{Client, Response, Url, redirect};
 
 use crate::{
@@ -23,12 +21,12 @@ const MAX_REDIRECTS: usize = 5;
 #[derive(Debug)]
 pub(crate) struct HttpClients {
     guard: HostGuard,
-    clients: Mutex<HashMap<(String, u16), Client>>,
+    clients: BoundedCache<(String, u16), Client>,
 }
 
 impl HttpClients {
     pub(crate) fn new(guard: HostGuard) -> Self {
-        Self { guard, clients: Mutex::default() }
+        Self { guard, clients: BoundedCache::new(MAX_CLIENTS) }
     }
 
     /// The client for `url`.
@@ -40,18 +38,13 @@ impl HttpClients {
             return Err(tool_error("host", format!("`{url}` has no host")));
         };
         self.guard.check_host(host, port)?;
-        // Held for a lookup or for building a client, which does not block.
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (host.to_owned(), port);
-        if let Some(client) = clients.get(&key) {
-            return Ok(client.clone());
-        }
-        if clients.len() >= MAX_CLIENTS {
-            clients.clear();
+        if let Some(client) = self.clients.get(&key) {
+            return Ok(client);
         }
         let client = build_client(&self.guard, port)?;
-        clients.insert(key, client.clone());
-        Ok(client)
+        // A concurrent call that built another one shares this client from now on.
+        Ok(self.clients.get_or_insert_with(&key, || client))
     }
 }
 

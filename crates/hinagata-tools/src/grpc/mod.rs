@@ -5,13 +5,10 @@ mod codec;
 mod connect;
 mod reflection;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use hinagata::{Error, Result};
+use hinagata_value::BoundedCache;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
 use serde_json::{Map, Value};
 use tonic::{Code, Request, Status, client::Grpc, metadata::MetadataMap, transport::Channel};
@@ -29,7 +26,7 @@ const MAX_CHANNELS: usize = 64;
 /// One connection per server.
 pub(crate) struct GrpcChannels {
     guard: HostGuard,
-    channels: std::sync::Mutex<HashMap<(String, bool), KnownServer>>,
+    channels: BoundedCache<(String, bool), KnownServer>,
 }
 
 /// A connection and the descriptors of the used services.
@@ -54,7 +51,7 @@ pub(crate) struct GrpcCallLimits {
 
 impl GrpcChannels {
     pub(crate) fn new(guard: HostGuard) -> Self {
-        Self { guard, channels: std::sync::Mutex::default() }
+        Self { guard, channels: BoundedCache::new(MAX_CHANNELS) }
     }
 
     /// Calls the method at `url`.
@@ -90,21 +87,14 @@ impl GrpcChannels {
     }
 
     fn channel(&self, server: &str, encrypted: bool) -> Result<KnownServer> {
-        // Held for a lookup: a connection is opened on first use.
-        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (server.to_owned(), encrypted);
-        if let Some(known) = channels.get(&key) {
-            return Ok(known.clone());
+        if let Some(known) = self.channels.get(&key) {
+            return Ok(known);
         }
-        if channels.len() >= MAX_CHANNELS {
-            channels.clear();
-        }
-        let known = KnownServer {
-            channel: connect::open_channel(&self.guard, server, encrypted)?,
-            services: Arc::default(),
-        };
-        channels.insert(key, known.clone());
-        Ok(known)
+        let channel = connect::open_channel(&self.guard, server, encrypted)?;
+        // A concurrent call that got here first shares its connection, which is opened on first use.
+        let known = || KnownServer { channel, services: Arc::default() };
+        Ok(self.channels.get_or_insert_with(&key, known))
     }
 }
 
