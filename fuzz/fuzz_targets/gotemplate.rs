@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
         integers: if choice % 2 == 0 { Integers::Exact } else { Integers::Float },
         ..Options::default()
     };
-    let functions = Functions::none();
+    let functions = Functions::empty();
     let budget = Budget::new(input::limits());
     let mut set = Set::new(options, functions);
     for (number, source) in input.sources.iter().enumerate() {
@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
             return;
         }
     }
-    let _ = set.analyze("t0");
+    let _ = set.analyze_template("t0");
     let calls = Calls::new();
     let heap = Heap::new(&budget);
     let mut out = Output::<Segments>::new(&budget);

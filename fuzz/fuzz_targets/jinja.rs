@@ -6,7 +6,7 @@ mod input;
 use std::collections::HashMap;
 
 use hinagata_jinja::{
-    Data, Loader, ParseOptions, Run, Settings, Sources, UndefinedMode, analysis::analyze, parse,
+    Data, Loader, ParseOptions, Run, Settings, Source, Sources, UndefinedMode, analyze_template, parse,
 };
 use hinagata_value::{Budget, Calls, Functions, Heap, Keep, Output, Segments};
 use libfuzzer_sys::fuzz_target;
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
     let options = ParseOptions { generation: true, ..ParseOptions::default() };
     for source in &input.sources {
         if let Ok(tree) = parse("t", source, &options, &Budget::new(limits.clone())) {
-            let _ = analyze(&tree);
+            let _ = analyze_template(&tree, &Source::new("t", source.as_str()));
         }
     }
     let loader = Sources::new(sources, options, limits.clone());
@@ -43,7 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
         settings: &settings,
         loader: &loader,
         outside: &(),
-        functions: Functions::none(),
+        functions: Functions::empty(),
         calls: &calls,
         loaded: &loaded,
         number: 0,
