@@ -394,7 +394,7 @@ impl<'s> Lexer<'s> {
         let starts = chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c));
         if !starts || !chars.all(unicode_ident::is_xid_continue) {
             let span = self.span(self.at + name.len());
-            return Err(self.origin.syntax_error(span, format!("`{name}` is no name")));
+            return Err(self.origin.syntax_error(span, format!("`{name}` is not a valid name")));
         }
         Ok(self.token(self.at + name.len(), TokenKind::Name(name)))
     }
@@ -432,7 +432,7 @@ impl<'s> Lexer<'s> {
             return self.origin.syntax_error(span, format!("`{found}` closes nothing"));
         };
         let (open, wanted) = (open.as_str(), open.closer().map_or("", Op::as_str));
-        let message = format!("found `{found}`, wanted `{wanted}` for the `{open}` of line {}", at.line);
+        let message = format!("found `{found}`, expected `{wanted}` for the `{open}` of line {}", at.line);
         self.origin.syntax_error(span, message)
     }
 

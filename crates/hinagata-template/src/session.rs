@@ -107,7 +107,7 @@ impl<'r, 'a> Session<'r, 'a> {
                 let (template, number) = self
                     .library
                     .numbered_jinja(template)
-                    .ok_or_else(|| Error::runtime(format!("'{name}' is no Jinja template")))?;
+                    .ok_or_else(|| Error::runtime(format!("'{name}' is not a Jinja template")))?;
                 self.jinja(template, number, JinjaData::Value(data), out)
             }
         }
@@ -144,7 +144,7 @@ impl<'r, 'a> Session<'r, 'a> {
     #[cold]
     fn not_found(&self, name: &str) -> Error {
         let known = self.library.names();
-        Error::new(ErrorKind::NotFound, format!("there is no template '{name}'"))
+        Error::new(ErrorKind::NotFound, format!("template '{name}' not found"))
             .with_near(near_names(name, known.iter().map(String::as_str)))
     }
 }

@@ -146,7 +146,7 @@ impl Object for PartObject {
 
     /// As a piece of another text it would vanish.
     fn print(&self, _text: &mut Text<'_>) -> Result<()> {
-        Err(Error::runtime(format!("a {} is no text: it cannot be a piece of one", self.0.kind))
+        Err(Error::runtime(format!("a {} is not text and cannot be part of a string", self.0.kind))
             .with_hint("print it by itself"))
     }
 

@@ -245,6 +245,6 @@ impl Error {
     #[cold]
     #[must_use]
     pub fn suspended() -> Self {
-        Self::new(ErrorKind::Suspended, "the result of a call is not there yet")
+        Self::new(ErrorKind::Suspended, "the result of a call has not arrived yet")
     }
 }

@@ -200,7 +200,7 @@ impl<'s> Parser<'s> {
         }
         let error = self.error_here(message);
         let error = match name {
-            "endraw" => error.with_hint("there is no open `raw` block"),
+            "endraw" => error.with_hint("no `raw` block is open"),
             "elseif" | "elsif" => error.with_hint("write `elif`"),
             "end" => error.with_hint("an end tag names what it closes: `endif`, `endfor`"),
             "else" | "elif" => {
@@ -243,9 +243,9 @@ impl<'s> Parser<'s> {
 fn looking_for(ends: &[&str]) -> String {
     let ends: Vec<String> = ends.iter().map(|end| format!("`{end}`")).collect();
     match ends.split_last() {
-        Some((last, [])) => format!("{last} was wanted"),
-        Some((last, before)) => format!("{} or {last} was wanted", before.join(", ")),
-        None => "nothing was wanted".into(),
+        Some((last, [])) => format!("{last} was expected"),
+        Some((last, before)) => format!("{} or {last} was expected", before.join(", ")),
+        None => "nothing was expected".into(),
     }
 }
 

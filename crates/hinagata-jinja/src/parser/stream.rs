@@ -136,7 +136,7 @@ impl<'s> Parser<'s> {
     /// The error that something else than the current token should be here.
     #[cold]
     pub(super) fn expected_error(&self, what: &str) -> Error {
-        let error = self.error_here(format!("wanted {what}, found {}", self.current().describe_token()));
+        let error = self.error_here(format!("expected {what}, found {}", self.current().describe_token()));
         match self.current() {
             TokenKind::Op(Op::Assign) => error.with_hint("`==` compares; `{% set %}` assigns"),
             TokenKind::Op(Op::Semicolon) => error.with_hint("a tag holds one statement or expression"),

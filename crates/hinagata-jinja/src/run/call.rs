@@ -145,7 +145,7 @@ impl<'a> Vm<'_, 'a> {
         arguments: &Arguments<'_, 'a>,
     ) -> Result<Value<'a>> {
         methods::call_method(&self.cx(), receiver, name, arguments)?
-            .ok_or_else(|| Error::runtime(format!("there is no method '{name}'")))
+            .ok_or_else(|| Error::runtime(format!("unknown method '{name}'")))
     }
 
     fn call_value(

@@ -360,6 +360,6 @@ impl<'a> Vm<'_, 'a> {
 
 #[cold]
 fn no_namespace(name: &str) -> Error {
-    Error::runtime(format!("cannot set '{name}' of something that is no namespace"))
+    Error::runtime(format!("cannot set '{name}' of a value that is not a namespace"))
         .with_hint("only the attributes of a `namespace(…)` can be set")
 }

@@ -155,9 +155,9 @@ impl<'a> Vm<'_, 'a> {
         let known = self.inputs.loader.names();
         let near = names.iter().flat_map(|name| near_names(name, known.iter().map(String::as_str))).collect();
         let message = match names {
-            [name] => format!("there is no template '{name}'"),
-            [] => "there is no template to choose from".to_owned(),
-            names => format!("there is no template of these names: {}", names.join(", ")),
+            [name] => format!("template '{name}' not found"),
+            [] => "no template to choose from".to_owned(),
+            names => format!("none of these templates was found: {}", names.join(", ")),
         };
         let error = Error::new(ErrorKind::NotFound, message).with_near(near);
         match names {

@@ -24,24 +24,24 @@ fn told(source: &str) -> String {
 #[test]
 fn errors_say_what_was_wanted_what_was_found_and_where() {
     for (source, expected) in [
-        ("{{ }}", "1:4: wanted an expression, found the end of the print tag"),
-        ("日本\n  {{ 1 2 }}", "2:8: wanted the end of the print tag, found an integer"),
+        ("{{ }}", "1:4: expected an expression, found the end of the print tag"),
+        ("日本\n  {{ 1 2 }}", "2:8: expected the end of the print tag, found an integer"),
         (
             "{{ x = 1 }}",
-            "1:6: wanted the end of the print tag, found `=` | `==` compares; `{% set %}` assigns",
+            "1:6: expected the end of the print tag, found `=` | `==` compares; `{% set %}` assigns",
         ),
         (
             "{{ a not b }}",
-            "1:6: wanted the end of the print tag, found `not` | the operators are `not in` and `is not`",
+            "1:6: expected the end of the print tag, found `not` | the operators are `not in` and `is not`",
         ),
         ("{{ a && b }}", "1:6: unexpected character `&` | write `and`"),
         ("{{ a ? b : c }}", "1:6: unexpected character `?` | write `value if test else other`"),
         ("{{ 'abc }}", "1:4: the string is not closed | close it with `'`"),
         ("{{ '\\x4' }}", "1:4: `\\x` wants two hexadecimal digits"),
-        ("{{ a² }}", "1:4: `a²` is no name"),
-        ("{{ (\n1 ] }}", "2:3: found `]`, wanted `)` for the `(` of line 1"),
+        ("{{ a² }}", "1:4: `a²` is not a valid name"),
+        ("{{ (\n1 ] }}", "2:3: found `]`, expected `)` for the `(` of line 1"),
         ("{{ 1) }}", "1:5: `)` closes nothing"),
-        ("{{ x. }}", "1:7: wanted a name or a number, found the end of the print tag"),
+        ("{{ x. }}", "1:7: expected a name or a number, found the end of the print tag"),
         ("{{ x is a is b }}", "1:11: tests cannot be chained with `is` | join them: `x is a and x is b`"),
         (
             "{{ f(a=1, 2) }}",
@@ -71,19 +71,19 @@ fn unknown_and_missing_tags_name_what_is_open() {
         ("{% endif %}", "1:4: unknown tag `endif` | no `if` is open here, or another block inside it is"),
         (
             "{% if a %}\n{% for b in c %}{% endif %}",
-            "2:20: unknown tag `endif`, where `endfor` or `else` was wanted; the innermost open block is `for` of line 2 \
+            "2:20: unknown tag `endif`, where `endfor` or `else` was expected; the innermost open block is `for` of line 2 \
              | no `if` is open here, or another block inside it is",
         ),
         (
             "\n{% if a %}\n{% ednif %}",
-            "3:4: unknown tag `ednif`, where `elif`, `else` or `endif` was wanted; the innermost open block is `if` of \
+            "3:4: unknown tag `ednif`, where `elif`, `else` or `endif` was expected; the innermost open block is `if` of \
              line 2 | near: endif",
         ),
         (
             "{% block a %}\ntext",
-            "1:4: the template ends, but `endblock` was wanted; the innermost open block is `block` of line 1",
+            "1:4: the template ends, but `endblock` was expected; the innermost open block is `block` of line 1",
         ),
-        ("{% %}", "1:4: wanted the name of a tag, found the end of the tag"),
+        ("{% %}", "1:4: expected the name of a tag, found the end of the tag"),
         ("{% trans %}", "1:4: unknown tag `trans` | translations are not supported"),
     ] {
         let told = told(source);
@@ -147,7 +147,7 @@ fn rules_of_statements_are_told_with_advice() {
 
 #[test]
 fn what_the_grammar_refuses_is_told_before_what_only_later_stages_refuse() {
-    assert_eq!(told("{% break %}\n{{ 1 2 }}"), "2:6: wanted the end of the print tag, found an integer");
+    assert_eq!(told("{% break %}\n{{ 1 2 }}"), "2:6: expected the end of the print tag, found an integer");
 }
 
 #[test]

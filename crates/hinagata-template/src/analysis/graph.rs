@@ -154,7 +154,7 @@ impl<'w> Walk<'w> {
         if !self.is_loaded(entry) && self.graph.broken.is_empty() {
             let known = self.sources.names();
             let near = hinagata_value::near_names(entry, known.iter().map(String::as_str));
-            let message = format!("there is no template '{entry}'");
+            let message = format!("template '{entry}' not found");
             return Err(Error::new(ErrorKind::NotFound, message).with_near(near));
         }
         self.load_all()?;

@@ -99,7 +99,7 @@ fn schemes<'a>(cx: &Context<'_, 'a>, schemes: Option<&Value<'a>>) -> Result<Vec<
         if slashes > 2 || !name.strip_suffix(':').is_some_and(valid) {
             let mut shown = cx.heap.text();
             repr_str(scheme, &mut shown, false)?;
-            return Err(Error::runtime(format!("{} is no prefix of an address", shown.as_str())));
+            return Err(Error::runtime(format!("{} is not a URL prefix", shown.as_str())));
         }
         cx.heap.budget().step_bytes(scheme.len())?;
         checked.push(scheme.to_owned());

@@ -221,7 +221,7 @@ impl<'f> Directive<'f> {
                 self.push_float(number.as_f64(), text)
             }
             'c' => self.push_character(cx, &value, safe, text),
-            other => Err(Error::runtime(format!("there is no format `%{other}`"))),
+            other => Err(Error::runtime(format!("unknown format `%{other}`"))),
         }
     }
 
@@ -303,7 +303,7 @@ impl<'f> Directive<'f> {
             (Some(string), _) => single(string),
             (_, Some(code)) => {
                 let character = u32::try_from(code).ok().and_then(char::from_u32);
-                Some(character.ok_or_else(|| Error::runtime(format!("{code} is no character")))?)
+                Some(character.ok_or_else(|| Error::runtime(format!("{code} is not a character")))?)
             }
             _ => None,
         };

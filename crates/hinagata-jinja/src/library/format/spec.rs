@@ -60,7 +60,7 @@ pub(super) fn push_formatted<'a>(
 
 #[cold]
 fn unknown_conversion<'a>(cx: &Context<'_, 'a>, conversion: char, value: &Value<'a>) -> Error {
-    Error::runtime(format!("there is no format `{conversion}` for {}", type_name(cx, value)))
+    Error::runtime(format!("unknown format `{conversion}` for {}", type_name(cx, value)))
 }
 
 #[cold]
@@ -175,7 +175,7 @@ fn number(text: &str) -> Result<(Option<usize>, &str)> {
 fn push_string(cx: &Context<'_, '_>, string: &str, spec: Spec, text: &mut Text<'_>) -> Result<()> {
     match spec {
         Spec { conversion: Some(conversion), .. } if conversion != 's' => {
-            return Err(Error::runtime(format!("there is no format `{conversion}` for str")));
+            return Err(Error::runtime(format!("unknown format `{conversion}` for str")));
         }
         Spec { sign: Some(_), .. } => return Err(not_allowed("a sign", "text")),
         Spec { positive_zero: true, .. } => return Err(not_allowed("`z`", "text")),
@@ -227,7 +227,7 @@ fn push_character(int: i128, spec: Spec, text: &mut Text<'_>) -> Result<()> {
         return Err(not_allowed("a sign, `#` or groups", "a character"));
     }
     let character = u32::try_from(int).ok().and_then(char::from_u32);
-    let character = character.ok_or_else(|| Error::runtime(format!("{int} is no character")))?;
+    let character = character.ok_or_else(|| Error::runtime(format!("{int} is not a character")))?;
     // A number to Python, so it stands at the end of its field.
     push_field(text, spec.field(Align::Right), "", character.encode_utf8(&mut [0; 4]))
 }

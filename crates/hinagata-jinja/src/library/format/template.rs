@@ -131,7 +131,7 @@ impl<'a> Formatter<'_, '_, 'a> {
             's' => print_value(self.cx, &value, &mut text)?,
             'r' => print_repr(self.cx, &value, &mut text)?,
             'a' => repr_ascii(self.cx, &value, &mut text)?,
-            other => return Err(Error::runtime(format!("there is no conversion `!{other}` in a format"))),
+            other => return Err(Error::runtime(format!("unknown conversion `!{other}` in a format"))),
         }
         finish_text(text, false)
     }

@@ -130,7 +130,7 @@ fn decode<'a>(
 
 #[cold]
 fn malformed() -> Error {
-    Error::runtime("the bytes are no text of that encoding")
+    Error::runtime("the bytes are not valid in that encoding")
 }
 
 fn hex<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {

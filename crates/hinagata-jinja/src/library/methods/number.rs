@@ -83,7 +83,7 @@ fn float_ratio<'a>(
     expect_none(arguments, "as_integer_ratio")?;
     let mut numerator = float(receiver);
     if !numerator.is_finite() {
-        return Err(Error::runtime("an infinite or undefined float is no ratio of integers"));
+        return Err(Error::runtime("cannot convert an infinite or NaN float to an integer ratio"));
     }
     // Doubling is exact, and a float has at most 52 places behind its leading bit.
     let mut denominator = 1_i128;

@@ -168,7 +168,7 @@ fn character_of(code: i128) -> Result<char> {
     u32::try_from(code)
         .ok()
         .and_then(char::from_u32)
-        .ok_or_else(|| Error::runtime(format!("{code} is no character")))
+        .ok_or_else(|| Error::runtime(format!("{code} is not a character")))
 }
 
 /// `maketrans`: a table for `translate` from a map, or from texts of the same length.

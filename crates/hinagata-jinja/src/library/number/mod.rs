@@ -211,7 +211,7 @@ pub(crate) fn negate(a: Number) -> Result<Number> {
 /// When it is infinite or no number, or has more than 128 bits.
 pub(crate) fn truncate_float(float: f64) -> Result<i128> {
     if float.is_nan() {
-        return Err(Error::runtime("a float that is no number has no integer"));
+        return Err(Error::runtime("cannot convert float NaN to an integer"));
     }
     if float.is_infinite() {
         return Err(Error::runtime("an infinite float has no integer"));
