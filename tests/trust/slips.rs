@@ -82,7 +82,7 @@ fn a_workspace_path_that_leads_nowhere_is_told() {
         &["render", "where", "--json", "--context", "workspace_path=nope"],
     ] {
         let ran = home.done(call);
-        assert!(ran.stderr.contains("/nope` is no directory"), "{ran:?}");
+        assert!(ran.stderr.contains("/nope` is not a directory"), "{ran:?}");
     }
     let ran = home.run(&["render", "where", "--context", "workspace_path:=5"]);
     assert!(ran.code == 2 && ran.stderr.contains("`workspace_path` of a context is a text"), "{ran:?}");

@@ -30,26 +30,26 @@ const OBJECTS: [&str; 2] = ["session", "session_state"];
 /// Options of every command that calls a prompt.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CallArguments {
-    /// The prompt, in any spelling
+    /// The prompt, by any of its names
     #[arg(add = completion::complete_prompts())]
     pub(crate) id: String,
 
     #[command(flatten)]
     variables: VariableArguments,
 
-    /// The agent that asks; its variables count
+    /// Use this agent's variables
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
 
-    /// Who asks, and from where, in the forms of variables: model, language, workspace_path, session.…
+    /// Context of the call, written like variables: model, language, workspace_path, session.…
     #[arg(long, value_name = "NAME=VALUE")]
     context: Vec<String>,
 
-    /// Fail on a variable that is not there, as --undefined error
+    /// Fail on undefined variables; same as --undefined error
     #[arg(long, conflicts_with = "undefined")]
     strict: bool,
 
-    /// What a variable that is not there gives [default: as the prompt says, else empty]
+    /// How undefined variables behave [default: as the prompt declares, else empty]
     #[arg(long, value_name = "MODE", value_parser = undefined_parser())]
     undefined: Option<UndefinedMode>,
 }
@@ -88,7 +88,7 @@ impl CallArguments {
         let variables = self.variables.read(&inputs)?;
         let mut context = variables::read_variables(&[], &self.context, &inputs)?.values;
         if let Some(unknown) = context.keys().find(|name| !CONTEXT.contains(&name.as_str())) {
-            return Err(Failure::usage(format!("a context has no `{unknown}`"))
+            return Err(Failure::usage(format!("unknown context field `{unknown}`"))
                 .with_near(near_names(unknown, CONTEXT))
                 .with_hint(format!("it has {}", CONTEXT.join(", "))));
         }
@@ -164,7 +164,7 @@ impl Call {
     fn check_caller(&self, workspace: &Workspace, engine: &Engine) -> Result<(), Failure> {
         if let Some(path) = self.context.workspace_path.as_ref().filter(|path| !Path::new(path).is_dir()) {
             workspace.print_advice(
-                format!("the workspace path `{path}` is no directory"),
+                format!("the workspace path `{path}` is not a directory"),
                 "hooks, providers and variables of the type file find nothing beneath it",
             );
         }

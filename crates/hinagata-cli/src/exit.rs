@@ -31,9 +31,9 @@ impl Code {
 
     const fn meaning(self) -> &'static str {
         match self {
-            Self::Success => "fine",
-            Self::Failed => "the prompt failed, or there are findings",
-            Self::Usage => "wrong usage or settings",
+            Self::Success => "success",
+            Self::Failed => "the prompt failed, or a check found problems",
+            Self::Usage => "invalid usage or settings",
             Self::NotFound => "not found",
             Self::Conflict => "unresolved conflict",
             Self::Network => "network or provider",
@@ -61,11 +61,11 @@ pub(crate) fn help_text() -> String {
     let mut text = String::from(
         "\
 Examples:
-  hina render general_system agent_name=Rumi   fill a prompt
-  hina list                                    the prompts there are
-  hina show general_system                     what a prompt declares
-  hina init                                    make a workspace with an example
-  hina render-file hello.md name=Rumi          fill a template file
+  hina render general_system agent_name=Rumi   render a prompt
+  hina list                                    list all prompts
+  hina show general_system                     show what a prompt declares
+  hina init                                    create a workspace with an example
+  hina render-file hello.md name=Rumi          render a template file
 
 Exit codes:
 ",
@@ -73,7 +73,7 @@ Exit codes:
     for code in Code::ALL {
         let _ = writeln!(text, "  {}  {}", code as u8, code.meaning());
     }
-    text.push_str("\nMore about a command: hina COMMAND --help. About all of them: docs/reference/cli.md");
+    text.push_str("\nRun `hina COMMAND --help` for details. Full reference: docs/reference/cli.md");
     text
 }
 

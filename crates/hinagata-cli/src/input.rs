@@ -26,7 +26,7 @@ impl Inputs {
             return Ok(File::open(path).map(|file| Box::new(file) as Box<dyn Read>));
         }
         if let Some(first) = self.stdin.replace(Some(argument.to_owned())) {
-            return Err(Failure::usage(format!("`{first}` and `{argument}` both want standard input"))
+            return Err(Failure::usage(format!("`{first}` and `{argument}` both read standard input"))
                 .with_hint("put one of them into a file"));
         }
         Ok(Ok(Box::new(io::stdin())))

@@ -57,7 +57,7 @@ use crate::{
     workspace::{Globals, current_directory},
 };
 
-/// Find prompts, fill them and hand them over.
+/// Render, inspect and serve LLM prompts.
 #[derive(Parser)]
 #[command(name = "hina", version, arg_required_else_help = true, after_help = exit::help_text())]
 struct Arguments {

@@ -28,11 +28,11 @@ pub(crate) fn format_parser() -> impl TypedValueParser<Value = OutputFormat> {
 /// Options of every command that makes requests.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct RequestArguments {
-    /// The model that a request names [default: the prompt's]
+    /// Model of the request [default: the model of the prompt]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
-    /// The directory that attached files are read from; without it only addresses and data can be attached
+    /// Directory of attached files; without it, only URLs and inline data can be attached
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
 }
@@ -48,8 +48,10 @@ impl RequestArguments {
         if let Some((name, _)) = passed.into_iter().find(|(_, passed)| *passed)
             && output_format.and_then(OutputFormat::driver).is_none()
         {
-            return Err(Failure::usage(format!("`{name}` belongs to a request, and this is none"))
-                .with_hint("choose a provider with `--format`, such as `--format openai`"));
+            return Err(Failure::usage(format!(
+                "`{name}` requires a provider format such as `--format openai`"
+            ))
+            .with_hint("choose a provider with `--format`, such as `--format openai`"));
         }
         if let Some(model) = &self.model {
             options.model = Some(model.clone());
@@ -68,7 +70,7 @@ impl RequestArguments {
         match &self.files {
             None => Ok(options.with_files(Nowhere)),
             Some(path) => {
-                let none = || Failure::usage(format!("there is no directory `{}`", path.display()));
+                let none = || Failure::usage(format!("directory `{}` not found", path.display()));
                 Ok(options.with_files(Attached(Directory::open(path)?.ok_or_else(none)?)))
             }
         }

@@ -29,7 +29,7 @@ fn number(
             Ok(number) if (1..=count).contains(&number) => return Ok(Some(number)),
             _ => writeln!(
                 output,
-                "`{}` is no number from 1 to {count}",
+                "`{}` is not a number from 1 to {count}",
                 crate::output::sanitize_text(&answer)
             )?,
         }
@@ -72,7 +72,10 @@ mod tests {
         assert_eq!(asked("2\n").0, Some(2));
         let (chosen, told) = asked("9\nx\n 1 \n");
         assert_eq!(chosen, Some(1));
-        assert!(told.contains("`9` is no number from 1 to 3") && told.contains("`x` is no number"), "{told}");
+        assert!(
+            told.contains("`9` is not a number from 1 to 3") && told.contains("`x` is not a number"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) struct VariableArguments {
     #[arg(value_name = "NAME=VALUE")]
     variables: Vec<String>,
 
-    /// Variables from a file with JSON or YAML, below the single ones; - for standard input
+    /// Read variables from a JSON or YAML file; NAME=VALUE overrides them; - reads standard input
     #[arg(long, value_name = "FILE")]
     vars: Vec<PathBuf>,
 }
@@ -98,7 +98,7 @@ enum Written<'a> {
 impl<'a> Assignment<'a> {
     fn parse(argument: &'a str) -> Result<Self, Failure> {
         let Some((name, value)) = argument.split_once('=') else {
-            return Err(Failure::usage(format!("`{argument}` gives no variable a value"))
+            return Err(Failure::usage(format!("`{argument}` is not an assignment"))
                 .with_hint("write `name=text`, `name:=json`, `name=@file` or `name:=@file`"));
         };
         let (name, json) = match name.strip_suffix(':') {
@@ -113,7 +113,7 @@ impl<'a> Assignment<'a> {
         }
         let file = value.strip_prefix('@').map(Path::new);
         if file == Some(Path::new("")) {
-            return Err(Failure::usage(format!("`{argument}` names no file behind the `@`"))
+            return Err(Failure::usage(format!("`{argument}` has no file name after the `@`"))
                 .with_hint(format!("for the text `@` write `{name}=\\@`")));
         }
         let value = match (json, file) {
@@ -153,7 +153,7 @@ impl<'a> Assignment<'a> {
             "expected value" | "expected ident" => String::new(),
             message => format!(": {message}"),
         };
-        Failure::usage(format!("the value of `{}` is no JSON{why}", self.argument)).with_hint(format!(
+        Failure::usage(format!("the value of `{}` is not valid JSON{why}", self.argument)).with_hint(format!(
             "for text write `{name}=…`; JSON strings have double quotes: `{name}:='\"…\"'`"
         ))
     }
@@ -203,7 +203,7 @@ fn json_file_error(file: &Path, text: &str, error: &serde_json::Error) -> Failur
         span: None,
         excerpt: Some(line.to_owned()),
     };
-    Failure::usage(format!("this is no JSON: {}", json_message(error))).at_place(place)
+    Failure::usage(format!("invalid JSON: {}", json_message(error))).at_place(place)
 }
 
 /// The sentence without the place behind it.
@@ -232,7 +232,7 @@ impl Variables {
         let value = assignment.value(inputs)?;
         let (name, argument) = (assignment.path.join("."), assignment.argument);
         if let Some((_, inner)) = self.assigned.iter().find(|(path, _)| is_inside(path, &name)) {
-            return Err(Failure::usage(format!("`{argument}` would throw away what `{inner}` gave"))
+            return Err(Failure::usage(format!("`{argument}` would overwrite `{inner}`"))
                 .with_hint(format!("leave one of them out, or put `{inner}` behind it")));
         }
         self.texts.retain(|text| text != assignment.path[0]);
@@ -333,19 +333,19 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_said() {
         let cases = [
-            (&["name"][..], "`name` gives no variable a value"),
+            (&["name"][..], "`name` is not an assignment"),
             (&["=x"], "`=x` has no name before the `=`"),
             (&[":=1"], "`:=1` has no name before the `=`"),
             (&["a..b=x"], "`a..b=x` has an empty part in its name"),
-            (&["a=@"], "`a=@` names no file behind the `@`"),
-            (&["n:=three"], "the value of `n:=three` is no JSON"),
-            (&["n:="], "the value of `n:=` is no JSON: EOF while parsing a value"),
+            (&["a=@"], "`a=@` has no file name after the `@`"),
+            (&["n:=three"], "the value of `n:=three` is not valid JSON"),
+            (&["n:="], "the value of `n:=` is not valid JSON: EOF while parsing a value"),
             (&["a=1", "a.b=2"], "`a.b=2` needs an object at `a`, but `a=1` put a text there"),
             (
                 &["a:={\"b\": 1}", "a.b.c=2"],
                 "`a.b.c=2` needs an object at `a.b`, but `a:={\"b\": 1}` put a number there",
             ),
-            (&["a.b=2", "a=1"], "`a=1` would throw away what `a.b=2` gave"),
+            (&["a.b=2", "a=1"], "`a=1` would overwrite `a.b=2`"),
         ];
         for (arguments, message) in cases {
             assert_eq!(given(arguments), Err(message.to_owned()), "{arguments:?}");

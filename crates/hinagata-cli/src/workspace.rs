@@ -25,15 +25,15 @@ pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     root: Option<PathBuf>,
 
-    /// Set a setting for this call; `hina config` lists them
+    /// Override a setting for this call; `hina config` lists all settings
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", help_heading = "Global options")]
     settings: Vec<String>,
 
-    /// Print JSON instead of text for people
+    /// Print JSON
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
 
-    /// Print no colours, as NO_COLOR does
+    /// Disable colours; same as NO_COLOR
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) no_color: bool,
 }
@@ -147,7 +147,7 @@ impl Workspace {
         names.dedup();
         if !names.is_empty() {
             self.print_advice(
-                format!("you do not trust this workspace, so its {} do not count", names.join(", ")),
+                format!("this workspace is not trusted; ignoring its {}", names.join(", ")),
                 "`hina config` tells more; read hinagata.toml, then run `hina trust`",
             );
         }

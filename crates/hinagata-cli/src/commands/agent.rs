@@ -17,7 +17,7 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Call agents of the settings or of an agent.json
+/// Call agents from the settings or an agent.json
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -69,7 +69,7 @@ struct InvokeArguments {
     #[arg(long, value_name = "FILE")]
     context: Option<PathBuf>,
 
-    /// Pack nothing
+    /// Pack no files
     #[arg(long, conflicts_with = "context")]
     no_context: bool,
 }
@@ -173,7 +173,7 @@ impl InvokeArguments {
         match serde_json::from_str::<Value>(&text) {
             Ok(packed) if packed.get("text").is_some() => {
                 serde_json::from_value(packed).map(Some).map_err(|error| {
-                    Failure::usage(format!("`{}` is no packed context: {error}", path.display()))
+                    Failure::usage(format!("`{}` is not a packed context: {error}", path.display()))
                         .with_hint("give a text, or what `hina context pack --json` printed")
                 })
             }
@@ -190,7 +190,7 @@ fn names_catalog(agent: &Agent) -> bool {
 fn history(path: &std::path::Path, inputs: &Inputs) -> Result<Vec<ChatMessage>, Failure> {
     let text = inputs.read_text(path, &format!("--history {}", path.display()))?;
     serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("`{}` is no list of messages: {error}", path.display()))
+        Failure::usage(format!("`{}` is not a list of messages: {error}", path.display()))
             .with_hint("write [{\"role\": \"user\", \"content\": \"…\"}, …]")
     })
 }

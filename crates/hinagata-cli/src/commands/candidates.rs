@@ -9,17 +9,17 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// List every directory that a name could mean
+/// List the candidates of a name
 ///
-/// In search order, also those of packs that are not approved. A star marks the one that is used.
+/// Candidates are in search order and include packs that are not approved. A star marks the chosen one.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The prompt, in any spelling
+    /// The prompt, by any of its names
     #[arg(add = completion::complete_prompts())]
     id: String,
 
-    /// Show how the others differ from the first
+    /// Show how the other candidates differ from the first
     #[arg(long)]
     diff: bool,
 }
@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   hina candidates code_review
   hina candidates code_review --diff
   hina candidates code_review --json
-  hina resolve code_review         settle which one counts";
+  hina resolve code_review         choose one";
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;

@@ -16,10 +16,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Fill a prompt, send it to a model and print the answer as it comes
+/// Render a prompt, send it to a model and stream the answer
 ///
-/// The key of a provider is in a variable of the environment, such as OPENAI_API_KEY; `hina doctor` tells which are there. A
-/// model is one of the settings, provider/model, or what its provider calls it. Ctrl-C ends the call.
+/// API keys come from environment variables such as OPENAI_API_KEY; `hina doctor` shows which are set. A model is a
+/// name from the settings, provider/model, or the name that its provider uses. Ctrl-C cancels the call.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -29,11 +29,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     request: RequestArguments,
 
-    /// An option of the request in the words of OpenAI, such as temperature=0 or stop:='["END"]'
+    /// Request option under its OpenAI name, such as temperature=0 or stop:='["END"]'
     #[arg(long = "option", short = 'o', value_name = "NAME=VALUE")]
     options: Vec<String>,
 
-    /// Print the answer when it is whole
+    /// Print the answer when it is complete
     #[arg(long)]
     no_stream: bool,
 }
@@ -77,7 +77,7 @@ pub(super) fn request_options(written: &[String]) -> Result<Map<String, Value>, 
         }
     }
     match options.keys().find(|name| matches!(name.as_str(), "model" | "stream")) {
-        Some(name) => Err(Failure::usage(format!("`{name}` is no option of the request"))
+        Some(name) => Err(Failure::usage(format!("`{name}` is not a request option"))
             .with_hint("use `--model` and `--no-stream`")),
         None => Ok(options),
     }
@@ -130,8 +130,10 @@ async fn stream_answer(workspace: &Workspace, llm: &Llm, request: ProviderReques
 /// Ends the answer whose last character this is.
 pub(super) fn finish_answer(workspace: &Workspace, last: Option<char>) -> Result<(), Failure> {
     match last {
-        None => workspace
-            .print_advice("the model said nothing", "`--json` prints the whole answer, tool calls included"),
+        None => workspace.print_advice(
+            "the model returned no text",
+            "`--json` prints the whole answer, tool calls included",
+        ),
         Some('\n') => {}
         Some(_) if output::is_terminal() => output::print_part("\n")?,
         Some(_) => {}

@@ -5,7 +5,7 @@ use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 
 use crate::{completion, failure::Failure, output, workspace::Globals};
 
-/// Print what makes a shell complete commands, options and names of prompts
+/// Generate shell completions
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

@@ -11,26 +11,27 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Print the settings and where each comes from
+/// Print all settings and their origins
 ///
-/// Later layers win: default, your own file, hinagata.toml of the workspace, HINAGATA_SECTION_KEY, --set.
+/// From weakest to strongest: default, your own settings file, hinagata.toml of the workspace, HINAGATA_SECTION_KEY,
+/// --set.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// One setting, with what it won over; `path` prints the files that are read
+    /// Print one setting and the values it overrides; `path` prints the settings files
     #[arg(add = completion::complete_settings())]
     key: Option<String>,
 
-    /// Only settings that differ from their defaults
+    /// Print only settings that differ from their defaults
     #[arg(long, conflicts_with = "key")]
     changed: bool,
 }
 
 const EXAMPLES: &str = "Examples:
   hina config                      every setting
-  hina config --changed            those that somebody set
-  hina config render.language      one, with what it won over
-  hina config path                 the files that settings come from
+  hina config --changed            settings that differ from their defaults
+  hina config render.language      one setting and the values it overrides
+  hina config path                 the settings files
   HINAGATA_RENDER_LANGUAGE=ja hina config render.language";
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
@@ -70,7 +71,7 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
     let Some(found) = workspace.host.settings.get(key) else {
         // An entry of a section that nobody set is no slip of the pen.
         return Err(match setting(key) {
-            Some(_) => Failure::not_found(format!("nobody set `{key}`")),
+            Some(_) => Failure::not_found(format!("`{key}` is not set")),
             None => unknown(key).into(),
         });
     };
@@ -109,7 +110,7 @@ fn print_paths(workspace: &Workspace, globals: &Globals) -> Result<(), Failure> 
         Format::Text => {
             let row = |(layer, path): &(&str, Option<std::path::PathBuf>)| {
                 let path = path.as_ref()?;
-                let there = if path.is_file() { "" } else { "(not there)" };
+                let there = if path.is_file() { "" } else { "(missing)" };
                 Some(vec![(*layer).to_owned(), path.display().to_string(), there.to_owned()])
             };
             output::print_text(&output::align_columns(&files.iter().filter_map(row).collect::<Vec<_>>()))

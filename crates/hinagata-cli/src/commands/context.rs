@@ -22,8 +22,8 @@ use crate::{
 
 /// Pack files for a model
 ///
-/// What is packed, and how much of it, is said by the section `context` of the settings; docs/reference/context.md tells more.
-/// Files that hold secrets, binary files and those that .gitignore, .ignore and .hinagataignore name are left out.
+/// The section `context` of the settings controls what is packed; see docs/reference/context.md. Files with secrets,
+/// binary files and files named in .gitignore, .ignore and .hinagataignore are left out.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -41,7 +41,7 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Print the packed files, or what became of each
+    /// Print the packed files, or a report on each file
     #[command(after_help = EXAMPLES)]
     Pack(Box<PackArguments>),
 }
@@ -60,19 +60,19 @@ struct PackArguments {
     #[arg(long, value_name = "PATTERN")]
     focus: Vec<String>,
 
-    /// How files are set apart [default: plain]
+    /// Format of the packed text [default: plain]
     #[arg(long, value_name = "FRAME", value_parser = ["plain", "markdown", "xml"])]
     format: Option<String>,
 
-    /// Most bytes of all files [default: 250000]
+    /// Maximum size of all files, in bytes [default: 250000]
     #[arg(long, value_name = "BYTES")]
     max_bytes: Option<u64>,
 
-    /// Most files [default: 64]
+    /// Maximum number of files [default: 64]
     #[arg(long, value_name = "COUNT")]
     max_files: Option<usize>,
 
-    /// Most tokens of the text
+    /// Maximum number of tokens
     #[arg(long, value_name = "COUNT")]
     max_tokens: Option<usize>,
 
@@ -80,19 +80,19 @@ struct PackArguments {
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
-    /// Pack files that ignore files name, too
+    /// Include files named in ignore files
     #[arg(long)]
     include_ignored: bool,
 
-    /// Pack files that hold secrets, too
+    /// Include files that contain secrets
     #[arg(long)]
     include_secrets: bool,
 
-    /// Pack directories that tools make, too, such as node_modules and target
+    /// Include generated directories such as node_modules and target
     #[arg(long)]
     include_generated: bool,
 
-    /// Print what became of each file instead of the text
+    /// Print a report on every file instead of the text
     #[arg(long)]
     report: bool,
 }

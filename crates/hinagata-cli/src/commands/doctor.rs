@@ -14,10 +14,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Look at the workspace and tell what is wrong with it
+/// Diagnose problems with the workspace
 ///
-/// The root and how it was found, the files of settings, trust, Python and what confines it, which providers of
-/// models have keys, packs, counts, and everything that does not work. Ends with exit code 1 when something does not.
+/// Prints the root and how it was found, settings files, trust, Python and its sandbox, model providers and their keys,
+/// packs, counts and all problems. The exit code is 1 if there is an error.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina doctor\n  hina doctor --json")]
 pub(crate) struct Arguments {}
@@ -67,8 +67,8 @@ fn rows(
     let own = workspace.host.root.path.join(hinagata::SETTINGS_FILE);
     let there = |path: Option<&std::path::PathBuf>| match path {
         Some(path) if path.is_file() => path.display().to_string(),
-        Some(path) => format!("{} (not there)", path.display()),
-        None => "no place for them is known".to_owned(),
+        Some(path) => format!("{} (missing)", path.display()),
+        None => "unknown location".to_owned(),
     };
     let state = workspace.host.state.as_ref().map(|state| state.path().display().to_string());
     let mut rows = vec![
@@ -76,7 +76,7 @@ fn rows(
         ("workspace", format!("{} ({})", workspace.host.root.path.display(), workspace.host.root.found)),
         ("settings", there(Some(&own))),
         ("your settings", there(workspace.host.user_config.path.as_ref())),
-        ("state", state.unwrap_or_else(|| "no place for it is known".to_owned())),
+        ("state", state.unwrap_or_else(|| "unknown location".to_owned())),
         ("trust", trust(workspace.host.trust).to_owned()),
     ];
     rows.extend(python.rows());

@@ -12,10 +12,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Tell why a prompt looks as it does
+/// Show where every part of a rendered prompt came from
 ///
-/// Renders the prompt and prints, in place of the result, how the name led to it, every variable with the layer that
-/// won and the values that lost, the templates, everything that ran, sizes and times.
+/// Renders the prompt and prints, instead of the result, how the name was resolved, every variable with its layer and
+/// the values it overrides, the templates, all calls, sizes and times.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -109,8 +109,8 @@ fn variable(workspace: &Workspace, variable: &TracedVariable) -> Vec<Vec<String>
     let layer = match variable.layer {
         Some(_) if variable.value.is_none() => "removed by the hook",
         Some(layer) => layer.as_str(),
-        None if variable.condition_only => "not there, only asked about",
-        None => "not there",
+        None if variable.condition_only => "undefined, only tested",
+        None => "undefined",
     };
     let value = variable.value.as_ref().map(value).unwrap_or_default();
     let origin = origin(workspace, variable.origin.as_deref().unwrap_or_default(), layer);

@@ -13,9 +13,9 @@ use crate::{
     workspace::{Globals, current_directory},
 };
 
-/// Make a workspace with an example prompt
+/// Create a workspace with an example prompt
 ///
-/// Files that are there already stay as they are.
+/// Existing files are not changed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina init\n  hina init my-prompts")]
 pub(crate) struct Arguments {

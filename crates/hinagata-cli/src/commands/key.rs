@@ -10,10 +10,10 @@ use crate::{
     workspace::Globals,
 };
 
-/// Make a key for the daemon
+/// Create an API key for the daemon
 ///
-/// Prints the key, which is kept nowhere, and on standard error what belongs into your own settings: its hash. With
-/// keys, the daemon serves nobody else. Keys in hinagata.toml count when you trust the workspace.
+/// Prints the key, which is not saved, and to standard error the entry with its hash for your settings. Once keys are
+/// configured, the daemon serves only callers with a key. Keys in hinagata.toml require trust in the workspace.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

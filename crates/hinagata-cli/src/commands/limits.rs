@@ -9,10 +9,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Print what a render may use
+/// Print the render limits
 ///
-/// Steps and bytes are counted the same on every machine, so that a prompt either fits its limits
-/// everywhere or nowhere. Each limit is a setting, limits.NAME.
+/// Steps and bytes are counted the same on every machine, so a prompt fits its limits everywhere or nowhere. Each limit
+/// is a setting, limits.NAME.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  hina limits\n  hina limits --json\n  hina limits --set limits.bytes=16MiB"

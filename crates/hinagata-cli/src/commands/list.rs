@@ -14,10 +14,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// List the prompts there are
+/// List all prompts
 ///
-/// Prompts of packs that are not approved are left out. A prompt that is broken, or that several directories
-/// claim, is listed as such; `hina show ID` and `hina candidates ID` tell more.
+/// Prompts of packs that are not approved are left out. Broken prompts and conflicts are marked; `hina show ID` and
+/// `hina candidates ID` show details.
 #[derive(Clone, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
 
-    /// Only ids that several directories claim and nothing decides
+    /// List only unresolved conflicts
     #[arg(long)]
     conflicts: bool,
 }

@@ -6,11 +6,11 @@ use clap::CommandFactory as _;
 
 use crate::{Arguments as All, failure::Failure, output, workspace::Globals};
 
-/// Write the manual pages into a directory
+/// Write manual pages to a directory
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina man /usr/local/share/man/man1")]
 pub(crate) struct Arguments {
-    /// The directory; it is made if it is not there
+    /// The directory; created if missing
     directory: PathBuf,
 }
 

@@ -12,10 +12,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Serve the prompts over the Model Context Protocol
+/// Serve prompts over the Model Context Protocol
 ///
-/// Speaks to one client over standard input and output, in all revisions of the protocol, until the client hangs up.
-/// The same prompts are served over HTTP by `hina serve`, at /mcp.
+/// Serves one client over standard input and output, in every revision of the protocol, until the client disconnects.
+/// `hina serve` serves the same prompts over HTTP at /mcp.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

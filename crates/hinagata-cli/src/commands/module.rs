@@ -24,10 +24,10 @@ use crate::{
     workspace::Globals,
 };
 
-/// Look at module files stage by stage
+/// Inspect module files stage by stage
 ///
-/// Modules that are prompts are rendered with `hina render`. Here files are read that need not be part of one: they are
-/// merged in their order, with everything that they use, compiled with variables and handed over.
+/// Use `hina render` for modules that are prompts. This command reads module files that need not belong to a prompt: it
+/// merges them in order, with everything they use, and compiles them with variables.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -44,13 +44,13 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(clap::Subcommand)]
 enum Stage {
-    /// Print the module that files are together
+    /// Merge module files and print the result
     Merge {
         /// Module files, merged in their order
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Print the prompt that files make with variables, element by element
+    /// Compile module files with variables and print every element
     Compile {
         #[command(flatten)]
         call: ModuleCall,
@@ -59,7 +59,7 @@ enum Stage {
         #[arg(long, conflicts_with = "order")]
         flat: bool,
     },
-    /// Print the prompt as text, as messages or as the body of a request
+    /// Print the prompt as text, messages or a request body
     Format {
         #[command(flatten)]
         call: ModuleCall,
@@ -71,7 +71,7 @@ enum Stage {
         #[command(flatten)]
         request: RequestArguments,
     },
-    /// List the modules that every workspace has, or print one
+    /// List the built-in modules, or print one
     Preset {
         /// The preset
         #[arg(value_parser = clap::builder::PossibleValuesParser::new(PRESETS.iter().map(|(name, _)| *name)))]
@@ -86,7 +86,7 @@ struct ModuleCall {
     #[arg(required = true, value_name = "FILE|NAME=VALUE")]
     arguments: Vec<String>,
 
-    /// Variables from a file with JSON or YAML, below the single ones; - for standard input
+    /// Read variables from a JSON or YAML file; NAME=VALUE overrides them; - reads standard input
     #[arg(long, value_name = "FILE")]
     vars: Vec<PathBuf>,
 
@@ -119,8 +119,9 @@ impl ModuleCall {
         let is_file = |argument: &&String| !argument.contains('=') || argument.starts_with("./");
         let (files, assignments): (Vec<&String>, Vec<&String>) = self.arguments.iter().partition(is_file);
         if files.is_empty() {
-            return Err(Failure::usage("no module file is named")
-                .with_hint("name at least one `.yaml`, `.json` or `.toml`"));
+            return Err(
+                Failure::usage("no module file").with_hint("name at least one `.yaml`, `.json` or `.toml`")
+            );
         }
         let modules = LooseModules::read(files)?;
         let assignments: Vec<String> = assignments.into_iter().cloned().collect();

@@ -10,7 +10,7 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Make a new prompt from a skeleton that renders at once
+/// Create a prompt from a template
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -104,7 +104,7 @@ fn warn_if_shadowed(workspace: &Workspace, id: &PromptId, source: &str) {
         Err(_) => {
             let place = source.rsplit_once('/').map_or(source, |(place, _)| place);
             workspace.print_advice(
-                format!("nobody looks for prompts in `{place}`"),
+                format!("`{place}` is not searched for prompts"),
                 "add it to `catalog.paths` in hinagata.toml",
             );
         }

@@ -18,25 +18,25 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Fill a prompt and print it
+/// Render a prompt and print the result
 ///
-/// A text is printed exactly as it is; only on a terminal a missing last newline is added. Messages are printed as a
-/// JSON list of role and content, on a terminal one below the other. Text becomes what the prompt declares: n=3 is
-/// a number where n is one.
+/// Text is printed unchanged; a terminal gets a missing final newline. Messages are printed as a JSON list of role and
+/// content, or one below the other on a terminal. Values are converted to the declared type: n=3 is a number if n is
+/// declared as one.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     call: CallArguments,
 
-    /// Print the result as one text, as messages, or as the body of a provider's request, whatever the prompt makes
+    /// Format of the result: text, messages or the request body of a provider
     #[arg(long, value_parser = format_parser())]
     format: Option<OutputFormat>,
 
     #[command(flatten)]
     request: RequestArguments,
 
-    /// Print it again whenever the prompt, its parts, its variables or the settings change
+    /// Render again whenever the prompt, its files, its variables or the settings change
     #[arg(long)]
     watch: bool,
 }
@@ -49,7 +49,7 @@ const EXAMPLES: &str = r#"Examples:
   hina render coding_system --agent rumi --context model=large
   echo 'What is new?' | hina render question text=@-
   hina render daily_report --vars report.json --watch
-  hina explain general_system agent_name=Rumi      why it looks as it does"#;
+  hina explain general_system agent_name=Rumi      where every part came from"#;
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     if !arguments.watch {

@@ -14,21 +14,21 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Settle which of several directories a name means
+/// Choose which candidate a name refers to
 ///
-/// The choice is recorded in resolution.json beside your prompts. Without SOURCE it asks, and shows the candidates
-/// and how they differ.
+/// The choice is recorded in resolution.json beside your prompts. Without SOURCE, the command shows the candidates and
+/// their differences, and asks.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The prompt, in any spelling
+    /// The prompt, by any of its names
     #[arg(add = completion::complete_prompts())]
     id: String,
 
-    /// The directory that counts from now on, as `hina candidates` prints it
+    /// The candidate to choose, as printed by `hina candidates`
     source: Option<String>,
 
-    /// Take the recorded choice back
+    /// Delete the recorded choice
     #[arg(long, conflicts_with = "source")]
     undo: bool,
 }
@@ -74,14 +74,14 @@ fn undo(catalog: &Catalog, name: &str, globals: &Globals) -> Result<(), Failure>
     // What was chosen may be gone, and the name with it.
     let id = catalog.resolve_id(name).or_else(|_| PromptId::new(name))?;
     if catalog.resolutions().get(&id).is_none() {
-        return Err(hinagata::Error::new(Code::NotFound, format!("nothing was decided about `{id}`"))
+        return Err(hinagata::Error::new(Code::NotFound, format!("no resolution recorded for `{id}`"))
             .with("prompt_id", id.as_str())
             .into());
     }
     record_resolution(&catalog.root().join(SHARED_PROMPTS), &id, None, SystemTime::now())?;
     match Format::from_globals(globals) {
         Format::Json => output::print_json(&json!({"prompt_id": id.as_str(), "source": null})),
-        Format::Text => output::print_text(&format!("the decision on {id} is taken back\n")),
+        Format::Text => output::print_text(&format!("deleted the resolution of {id}\n")),
     }
 }
 

@@ -19,11 +19,11 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Serve the prompts over HTTP
+/// Serve prompts over HTTP
 ///
-/// Listens on this machine alone, on the embedded store, with the built-in prompts, unless the settings say
-/// otherwise. Reading and rendering need no key here; chatting and changing need the token that is made at the start.
-/// Ends on SIGTERM and Ctrl-C when all requests under way are answered.
+/// By default, the daemon listens on localhost, uses the embedded store and serves the built-in prompts. Reading and
+/// rendering need no key; chat and changes need the token that is created at startup. On SIGTERM and Ctrl-C, it answers
+/// all running requests and exits.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -42,7 +42,7 @@ const EXAMPLES: &str = "Examples:
   hina serve --set store.url=redis://127.0.0.1:6379
   hina serve --config config.yaml
 
-GET /docs tells all routes, GET /openapi.json the same for programs.";
+GET /docs lists all routes; GET /openapi.json describes them for programs.";
 
 /// Where an older daemon looks for its configuration.
 const OLD_CONFIGS: [&str; 2] = ["config.yaml", "configs/config.yaml"];

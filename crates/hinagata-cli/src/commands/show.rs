@@ -15,12 +15,12 @@ use crate::{
 
 /// Show what a prompt declares
 ///
-/// Metadata, parameters with their types, defaults and the places that declare them, the files it is made of, its
-/// parents, what its hooks may use and its limits. Nothing is run.
+/// Prints metadata, parameters with types, defaults and places, files, parents, permissions of hooks and limits. Runs
+/// nothing.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina show general_system\n  hina show general_system --json")]
 pub(crate) struct Arguments {
-    /// The prompt, in any spelling
+    /// The prompt, by any of its names
     #[arg(add = completion::complete_prompts())]
     id: String,
 }

@@ -15,10 +15,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Look at and change what the store holds
+/// Read and write the store
 ///
-/// The store keeps extensions, templates, environs (shared variables) and tools: in a file of the workspace, or in
-/// Redis where the setting store.url says so. What is written is checked before.
+/// The store holds extensions, templates, environs (shared variables) and tools, in a file of the workspace or in Redis
+/// (setting store.url). Documents are validated before they are written.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -36,7 +36,7 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// List what the store holds
+    /// List the documents of the store
     List {
         /// Only one kind: extensions, templates, environs or tools
         kind: Option<StoreKind>,
@@ -48,7 +48,7 @@ enum Command {
         /// Its id, such as vscode.rules; of environs also a part of one
         id: String,
     },
-    /// Put a document into the store, in the place of an older one
+    /// Write a document; it replaces an existing one
     Set {
         /// extensions, templates, environs or tools
         kind: StoreKind,
@@ -60,11 +60,11 @@ enum Command {
         /// A file with what it says; - reads standard input
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
-        /// Take what is given as a text, not as JSON
+        /// Treat the value as text, not as JSON
         #[arg(long)]
         text: bool,
     },
-    /// Take documents out of the store
+    /// Delete documents
     Delete {
         /// extensions, templates, environs or tools
         kind: StoreKind,
@@ -72,17 +72,17 @@ enum Command {
         #[arg(required = true)]
         ids: Vec<String>,
     },
-    /// Print everything as one JSON document
+    /// Export all documents as JSON
     Export,
-    /// Put everything of a document that `export` printed into the store, or nothing if something is wrong
+    /// Import all documents of an export, or none if one is invalid
     Import {
         /// The document; - reads standard input
         file: PathBuf,
-        /// Take out what is not in the document
+        /// Delete documents that are not in the file
         #[arg(long)]
         replace: bool,
     },
-    /// Tell where the store is, whether it answers, and what is wrong in it
+    /// Show the location, health and problems of the store
     Status,
     /// Print the JSON Schema of extensions or tools
     Schema {
@@ -174,7 +174,8 @@ fn read_value(value: Option<&str>, file: Option<&std::path::Path>, text: bool) -
         return Ok(Value::String(content));
     }
     serde_json::from_str(&content).map_err(|error| {
-        let failure = Failure::usage(format!("`{}` is no JSON: {error}", output::sanitize_text(argument)));
+        let failure =
+            Failure::usage(format!("`{}` is not valid JSON: {error}", output::sanitize_text(argument)));
         failure.with_hint("a text stands in quotes, as '\"go\"'; or add --text")
     })
 }
@@ -210,16 +211,18 @@ fn import(
 ) -> Result<(), Failure> {
     let text = Inputs::default().read_text(file, "FILE")?;
     let document: Value = serde_json::from_str(&text)
-        .map_err(|error| Failure::usage(format!("`{}` is no JSON: {error}", file.display())))?;
+        .map_err(|error| Failure::usage(format!("`{}` is not valid JSON: {error}", file.display())))?;
     let wrong = |what: String| Failure::usage(what).with_hint("`hina store export` prints such a document");
     let Value::Object(kinds) = document else {
-        return Err(wrong("the document is no map of extensions, templates, environs and tools".to_owned()));
+        return Err(wrong(
+            "the document is not an object of extensions, templates, environs and tools".to_owned(),
+        ));
     };
     let mut changes = Vec::new();
     for (name, documents) in kinds {
         let kind: StoreKind = name.parse()?;
         let Value::Object(documents) = documents else {
-            return Err(wrong(format!("`{name}` is no map from ids to documents")));
+            return Err(wrong(format!("`{name}` is not an object of documents by id")));
         };
         changes.extend(documents.into_iter().map(|(id, value)| StoreChange::set(kind, id, value)));
     }
@@ -242,7 +245,7 @@ fn import(
     match Format::from_globals(globals) {
         Format::Json => output::print_json(&json!({"written": count, "deleted": taken})),
         Format::Text => output::print_text(&match replace {
-            true => format!("{count} written, {taken} taken out\n"),
+            true => format!("{count} written, {taken} deleted\n"),
             false => format!("{count} written\n"),
         }),
     }
@@ -288,8 +291,8 @@ const fn freshness_text(freshness: Freshness) -> &'static str {
     match freshness {
         Freshness::Once => "read by each command",
         Freshness::Watched => "seen as the file changes",
-        Freshness::Tracked => "told by the server (client tracking)",
-        Freshness::Notified => "told by the server (keyspace notifications)",
+        Freshness::Tracked => "reported by the server (client tracking)",
+        Freshness::Notified => "reported by the server (keyspace notifications)",
         Freshness::Polled => "read again every few seconds",
     }
 }
@@ -302,6 +305,6 @@ fn schema(kind: StoreKind) -> Result<(), Failure> {
             Err(Failure::usage("a template is one of `contributes.prompts` of an extension")
                 .with_hint("`hina store schema extensions` has its shape under `$defs.prompt`"))
         }
-        StoreKind::Environ => Err(Failure::usage("an environ is any JSON: there is no schema")),
+        StoreKind::Environ => Err(Failure::usage("environs have no schema: any JSON value is valid")),
     }
 }

@@ -17,18 +17,18 @@ use crate::{
 
 /// Trust the settings of this workspace
 ///
-/// Settings that let something run, connect or leave count from hinagata.toml only when you trust the workspace, and only
-/// then its Python gets `http_request`, `llm_call` and `subprocess`. On a terminal it shows what would come into force and
-/// asks; elsewhere it needs --yes. Your word is kept in your state directory, for the values of these settings: when one
-/// changes or is gone, you are asked to look again.
+/// Settings in hinagata.toml that run programs, open connections or send data take effect only in a trusted workspace;
+/// the same holds for `http_request`, `llm_call` and `subprocess` in its Python. On a terminal, the command shows these
+/// settings and asks for confirmation; elsewhere it requires --yes. Trust is stored in your state directory and covers
+/// the current values: if one changes, you have to confirm again.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short, conflicts_with_all = ["revoke", "list"])]
     yes: bool,
 
-    /// Trust it no more
+    /// Revoke the trust
     #[arg(long)]
     revoke: bool,
 
@@ -63,8 +63,8 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
         // Nothing counts before it was shown.
         output::print_status(&page(&path, &privileged, &python));
         if globals.json || !terminal::can_ask() {
-            return Err(Failure::usage("nobody is there to ask whether you trust this workspace")
-                .with_hint("read what would come into force, then say `hina trust --yes`"));
+            return Err(Failure::usage("cannot ask for confirmation without a terminal")
+                .with_hint("review the settings above, then run `hina trust --yes`"));
         }
         if !terminal::ask_yes("trust this workspace?")? {
             return output::print_text("nothing was trusted\n");

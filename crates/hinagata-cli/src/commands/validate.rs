@@ -13,7 +13,7 @@ use crate::{
 
 /// Check variables against what a prompt declares
 ///
-/// Nothing is rendered and nothing is run. Ends with exit code 1 when the prompt could not be rendered with them.
+/// The command renders nothing and runs nothing. The exit code is 1 if the variables are invalid.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

@@ -11,8 +11,8 @@ use crate::{
 
 /// Show the vocabulary, or what one word means
 ///
-/// Words come from vocab.json and vocab.txt: yours, then those of approved packs, then the built-in ones. A word for a
-/// prompt means what a render of it takes: the first prompt that its aliases lead to.
+/// Words come from vocab.json and vocab.txt: your own first, then those of approved packs, then the built-in ones. A
+/// word for a prompt refers to the prompt that a render uses: the first that its aliases lead to.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 fn print_word(catalog: &Catalog, namespace: &str, word: &str, globals: &Globals) -> Result<(), Failure> {
     let Some(preferred) = catalog.vocab(namespace, word) else {
         let near = hinagata_value::near_names(word, catalog.vocabulary().words(namespace));
-        return Err(Failure::not_found(format!("nobody knows the word `{word}` in `{namespace}`"))
+        return Err(Failure::not_found(format!("unknown word `{word}` in `{namespace}`"))
             .with_near(near)
             .with_hint("`hina vocab` lists the words there are"));
     };

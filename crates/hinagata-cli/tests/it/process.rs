@@ -163,9 +163,9 @@ fn arguments_that_lead_nowhere_are_told_before_any_call() {
     for (arguments, told) in [
         (&["concat", "a.txt", "--model", "m"][..], "nothing says what to do"),
         (&["dialogue", "--model", "m"], "no conversation"),
-        (&["dialogue", "no.json", "--model", "m"], "`no.json` is no conversation"),
-        (&["summarize", "--resume", "no.json", "--model", "m"], "`no.json` is no state of a process"),
-        (&["summarize", "--resume", "none.json", "--model", "m"], "there is no file `none.json`"),
+        (&["dialogue", "no.json", "--model", "m"], "`no.json` is not a conversation"),
+        (&["summarize", "--resume", "no.json", "--model", "m"], "`no.json` is not a saved process"),
+        (&["summarize", "--resume", "none.json", "--model", "m"], "file `none.json` not found"),
         (&["summarize", "none.txt", "--model", "m"], "none.txt"),
     ] {
         let output = hina(place.path(), &provider).args(arguments).output().expect("hina runs");

@@ -14,10 +14,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Approve a pack as it is now
+/// Approve the current content of a pack
 ///
-/// On a terminal it shows what the pack brings and asks, also about what it proposes to replace. What changes
-/// afterwards is not used until you approve it again.
+/// On a terminal, the command shows the contents of the pack and asks for confirmation, also for every proposed
+/// replacement. Later changes are not used until you approve them.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
@@ -25,15 +25,15 @@ pub(super) struct Arguments {
     #[arg(add = completion::complete_packs())]
     pack: String,
 
-    /// Accept that it replaces this prompt or tool
+    /// Accept the replacement of this prompt or tool
     #[arg(long, value_name = "ID")]
     accept: Vec<String>,
 
-    /// Decline that it replaces this prompt or tool
+    /// Decline the replacement of this prompt or tool
     #[arg(long, value_name = "ID")]
     decline: Vec<String>,
 
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }

@@ -14,7 +14,7 @@ use crate::{
 
 /// Install a pack from a directory or an archive
 ///
-/// Nothing of it is used before you approve it.
+/// A pack is not used before you approve it.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {

@@ -9,7 +9,7 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// List the packs and what you said about them
+/// List packs and their approval
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {

@@ -18,9 +18,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Install, look at, approve and remove packs
+/// Manage packs
 ///
-/// A pack brings prompts and more. Nothing of it is used until you approve it, and nothing that changed since.
+/// A pack contains prompts, partials, tools and more. It is used only after you approve it, and only while it is
+/// unchanged.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

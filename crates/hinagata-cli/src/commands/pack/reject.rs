@@ -10,7 +10,7 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Say that a pack may not be used
+/// Reject a pack
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina pack reject sketchy_pack")]
 pub(super) struct Arguments {

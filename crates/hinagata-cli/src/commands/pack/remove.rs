@@ -11,7 +11,7 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Remove a pack, its approval, and the decisions that name it
+/// Remove a pack, its approval and the resolutions that name it
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina pack remove git_toolkit\n  hina pack remove git_toolkit --yes")]
 pub(super) struct Arguments {
@@ -19,7 +19,7 @@ pub(super) struct Arguments {
     #[arg(add = completion::complete_packs())]
     pack: String,
 
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         Format::Text => {
             let mut text = format!("{} is removed\n", sanitize_text(removed.pack_id.as_str()));
             for id in &removed.resolutions {
-                text.push_str(&format!("the decision on {id} is taken back\n"));
+                text.push_str(&format!("deleted the resolution of {id}\n"));
             }
             output::print_text(&text)
         }

@@ -8,10 +8,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Show everything that a pack brings
+/// Show the contents of a pack
 ///
-/// Its prompts and parts, its Python with what it declares to use, what it proposes to replace, what it has in common
-/// with others, and what is wrong with it. Nothing of it is run.
+/// Prints prompts, partials, Python with declared permissions, proposed replacements, names shared with other packs,
+/// and problems. Runs nothing.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina pack show git_toolkit\n  hina pack show git_toolkit --json")]
 pub(super) struct Arguments {

@@ -11,10 +11,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Check that packs are what you approved
+/// Check that packs match their approval
 ///
-/// Without a name, all of them. Shows how files differ from what was approved. Ends with exit code 6 when a pack is
-/// not, or no longer, approved.
+/// Without a name, the command checks all packs. It shows how files differ from the approved content. The exit code is
+/// 6 if a pack is not approved or has changed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina pack verify\n  hina pack verify git_toolkit")]
 pub(super) struct Arguments {

@@ -14,9 +14,9 @@ use crate::{
     variables::{self, Variables},
 };
 
-/// Run a process: long texts and conversations in several calls of a model
+/// Process long texts and conversations with several model calls
 ///
-/// Whatever ends a process, an error or Ctrl-C, the answers that were whole are kept, and --resume goes on behind them.
+/// If an error or Ctrl-C ends a process, its complete answers are saved, and --resume continues after them.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -45,7 +45,7 @@ pub(super) enum Kind {
         #[command(flatten)]
         common: Common,
     },
-    /// Work through texts a few chunks at a time, with a state that is carried from answer to answer
+    /// Process texts in chunks and carry a state from answer to answer
     Stream {
         #[command(flatten)]
         texts: Texts,
@@ -54,7 +54,7 @@ pub(super) enum Kind {
         #[command(flatten)]
         common: Common,
     },
-    /// Ask for each chunk of texts on its own, and join the answers
+    /// Process every chunk on its own and join the answers
     Concat {
         #[command(flatten)]
         texts: Texts,
@@ -64,13 +64,13 @@ pub(super) enum Kind {
         /// Make several calls at the same time; they do not know the answers before them
         #[arg(long, conflicts_with = "batch")]
         parallel: bool,
-        /// What stands between two answers [default: a new line]
+        /// Separator between answers [default: newline]
         #[arg(long, value_name = "TEXT")]
         separator: Option<String>,
         #[command(flatten)]
         common: Common,
     },
-    /// Go on with a conversation
+    /// Continue a conversation
     Dialogue {
         /// The conversation: JSON with a list of messages, each with role and content; - for standard input
         #[arg(value_name = "FILE", conflicts_with = "resume")]
@@ -95,7 +95,7 @@ pub(super) enum Kind {
 /// Options of every process.
 #[derive(clap::Args)]
 pub(super) struct Common {
-    /// The model that is asked [default: the one that was asked before, then llm.model]
+    /// The model [default: the model of the resumed process, then llm.model]
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
     /// What to do, in your own words; several are possible
@@ -107,10 +107,10 @@ pub(super) struct Common {
     /// A variable of the modules: name=text, name:=json, name=@file, name:=@file
     #[arg(long = "var", value_name = "NAME=VALUE", conflicts_with = "resume")]
     variables: Vec<String>,
-    /// An option of the request in the words of OpenAI, such as temperature=0
+    /// Request option under its OpenAI name, such as temperature=0
     #[arg(long = "option", short = 'o', value_name = "NAME=VALUE")]
     pub(super) options: Vec<String>,
-    /// Go on with a process that ended before its result
+    /// Resume a process from its saved state
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
     /// Where the state is kept if the process ends before its result [default: the resumed file, or one in the state directory]
@@ -124,7 +124,7 @@ pub(super) struct Texts {
     /// The texts, in their order; - for standard input
     #[arg(value_name = "FILE", required_unless_present = "resume", conflicts_with = "resume")]
     files: Vec<PathBuf>,
-    /// Most tokens of a chunk
+    /// Maximum tokens per chunk
     #[arg(long, value_name = "N", default_value_t = 2000)]
     chunk_tokens: u64,
 }
@@ -132,13 +132,13 @@ pub(super) struct Texts {
 /// How much one call looks at.
 #[derive(clap::Args)]
 pub(super) struct Passes {
-    /// Most tokens of the chunks of one call
+    /// Maximum tokens per call
     #[arg(long, value_name = "N", default_value_t = 8000)]
     token_limit: u64,
-    /// Most chunks of one call
+    /// Maximum chunks per call
     #[arg(long, value_name = "N")]
     max_chunks: Option<usize>,
-    /// About how many tokens the result may take
+    /// Approximate length of the result, in tokens
     #[arg(long, value_name = "N")]
     target_tokens: Option<u64>,
 }
@@ -169,8 +169,8 @@ impl Kind {
         let says_nothing = all.is_empty() && common.modules.is_empty();
         match self {
             Self::Stream { .. } | Self::Concat { .. } if says_nothing => {
-                Err(Failure::usage("nothing says what to do with the texts")
-                    .with_hint("say it with `--instruction`, or name a module file with `--module`"))
+                Err(Failure::usage("no instruction for the texts")
+                    .with_hint("pass `--instruction` or `--module`"))
             }
             Self::Stream { passes: Passes { target_tokens: Some(tokens), .. }, .. } => {
                 all.push(format!("Keep the new state to about {tokens} tokens."));
@@ -261,7 +261,7 @@ fn messages(path: Option<&Path>, say: Option<&str>, inputs: &Inputs) -> Result<V
     };
     all.extend(say.map(|text| Said::new("user", text)));
     match all.is_empty() {
-        true => Err(Failure::usage("there is no conversation to go on with")
+        true => Err(Failure::usage("no conversation to continue")
             .with_hint("name a file with messages, or say something with `--say`")),
         false => Ok(all),
     }
@@ -270,7 +270,7 @@ fn messages(path: Option<&Path>, say: Option<&str>, inputs: &Inputs) -> Result<V
 fn conversation(path: &Path, inputs: &Inputs) -> Result<Vec<Said>, Failure> {
     let name = path.display().to_string();
     let wrong = |why: String| {
-        Failure::usage(format!("`{name}` is no conversation: {why}"))
+        Failure::usage(format!("`{name}` is not a conversation: {why}"))
             .with_hint(r#"write a list such as [{"role": "user", "content": "Hello"}]"#)
     };
     let text = inputs.read_text(path, &name)?;

@@ -96,7 +96,7 @@ fn print(
     if outcome.left_out > 0 {
         let count = outcome.left_out;
         workspace.print_advice(
-            format!("{count} of the oldest messages were left out"),
+            format!("left out {count} of the oldest messages"),
             "`--target-tokens` says how much of the conversation is sent",
         );
     }

@@ -44,7 +44,7 @@ impl ProcessPrompts {
     }
 }
 
-/// What is said where no module file is named; a summary says everything itself.
+/// What is said where no module file; a summary says everything itself.
 fn preset(process: &Process) -> Option<Value> {
     match process {
         Process::Stream(_) | Process::Dialogue(_) => {

@@ -39,11 +39,11 @@ impl SavedProcess {
 pub(super) fn read_saved(path: &Path, name: &str) -> Result<SavedProcess, Failure> {
     let displayed = path.display();
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Failure::not_found(format!("there is no file `{displayed}`")),
+        io::ErrorKind::NotFound => Failure::not_found(format!("file `{displayed}` not found")),
         _ => Failure::usage(format!("`{displayed}` cannot be read: {}", system_message(&error))),
     })?;
     let invalid_state = |why: String| {
-        Failure::usage(format!("`{displayed}` is no state of a process: {why}"))
+        Failure::usage(format!("`{displayed}` is not a saved process: {why}"))
             .with_hint("name the file that the process was saved in when it ended")
     };
     let saved: SavedProcess =

@@ -28,10 +28,10 @@ use crate::{
     workspace::{Globals, Workspace},
 };
 
-/// Fill one template file and print the text
+/// Render a template file
 ///
-/// A file whose name ends with .gotmpl or .tmpl is a Go template, any other one Jinja. The text is
-/// printed exactly as the template makes it; only on a terminal a missing last newline is added.
+/// Files with the extension .gotmpl or .tmpl are Go templates, all others Jinja. The text is printed unchanged; a
+/// terminal gets a missing final newline.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -49,15 +49,15 @@ pub(crate) struct Arguments {
     #[arg(long)]
     engine: Option<options::LanguageArgument>,
 
-    /// Set a limit, as --set limits.NAME=VALUE; `hina limits` lists them
+    /// Set a limit; same as --set limits.NAME=VALUE; `hina limits` lists all limits
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
 
-    /// Print for each piece of the text where it came from, in place of the text
+    /// Print the origin of every part of the text instead of the text
     #[arg(long)]
     explain: bool,
 
-    /// Print on standard error how long it took
+    /// Print timings to standard error
     #[arg(long)]
     time: bool,
 
@@ -149,7 +149,7 @@ fn read_template(
             advice::with_limit_hint(Failure::from_template(&error, str::to_owned), &error, settings)
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Failure::not_found(format!("there is no file `{shown}`")).with_near(near_files(path)))
+            Err(Failure::not_found(format!("file `{shown}` not found")).with_near(near_files(path)))
         }
         Err(error) => Err(Failure::usage(format!("cannot read `{shown}`: {}", system_message(&error)))),
     }

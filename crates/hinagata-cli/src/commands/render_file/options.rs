@@ -27,11 +27,11 @@ impl From<LanguageArgument> for Language {
 
 #[derive(clap::Args)]
 pub(super) struct Behaviour {
-    /// Fail on a variable that is not there, as --undefined error
+    /// Fail on undefined variables; same as --undefined error
     #[arg(long, conflicts_with = "undefined")]
     strict: bool,
 
-    /// What a variable that is not there gives [default: the setting render.undefined]
+    /// How undefined variables behave [default: the setting render.undefined]
     #[arg(long, help_heading = "Jinja")]
     undefined: Option<Undefined>,
 
