@@ -1,8 +1,8 @@
-//! What the engine asks of the outside: Python, tools, the store, models, the clock.
+//! Traits for what the engine needs from outside: Python, tools, the store, models and the clock.
 //!
-//! The engine only knows these traits. Whoever opens an [`crate::Engine`] plugs in what there is; without any of
-//! them everything works that does not need it. Futures are plain ones of the standard library: an implementation
-//! that lives on a runtime of its own hands out futures that any executor can wait for.
+//! An embedder passes implementations to [`crate::EngineBuilder`]; the engine renders without any of them, except for
+//! prompts that need one. Futures are those of the standard library, so any executor can wait for them; an
+//! implementation that needs a runtime brings its own.
 //!
 //! The reasons are in `docs/design/ports.md`.
 
@@ -26,16 +26,16 @@ use crate::{
 pub use crate::engine::Secrets;
 pub use hinagata_catalog::{OnError, ToolDocument, ToolDocuments};
 
-/// What an asynchronous port returns.
+/// The future that an asynchronous port returns.
 pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The time.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// The current time.
     fn now(&self) -> SystemTime;
 }
 
-/// The clock of the machine.
+/// The clock of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -47,52 +47,53 @@ impl Clock for SystemClock {
 
 /// Runs the Python of prompts and packs.
 pub trait Hooks: Send + Sync {
-    /// Runs one job. Dropping what it gives ends the job, with every process that it started.
+    /// Runs one job. Dropping the future ends the job and every process that it started.
     ///
     /// # Errors
-    /// Code `hook` with the details `exception` and, where there are any, `frames`; code `hook_timeout`.
+    /// Code `hook` with the details `exception` and, if known, `frames`; code `hook_timeout`.
     fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>>;
 }
 
-/// Python to run.
+/// A run of Python code.
 #[derive(Clone)]
 pub struct HookJob<'a> {
-    /// What to do with it.
+    /// The function to call.
     pub stage: Stage<'a>,
     /// The file, as a path from the workspace root.
     pub file: &'a str,
-    /// The source that runs: exactly this text, whatever the file holds by now.
+    /// The source to run. The file may have changed since; this text runs.
     pub source: &'a str,
-    /// What it may use, by name; what is not here is not in its context.
+    /// The granted permissions; its context has no other entries.
     pub permissions: Vec<&'a str>,
-    /// What it declares and does not get, because the user does not trust the workspace: there, and refused.
+    /// Declared permissions that are withheld because the user does not trust the workspace. The entries exist in its
+    /// context, and calling them fails.
     pub withheld: Vec<&'a str>,
-    /// Plain entries of its context: `workspace_path`, `session`, and `session_state` where it may be read.
+    /// Data in its context: `workspace_path`, `session`, and `session_state` if permitted.
     pub context: Map<String, Value>,
-    /// The workspace root of the engine; prompts and packs lie beneath.
+    /// The workspace root of the engine, which contains prompts and packs.
     pub root: &'a Path,
-    /// The directory that is worked on: where it has the permission `read_file`, it may read what is beneath.
+    /// The directory that the caller works on. The permission `read_file` allows reading files in it.
     pub workspace: PathBuf,
-    /// The directory that it may always read: that of its prompt, or the approved copy of its pack. Whoever made the job
-    /// has looked where it leads.
+    /// The directory that it may always read: that of its prompt, or the approved copy of its pack. The engine checks
+    /// that it does not lead outside the workspace.
     pub own_directory: Option<PathBuf>,
-    /// The file in there, for `__file__`.
+    /// The file in that directory, for `__file__`.
     pub path: PathBuf,
-    /// Who it belongs to: its pack, else its prompt. No owner may keep the others from running.
+    /// The pack that owns the code, or the prompt. Workers are shared fairly between owners.
     pub owner: &'a str,
-    /// Wall-clock time that it may take once it runs.
+    /// The limit on its wall-clock time, from when it starts to run.
     pub time: Duration,
-    /// When the render is over, whatever its jobs are doing or waiting for.
+    /// When the render has to end, even if this job still waits or runs.
     pub deadline: Option<Instant>,
-    /// Notes how long it waited before it could run, which is not taken off its time.
+    /// Records how long the job waits before it runs; this does not count against its time.
     pub waited: &'a QueueTime,
-    /// Values that must not be shown: what it prints and raises is told without them.
+    /// Values to mask in its output and its exceptions.
     pub secrets: Arc<Secrets>,
-    /// Answers what it asks the engine for.
+    /// Answers its requests to the engine.
     pub capabilities: &'a dyn Capabilities,
 }
 
-/// Time that Python waited for a process to run in. Jobs that wait at the same moment count once.
+/// The time that Python waited for a free process. Jobs that wait at the same time count once.
 #[derive(Debug, Default)]
 pub struct QueueTime(Mutex<QueueState>);
 
@@ -108,7 +109,7 @@ impl QueueTime {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts from now on, until what this gives is dropped.
+    /// Starts to count; dropping the guard stops.
     #[must_use]
     pub fn start_waiting(&self) -> QueueGuard<'_> {
         let mut state = self.state();
@@ -117,7 +118,7 @@ impl QueueTime {
         QueueGuard(self)
     }
 
-    /// The time so far, with that of a wait that goes on.
+    /// The time so far, including a wait in progress.
     #[must_use]
     pub fn total(&self) -> Duration {
         let state = self.state();
@@ -125,7 +126,7 @@ impl QueueTime {
     }
 }
 
-/// A wait that goes on until this is dropped.
+/// A wait in progress; dropping it ends the wait.
 #[derive(Debug)]
 pub struct QueueGuard<'w>(&'w QueueTime);
 
@@ -141,7 +142,7 @@ impl Drop for QueueGuard<'_> {
     }
 }
 
-/// What a [`HookJob`] does.
+/// The function that a [`HookJob`] calls.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage<'a> {
     /// `pre_render(variables, context)`; the result is the new variables.
@@ -151,14 +152,14 @@ pub enum Stage<'a> {
     },
     /// `post_render(text, variables, context)`; the result is the new text.
     PostRender {
-        /// What was rendered.
+        /// The rendered text.
         text: &'a str,
         /// The variables.
         variables: &'a Map<String, Value>,
     },
     /// `provide(context)`; the result is the value of its namespace.
     Provide,
-    /// Runs the file and tells its constants `METADATA`, `VARIABLES`, `PERMISSIONS`, `LIMITS`, `TEMPLATE`.
+    /// Runs the file; the result is its constants `METADATA`, `VARIABLES`, `PERMISSIONS`, `LIMITS`, `TEMPLATE`.
     Load,
 }
 
@@ -175,47 +176,47 @@ impl Stage<'_> {
     }
 }
 
-/// What running Python can ask the engine for.
+/// Requests of running Python to the engine.
 pub trait Capabilities: Send + Sync {
-    /// The template called `name`, as `include` would find it, with `variables` over the current ones.
+    /// Renders the template that `include` would find as `name`, with `variables` added to the current ones.
     fn render_template<'a>(
         &'a self,
         name: &'a str,
         variables: &'a Map<String, Value>,
     ) -> PortFuture<'a, Result<String>>;
 
-    /// The variable at a dotted path; runs the provider of its namespace where that is needed.
+    /// The variable at a dotted path. Runs the provider of its namespace if necessary.
     fn get_variable<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<Option<Value>>>;
 
     /// The text of a file beneath the workspace path.
     fn read_file<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<String>>;
 
-    /// The answer of a model.
+    /// The response of a model.
     fn llm_call<'a>(&'a self, request: ModelRequest) -> PortFuture<'a, Result<String>>;
 }
 
-/// Functions that templates can call, served by other programs.
+/// Functions that templates can call and other programs run.
 pub trait Tools: Send + Sync {
-    /// The tools of this moment: those of `documents`, in their order, and whatever else it knows.
+    /// The current tools: those of `documents`, in their order, and those from elsewhere.
     ///
-    /// As long as nothing changes, the same documents give the same set: plans are kept for a set.
+    /// While nothing changes, the same documents return the same set, because plans are cached for a set.
     fn tools(&self, documents: &[ToolDocuments]) -> Arc<dyn ToolSet>;
 }
 
-/// One state of the tools. It does not change, and answers for as long as anybody holds it.
+/// An immutable set of tools. It works for as long as it is held.
 pub trait ToolSet: Send + Sync {
-    /// The tools by the names of their functions; one tool can have several.
+    /// The tools by function name. A tool can have several names.
     fn tools(&self) -> &BTreeMap<String, Arc<Tool>>;
 
     /// Calls the tool with the function name `name`.
     ///
-    /// Dropping what it gives ends the call.
+    /// Dropping the future cancels the call.
     ///
     /// # Errors
     /// Code `tool`.
     fn call<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>>;
 
-    /// What is wrong with definitions of tools.
+    /// Problems in the definitions of tools.
     fn diagnostics(&self) -> &[Diagnostic] {
         &[]
     }
@@ -226,59 +227,59 @@ pub trait ToolSet: Send + Sync {
 pub struct Tool {
     /// The id, such as `files.search`.
     pub id: String,
-    /// What it belongs to: `tools.<module>.<name>` calls it too.
+    /// The module it belongs to: `tools.<module>.<name>` calls it too.
     pub module: Option<String>,
-    /// Its name there.
+    /// Its name in the module.
     pub name: String,
     /// What it does.
     pub description: Option<String>,
-    /// The schema of its arguments: an object schema makes an object of them, anything else a list.
+    /// The schema of its arguments: they are passed as an object if it is an object schema, else as a list.
     pub parameters: Option<Value>,
-    /// Whether equal calls in one render may be one.
+    /// Whether equal calls in one render may run once.
     pub pure: bool,
-    /// What a failed call does to the render, unless the prompt says it.
+    /// What a failed call does to the render, unless the prompt sets it.
     pub on_error: OnError,
     /// The value of a failed call.
     pub fallback: Value,
 }
 
-/// What many machines share: extensions, templates, environs and tools.
+/// Documents that several machines share: extensions, templates, environs and tools.
 pub trait Store: Send + Sync {
-    /// The state of the store now. The answer is one consistent state that does not change, and asking costs
-    /// nothing: it is asked for every render.
+    /// The current state of the store, which is consistent and immutable. The engine calls this for every render, so it
+    /// has to be cheap.
     fn snapshot(&self) -> Arc<StoreSnapshot>;
 
-    /// Makes changes, all of them or none where the store can do that. Once the result is there, so are they in
-    /// [`Store::snapshot`]. What is written was checked before, by [`crate::store::check_change`].
+    /// Writes changes that [`crate::store::check_change`] accepted: all or none, if the store supports that. Afterwards
+    /// [`Store::snapshot`] contains them.
     ///
     /// # Errors
     /// Code `store`.
     fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>>;
 
-    /// Calls `told` after every change of the snapshot, for as long as the store lives. It must not block.
+    /// Calls `listener` after every change of the snapshot. The listener must not block.
     fn subscribe(&self, told: StoreListener);
 }
 
-/// Who wants to know of changes of a store.
+/// A function that a store calls with each new snapshot.
 pub type StoreListener = Box<dyn Fn(&Arc<StoreSnapshot>) + Send + Sync>;
 
-/// A model that answers.
+/// A language model.
 pub trait Model: Send + Sync {
-    /// Asks it.
+    /// Sends a request and returns the text of the response.
     ///
     /// # Errors
     /// Code `model`.
     fn call(&self, request: ModelRequest) -> PortFuture<'_, Result<String>>;
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelRequest {
     /// The conversation.
     pub messages: Vec<Message>,
-    /// The model to ask; the configured one unless given.
+    /// The model; the configured one if `None`.
     pub model: Option<String>,
-    /// Most tokens of the answer.
+    /// Maximum tokens of the response.
     pub max_tokens: Option<u64>,
 }
 

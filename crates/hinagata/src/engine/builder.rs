@@ -1,4 +1,4 @@
-//! Opening an engine.
+//! Builds an engine from options and ports.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -12,33 +12,33 @@ use crate::{
     settings::Settings,
 };
 
-/// Plans and compiled templates that are kept, unless set otherwise.
+/// Default number of cached plans.
 const CACHED: usize = 100;
 
 /// Settings of an engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// More directories with prompts, relative to the root.
+    /// Additional prompt directories, relative to the root.
     pub paths: Vec<String>,
-    /// The zone that times are told in; that of the machine unless given.
+    /// The time zone of `system` variables; that of the machine if `None`.
     pub timezone: Option<String>,
-    /// The operating system that prompts are told; that of the machine unless given.
+    /// The value of `system.os`; that of the machine if `None`.
     pub os: Option<String>,
-    /// The language that prompts are told; that of the environment unless given.
+    /// The value of `system.language`; that of the environment if `None`.
     pub language: Option<String>,
-    /// What variables that are not there do, for prompts that do not say.
+    /// How undefined variables behave in prompts that do not set it.
     pub undefined: Option<UndefinedMode>,
-    /// What a template may use. Its `output` is not looked at: prompts have `max_output_size`.
+    /// Limits of template runs. `output` is ignored in favour of the prompt's `max_output_size`.
     pub limits: Limits,
-    /// Limits of prompts where neither they nor `defaults.json` set any.
+    /// Limits of prompts that neither they nor `defaults.json` set.
     pub prompt_limits: OwnLimits,
-    /// What no prompt and no `defaults.json` can go beyond.
+    /// Caps on the limits of prompts and `defaults.json`.
     pub caps: OwnLimits,
-    /// Whether the user trusts the workspace: only then Python gets `http_request`, `llm_call` and `subprocess`.
+    /// Whether the user trusts the workspace. Otherwise Python gets no `http_request`, `llm_call` or `subprocess`.
     pub trusted: bool,
-    /// Prompts that are kept ready.
+    /// Number of cached plans.
     pub cached_templates: usize,
-    /// Whether a prompt of the store that cannot be used any more is served as it was.
+    /// Whether to serve the last valid version of a store prompt that became invalid.
     pub serve_stale: bool,
 }
 
@@ -78,7 +78,7 @@ impl From<&Settings> for EngineOptions {
     }
 }
 
-/// Opens an [`Engine`].
+/// Builds an [`Engine`].
 #[derive(Clone)]
 pub struct EngineBuilder {
     root: PathBuf,
@@ -99,63 +99,63 @@ impl EngineBuilder {
         }
     }
 
-    /// The same with these settings.
+    /// Sets the options.
     #[must_use]
     pub fn options(mut self, options: EngineOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// The same with what the user said about packs.
+    /// Sets the approvals of packs.
     #[must_use]
     pub fn approvals(mut self, approvals: Approvals) -> Self {
         self.approvals = approvals;
         self
     }
 
-    /// The same with what the user's state directory remembers about packs, now and whenever the engine looks again.
+    /// Reads the approvals of packs from the user's state directory, now and at every reload.
     #[must_use]
     pub fn state(mut self, state: StateDir) -> Self {
         self.state = Some(state);
         self
     }
 
-    /// The same in a workspace that the user trusts.
+    /// Sets whether the user trusts the workspace.
     #[must_use]
     pub fn trusted(mut self, trusted: bool) -> Self {
         self.options.trusted = trusted;
         self
     }
 
-    /// The same with another clock.
+    /// Sets the clock.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.ports.clock = clock;
         self
     }
 
-    /// The same with something that runs Python.
+    /// Sets the port that runs Python.
     #[must_use]
     pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
         self.ports.hooks = Some(hooks);
         self
     }
 
-    /// The same with tools.
+    /// Sets the tools.
     #[must_use]
     pub fn tools(mut self, tools: Arc<dyn Tools>) -> Self {
         self.ports.tools = Some(tools);
         self
     }
 
-    /// The same with a store.
+    /// Sets the store.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.ports.store = Some(store);
         self
     }
 
-    /// The same with a model.
+    /// Sets the model.
     #[must_use]
     pub fn model(mut self, model: Arc<dyn Model>) -> Self {
         self.ports.model = Some(model);

@@ -1,4 +1,4 @@
-//! Between compiled prompts and the messages that every prompt can be rendered to.
+//! Converts between compiled prompts and messages.
 
 use hinagata_module::{
     Attachment, CompiledPrompt, Content as Said, Element, Message as ModuleMessage,
@@ -45,7 +45,7 @@ fn part(part: ChatPart) -> Option<Content> {
     })
 }
 
-/// The messages of a prompt that is no module, as a compiled one.
+/// Compiles the messages of a prompt that is not a module.
 pub(super) fn compile_messages(messages: &[Message]) -> Result<CompiledPrompt> {
     let data: Result<Vec<Element>> = messages.iter().map(|one| Ok(Element::Message(element(one)?))).collect();
     Ok(CompiledPrompt { data: data?, ..CompiledPrompt::default() })
@@ -75,7 +75,7 @@ fn element(message: &Message) -> Result<ModuleMessage> {
     }
 }
 
-/// A part as an attachment, by the forms that templates and declared messages have.
+/// Converts a part, in any form that templates and declared messages produce, to an attachment.
 fn attachment(content: &Content) -> Result<Attachment> {
     let (kind, fields) = match content {
         Content::Text(text) => return Ok(Attachment::text(text)),

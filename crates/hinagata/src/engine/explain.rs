@@ -1,4 +1,4 @@
-//! Why a prompt looks as it does: the trace of one render, made only when somebody asks.
+//! Builds the trace of a render, which shows where every part of the result came from.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -23,7 +23,7 @@ use crate::{
     definition::{Class, Parameter, Parameters},
 };
 
-/// Notes what a render does.
+/// Records what a render does.
 pub(super) struct Tracer {
     since: Instant,
     times: Times,
@@ -35,7 +35,7 @@ impl Tracer {
         Self { since: Instant::now(), times: Times::default(), calls: Vec::new() }
     }
 
-    /// Adds the time since the last lap to a step.
+    /// Adds the time since the last phase to a phase.
     pub(super) fn record_phase(&mut self, step: impl FnOnce(&mut Times) -> &mut Duration) {
         *step(&mut self.times) += self.since.elapsed();
         self.since = Instant::now();
@@ -64,7 +64,7 @@ impl Tracer {
     }
 }
 
-/// The calls, without what they tell of secrets.
+/// Masks secrets in the errors of calls.
 fn mask_errors(calls: Vec<TracedCall>, call: &Call<'_>) -> Vec<TracedCall> {
     let secrets = call.secrets();
     let mask = |error: Option<String>| error.map(|error| secrets.mask_text(&error));
@@ -117,7 +117,7 @@ fn trace_templates(call: &Call<'_>) -> Vec<TracedTemplate> {
             let known = plan.known.file(name).filter(|_| index > 0);
             let shift = known.map_or(*first_line, |file| file.first_line) - 1;
             if let Some(known) = all.iter_mut().find(|known| known.file == *name) {
-                // Another template of the same file.
+                // The file holds several templates.
                 if index == 0 {
                     known.uses.extend(
                         analysis.templates.iter().flat_map(|used| traced_uses(call, name, used, shift)),
@@ -152,7 +152,7 @@ fn traced_uses(call: &Call<'_>, from: &str, used: &TemplateUse, shift: u32) -> V
     }
 }
 
-/// Every variable that the templates can reach, with where its value comes from.
+/// Every variable that the templates can reach, with the origin of its value.
 fn trace_variables(call: &Call<'_>, layers: &Layers<'_>) -> Vec<TracedVariable> {
     let mut order: Vec<String> = Vec::new();
     let mut found: HashMap<String, TracedVariable> = HashMap::new();
@@ -177,7 +177,7 @@ pub(super) fn graphs<'a>(call: &Call<'a>) -> impl Iterator<Item = (u32, &'a Grap
     call.plan.reads.graphs.iter().map(|(line, graph)| (*line, graph))
 }
 
-/// Where a variable is read; a file can hold several templates, and the first of a graph knows its own line.
+/// The place that reads a variable. A file can hold several templates; `first_line` is that of the graph's first one.
 pub(super) fn read_at(
     call: &Call<'_>,
     (first_line, graph): (u32, &Graph),
@@ -194,7 +194,7 @@ pub(super) fn read_at(
     }
 }
 
-/// The name that a trace tells: with one more step where the root alone says nothing.
+/// The name in the trace. Under a reserved name, it includes the next step of the path.
 fn display_name(variable: &VariableUse) -> String {
     let root = &variable.path.root;
     match variable.path.parts.first() {
@@ -211,7 +211,7 @@ fn trace_variable(call: &Call<'_>, layers: &Layers<'_>, name: &str) -> TracedVar
     let is_secret = call.plan.inherited.parameters.get(root).is_some_and(|parameter| parameter.secret);
     let secrets = call.secrets();
     let mask = |value: Value| {
-        // A hook may have copied a secret to anywhere.
+        // A hook may have copied a secret into any variable.
         if is_secret { Value::from(HIDDEN) } else { secrets.mask_value(value) }
     };
     let mut values: VecDeque<LayerValue> = all_values(layers, name).into();
@@ -241,7 +241,7 @@ fn all_values(layers: &Layers<'_>, name: &str) -> Vec<LayerValue> {
     let mut hits = layers.hits(root).peekable();
     let mut all = Vec::new();
     while let Some(hit) = hits.next() {
-        // `pre_render` returns all variables: it gave a value only to those that it changed.
+        // `pre_render` returns all variables. Only a changed value is its own.
         if hit.layer == Layer::Hook && hits.peek().is_some_and(|below| below.value == hit.value) {
             continue;
         }
@@ -260,7 +260,7 @@ fn all_values(layers: &Layers<'_>, name: &str) -> Vec<LayerValue> {
     all
 }
 
-/// Defaults that another declaration of the same name replaced: they belong to no layer of the call.
+/// Defaults that another declaration of the same name replaced. No layer contains them.
 fn replaced_defaults(call: &Call<'_>, layers: &Layers<'_>, name: &str) -> impl Iterator<Item = LayerValue> {
     let has_default = layers.hits(name).any(|hit| matches!(hit.origin, Origin::Declaration(_)));
     declared_defaults(call, name).into_iter().skip(usize::from(has_default))

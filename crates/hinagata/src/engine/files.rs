@@ -1,4 +1,4 @@
-//! Files that the author of a prompt lets a caller name: parameters of the type `file`.
+//! Reads files for parameters of the type `file` and for hooks.
 
 use std::{
     path::{Component, Path, PathBuf},
@@ -15,14 +15,14 @@ use super::{
 };
 use crate::{Approval, Code, Error, PACKS, PackId, Result, source::Directory};
 
-/// Largest file that a parameter or a hook can name, in bytes.
+/// Maximum size of a file that a parameter or a hook reads, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// Reads one file; `None` when there is none.
+/// Reads one file; `None` if it does not exist.
 type ReadFile<'r> = &'r dyn Fn() -> Result<Option<String>>;
 
 impl Call<'_> {
-    /// Puts the content of the file that the parameter `name` names into its place.
+    /// Inserts the content of the file whose path is the value of the parameter `name`.
     pub(super) fn insert_file(&self, layers: &mut Layers<'_>, name: &str) -> Result<()> {
         let Some(hit) = layers.visible_hit(name) else { return Ok(()) };
         let (Value::String(path), layer) = (hit.value, hit.layer) else { return Ok(()) };
@@ -31,10 +31,10 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The text of a file beneath the workspace path, or else the prompt's own directory.
+    /// The text of a file beneath the workspace path, or beneath the prompt's own directory.
     ///
     /// # Errors
-    /// Code `approval` for a file of a pack that is not what was approved; code `validation`, reason `file`, with
+    /// Code `approval` for a pack file that is not approved in this form; code `validation`, reason `file`, with
     /// `problem`: `missing`, `outside`, `directory`, `no_file`, `encoding`, `size` or `unreadable`.
     pub(super) fn read_beneath(&self, path: &str) -> Result<String> {
         let inner = normal(&self.workspace(), path).ok_or_else(|| {
@@ -50,7 +50,7 @@ impl Call<'_> {
         ];
         for (file, read) in places {
             let found = read();
-            // What is not there yet may be there the next time.
+            // A missing file may exist at the next render.
             self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone());
             match found {
                 Ok(Some(text)) => return Ok(text),
@@ -74,12 +74,12 @@ impl Call<'_> {
         })
     }
 
-    /// Where the prompt's own files are.
+    /// The prompt's own directory.
     fn own_path(&self) -> PathBuf {
         self.snapshot.catalog.root().join(self.plan.choice.entry.source())
     }
 
-    /// A file beside the prompt. Of a pack, it is compared with what the user approved, as everything of the pack is.
+    /// A file in the prompt's directory. A file of a pack is compared with its approved hash.
     fn own_file(&self, path: &str) -> Result<Option<String>> {
         let entry = &self.plan.choice.entry;
         let Some(text) = entry.file(path, LARGEST)? else { return Ok(None) };
@@ -90,7 +90,7 @@ impl Call<'_> {
         Ok(Some(text.to_string()))
     }
 
-    /// In a workspace that nobody trusts, whoever wrote the prompt may not reach for secrets of the user.
+    /// Refuses a file with secrets in an untrusted workspace, because the author of the prompt may be a stranger.
     fn refuse_secret(&self, directory: &Path, path: &str, text: &str) -> Result<()> {
         match self.engine.0.options.trusted {
             true => Ok(()),
@@ -110,7 +110,7 @@ impl Call<'_> {
         Ok(Some(file.text.to_string()))
     }
 
-    /// The pack that a path leads into, over links or not, and the path from there.
+    /// The pack that a path leads into, also through links, and the path inside the pack.
     fn in_pack(&self, path: &Path) -> Option<(PackId, String)> {
         let packs = self.snapshot.catalog.root().join(PACKS);
         let inner = |path: &Path, packs: &Path| {
@@ -123,7 +123,7 @@ impl Call<'_> {
         inner(path, &packs).or_else(real).filter(|(_, rest)| !rest.is_empty())
     }
 
-    /// A file of a pack, whoever asks for it: what nobody approved does not get into a render by way of the workspace.
+    /// A file of a pack. An unapproved file cannot get into a render through a workspace path either.
     fn pack_file(&self, pack: &PackId, path: &str) -> Result<Option<String>> {
         let catalog = &self.snapshot.catalog;
         match catalog.approval(pack) {
@@ -132,7 +132,7 @@ impl Call<'_> {
         }
     }
 
-    /// The directory that is worked on: that of the caller, else the workspace root.
+    /// The directory that the caller works on, or the workspace root.
     pub(super) fn workspace(&self) -> PathBuf {
         let root = self.snapshot.catalog.root();
         self.request.context.workspace_path.as_ref().map_or_else(|| root.to_owned(), PathBuf::from)
@@ -152,8 +152,8 @@ fn file_error(path: &str, problem: &str, message: String) -> Error {
         .with_hint(hint)
 }
 
-/// A path as one from `root`, without steps up; `None` for one that leads out as it is written. Links are looked at when
-/// it is opened.
+/// A path relative to `root`, without `..`; `None` if it leads outside lexically. Links are checked when the file is
+/// opened.
 fn normal(root: &Path, path: &str) -> Option<String> {
     let path = Path::new(path);
     let path = path.strip_prefix(root).unwrap_or(path);

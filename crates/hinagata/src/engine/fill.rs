@@ -1,4 +1,4 @@
-//! Filling the layers of a call: values of the engine, shared variables, files and providers.
+//! Fills the layers of a call. A new layer is inserted here.
 
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ impl Call<'_> {
             .collect()
     }
 
-    /// Runs the providers that are reached and not given, at the same time.
+    /// Runs the providers whose namespaces templates reach and no layer has, concurrently.
     async fn run_reached_providers<'l>(
         &'l self,
         layers: &mut Layers<'l>,
@@ -121,7 +121,7 @@ impl Call<'_> {
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
     ) -> Result<()> {
-        // A namespace in dispute is an error only where it would be used.
+        // A conflict of namespaces is an error only if the namespace is used.
         let all = match &self.plan.providers {
             Ok(all) => all,
             Err(error) => {
@@ -135,7 +135,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Runs providers at the same time; one that fails gives a value that says so, and a warning.
+    /// Runs providers concurrently. A provider that fails adds a warning, and its value says that it is unavailable.
     async fn run_providers(
         &self,
         wanted: &[PlannedProvider],
@@ -164,7 +164,7 @@ impl Call<'_> {
         }
     }
 
-    /// Fetches what a template reaches whose name only the run told.
+    /// Runs the providers that a dynamically included template reaches.
     pub(super) async fn run_late_providers(
         &self,
         namespaces: &[String],

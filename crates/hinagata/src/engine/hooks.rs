@@ -1,4 +1,4 @@
-//! Python in the way of a call: providers, `pre_render`, `post_render`, and what they may ask the engine for.
+//! Runs the Python of a call (providers, `pre_render`, `post_render`) and answers its requests to the engine.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use crate::{
     ports::{Capabilities, HookJob, ModelRequest, PortFuture, QueueTime, Stage},
 };
 
-/// Largest Python file of a pack, in bytes.
+/// Maximum size of a Python file of a pack, in bytes.
 const LARGEST: u64 = 256 << 10;
 
 impl Call<'_> {
@@ -81,13 +81,13 @@ impl Call<'_> {
         result
     }
 
-    /// Who the Python of the prompt belongs to: its pack, else the prompt.
+    /// The owner of the prompt's Python: its pack, or the prompt.
     fn owner(&self) -> &str {
         let entry = &self.plan.choice.entry;
         entry.pack().map_or_else(|| entry.source(), |pack| pack.as_str())
     }
 
-    /// Runs a provider, and tells how long it ran.
+    /// Runs a provider and measures its time.
     pub(super) fn time_provider<'s>(
         &'s self,
         planned: &'s PlannedProvider,
@@ -104,13 +104,13 @@ impl Call<'_> {
         })
     }
 
-    /// The value of a provider that a hook asks for, and what went wrong.
+    /// The value of a provider that a hook requests. A failure is a warning.
     async fn provide_softly(
         &self,
         planned: &PlannedProvider,
         waited: &QueueTime,
     ) -> (Value, Option<Warning>) {
-        // The time of the hook that waits for it bounds it as well.
+        // The time of the hook that waits for it limits it too.
         match self.run_provider(planned, seconds(&self.plan.max_execution_time), waited).await {
             Ok(value) => (value, None),
             Err(error) => (
@@ -168,7 +168,7 @@ impl Call<'_> {
         }
     }
 
-    /// Of what Python declares, what it gets and what it does not, which is noted.
+    /// Splits declared permissions into granted and withheld ones, and records the latter.
     fn split_permissions<'s>(
         &self,
         declarer: Declarer,
@@ -205,12 +205,12 @@ fn no_python_error(stage: &str) -> Error {
         .with("stage", stage)
 }
 
-/// What the Python of one call may ask for.
+/// Answers the requests of a call's Python.
 struct CallCapabilities<'a, 'c> {
     call: &'a Call<'c>,
-    /// The variables; a provider has none.
+    /// The variables; `None` for a provider.
     layers: Option<&'a Layers<'a>>,
-    /// What providers wait that it asks for is not taken off its time either.
+    /// Also records the waits of providers that it requests.
     waited: &'a QueueTime,
 }
 
@@ -219,7 +219,7 @@ impl<'a, 'c> CallCapabilities<'a, 'c> {
         Self { call, layers, waited }
     }
 
-    /// Renders a template, after everything was fetched that it reaches.
+    /// Renders a template after running the providers that it reaches.
     async fn render(&self, name: &str, variables: &Map<String, Value>) -> Result<String> {
         let mut all = self.layers.map(Layers::flatten).unwrap_or_default();
         all.extend(variables.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -245,14 +245,14 @@ impl<'a, 'c> CallCapabilities<'a, 'c> {
         Ok(reached.into_iter().collect())
     }
 
-    /// The template that a hook names, as `include` of the prompt would find it.
+    /// The template that `include` in the prompt would find as `name`.
     fn template(
         &self,
         sources: &PromptSources<'_>,
         name: &str,
     ) -> Result<Option<(String, std::sync::Arc<TemplateFile>)>> {
         let plan = self.call.plan;
-        // Names mean what they would in the prompt's own files.
+        // Names resolve as in the prompt's own files.
         let own = plan.hook_file();
         let from = plan.known.file(&own).map_or_else(|| plan.main_file().to_owned(), |_| own);
         let joined = hinagata_template::Sources::join(sources, &from, name)
@@ -288,7 +288,7 @@ impl<'a, 'c> CallCapabilities<'a, 'c> {
         Ok(keys.try_fold(&value, |value, key| value.get(key)).cloned())
     }
 
-    /// The value of a namespace; its provider runs once, whoever asks.
+    /// The value of a namespace. Its provider runs once for all requests.
     async fn provided(&self, namespace: &str) -> Result<Option<Value>> {
         let call = self.call;
         let Some(planned) = find_provider(&call.snapshot.catalog, namespace)? else { return Ok(None) };

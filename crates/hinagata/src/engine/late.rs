@@ -1,8 +1,8 @@
-//! Providers of templates whose names only a run knows.
+//! Providers that dynamically included templates reach.
 //!
-//! A template is looked at when the run comes to its name. What it reaches, through everything that it names itself, is
-//! known then, so the pass stops before the template runs, the providers run at the same time, and the next pass takes
-//! the same way and goes on. Nothing is run for templates that were not chosen.
+//! A template whose name is known only during the run is analysed when the run reaches it, with every template that it
+//! uses. If it needs providers, the pass stops, the providers run concurrently, and the next pass takes the same path
+//! and continues. Providers of templates that are not included do not run.
 
 use std::{
     cell::RefCell,
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{Catalog, Error, Manifest, Result, definition::Parameters};
 
-/// What the templates of a run reach, as they are come to.
+/// Analyses dynamically included templates during a pass.
 pub(super) struct LateProviders<'r> {
     catalog: &'r Catalog,
     options: &'r Options,
@@ -33,7 +33,7 @@ pub(super) struct LateProviders<'r> {
 
 #[derive(Default)]
 struct State {
-    /// Templates that reach nothing more.
+    /// Templates that need no more providers.
     checked: HashSet<String>,
     /// Namespaces that the pass stopped for.
     wanted: BTreeSet<String>,
@@ -51,7 +51,7 @@ impl<'r> LateProviders<'r> {
         }
     }
 
-    /// Whether the template `name` can run now; if not, what it reaches is wanted.
+    /// Whether the template `name` can run now. If not, records the namespaces that it needs.
     pub(super) fn is_ready(&self, name: &str, file: &Arc<TemplateFile>) -> bool {
         let mut state = self.state.borrow_mut();
         if state.checked.contains(name) {
@@ -79,7 +79,7 @@ impl<'r> LateProviders<'r> {
     }
 }
 
-/// The namespaces that a template reaches, given or not. What is wrong with it is told when it runs.
+/// The namespaces that a template reaches. Its errors are reported when it runs.
 pub(super) fn reached_namespaces(
     catalog: &Catalog,
     (options, limits): (&Options, &Limits),

@@ -1,4 +1,5 @@
-//! Definitions whose constants are not literals: run once for each content, confined, and remembered.
+//! Loads definitions whose constants are not literals: runs the file once in the sandbox and caches the result by
+//! content.
 
 use std::{sync::Arc, time::Instant};
 
@@ -19,17 +20,17 @@ use crate::{
     store::StoreSnapshot,
 };
 
-/// Most prompts of one chain that have to be run.
+/// Maximum prompts of one inheritance chain that have to run.
 const MOST: usize = 40;
 
-/// What running files told, by the hash of their path, their content and the content of their pack.
+/// Constants of files that ran, by the hash of path, content and approved pack content.
 pub(super) type LoadedDefinitions = hinagata_value::BoundedCache<Digest, Arc<Computed>>;
 
-/// Why there is no plan.
+/// Why planning failed.
 pub(super) enum PlanError {
-    /// Something is wrong.
+    /// An error.
     Failed(Error),
-    /// This definition has to be run first.
+    /// This definition has to run first.
     NeedsLoading(Box<Definition>),
 }
 
@@ -39,7 +40,7 @@ impl From<Error> for PlanError {
     }
 }
 
-/// What a chosen prompt declares and inherits, with everything that running files told.
+/// The definition of a chosen prompt and its parents, completed with cached constants.
 pub(super) fn load_inherited(
     catalog: &Catalog,
     choice: &Choice,
@@ -63,34 +64,34 @@ pub(super) fn load_inherited(
     }
 }
 
-/// The source of a definition that only running it can tell.
+/// The source that has to run to know the definition.
 fn source_to_run(definition: &Definition) -> Option<&Arc<str>> {
     definition.hooks.source.as_ref().filter(|_| !definition.hooks.needs_loading.is_empty())
 }
 
-/// A file can read what lies beside it, so its place belongs to what it tells, and all that was approved with it.
+/// The cache key. A file can read the files beside it, so its path and the approved content of its pack are included.
 fn key(entry: &Entry, source: &str) -> Digest {
     let approved = entry.approved_content().map(|content| content.to_string()).unwrap_or_default();
     Digest::of(format!("{}\0{approved}\0{source}", entry.source()).as_bytes())
 }
 
-/// The definition with what running its file told.
+/// Completes a definition with the constants of its file.
 fn complete(entry: &Entry, definition: &Definition, computed: &Computed) -> Result<Definition> {
     crate::definition::read_again(definition, entry.name(), computed, entry)
 }
 
 impl Engine {
-    /// Runs the `prompt.py` of a prompt and of its parents where only that tells what they declare, unless it was run
-    /// before. [`Engine::definition`] and [`Engine::validate`], which run nothing, know it from then on.
+    /// Runs the `prompt.py` of a prompt and of its parents if their declarations are computed and not cached. Afterwards
+    /// [`Engine::definition`] and [`Engine::validate`], which run nothing, know the declarations.
     ///
     /// # Errors
-    /// Those of finding and reading the prompt; code `hook` when the file cannot be run or fails.
+    /// Errors of finding and reading the prompt; code `hook` if the file cannot run or fails.
     pub async fn load(&self, prompt: &str) -> Result<()> {
         let (snapshot, store) = self.current();
         self.load_plan(&snapshot, store.as_deref(), prompt, None).await.map(|_| ())
     }
 
-    /// As [`Engine::load`], waiting on this thread.
+    /// As [`Engine::load`], blocking the thread.
     ///
     /// # Errors
     /// As [`Engine::load`].
@@ -98,7 +99,7 @@ impl Engine {
         block_on(self.load(prompt))
     }
 
-    /// The plan of a prompt; what has to be run for it is run.
+    /// The plan of a prompt. Runs definitions that have to run first.
     pub(super) async fn load_plan(
         &self,
         snapshot: &Snapshot,
@@ -119,7 +120,7 @@ impl Engine {
         Err(Error::definition("extends_depth", format!("`{name}` has too many parents")))
     }
 
-    /// Runs the file of a definition, and remembers what it told.
+    /// Runs the file of a definition and caches its constants.
     async fn run_definition(
         &self,
         catalog: &Catalog,
@@ -165,7 +166,7 @@ impl Engine {
     }
 }
 
-/// The error where nothing is run.
+/// The error of a definition that has to run first.
 pub(super) fn needs_loading_error(owner: &Definition) -> Error {
     let error = Error::new(
         Code::Hook,
@@ -180,7 +181,7 @@ pub(super) fn needs_loading_error(owner: &Definition) -> Error {
     }
 }
 
-/// What a file that is only looked at may ask for.
+/// Refuses every request while a file is loaded.
 struct NoCapabilities;
 
 fn refused<T>() -> PortFuture<'static, Result<T>>

@@ -1,5 +1,5 @@
-//! Parts of declared messages that name files or resources: what is in the files comes into the part, and what leaves
-//! is what it says it is.
+//! Fills parts of declared messages that name files or resources with their content, and checks the content against the
+//! declared type.
 
 use hinagata_workspace::secret;
 use serde_json::{Map, Value};
@@ -9,20 +9,20 @@ use crate::{
     source::{Directory, Entry},
 };
 
-/// Largest file of a part, in bytes.
+/// Maximum size of the file of a part, in bytes.
 const LARGEST: u64 = 8 << 20;
 
-/// Where the files of a part are looked for: beside the prompt that it is written in, then in the workspace.
+/// Where files of a part are searched: in the directory of the prompt that contains it, then in the workspace.
 pub(super) struct PartFiles<'f> {
     pub(super) home: Option<&'f Entry>,
     pub(super) catalog: &'f Catalog,
-    /// Whether the user trusts the workspace: else files with secrets are no parts.
+    /// Whether the user trusts the workspace. Otherwise files with secrets are refused.
     pub(super) trusted: bool,
 }
 
 impl PartFiles<'_> {
     fn read(&self, name: &str) -> Result<Vec<u8>> {
-        // One beside the prompt that cannot be read is not replaced by another of its name.
+        // A file in the prompt's directory that cannot be read is an error; the workspace is not searched.
         if let Some(bytes) = self.home.map_or(Ok(None), |home| home.bytes(name, LARGEST))? {
             if let Some(home) = self.home.filter(|home| !self.trusted && home.pack().is_none()) {
                 secret::refuse_file(&self.catalog.root().join(home.source()), name, &bytes)?;
@@ -46,7 +46,7 @@ impl PartFiles<'_> {
     }
 }
 
-/// `content`, the fields of a part of the type `kind`, checked, with the content of the file that it names.
+/// Checks the fields of a part of the type `kind` and adds the content of the file that it names.
 pub(super) fn fill_part(kind: &str, content: Value, files: &PartFiles<'_>) -> Result<Value> {
     let Value::Object(fields) = content else { return Ok(content) };
     Ok(Value::Object(match kind {
@@ -61,11 +61,11 @@ fn text<'f>(fields: &'f Map<String, Value>, key: &str) -> Option<&'f str> {
     fields.get(key).and_then(Value::as_str)
 }
 
-/// A picture or a sound: `data` and `mime_type` in the place of `file`.
+/// An image or audio part: replaces `file` by `data` and `mime_type`.
 fn medium(kind: &str, mut fields: Map<String, Value>, files: &PartFiles<'_>) -> Result<Map<String, Value>> {
     let Some(name) = text(&fields, "file").map(str::to_owned) else { return Ok(fields) };
     let bytes = files.read(&name)?;
-    // A drawing has no bytes of its own at its start.
+    // SVG has no magic number.
     let drawing = || bytes.windows(4).take(1_024).any(|bytes| bytes == b"<svg").then_some("image/svg+xml");
     let found = media::sniffed(&bytes).or_else(drawing).unwrap_or("");
     if !found.starts_with(kind) {
@@ -79,7 +79,7 @@ fn medium(kind: &str, mut fields: Map<String, Value>, files: &PartFiles<'_>) -> 
     Ok(fields)
 }
 
-/// A resource: `text` or `blob`, and `mime_type`, in the place of `file`.
+/// A resource: replaces `file` by `text` or `blob`, and `mime_type`.
 fn resource(mut fields: Map<String, Value>, files: &PartFiles<'_>) -> Result<Map<String, Value>> {
     let uri = checked_uri(&fields)?;
     if let Some(name) = text(&fields, "file").map(str::to_owned) {

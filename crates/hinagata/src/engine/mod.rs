@@ -1,8 +1,8 @@
 //! The engine: from a call to a rendered prompt.
 //!
 //! id → candidates → choice → definition and inheritance → validation → layers → `pre_render` → template →
-//! `post_render` → result. What does not depend on the call is a [`plan::Plan`], made once per prompt and state of
-//! the workspace; what does is in [`pipeline`].
+//! `post_render` → result. Everything that does not depend on the call is in a [`plan::Plan`], built once per prompt and
+//! snapshot of the workspace; the rest is in [`pipeline`].
 
 mod builder;
 mod chat;
@@ -80,7 +80,7 @@ use crate::{
     store::{StoreChange, StoreSnapshot, check_change},
 };
 
-/// Finds prompts, fills them and hands them over. Cheap to clone, shared between threads.
+/// Renders prompts. Cheap to clone and shared between threads.
 ///
 /// ```
 /// use hinagata::{Engine, Request};
@@ -99,12 +99,12 @@ use crate::{
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>, Option<Arc<Reach>>);
 
-/// A way to an engine that does not keep it alive.
+/// A weak reference to an engine.
 #[derive(Clone)]
 pub struct WeakEngine(Weak<Inner>, Option<Arc<Reach>>);
 
 impl WeakEngine {
-    /// The engine, while somebody else has it.
+    /// The engine, if it still exists.
     #[must_use]
     pub fn upgrade(&self) -> Option<Engine> {
         Some(Engine(self.0.upgrade()?, self.1.clone()))
@@ -117,29 +117,29 @@ struct Inner {
     ports: Ports,
     host: Host,
     cache: Arc<Cache>,
-    /// The tools that were asked for last.
+    /// The tools of the last render.
     tools: ArcSwapOption<tools::KnownTools>,
     current: ArcSwap<Snapshot>,
-    /// What callers have of the store who reach some of it.
+    /// The store as callers with a restricted reach see it.
     stores: NarrowedStore,
-    /// What running files told that declare with more than literals.
+    /// Cached constants of computed definitions.
     loaded: Arc<load::LoadedDefinitions>,
-    /// Held while a new snapshot is made, so that an older state never follows a newer one.
+    /// Held while a new snapshot is built, so that an older one never replaces a newer one.
     changing: Mutex<()>,
-    /// Whether its prompts stay as they are, those of the store too.
+    /// Whether its prompts never change, including those of the store.
     frozen: bool,
 }
 
 impl Engine {
     /// The engine of the workspace at `root`, with default settings and without any ports.
     ///
-    /// It never fails: what is wrong with the workspace is told by [`Catalog::diagnostics`].
+    /// It never fails; [`Catalog::diagnostics`] reports problems of the workspace.
     #[must_use]
     pub fn open(root: impl Into<PathBuf>) -> Self {
         Self::builder(root).open()
     }
 
-    /// Opens an engine with settings and ports.
+    /// A builder for an engine with options and ports.
     #[must_use]
     pub fn builder(root: impl Into<PathBuf>) -> EngineBuilder {
         EngineBuilder::new(root.into())
@@ -157,21 +157,20 @@ impl Engine {
         Self(Arc::new(inner), None)
     }
 
-    /// A way to the engine that does not keep it alive.
+    /// A weak reference to the engine.
     #[must_use]
     pub fn downgrade(&self) -> WeakEngine {
         WeakEngine(Arc::downgrade(&self.0), self.1.clone())
     }
 
-    /// The same engine for a caller who reaches some prompts and shared variables alone: nothing else is there, whatever
-    /// names it. What was prepared for a caller is kept for as long as the [`Reach`] is the same one.
+    /// The same engine, restricted to the prompts and shared variables within `reach`. Everything else does not exist for
+    /// it. Plans are cached for as long as the [`Reach`] is the same one.
     #[must_use]
     pub fn within(&self, reach: &Arc<Reach>) -> Self {
         Self(Arc::clone(&self.0), Some(Arc::clone(reach)))
     }
 
-    /// An engine of the state that the workspace is in now: no reload and no change of the store changes its prompts.
-    /// Shared variables are those of the moment.
+    /// An engine whose prompts never change: neither a reload nor the store affects them. Shared variables stay current.
     #[must_use]
     pub fn frozen(&self) -> Self {
         let Inner { options, ports, host, cache, loaded, .. } = &*self.0;
@@ -191,11 +190,11 @@ impl Engine {
         Self(Arc::new(inner), self.1.clone())
     }
 
-    /// The fields of a part of the type `kind` that a prompt declares, with the content of the file that it names.
+    /// Checks the fields of a part of the type `kind` that a prompt declares, and adds the content of the file that it names.
     ///
     /// # Errors
-    /// Those of finding the prompt; code `validation` for a file or URI that is none, `definition` for a file that is not
-    /// of its type.
+    /// Errors of finding the prompt; code `validation` for a missing file or an invalid URI, `definition` for a file of
+    /// another type.
     pub fn filled_part(&self, prompt: &str, kind: &str, fields: Map<String, Value>) -> Result<Value> {
         let catalog = self.catalog();
         let owner = self.definition(prompt)?.with_body()?.source.clone();
@@ -205,11 +204,11 @@ impl Engine {
         media::fill_part(kind, Value::Object(fields), &files)
     }
 
-    /// The names of the variables that the templates of a prompt read, sorted: declared or not, but for those that the
-    /// engine gives itself. Nothing is run.
+    /// The sorted names of the variables that the templates of a prompt read, without those that the engine supplies. Runs
+    /// nothing.
     ///
     /// # Errors
-    /// Those of finding, reading and compiling the prompt.
+    /// Errors of finding, reading and compiling the prompt.
     pub fn reads(&self, prompt: &str) -> Result<Vec<String>> {
         let (snapshot, store) = self.current();
         Ok(self.plan(&snapshot, store.as_deref(), prompt)?.reads())
@@ -221,13 +220,13 @@ impl Engine {
         self.catalog().root().to_owned()
     }
 
-    /// The current state of the workspace.
+    /// The current catalog.
     #[must_use]
     pub fn catalog(&self) -> Catalog {
         self.current().0.catalog.clone()
     }
 
-    /// The state of the store now, if there is a store.
+    /// The current snapshot of the store, if there is a store.
     #[must_use]
     pub fn store(&self) -> Option<Arc<StoreSnapshot>> {
         self.0.ports.store.as_ref().map(|store| self.narrow_store(store.snapshot()))
@@ -240,10 +239,10 @@ impl Engine {
         }
     }
 
-    /// Changes the store, after all changes were checked.
+    /// Checks all changes, then writes them to the store.
     ///
     /// # Errors
-    /// Those of [`crate::store::check_change`], then nothing is changed; code `store` when there is no store or it cannot be written.
+    /// Those of [`crate::store::check_change`], without writing anything; code `store` if there is no store or writing fails.
     pub async fn write_store(&self, changes: Vec<StoreChange>) -> Result<()> {
         changes.iter().try_for_each(check_change)?;
         match &self.0.ports.store {
@@ -252,7 +251,7 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::write_store`], waiting on this thread.
+    /// As [`Engine::write_store`], blocking the thread.
     ///
     /// # Errors
     /// As [`Engine::write_store`].
@@ -260,7 +259,7 @@ impl Engine {
         wait::block_on(self.write_store(changes))
     }
 
-    /// The state of the workspace and of the store now, which fit each other, as far as the caller reaches.
+    /// The current snapshots of workspace and store, which belong together, within the reach of the caller.
     fn current(&self) -> (Arc<Snapshot>, Option<Arc<StoreSnapshot>>) {
         let (snapshot, store) = self.all();
         match &self.1 {
@@ -269,7 +268,7 @@ impl Engine {
         }
     }
 
-    /// The same, whoever asks.
+    /// The same without a reach.
     fn all(&self) -> (Arc<Snapshot>, Option<Arc<StoreSnapshot>>) {
         let snapshot = self.0.current.load_full();
         let Some(store) = &self.0.ports.store else { return (snapshot, None) };
@@ -277,7 +276,7 @@ impl Engine {
         if self.0.frozen || snapshot.has_prompts_of(&now) {
             return (snapshot, Some(now));
         }
-        // What another thread put there in the meantime may be newer still.
+        // Another thread may have stored a newer one meanwhile.
         let _ = self.update_catalog(|catalog| match catalog.store() {
             Some(known) if known.has_same_prompts(&store.snapshot()) => Ok(catalog.clone()),
             _ => Ok(catalog.with_store(store.snapshot())),
@@ -287,7 +286,7 @@ impl Engine {
         (snapshot, of_catalog)
     }
 
-    /// Looks at the workspace again; renders that are under way go on with the state they started on.
+    /// Lists the workspace again. Renders in progress continue with the snapshot they started on.
     pub fn reload(&self) -> Catalog {
         let again = |catalog: &Catalog| match &self.0.state {
             Some(state) => catalog.with_approvals(Approvals::load(state, catalog.root())),
@@ -296,15 +295,15 @@ impl Engine {
         self.update_catalog(|catalog| Ok(again(catalog))).unwrap_or_else(|_| self.catalog())
     }
 
-    /// Looks at the workspace again whenever its files change, for as long as the result lives, and tells `told` of the
-    /// new state and of what changed.
+    /// Reloads whenever files of the workspace change, until the watcher is dropped, and calls `on_change` with the new
+    /// catalog and the change.
     ///
     /// # Errors
-    /// Code `store` when the system does not allow to watch.
+    /// Code `store` if the system refuses to watch.
     #[cfg(feature = "watch")]
     pub fn watch(&self, mut told: impl FnMut(&Catalog, &Change) + Send + 'static) -> Result<Watcher> {
         let places = watch::places(&self.root(), &self.0.options.paths, self.0.state.as_ref());
-        // Held weakly: a watcher alone keeps no engine alive.
+        // A watcher alone does not keep an engine alive.
         let engine = Arc::downgrade(&self.0);
         Watcher::new(places, move |change| {
             if let Some(inner) = engine.upgrade() {
@@ -313,10 +312,10 @@ impl Engine {
         })
     }
 
-    /// Puts the catalog that `change` makes of the current one in its place. It gets the whole catalog, whoever asks.
+    /// Replaces the catalog by the result of `change`, which gets the whole catalog without a reach.
     ///
     /// # Errors
-    /// Those of `change`, which leave everything as it is.
+    /// Those of `change`; the catalog then stays the same.
     pub fn update_catalog(&self, change: impl FnOnce(&Catalog) -> Result<Catalog>) -> Result<Catalog> {
         let _one_at_a_time = self.0.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let catalog = change(&self.0.current.load().catalog)?;
@@ -328,7 +327,7 @@ impl Engine {
         })
     }
 
-    /// Records that `source` answers for `prompt` from now on.
+    /// Records that `prompt` resolves to `source`.
     ///
     /// # Errors
     /// Those of [`Catalog::set_resolution`].
@@ -342,7 +341,7 @@ impl Engine {
         })
     }
 
-    /// What the prompt declares, with what it inherits. Nothing is run; see [`Engine::load`].
+    /// The definition of a prompt and its parents. Runs nothing; see [`Engine::load`].
     ///
     /// # Errors
     /// Those of [`Catalog::definition`].
@@ -356,7 +355,7 @@ impl Engine {
         }
     }
 
-    /// What is wrong with definitions of tools.
+    /// Problems in the definitions of tools.
     #[must_use]
     pub fn tool_diagnostics(&self) -> Vec<Diagnostic> {
         let (snapshot, store) = self.current();
@@ -370,10 +369,10 @@ impl Engine {
         self.current().0.catalog.vocab(namespace, word)
     }
 
-    /// Variables of a door that only carries text, converted by the declared types.
+    /// Converts variables from text to their declared types, for doors that carry only text.
     ///
     /// # Errors
-    /// Those of [`Engine::definition`]; code `validation` with every text that is no value of its type.
+    /// Those of [`Engine::definition`]; code `validation` with every text that is not a value of its type.
     pub fn variables_from_text<'t>(
         &self,
         prompt: &str,
@@ -402,7 +401,7 @@ impl Engine {
             .unwrap_or_else(|| Error::new(Code::Validation, "wrong types")))
     }
 
-    /// The plan of a prompt in a state of the workspace and of the store.
+    /// The plan of a prompt in a snapshot of workspace and store.
     fn plan(&self, snapshot: &Snapshot, store: Option<&StoreSnapshot>, name: &str) -> Result<Arc<Plan>> {
         self.try_plan(snapshot, store, name).map_err(|unplanned| match unplanned {
             PlanError::Failed(error) => error,

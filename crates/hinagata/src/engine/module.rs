@@ -1,4 +1,4 @@
-//! Modules: what depends on the variables of a call is worked out, and the module is compiled with it.
+//! Evaluates a module with the variables of a call and compiles it.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) struct PlannedModule {
 }
 
 impl TemplatePass<'_, '_> {
-    /// Works out a module; `None` when templates wait for calls.
+    /// Evaluates and compiles a module; `None` if templates wait for calls.
     pub(super) fn build_module(&mut self, planned: &PlannedModule) -> Result<Option<Arc<CompiledPrompt>>> {
         let (layers, limit) = (self.layers, self.run.plan.limits.output.unwrap_or(usize::MAX));
         let given = evaluate(&planned.body, &mut Rendering { pass: self, planned, layers }, limit)?;
@@ -34,7 +34,7 @@ impl TemplatePass<'_, '_> {
     }
 }
 
-/// A render, as a module sees it.
+/// The environment in which a module is evaluated.
 struct Rendering<'w, 'p, 'r> {
     pass: &'w mut TemplatePass<'p, 'r>,
     planned: &'w PlannedModule,
@@ -48,7 +48,7 @@ impl<'p> World<'p> for Rendering<'_, 'p, '_> {
 
     fn template(&mut self, number: usize, local: Option<&Local<'p>>) -> Result<Text> {
         let Some(template) = self.planned.templates.get(number) else { return Ok(Text::default()) };
-        // A text that waits for a call is made again when the result is there.
+        // The next pass renders a text that waits for a call again.
         let text = self.pass.render_text_with(template, &WithLocal { variables: self.layers, local })?;
         Ok(text.unwrap_or_default().into())
     }

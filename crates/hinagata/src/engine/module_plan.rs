@@ -1,4 +1,4 @@
-//! What is known of a module before anybody calls it.
+//! Plans a module: compiles and analyses its templates and paths.
 
 use std::sync::Arc;
 
@@ -27,14 +27,14 @@ impl<'b> Builder<'b> {
         for ModuleTemplate { text, local } in &body.templates {
             let before = self.reads.graphs.len();
             templates.push(self.template(text)?);
-            // The variable of a loop is none of the prompt's.
+            // A loop variable is not a variable of the prompt.
             self.reads.forget_local(before, local.as_deref());
             self.refuse_unknown(&reach, text, before)?;
         }
-        // A path is analysed as the template that would read it, so that explaining knows it too.
+        // A path is analysed as a template that reads it, so that traces contain it too.
         for used in body.paths.iter().filter(|used| !used.local) {
             let (before, after) = if used.condition { ("{% if ", " %}{% endif %}") } else { ("{{ ", " }}") };
-            // In the column in which it is written, so that places are right.
+            // Padded to its column, so that places are right.
             let column = (used.place.column as usize).saturating_sub(before.len() + 1);
             let text = format!("{}{before}{}{after}", " ".repeat(column), used.path);
             let (file, first_line) = (used.place.file.clone(), used.place.line.max(1));
@@ -43,17 +43,17 @@ impl<'b> Builder<'b> {
         Ok(PlannedModule { body: Arc::clone(body), templates })
     }
 
-    /// What has a value in this prompt.
+    /// The names that have a value in this prompt.
     fn reach(&self) -> Reach<'b> {
         let mut others: Vec<String> = active_namespaces(self.with.catalog).into_iter().collect();
-        // A tool is called by the name of its function, or through `tools`.
+        // A tool is called by function name or through `tools`.
         if let Some(tools) = &self.with.tools {
             others.extend(tools.set.tools().keys().cloned().chain([SPACE.to_owned()]));
         }
         Reach { parameters: self.parameters, others }
     }
 
-    /// Refuses a template that reads what nobody declares.
+    /// Refuses a template that reads an undeclared variable.
     fn refuse_unknown(&self, reach: &Reach<'_>, text: &TemplateText, from: usize) -> Result<()> {
         let variables = self.reads.graphs[from..].iter().flat_map(|(_, graph)| &graph.variables);
         for item in variables {
@@ -63,7 +63,7 @@ impl<'b> Builder<'b> {
             }
             let position = item.variable.position;
             if *item.template != *text.file {
-                // What the template includes is a file of its own.
+                // The variable is read by an included file.
                 let source = self.known.file(&item.template);
                 let text = source.map(|file| Arc::from(file.source.text())).unwrap_or_default();
                 let included = TemplateText {

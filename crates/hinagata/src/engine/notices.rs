@@ -1,5 +1,5 @@
-//! What every call of a prompt is told before it starts: files that could not be read and may have changed it, names that
-//! do nothing, providers that are held back.
+//! Warnings that every call of a prompt gets: unreadable files that may affect it, unknown names, and providers of
+//! unapproved packs.
 
 use std::cell::LazyCell;
 
@@ -9,7 +9,7 @@ use crate::{
     definition::{Definition, Inherited},
 };
 
-/// What calls of the prompt `choice` are told that asked for `asked`.
+/// The warnings for calls that requested `choice` as `asked`.
 pub(super) fn notices(
     catalog: &Catalog,
     asked: &str,
@@ -38,14 +38,14 @@ fn manifest_name(choice: &Choice) -> &str {
     choice.entry.pack().map_or("", |pack| pack.as_str())
 }
 
-/// Providers that a template reaches and that no active pack has, but one that the user did not approve as it is.
+/// Warnings about namespaces that a template reads and that only an unapproved pack provides.
 fn unapproved_provider_warnings(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Vec<Warning> {
     let mut all = Vec::new();
-    // Only a workspace with packs that are held back asks for them.
+    // Needed only if a pack is not approved.
     let provided = LazyCell::new(|| active_namespaces(catalog));
     for pack in catalog.packs() {
         let state = catalog.approval(pack);
-        // What was rejected is left out as the user wants it.
+        // The user rejected it on purpose.
         if state == Approval::Rejected || catalog.is_active(pack) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What Python sees of the files around its source.
+//! The files that Python may always read.
 
 use std::path::{Path, PathBuf};
 
@@ -6,15 +6,15 @@ use crate::{Catalog, PACKS, PackId, Result};
 
 /// The files that Python may always read.
 pub(super) struct OwnFiles {
-    /// The directory of the prompt, or the approved copy of the pack; `None` where there is none, or where a link leads out of
+    /// The directory of the prompt, or the approved copy of the pack; `None` if it does not exist or a link leads outside
     /// the workspace.
     pub(super) directory: Option<PathBuf>,
-    /// The source in there.
+    /// The source file in that directory.
     pub(super) file: PathBuf,
 }
 
 impl OwnFiles {
-    /// Those of `file`, a path from the workspace root, which belongs to `pack` or to the user.
+    /// The files around `file`, a path from the workspace root, which belongs to `pack` or to the user.
     pub(super) fn for_file(catalog: &Catalog, pack: Option<&PackId>, file: &str) -> Result<Self> {
         let root = catalog.root();
         if let Some(pack) = pack
@@ -29,7 +29,7 @@ impl OwnFiles {
     }
 }
 
-/// Whether a directory is one of the workspace root, and no link that leads out of it.
+/// Whether a directory lies beneath the workspace root after resolving links.
 fn is_inside(directory: &Path, root: &Path) -> bool {
     match (directory.canonicalize(), root.canonicalize()) {
         (Ok(directory), Ok(root)) => directory.starts_with(root),

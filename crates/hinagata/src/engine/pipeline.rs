@@ -1,4 +1,4 @@
-//! The way of a call through the engine.
+//! The steps of a call, in their order.
 
 use std::{
     collections::BTreeSet,
@@ -35,7 +35,7 @@ impl Engine {
     /// Renders a prompt.
     ///
     /// # Errors
-    /// Every [`Code`]; each error has `prompt_id` in its details.
+    /// Every [`Code`]. Each error has `prompt_id` in its details.
     pub async fn render(&self, request: &Request<'_>) -> Result<Rendered> {
         match self.render_plain(request) {
             Some(done) => done,
@@ -43,7 +43,7 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::render`], pending on this thread.
+    /// As [`Engine::render`], blocking the thread.
     ///
     /// # Errors
     /// As [`Engine::render`].
@@ -51,7 +51,7 @@ impl Engine {
         self.render_plain(request).unwrap_or_else(|| block_on(self.run_pipeline(request, None)))
     }
 
-    /// Renders a prompt and tells in [`Rendered::trace`] why it looks as it does.
+    /// Renders a prompt with a [`Rendered::trace`], which shows where every part of the result came from.
     ///
     /// # Errors
     /// As [`Engine::render`].
@@ -59,7 +59,7 @@ impl Engine {
         self.run_pipeline(request, Some(Tracer::start())).await
     }
 
-    /// As [`Engine::explain`], pending on this thread.
+    /// As [`Engine::explain`], blocking the thread.
     ///
     /// # Errors
     /// As [`Engine::render`].
@@ -67,10 +67,10 @@ impl Engine {
         block_on(self.explain(request))
     }
 
-    /// Whether the variables are what the prompt declares. Nothing is rendered and nothing is run.
+    /// Checks variables against the declarations of the prompt. Renders and runs nothing.
     ///
     /// # Errors
-    /// Those of finding and reading the prompt.
+    /// Errors of finding and reading the prompt.
     pub fn validate(&self, request: &Request<'_>) -> Result<Validation> {
         let (snapshot, store) = self.current();
         let plan = self.plan(&snapshot, store.as_deref(), request.prompt)?;
@@ -79,9 +79,9 @@ impl Engine {
         Ok(validation(&plan, request, own))
     }
 
-    /// The result of a call that nothing is fetched, run or waited for, and whose prompt is ready; `None` for others.
+    /// The result of a plain call: its plan is cached, and it fetches, runs and waits for nothing. `None` for other calls.
     fn render_plain(&self, request: &Request<'_>) -> Option<Result<Rendered>> {
-        // Callers who reach some prompts alone take the long way, which gives the same.
+        // A restricted reach takes the long path, which has the same result.
         if self.1.is_some() {
             return None;
         }
@@ -112,12 +112,12 @@ impl Engine {
     }
 }
 
-/// The agent that asks; `None` when nobody does or there is no such agent.
+/// The agent of the call; `None` if it names none or an unknown one.
 fn find_agent(snapshot: &Snapshot, request: &Request<'_>) -> Result<Option<Arc<Agent>>> {
     request.context.agent().map_or(Ok(None), |id| snapshot.agent(id))
 }
 
-/// The variables that an agent sets for the prompt of a plan.
+/// The variables that the agent sets for this prompt.
 fn agent_variables<'a>(snapshot: &Snapshot, plan: &Plan, agent: &'a Agent) -> Option<&'a Map<String, Value>> {
     let own = snapshot.catalog.resolve_id(agent.prompt_id.as_deref()?).ok()?;
     (own == plan.choice.id).then_some(&agent.prompt_variables)
@@ -127,30 +127,30 @@ fn validation(plan: &Plan, request: &Request<'_>, agent: Option<&Map<String, Val
     let parameters = plan.inherited.parameters.iter().zip(&plan.keys);
     let mut found = Validation::check_call(parameters, request.variables, agent, &plan.schemas);
     found.unknown = plan.unknown_variables(request.variables);
-    // What a prompt of the store does not declare is under `variables` alone: no name is in the way.
+    // Undeclared variables of a store prompt are under `variables` only, so they cannot hide a reserved name.
     if plan.is_store_prompt() {
         found.allow_reserved();
     }
     found
 }
 
-/// What a caller can do who misses shared variables.
+/// The hint for a caller who lacks shared variables.
 const NEEDS_ENVIRONS: &str = "give the variable with the call, or have `environs` of the key name the shared variables that it may read";
 
-/// One call under way.
+/// A call in progress.
 pub(super) struct Call<'c> {
     pub(super) engine: &'c Engine,
     pub(super) snapshot: &'c Snapshot,
-    /// The state of the store that goes with it.
+    /// The snapshot of the store that belongs to it.
     pub(super) store: Option<&'c Arc<StoreSnapshot>>,
     pub(super) plan: &'c Plan,
     pub(super) request: &'c Request<'c>,
-    /// What providers gave that hooks asked for.
+    /// Values of providers that hooks requested.
     pub(super) provided: Provided,
     pub(super) withheld: Withheld,
-    /// The files that hooks and parameters looked for.
+    /// The files that hooks and parameters read.
     pub(super) files: Mutex<BTreeSet<PathBuf>>,
-    /// Everything that was secret at any moment of the call.
+    /// Every value that was secret at any time of the call.
     secrets: Mutex<Arc<Secrets>>,
 }
 
@@ -177,7 +177,7 @@ impl<'c> Call<'c> {
 }
 
 impl Call<'_> {
-    /// Whether nothing is fetched, run or waited for, and all variables are what they are declared to be.
+    /// Whether the call fetches, runs and waits for nothing, and its variables match their declarations.
     fn is_plain(&self) -> bool {
         let Self { plan, request, .. } = *self;
         request.undefined.is_none()
@@ -190,7 +190,7 @@ impl Call<'_> {
             )
     }
 
-    /// The way of a plain call: the same steps, as far as it has them, without a future around each.
+    /// Runs a plain call: the same steps without futures.
     fn run_plain(&self) -> Result<Rendered> {
         let layers = self.first_layers(None);
         let run = self.template_run(None, self.plan.undefined);
@@ -221,12 +221,12 @@ impl Call<'_> {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything that is secret by now.
+    /// Every value that is secret so far.
     pub(super) fn secrets(&self) -> Arc<Secrets> {
         Arc::clone(&self.known_secrets())
     }
 
-    /// Adds what the secret variables hold now.
+    /// Adds the current values of secret variables.
     fn note_secrets(&self, layers: &Layers<'_>) {
         if self.plan.secrets().next().is_some() {
             Arc::make_mut(&mut self.known_secrets()).add_layers(self.plan, layers);
@@ -281,8 +281,8 @@ impl Call<'_> {
         Ok(self.finish_render(output, warnings, trace))
     }
 
-    /// Tells a caller who does not reach all shared variables that a template may miss some: not which, as that is
-    /// not theirs to know.
+    /// Warns a caller with a restricted reach that a template may lack shared variables. It does not name them, because the
+    /// caller may not know them.
     fn withheld_environs(&self) -> Option<Warning> {
         let Self { engine, snapshot, store, plan, .. } = *self;
         snapshot.catalog.reach()?;
@@ -368,7 +368,7 @@ impl Call<'_> {
         }
     }
 
-    /// Runs the templates until no tool and no provider is waited for.
+    /// Runs passes over the templates until none waits for a tool or a provider.
     async fn render_templates(
         &self,
         layers: &mut Layers<'_>,
@@ -384,7 +384,7 @@ impl Call<'_> {
         let mut calls = plan.tools.as_ref().map(|tools| ToolCalls::new(tools, plan, self.secrets()));
         let mut wanted_before: Vec<String> = Vec::new();
         loop {
-            // It belongs to one thread: nothing is waited for while it is there.
+            // A run is not `Send`: it ends before anything is awaited.
             let (step, namespaces) = {
                 let late = plan.reads.anything.then(|| LateProviders::new(self, layers));
                 let run = Run { late: late.as_ref(), ..self.template_run(other_mode.clone(), mode) };
@@ -394,7 +394,7 @@ impl Call<'_> {
                 };
                 (step, late.map(LateProviders::into_wanted).unwrap_or_default())
             };
-            // Each round fetches something that was not there, so there are as many as there are namespaces.
+            // Each round fetches new namespaces, so the number of rounds is bounded by their number.
             if !namespaces.is_empty() && namespaces != wanted_before {
                 self.run_late_providers(&namespaces, layers, python, warnings, tracer).await?;
                 wanted_before = namespaces;
@@ -429,7 +429,7 @@ impl Call<'_> {
         }
     }
 
-    /// An output that was stopped long before its end is too long for the prompt as well.
+    /// Adds the limit of the prompt to the error of an output that the template limit stopped.
     fn with_output_limit(&self, error: Error) -> Error {
         match error.code() {
             Code::OutputLimit => error.with_default("limit", self.plan.max_output_size),
@@ -439,7 +439,7 @@ impl Call<'_> {
 
     fn check_output_limit(&self, output: RenderOutput) -> Result<RenderOutput> {
         let limit = self.plan.max_output_size;
-        // Bytes prove it for nearly every text.
+        // For most texts the byte length is enough.
         let fits = matches!(&output.body, RenderedBody::Text(text) if text.len() as u64 <= limit);
         let actual = if fits { 0 } else { output.body.characters() as u64 };
         if actual <= limit {
@@ -455,7 +455,7 @@ impl Call<'_> {
     }
 }
 
-/// Tells that what `pre_render` wrote under a reserved name does not count.
+/// Warns that changes of `pre_render` under reserved names are dropped.
 fn dropped_change_warnings(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<Warning> {
     let is_changed = |name: &&str| after.get(*name).is_some_and(|value| before.get(*name) != Some(value));
     let warning = |name: &str| {

@@ -1,4 +1,4 @@
-//! Errors of templates, told in the files that their authors know.
+//! Converts errors of templates to errors with places in source files.
 
 use hinagata_catalog::BOUND;
 use hinagata_value::{Error as TemplateError, LimitKind};
@@ -6,10 +6,10 @@ use hinagata_value::{Error as TemplateError, LimitKind};
 use super::sources::PromptSources;
 use crate::{Code, Error, Place};
 
-/// An error of a template as one of the engine.
+/// Converts an error of a template.
 ///
-/// A template may start below the first line of its file, and what the catalog had to say about a name says more
-/// than the template engine can.
+/// A template may start below the first line of its file. An error of the catalog about a name replaces that of the
+/// template, because it says more.
 pub(super) fn with_places(error: TemplateError, sources: &PromptSources<'_>) -> Error {
     let placed = |place: &hinagata_value::Place| Place {
         file: place.template.clone(),

@@ -1,4 +1,4 @@
-//! What is known of a prompt before anybody calls it: found, read, compiled and analysed once.
+//! Plans a prompt: finds, reads, compiles and analyses it once for all calls.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -31,12 +31,12 @@ use crate::{
     source::{Entry, RootKind},
 };
 
-/// The root of the path of all variables together, as a Go template reads it.
+/// The root of a path that reads all variables together, as `.` in a Go template does.
 pub(super) const WHOLE: &str = ".";
 
-/// What a plan is made with.
+/// The inputs of a plan.
 pub(super) struct Planning<'p> {
-    /// The name that was asked for.
+    /// The requested name.
     pub(super) asked: &'p str,
     pub(super) catalog: &'p Catalog,
     pub(super) cache: &'p Cache,
@@ -52,47 +52,46 @@ pub(super) struct Plan {
     pub(super) body: PlannedBody,
     pub(super) known: Known,
     pub(super) reads: Reads,
-    /// What has to be fetched for a call.
+    /// The values that a call has to fetch.
     pub(super) fetches: Fetches,
-    /// The names of the parameters in their order, each with a guess where it stands in a caller's map.
+    /// The names of the parameters in their order. A key remembers its position in the variables of the last call.
     pub(super) keys: Vec<Key>,
-    /// Defaults of declarations by layer, without empty ones.
+    /// Declared defaults by layer; no map is empty.
     pub(super) defaults: Vec<(Layer, Map<String, Value>)>,
     pub(super) schemas: Schemas,
-    /// Parameters whose value is a system variable, with its name there.
+    /// Parameters from system variables, with the name of the system variable.
     pub(super) system: Vec<(String, String)>,
-    /// Parameters whose value is a shared variable, with its path there.
+    /// Parameters from shared variables, with the path of the shared variable.
     pub(super) environ: Vec<(String, String)>,
-    /// Parameters whose value is the name of a file.
+    /// Parameters whose value is the path of a file.
     pub(super) files: Vec<String>,
-    /// Providers whose namespace a template reaches; what a template reaches whose name only a run knows is seen then,
-    /// see [`super::late`].
+    /// Providers whose namespaces templates reach. See [`super::late`] for dynamically included templates.
     pub(super) providers: Result<Vec<PlannedProvider>>,
     pub(super) undefined: UndefinedMode,
     pub(super) max_output_size: u64,
-    /// The limits of the templates: beyond the prompt's own size by so much that the real size can be told.
+    /// The limits of templates. The output limit is larger than `max_output_size`, so that an error can state the real size.
     pub(super) limits: Limits,
-    /// Whether a call with fitting variables needs nothing but running the templates.
+    /// Whether a call with valid variables only has to run the templates.
     pub(super) is_plain: bool,
     /// Seconds.
     pub(super) max_execution_time: Number,
-    /// What every call of it is told.
+    /// The warnings of every call.
     pub(super) warnings: Vec<Warning>,
     pub(super) tools: Option<Arc<KnownTools>>,
     pub(super) options: Arc<Options>,
     pub(super) about: Arc<About>,
 }
 
-/// What has to be fetched for a call, because a template or a hook can reach it.
+/// The values that a call has to fetch, because a template or a hook can reach them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Fetches {
-    /// `system`, or a variable that comes from there.
+    /// `system`, or a parameter from it.
     pub(super) system: bool,
-    /// `environs`, or a variable that comes from there.
+    /// `environs`, or a parameter from it.
     pub(super) environs: bool,
     /// `variables` or `args`.
     pub(super) call: bool,
-    /// Anything at all, files and providers included.
+    /// Anything, including files and providers.
     pub(super) anything: bool,
 }
 
@@ -114,14 +113,14 @@ impl Fetches {
     }
 }
 
-/// A limit in seconds as a time: at most a day.
+/// Converts a limit in seconds; at most one day.
 pub(super) fn seconds(number: &Number) -> Duration {
     Duration::from_secs_f64(number.as_f64().unwrap_or(0.0).clamp(0.0, 86_400.0))
 }
 
-/// The body, compiled.
+/// The compiled body.
 pub(super) enum PlannedBody {
-    /// One template; messages when it has structure.
+    /// One template; renders messages if it has structure.
     Text { template: PlannedTemplate, structured: bool },
     /// Declared messages.
     Messages(Vec<PlannedMessage>),
@@ -129,7 +128,7 @@ pub(super) enum PlannedBody {
     Module(Box<PlannedModule>),
 }
 
-/// A compiled template of the prompt's own.
+/// A compiled template of the prompt itself.
 #[derive(Clone)]
 pub(super) struct PlannedTemplate {
     pub(super) template: Template,
@@ -149,11 +148,11 @@ pub(super) enum PlannedRole {
 
 pub(super) enum PlannedPart {
     Text(PlannedTemplate),
-    /// A part of another kind: its strings are templates too.
+    /// A part of another kind, whose strings are templates too.
     Other {
         kind: String,
         fields: PlannedValue,
-        /// The prompt that it is written in, beside which its files are.
+        /// The prompt that contains it; its files are in the same directory.
         home: Option<Arc<Entry>>,
     },
 }
@@ -166,11 +165,11 @@ pub(super) enum PlannedValue {
     Map(Vec<(String, Self)>),
 }
 
-/// What the templates of a prompt can read.
+/// The variables that the templates of a prompt can read.
 #[derive(Default)]
 pub(super) struct Reads {
     roots: HashSet<Arc<str>>,
-    /// Whether names of templates or variables are only known in a run: then anything can be read.
+    /// Whether a template can read any variable, because names are known only during a run.
     pub(super) anything: bool,
     /// Whether a template reads all variables together.
     whole: bool,
@@ -193,12 +192,12 @@ impl Reads {
         self.roots.iter().map(|name| &**name)
     }
 
-    /// Whether a template that is known before the run can read the variable called `name`.
+    /// Whether a statically known template can read the variable called `name`.
     fn names_before_run(&self, name: &str) -> bool {
         self.whole || self.roots.contains(name)
     }
 
-    /// Leaves a variable out of the graphs from number `from` on.
+    /// Removes a local variable from the graphs with index `from` and above.
     pub(super) fn forget_local(&mut self, from: usize, name: Option<&str>) {
         let Some(name) = name else { return };
         for (_, graph) in &mut self.graphs[from..] {
@@ -314,7 +313,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether it was made with these tools.
+    /// Whether it was built with these tools.
     pub(super) fn has_tools(&self, tools: Option<&Arc<KnownTools>>) -> bool {
         match (&self.tools, tools) {
             (None, None) => true,
@@ -323,7 +322,7 @@ impl Plan {
         }
     }
 
-    /// Whether a template can call a tool; one whose name only a run knows may.
+    /// Whether a template can call a tool. A dynamically included template may.
     fn uses_tools(&self) -> bool {
         let Some(tools) = &self.tools else { return false };
         let known = |name: &str| name == SPACE || tools.set.tools().contains_key(name);
@@ -343,7 +342,7 @@ impl Plan {
         self.inherited.definition.hooks.any() || self.reads.can_reach(name)
     }
 
-    /// The names of the variables that templates read and that a caller can give, sorted.
+    /// The sorted names of the variables that templates read and a caller can pass.
     pub(super) fn reads(&self) -> Vec<String> {
         let provided: Vec<&str> = match &self.providers {
             Ok(all) => all.iter().map(|planned| planned.provider.namespace.as_str()).collect(),
@@ -362,7 +361,7 @@ impl Plan {
         names
     }
 
-    /// Whether it is a prompt of the store, which sees shared variables as its own.
+    /// Whether it is a store prompt, which sees shared variables by their own names.
     pub(super) fn is_store_prompt(&self) -> bool {
         self.choice.entry.stored().is_some()
     }
@@ -372,7 +371,7 @@ impl Plan {
         format!("{}/prompt.py", self.inherited.definition.source)
     }
 
-    /// The file of the first template that is the prompt's own.
+    /// The file of the prompt's first template.
     pub(super) fn main_file(&self) -> &str {
         let first = self.reads.graphs.first().and_then(|(_, graph)| graph.templates.first());
         first.map_or(&self.about.source, |(name, _)| name)
@@ -384,7 +383,7 @@ impl Plan {
     }
 }
 
-/// Tells that a recorded choice does not count, although there is only one prompt left to choose.
+/// Warns that the recorded resolution is not used, although only one candidate is left.
 fn stale_resolution_warning(catalog: &Catalog, choice: &Choice) -> Option<Warning> {
     let recorded = catalog.resolutions().get(&choice.id)?;
     if recorded.source == choice.entry.source() {
@@ -406,7 +405,7 @@ fn stale_resolution_warning(catalog: &Catalog, choice: &Choice) -> Option<Warnin
     Some(Warning::new(choice.id.as_str(), error))
 }
 
-/// Tells that the Python of a prompt gets less time than the prompt asks for.
+/// Warns that a cap reduces the time of the prompt's Python.
 fn capped_time_warning(definition: &Definition, allowed: &Number) -> Option<Warning> {
     let asked = definition.limits.max_execution_time.as_ref().filter(|_| definition.hooks.any())?;
     if asked.as_f64() <= allowed.as_f64() {
@@ -421,7 +420,7 @@ fn capped_time_warning(definition: &Definition, allowed: &Number) -> Option<Warn
     Some(Warning::new("max_execution_time", error))
 }
 
-/// Characters that templates may write for a prompt that may give `size`.
+/// The output limit of templates for a prompt with `max_output_size` `size`, in characters.
 fn template_output_limit(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(4).saturating_add(1_000_000)
 }
@@ -430,7 +429,7 @@ fn default_mode(definition: &Definition) -> UndefinedMode {
     if definition.source.starts_with("store:") { UndefinedMode::Error } else { UndefinedMode::Empty }
 }
 
-/// The defaults of declarations; a required variable has none.
+/// Declared defaults by layer; a required variable has none.
 fn defaults(inherited: &Inherited) -> Vec<(Layer, Map<String, Value>)> {
     let mut all = [Layer::Optional, Layer::Custom, Layer::Defaults].map(|layer| (layer, Map::new()));
     for parameter in inherited.parameters.iter().filter(|parameter| parameter.class != Class::Required) {
@@ -453,9 +452,9 @@ fn files_read(inherited: &Inherited, known: &Known) -> Vec<FileRead> {
     all
 }
 
-/// The providers that a template can reach and that the prompt does not declare itself.
+/// The providers that a template reaches, without namespaces that the prompt declares.
 ///
-/// Two active packs with one namespace are a conflict where it is used.
+/// A namespace that two active packs provide is a conflict if it is used.
 fn providers(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Result<Vec<PlannedProvider>> {
     let mut found: Vec<PlannedProvider> = Vec::new();
     for (pack, manifest) in catalog.active_manifests() {
@@ -511,7 +510,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Compiles and analyses a template and everything that it names.
+    /// Compiles and analyses a template and every template that it uses.
     pub(super) fn template(&mut self, text: &TemplateText) -> Result<PlannedTemplate> {
         let file = TemplateFile::new(text, self.root.clone());
         let (source, first_line) = (file.source.clone(), file.first_line);
@@ -552,7 +551,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The strings of a part that have template syntax in them are templates.
+    /// Plans a value of a part. Strings with template syntax are templates.
     fn value(&mut self, owner: &Definition, language: Language, value: &Value) -> Result<PlannedValue> {
         Ok(match value {
             Value::String(text) if text.contains("{{") || text.contains("{%") => {

@@ -1,4 +1,4 @@
-//! Providers that hooks ask for by name: each runs once for a render, whoever asks and however often.
+//! Providers that hooks request by name. Each runs once for a render.
 
 use std::{
     future::{Future, poll_fn},
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::rendered::Warning;
 
-/// What the providers of one render gave.
+/// The values of the providers of one render.
 #[derive(Default)]
 pub(super) struct Provided(Mutex<State>);
 
@@ -21,18 +21,18 @@ struct State {
 }
 
 enum Entry {
-    /// Somebody runs it; these wait.
+    /// It runs; these tasks wait for it.
     Running(Vec<Waker>),
     Done(Value),
 }
 
 impl Provided {
-    /// The lock is held for a few lines at a time, none of which can panic halfway.
+    /// The lock is held for a few lines at a time, and none of them can panic halfway.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value of a namespace; the first who asks runs `provide`, the others wait for it.
+    /// The value of a namespace. The first request runs `provide`; the others wait for it.
     pub(super) async fn get(
         &self,
         namespace: &str,
@@ -49,7 +49,7 @@ impl Provided {
         value
     }
 
-    /// The value, once whoever runs the provider has it; `None` when that is up to the one who asks.
+    /// Waits for the value of a running provider; `None` if the caller has to run it.
     async fn known(&self, namespace: &str) -> Option<Value> {
         poll_fn(|cx| {
             let mut state = self.state();
@@ -68,7 +68,7 @@ impl Provided {
         .await
     }
 
-    /// The value of a namespace that somebody asked for before.
+    /// The value of a namespace that was requested before.
     pub(super) fn known_value(&self, namespace: &str) -> Option<Value> {
         self.state().entries.iter().find_map(|(name, entry)| match entry {
             Entry::Done(value) if name == namespace => Some(value.clone()),
@@ -76,13 +76,13 @@ impl Provided {
         })
     }
 
-    /// What went wrong softly.
+    /// Takes the warnings of failed providers.
     pub(super) fn take_warnings(&self) -> Vec<Warning> {
         std::mem::take(&mut self.state().warnings)
     }
 }
 
-/// Somebody who runs a provider. Whoever leaves before it is done leaves it to the next.
+/// A run of a provider. If it is dropped early, the next request runs the provider.
 struct Turn<'p> {
     provided: &'p Provided,
     namespace: &'p str,

@@ -1,4 +1,4 @@
-//! The time that all Python of a render shares.
+//! The time budget of all Python of a render.
 
 use std::time::Duration;
 
@@ -7,8 +7,7 @@ use serde_json::Number;
 use super::plan::seconds;
 use crate::{Code, Error};
 
-/// The time that all Python of a render shares. Only what runs takes from it: neither a wait for a free process nor the
-/// templates between two hooks.
+/// The time budget of all Python of a render. Neither waits for a free process nor template runs count against it.
 pub(super) struct PythonTime {
     limit: Number,
     spent: Vec<(&'static str, Duration)>,
@@ -23,23 +22,23 @@ impl PythonTime {
         self.spent.iter().map(|(_, time)| *time).sum()
     }
 
-    /// What is left.
+    /// The remaining time.
     pub(super) fn remaining(&self) -> Duration {
         seconds(&self.limit).saturating_sub(self.total_spent())
     }
 
-    /// Notes what `stage` took.
+    /// Records the time of `stage`.
     pub(super) fn record_spent(&mut self, stage: &'static str, time: Duration) {
         self.spent.push((stage, time));
     }
 
-    /// Who took how much of it: empty when nothing ran.
+    /// The time of each stage so far; empty if nothing ran.
     fn account(&self) -> String {
         let took = |(stage, time): &(&str, Duration)| format!("{stage} took {:.1} s", time.as_secs_f64());
         self.spent.iter().map(took).collect::<Vec<_>>().join(" and ")
     }
 
-    /// The error of a stage that has no time left.
+    /// The error of a stage that cannot start because no time remains.
     pub(super) fn exhausted_error(&self, stage: &str) -> Error {
         let why = match self.spent.is_empty() {
             true => String::new(),
@@ -50,7 +49,7 @@ impl PythonTime {
         timeout(message, &self.limit)
     }
 
-    /// The error of a stage that was not done in time, with what others took before.
+    /// Adds the time of earlier stages to the error of a stage that timed out.
     pub(super) fn with_account(&self, error: Error) -> Error {
         let error = error.with_default("limit", self.limit.clone());
         match self.spent.is_empty() || error.reason() != Some("timeout") {

@@ -1,4 +1,4 @@
-//! What a render gives.
+//! The result of a render.
 
 use std::{
     fmt::Write as _,
@@ -24,18 +24,18 @@ use crate::{
 pub struct Rendered {
     /// The result.
     pub body: RenderedBody,
-    /// The compiled prompt, where the prompt is a module.
+    /// The compiled prompt, if the prompt is a module.
     pub(super) module: Option<Arc<CompiledPrompt>>,
-    /// What did not work as it should and did not stop the render.
+    /// Problems that did not stop the render.
     pub warnings: Vec<Warning>,
-    /// What the render did, when it was asked for.
+    /// What the render did, if a trace was requested.
     pub trace: Option<Box<Trace>>,
-    /// The files that hooks and parameters read on the way, sorted: another content of them is another result.
+    /// The sorted files that hooks and parameters read. A change of them can change the result.
     pub read_files: Vec<PathBuf>,
     pub(super) about: Arc<About>,
 }
 
-/// The prompt that answered.
+/// The rendered prompt's definition.
 #[derive(Debug)]
 pub(super) struct About {
     pub(super) id: PromptId,
@@ -44,12 +44,12 @@ pub(super) struct About {
     /// The files that it was read from.
     pub(super) files: Vec<FileRead>,
     pub(super) hash: OnceLock<String>,
-    /// What it says for the model that gets it.
+    /// Its settings for the model.
     pub(super) settings: Settings,
 }
 
 impl About {
-    /// The schema of the answer: `output.schema`, or `output` where it is one.
+    /// The schema of the response: `output.schema`, or `output` itself if it is a schema.
     fn schema(&self) -> Option<&Value> {
         let output = self.settings.output.as_ref()?;
         match output.get("schema") {
@@ -95,12 +95,12 @@ pub enum RenderedBody {
     Messages(Vec<Message>),
 }
 
-/// Something that did not work as it should.
+/// A problem that did not stop a render.
 #[derive(Clone, Debug)]
 pub struct Warning {
-    /// What it is about: a variable, a provider, a setting.
+    /// Its subject: a variable, a provider, a setting.
     pub about: String,
-    /// What is wrong.
+    /// The problem.
     pub error: Error,
 }
 
@@ -109,7 +109,7 @@ impl Warning {
         Self { about: about.into(), error }
     }
 
-    /// The warning for machines, as every door prints it: with its place, near names and advice where they are known.
+    /// The warning as JSON, with place, near names and hint if known.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut all =
@@ -132,13 +132,13 @@ impl Warning {
 }
 
 impl Rendered {
-    /// The id that the name stands for.
+    /// The id of the prompt.
     #[must_use]
     pub fn prompt_id(&self) -> &PromptId {
         &self.about.id
     }
 
-    /// The prompt that answered, as a path from the workspace root or `store:KEY`.
+    /// The source of the prompt: a path from the workspace root, or `store:KEY`.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.about.source
@@ -150,7 +150,7 @@ impl Rendered {
         &self.about.version
     }
 
-    /// The text; of several messages, their texts one below the other, and of a module its text with headings.
+    /// The text. Messages are joined by blank lines; a module is printed with headings.
     #[must_use]
     pub fn text(&self) -> String {
         if let Some(prompt) = &self.module {
@@ -164,7 +164,7 @@ impl Rendered {
         }
     }
 
-    /// The text, without a copy where it is one.
+    /// As [`Rendered::text`], without a copy if the result is a text.
     #[must_use]
     pub fn into_text(self) -> String {
         match self.body {
@@ -173,16 +173,16 @@ impl Rendered {
         }
     }
 
-    /// The result as messages: a text alone is one of the user.
+    /// The result as messages. A text is one user message.
     #[must_use]
     pub fn messages(&self) -> Vec<Message> {
         self.body.messages()
     }
 
-    /// The result as a compiled prompt, from which every driver makes a request.
+    /// The result as a compiled prompt, the input of every driver.
     ///
     /// # Errors
-    /// When it holds messages that no provider can be given.
+    /// If it contains messages that no provider accepts.
     pub fn prompt(&self) -> Result<Arc<CompiledPrompt>> {
         if let Some(prompt) = &self.module {
             return Ok(Arc::clone(prompt));
@@ -192,7 +192,7 @@ impl Rendered {
         Ok(Arc::new(prompt))
     }
 
-    /// What the prompt says itself about a request: its model and the settings of it.
+    /// The model and its options that the prompt sets.
     #[must_use]
     pub fn request_options(&self) -> RequestOptions {
         self.about.request_options()
@@ -201,7 +201,7 @@ impl Rendered {
     /// The exact body of a provider's request.
     ///
     /// # Errors
-    /// When the result holds something that the provider cannot be given.
+    /// If the result contains something that the provider does not accept.
     pub fn request(&self, driver: Driver, options: &RequestOptions) -> Result<Formatted> {
         driver.format(&*self.prompt()?, options).map_err(module_error)
     }
@@ -212,7 +212,7 @@ impl Rendered {
         self.body.characters()
     }
 
-    /// The SHA-256 of the result: equal results have equal hashes, on every machine.
+    /// The SHA-256 of the result. Equal results have equal hashes on every machine.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut text = String::new();
@@ -226,7 +226,7 @@ impl Rendered {
         self.about.hash.get_or_init(|| {
             let mut all = String::new();
             for file in &self.about.files {
-                // Names and lengths keep files apart.
+                // Names and lengths separate the files.
                 let _ = writeln!(all, "{} {}", file.file, file.text.len());
                 all.push_str(&file.text);
             }
@@ -234,7 +234,7 @@ impl Rendered {
         })
     }
 
-    /// The result for machines, as every door prints it.
+    /// The result as JSON, the same at every door.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let warnings: Vec<Value> = self.warnings.iter().map(Warning::to_json).collect();
@@ -266,7 +266,7 @@ impl RenderedBody {
         }
     }
 
-    /// The result as messages: a text alone is one of the user.
+    /// The result as messages. A text is one user message.
     fn messages(&self) -> Vec<Message> {
         match self {
             Self::Messages(messages) => messages.clone(),
@@ -276,10 +276,10 @@ impl RenderedBody {
         }
     }
 
-    /// The result as a compiled prompt, from which every driver makes a request.
+    /// The result as a compiled prompt, the input of every driver.
     ///
     /// # Errors
-    /// When it holds messages that no provider can be given.
+    /// If it contains messages that no provider accepts.
     pub fn prompt(&self) -> Result<CompiledPrompt> {
         chat::compile_messages(&self.messages())
     }
@@ -298,7 +298,7 @@ fn count(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().count() }
 }
 
-/// A message with one text has it as its content, others have a list of parts.
+/// The content of a message is its text, or a list of parts if it has several.
 fn message_json(message: &Message) -> Value {
     let content = match message.content.as_slice() {
         [] => Value::String(String::new()),
@@ -316,7 +316,7 @@ fn part_json(content: &Content) -> Value {
                 let mut all = serde_json::Map::new();
                 all.insert("type".to_owned(), kind.clone().into());
                 for (key, value) in fields {
-                    // A picture has a type of its own.
+                    // `type` is the kind of the part.
                     let key = if key == "type" { "media_type" } else { key };
                     all.insert(key.to_owned(), value.clone());
                 }

@@ -1,4 +1,4 @@
-//! What a caller asks for.
+//! A call of the engine.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::definition::UndefinedMode;
 
-/// A call: which prompt, with which variables, for whom.
+/// A call: prompt, variables and context.
 ///
 /// ```
 /// use hinagata::{Engine, Request};
@@ -34,7 +34,7 @@ static NO_VARIABLES: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLo
 static NO_CONTEXT: std::sync::LazyLock<Context> = std::sync::LazyLock::new(Context::default);
 
 impl<'a> Request<'a> {
-    /// The prompt called `prompt`, however it is spelled, without variables.
+    /// A call of the prompt `prompt`, in any spelling, without variables.
     #[must_use]
     pub fn new(prompt: &'a str) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The same with the entries of a JSON object as variables; anything else has none.
+    /// Sets the variables from a JSON object; any other value has no effect.
     #[must_use]
     pub fn variables(self, variables: &'a Value) -> Self {
         match variables {
@@ -57,43 +57,42 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The same with these variables.
+    /// Sets the variables.
     #[must_use]
     pub fn variable_map(mut self, variables: &'a Map<String, Value>) -> Self {
         self.variables = variables;
         self
     }
 
-    /// The same for this caller.
+    /// Sets the context.
     #[must_use]
     pub fn context(mut self, context: &'a Context) -> Self {
         self.context = context;
         self
     }
 
-    /// The same with another answer to variables that are not there.
+    /// Sets how undefined variables behave.
     #[must_use]
     pub fn undefined(mut self, mode: UndefinedMode) -> Self {
         self.undefined = Some(mode);
         self
     }
 
-    /// The same without a look at whether the variables are what the prompt declares: what is missing is not there.
+    /// Skips the check against the declarations of the prompt: missing variables are undefined.
     #[must_use]
     pub fn unchecked(mut self) -> Self {
         self.unchecked = true;
         self
     }
 
-    /// The same, watching a handle that stops it: templates, and whatever is waited for, such as hooks and tools.
+    /// Sets a handle that stops the render: templates, hooks and tools.
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = Some(cancel);
         self
     }
 
-    /// The same for somebody who waits until `deadline`: a hook that found no free process by then, or is not done,
-    /// is told as such.
+    /// Sets the deadline: a hook that has no free process by then, or still runs, fails with an error that says so.
     #[must_use]
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
@@ -101,27 +100,27 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Who asks, and from where.
+/// Facts about the caller.
 ///
-/// A door that serves strangers decides itself which `workspace_path` it passes on: files beneath it can be read.
+/// A door that serves strangers has to check `workspace_path`, because prompts can read files beneath it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
-    /// The agent that asks.
+    /// The id of the agent.
     pub agent_id: Option<String>,
-    /// The model that the result is meant for.
+    /// The model that gets the result.
     pub model: Option<String>,
-    /// The language to answer in.
+    /// The language of the response.
     pub language: Option<String>,
-    /// The project that is worked on.
+    /// The directory that the caller works on.
     pub workspace_path: Option<String>,
-    /// The session, as hooks see it; `session_id`, `agent_id` and `model` in it count too.
+    /// The session, which hooks can read. Its `session_id`, `agent_id` and `model` are used too.
     pub session: Map<String, Value>,
-    /// State of the session that a prompt may read if it declares so.
+    /// The state of the session, which prompts with the permission `session_state` can read.
     pub session_state: Map<String, Value>,
 }
 
 impl Context {
-    /// Reads a context as callers write it: unknown keys are ignored, and so are values that are no text.
+    /// Reads a context from JSON. Ignores unknown keys and values of other types.
     #[must_use]
     pub fn from_map(map: &Map<String, Value>) -> Self {
         let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -144,7 +143,7 @@ impl Context {
         self.session.get(key).and_then(Value::as_str)
     }
 
-    /// The agent: named by the context, else by the session.
+    /// The id of the agent, from the context or the session.
     #[must_use]
     pub fn agent(&self) -> Option<&str> {
         self.agent_id.as_deref().or_else(|| self.of_session("agent_id"))

@@ -1,4 +1,4 @@
-//! Running the templates of a plan: passes over them until no call is waited for.
+//! Runs the templates of a plan in passes, until no template waits for a call.
 
 use std::sync::Arc;
 
@@ -18,41 +18,41 @@ use super::{
 };
 use crate::{Catalog, Code, Error, Result, definition::UndefinedMode};
 
-/// What the templates of one render run with.
+/// The inputs of the template runs of one render.
 pub(super) struct Run<'r> {
     pub(super) plan: &'r Plan,
     pub(super) catalog: &'r Catalog,
     pub(super) cache: &'r Cache,
-    /// Other options than those of the plan.
+    /// Options that replace those of the plan.
     pub(super) options: Option<Arc<Options>>,
-    /// What a value does that is not there.
+    /// How undefined variables behave.
     pub(super) undefined: UndefinedMode,
     pub(super) cancel: Option<Cancel>,
     /// Whether the user trusts the workspace.
     pub(super) trusted: bool,
-    /// Stops a pass where a template reaches a provider that did not run.
+    /// Stops a pass if a template reaches a provider that has not run.
     pub(super) late: Option<&'r LateProviders<'r>>,
 }
 
-/// The calls of one render over all passes: each template of it has calls of its own.
+/// The calls of one render over all passes, for each template.
 #[derive(Default)]
 pub(super) struct PendingCalls {
     calls: Vec<Calls>,
 }
 
-/// A call that is to be made.
+/// A call that a template waits for.
 pub(super) struct WantedCall {
-    /// Which template, and which of its calls.
+    /// The index of the template, and its call.
     pub(super) place: (usize, CallId),
     pub(super) function: String,
     pub(super) arguments: Value,
     pub(super) pure: bool,
 }
 
-/// What the templates of a prompt gave.
+/// The output of the templates of a prompt.
 pub(super) struct RenderOutput {
     pub(super) body: RenderedBody,
-    /// The compiled prompt of a module, from which its body was made.
+    /// The compiled prompt, if the prompt is a module.
     pub(super) module: Option<Arc<CompiledPrompt>>,
 }
 
@@ -62,14 +62,14 @@ impl From<RenderedBody> for RenderOutput {
     }
 }
 
-/// How a pass over all templates ended.
+/// The result of a pass over all templates.
 pub(super) enum Step {
     Done(RenderOutput),
     Wait(Vec<WantedCall>),
 }
 
 impl PendingCalls {
-    /// Hands in the result of a call.
+    /// Sets the result of a call.
     pub(super) fn resolve(&self, place: (usize, CallId), result: Result<Value, String>) {
         if let Some(calls) = self.calls.get(place.0) {
             calls.resolve_call(place.1, result);
@@ -84,7 +84,7 @@ impl PendingCalls {
     }
 }
 
-/// One pass: templates are counted in the order they run, so that each finds its calls again.
+/// One pass. Templates are numbered in the order they run, so that each finds its calls again.
 pub(super) struct TemplatePass<'p, 'r> {
     pub(super) run: &'p Run<'r>,
     pub(super) layers: &'p Layers<'p>,
@@ -95,7 +95,7 @@ pub(super) struct TemplatePass<'p, 'r> {
 }
 
 impl Run<'_> {
-    /// Runs a prompt whose functions need nothing from the outside, to the end.
+    /// Runs a prompt that waits for no calls.
     pub(super) fn run_immediately(&self, layers: &Layers<'_>) -> Result<RenderOutput> {
         match &self.plan.body {
             PlannedBody::Text { template, structured } => {
@@ -120,7 +120,7 @@ impl Run<'_> {
         }
     }
 
-    /// One pass over all templates.
+    /// Runs one pass over all templates.
     pub(super) fn run_pass(&self, layers: &Layers<'_>, pending: &mut PendingCalls) -> Result<Step> {
         let meter = Meter::new(&self.plan.limits);
         let mut pass = TemplatePass { run: self, layers, pending, meter, next: 0, wanted: Vec::new() };
@@ -178,7 +178,7 @@ impl Run<'_> {
 type Written = hinagata_value::Written;
 
 impl TemplatePass<'_, '_> {
-    /// Runs one template; `None` when it has to wait for calls.
+    /// Runs a template outside of messages; `None` if it waits for calls.
     fn run_outer<T>(
         &mut self,
         template: &PlannedTemplate,
@@ -187,7 +187,7 @@ impl TemplatePass<'_, '_> {
         self.run_template(template, self.layers, false, finish)
     }
 
-    /// Runs a template inside of a declared message, where no message can start.
+    /// Runs a template inside a declared message, where no other message can start.
     fn run_inner<T>(
         &mut self,
         template: &PlannedTemplate,
@@ -222,7 +222,7 @@ impl TemplatePass<'_, '_> {
         }
     }
 
-    /// Runs a template for its text, with other variables than those of the render.
+    /// Renders a template to text with other variables than those of the call.
     pub(super) fn render_text_with(
         &mut self,
         template: &PlannedTemplate,

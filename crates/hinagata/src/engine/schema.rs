@@ -1,4 +1,4 @@
-//! JSON Schemas of parameters, compiled once.
+//! Compiled JSON Schemas of parameters.
 
 #[cfg(feature = "schema")]
 use std::collections::HashMap;
@@ -20,10 +20,10 @@ pub(super) struct Schemas {
 
 #[cfg(feature = "schema")]
 impl Schemas {
-    /// Compiles what `parameters` declare.
+    /// Compiles the schemas of `parameters`.
     ///
     /// # Errors
-    /// Code `definition`, reason `schema`, when one of them is no schema.
+    /// Code `definition`, reason `schema`, for an invalid schema.
     pub(super) fn compile(parameters: &Parameters) -> Result<Self> {
         let mut by_name = HashMap::new();
         for parameter in parameters {
@@ -34,11 +34,11 @@ impl Schemas {
         Ok(Self { by_name })
     }
 
-    /// What is wrong with `value`, the value of `parameter`.
+    /// The problems of `value` as the value of `parameter`.
     pub(super) fn problems(&self, parameter: &Parameter, value: &Value) -> Vec<SchemaProblem> {
-        /// Problems of one value that are told.
+        /// Maximum reported problems of one value.
         const MOST: usize = 10;
-        // Most prompts have no schema: nothing is looked up for them.
+        // Most parameters have no schema: this avoids the lookup.
         let Some(validator) = parameter.schema.as_ref().and_then(|_| self.by_name.get(&parameter.name))
         else {
             return Vec::new();
@@ -46,7 +46,7 @@ impl Schemas {
         let shown = |error: jsonschema::ValidationError<'_>| SchemaProblem {
             name: parameter.name.clone(),
             path: error.instance_path().to_string(),
-            // The message quotes the value, which may be a secret.
+            // The message quotes the value, which may be secret.
             message: match parameter.secret {
                 true => "does not follow its schema".to_owned(),
                 false => error.to_string(),

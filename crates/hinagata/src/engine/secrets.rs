@@ -1,17 +1,17 @@
-//! Values that must not be shown.
+//! Masks secret values.
 
 use serde_json::Value;
 
 use super::{layers::Layers, plan::Plan, trace::HIDDEN};
 use crate::Error;
 
-/// Shorter texts are not looked for: they would stand in half of all sentences.
+/// Minimum length of a masked text; shorter ones occur in too many sentences.
 const SHORTEST: usize = 3;
 
-/// The secret texts of one render: in whatever is shown of it, each stands as `•••`.
+/// The secret texts of one render, which appear as `•••` in traces, errors and logs.
 ///
-/// They are found as they are, without white space around them, and as JSON and Python write them in quotes. What a hook
-/// made of one in another way, such as its first half or its hash, is not found.
+/// A secret is found as it is, trimmed, and as JSON and Python quote it. Other values that a hook derives from it, such
+/// as a prefix or a hash, are not found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secrets(Vec<String>);
 
@@ -22,34 +22,34 @@ impl Secrets {
         all
     }
 
-    /// Adds what the secret variables hold now; what they held before stays secret.
+    /// Adds the current values of secret variables. Earlier values stay secret.
     pub(super) fn add_layers(&mut self, plan: &Plan, layers: &Layers<'_>) {
         for value in plan.secrets().filter_map(|name| layers.get(name)) {
             self.add_value(value);
         }
     }
 
-    /// Adds every text in a value.
+    /// Adds every text and number in a value.
     pub fn add_value(&mut self, value: &Value) {
         collect(value, &mut self.0);
-        // The longest first, so that one that is part of another leaves nothing behind.
+        // Longest first, so that masking a part of a longer secret leaves no rest.
         self.0.sort_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
         self.0.dedup();
     }
 
-    /// The error without any of them.
+    /// Masks secrets in an error.
     #[must_use]
     pub fn redact_error(&self, error: Error) -> Error {
         if self.0.is_empty() { error } else { error.map_texts(|text| self.mask_text(text)) }
     }
 
-    /// The text without any of them.
+    /// Masks secrets in a text.
     #[must_use]
     pub fn mask_text(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, HIDDEN))
     }
 
-    /// The value without any of them, in names of entries as well.
+    /// Masks secrets in a value, including keys of objects.
     pub(super) fn mask_value(&self, value: Value) -> Value {
         if self.0.is_empty() {
             return value;
@@ -73,7 +73,7 @@ fn collect(value: &Value, texts: &mut Vec<String>) {
             let bare = text.trim();
             let in_quotes = Value::from(bare).to_string();
             let escaped = in_quotes[1..in_quotes.len() - 1].to_owned();
-            // Python keeps a double quote as it is inside of single ones.
+            // Python does not escape a double quote inside single quotes.
             let by_python = escaped.replace("\\\"", "\"");
             for form in [text.clone(), bare.to_owned(), escaped, by_python] {
                 if form.chars().count() >= SHORTEST {

@@ -1,4 +1,4 @@
-//! One state of the workspace, and what was prepared from it.
+//! A catalog with its cached plans.
 //!
 //! The reasons are in `docs/design/snapshots.md`.
 
@@ -10,12 +10,12 @@ use hinagata_value::BoundedCache;
 use super::plan::Plan;
 use crate::{Agent, Catalog, Reach, Result, store::StoreSnapshot};
 
-/// A catalog, with the plans of the prompts that were used last.
+/// A catalog with the plans of recently used prompts.
 pub(super) struct Snapshot {
     pub(super) catalog: Catalog,
     pub(super) plans: BoundedCache<Box<str>, Arc<Plan>>,
     agents: BoundedCache<Box<str>, Result<Option<Arc<Agent>>>>,
-    /// The same state as callers have it who reach some of it, with plans of their own.
+    /// The same snapshot for each restricted reach, with separate plans.
     views: Narrowed<Arc<Self>>,
     capacity: usize,
 }
@@ -26,7 +26,7 @@ impl Snapshot {
         Self { catalog, plans, agents, views: Narrowed::default(), capacity }
     }
 
-    /// The same state as far as `reach` goes.
+    /// The same snapshot within `reach`.
     pub(super) fn within(&self, reach: &Arc<Reach>) -> Arc<Self> {
         self.views.get(reach, |_| true, || Arc::new(Self::new(self.catalog.within(reach), self.capacity)))
     }
@@ -36,7 +36,7 @@ impl Snapshot {
         self.catalog.store().is_some_and(|known| known.has_same_prompts(store))
     }
 
-    /// The agent called `id`, read once.
+    /// The agent `id`. It is read once.
     pub(super) fn agent(&self, id: &str) -> Result<Option<Arc<Agent>>> {
         if let Some(known) = self.agents.get(id) {
             return known;

@@ -1,4 +1,4 @@
-//! Templates by name for one prompt: what its own templates name is found once and kept with its plan.
+//! Finds the templates that a prompt uses. Templates that are known statically are kept with its plan.
 
 use std::{borrow::Cow, cell::RefCell, collections::HashMap, sync::Arc};
 
@@ -11,12 +11,12 @@ use crate::{
     source::RootKind,
 };
 
-/// A template file, ready for the engines.
+/// A template file.
 #[derive(Clone, Debug)]
 pub(super) struct TemplateFile {
     pub(super) source: SourceText,
     pub(super) first_line: u32,
-    /// Where names in it are looked up.
+    /// The source root in which its names are looked up first.
     pub(super) root: RootKind,
     text: Arc<str>,
 }
@@ -32,11 +32,11 @@ impl TemplateFile {
     }
 }
 
-/// The files that names led to, and which name led where.
+/// Template files by path, and the path that each name led to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     files: HashMap<Box<str>, Arc<TemplateFile>>,
-    /// By the file that names, then by the name.
+    /// By the file that contains the name, then by the name.
     joins: HashMap<Box<str>, HashMap<Box<str>, Box<str>>>,
 }
 
@@ -49,12 +49,12 @@ impl Known {
         self.files.get(name)
     }
 
-    /// What `name` in the file `from` led to.
+    /// The path that `name` in the file `from` led to.
     pub(super) fn joined(&self, from: &str, name: &str) -> Option<&str> {
         Some(self.joins.get(from)?.get(name)?)
     }
 
-    /// Every file with its text, in the order of their names.
+    /// Every file with its text, sorted by path.
     pub(super) fn texts(&self) -> Vec<FileRead> {
         let mut all: Vec<FileRead> = self
             .files
@@ -65,7 +65,7 @@ impl Known {
         all
     }
 
-    /// Takes over what `other` knows.
+    /// Adds the files and names of `other`.
     pub(super) fn merge(&mut self, other: &Self) {
         for (name, file) in &other.files {
             self.files.entry(name.clone()).or_insert_with(|| Arc::clone(file));
@@ -82,17 +82,17 @@ impl Known {
     }
 }
 
-/// The templates of one prompt: known ones first, then those of the catalog.
+/// The templates of one prompt: those of its plan, then those of the catalog.
 pub(super) struct PromptSources<'p> {
     catalog: &'p Catalog,
     known: &'p Known,
-    /// What was found on the way: names that only a run knows, or everything while a plan is made.
+    /// Templates found during a run or while planning.
     found: RefCell<Known>,
-    /// The template that runs, and the line of its file on which it starts: a file can hold several.
+    /// The template that runs and its first line. A file can hold several templates.
     entry: Option<(&'p str, u32)>,
-    /// The first error of the catalog: it tells more than a template error can.
+    /// The first error of the catalog, which says more than the error of a template.
     failure: RefCell<Option<Error>>,
-    /// What has to be there before a template runs whose name only the run knows.
+    /// Checks whether a dynamically included template needs providers first.
     late: Option<&'p LateProviders<'p>>,
 }
 
@@ -102,29 +102,29 @@ impl<'p> PromptSources<'p> {
         Self { catalog, known, found, entry: None, failure, late: None }
     }
 
-    /// The same, stopping where something has to be fetched for a template.
+    /// Stops a run if a template needs providers first.
     pub(super) fn fetching(mut self, late: Option<&'p LateProviders<'p>>) -> Self {
         self.late = late;
         self
     }
 
-    /// The same for a template of the prompt's own.
+    /// Sets the template that runs.
     pub(super) fn starting_at(mut self, template: &'p PlannedTemplate) -> Self {
         self.entry = Some((template.template.name(), template.first_line));
         self
     }
 
-    /// What was found beside the known.
+    /// The templates that were found and are not part of the plan.
     pub(super) fn into_found(self) -> Known {
         self.found.into_inner()
     }
 
-    /// Whether whoever asks reaches some prompts alone.
+    /// Whether the caller has a restricted reach.
     pub(super) fn is_bound(&self) -> bool {
         self.catalog.reach().is_some()
     }
 
-    /// Why the catalog could not answer, if it could not.
+    /// The first error of the catalog.
     pub(super) fn failure(&self) -> Option<Error> {
         self.failure.borrow().clone()
     }
@@ -133,7 +133,7 @@ impl<'p> PromptSources<'p> {
         self.known.file(name).cloned().or_else(|| self.found.borrow().file(name).cloned())
     }
 
-    /// The line of a file on which a template starts; 1 for what is not known.
+    /// The line of its file on which a template starts; 1 for an unknown one.
     pub(super) fn first_line(&self, name: &str) -> u32 {
         match self.entry {
             Some((entry, line)) if entry == name => line,
@@ -162,7 +162,7 @@ impl Sources for PromptSources<'_> {
             Err(error) => Err(self.refuse(error)),
             Ok(Some(template)) => {
                 let led_to = template.text.file.clone();
-                // A file that is known stays as it is known: a render sees one state of it.
+                // A render sees one state of a file.
                 let file = self
                     .file(&led_to)
                     .unwrap_or_else(|| Arc::new(TemplateFile::new(&template.text, template.root)));

@@ -1,4 +1,4 @@
-//! `system.*`: what the engine knows by itself.
+//! The system variables, `system.*`.
 
 use std::{sync::OnceLock, time::SystemTime};
 
@@ -24,18 +24,18 @@ pub(crate) const NAMES: [&str; 12] = [
     "language",
 ];
 
-/// What does not change from call to call.
+/// Facts about the machine, the same for every call.
 #[derive(Clone, Debug)]
 pub(super) struct Host {
     timezone: Option<String>,
-    /// Found when a time is first asked for: the database of zones is not small.
+    /// Loaded on first use, because the time zone database is large.
     zone: OnceLock<TimeZone>,
     pub(super) os: String,
     pub(super) language: String,
 }
 
 impl Host {
-    /// The machine, with the configured zone and language where they are given.
+    /// The machine, with the configured time zone, operating system and language.
     pub(super) fn new(timezone: Option<&str>, os: Option<&str>, language: Option<&str>) -> Self {
         Self {
             timezone: timezone.map(str::to_owned),
@@ -47,7 +47,7 @@ impl Host {
 }
 
 impl Host {
-    /// The configured zone, when there is none of that name.
+    /// The name of the configured time zone if it is unknown.
     pub(super) fn unknown_zone(&self) -> Option<&str> {
         let name = self.timezone.as_deref()?;
         (self.zone().iana_name() != Some(name) && TimeZone::get(name).is_err()).then_some(name)
@@ -61,7 +61,7 @@ impl Host {
     }
 }
 
-/// The language of the environment: `ja` for `ja_JP.UTF-8`, nothing for `C`.
+/// The language of the environment: `ja` for `ja_JP.UTF-8`, empty for `C`.
 fn locale() -> String {
     let set = |name: &&str| std::env::var(name).is_ok_and(|value| !value.is_empty());
     let Some(name) = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find(|name| set(name)) else {
@@ -72,7 +72,7 @@ fn locale() -> String {
     if matches!(language, "C" | "POSIX") { String::new() } else { language.to_owned() }
 }
 
-/// The system variables of one call. The time is one and the same in all of them.
+/// The system variables of one call. All of them use the same time.
 #[derive(Debug)]
 pub(super) struct System<'a> {
     host: &'a Host,
@@ -91,7 +91,7 @@ impl<'a> System<'a> {
         Self { host, now, context, agent }
     }
 
-    /// The value called `name`; `None` for names there are not.
+    /// The value of `name`; `None` for an unknown name.
     pub(super) fn get(&self, name: &str) -> Option<Value> {
         let agent = |field: fn(&Agent) -> Option<&str>| self.agent.and_then(field);
         let text = match name {
@@ -114,7 +114,7 @@ impl<'a> System<'a> {
         Some(Value::String(text))
     }
 
-    /// All of them, as a map.
+    /// All system variables as an object.
     pub(super) fn all(&self) -> Value {
         let entries = NAMES.into_iter().filter_map(|name| Some((name.to_owned(), self.get(name)?)));
         Value::Object(entries.collect::<Map<_, _>>())
@@ -128,7 +128,7 @@ impl<'a> System<'a> {
         self.zoned().strftime(format).to_string()
     }
 
-    /// The name of the zone, or its offset where it has no name.
+    /// The name of the time zone, or its offset if it has no name.
     fn timezone(&self) -> String {
         match self.host.zone().iana_name() {
             Some(name) => name.to_owned(),

@@ -1,5 +1,5 @@
-//! The calls to tools of one render: at the same time where they may, once where they are equal, and with a value in the
-//! place of one that failed.
+//! Runs the tool calls of one render: pure calls concurrently and equal ones once. A failed call can have a fallback
+//! value.
 
 use std::{
     collections::HashMap,
@@ -19,25 +19,25 @@ use crate::{
     ports::{self, OnError, Tool},
 };
 
-/// What a call gives to the template: a value, or why the render fails.
+/// The result of a call for the template: a value, or the message of the failure.
 type Outcome = Result<Value, String>;
 
-/// The place of a call: which template, and which of its calls.
+/// The position of a call: the index of the template, and its call.
 type Place = (usize, CallId);
 
 /// The calls of one render over all passes.
 pub(super) struct ToolCalls<'c> {
     tools: &'c KnownTools,
-    /// What the prompt says about calls that fail.
+    /// What the prompt sets for failed calls.
     on_error: Option<OnError>,
     secrets: Arc<Secrets>,
-    /// What pure calls gave, by tool and arguments: templates of one prompt share them.
+    /// Results of pure calls by tool and arguments, shared by the templates of the prompt.
     known: HashMap<(String, String), Outcome>,
-    /// The failure that the render cannot go on after.
+    /// The failure that ends the render.
     fatal: Option<Error>,
 }
 
-/// A call, and everybody who waits for it.
+/// A call and the places that wait for it.
 struct Pending {
     tool: Arc<Tool>,
     function: String,
@@ -46,7 +46,7 @@ struct Pending {
     places: Vec<Place>,
 }
 
-/// A call that was made: what it gave, and how long it took.
+/// A finished call with its result and its time.
 type FinishedCall = (Pending, Result<Value>, Duration);
 
 impl<'c> ToolCalls<'c> {
@@ -60,7 +60,7 @@ impl<'c> ToolCalls<'c> {
         }
     }
 
-    /// Makes the calls that a pass waits for, and gives what each of them gave.
+    /// Runs the calls that a pass waits for, and returns their results.
     pub(super) async fn run_calls(
         &mut self,
         wanted: Vec<WantedCall>,
@@ -84,10 +84,10 @@ impl<'c> ToolCalls<'c> {
         all
     }
 
-    /// The error of a pass, told as the failure of the tool that caused it.
+    /// Converts the error of a pass to the failure of the tool that caused it.
     pub(super) fn explain_failure(&self, error: Error) -> Error {
         match &self.fatal {
-            // A failed call is found again by the next pass, which cannot get beyond it.
+            // The pass after a failed call stops at it with a runtime error.
             Some(fatal) if error.code() == Code::RenderRuntime => {
                 let mut error = error.with_code(Code::Tool);
                 for (key, value) in fatal.details() {
@@ -99,7 +99,7 @@ impl<'c> ToolCalls<'c> {
         }
     }
 
-    /// The calls that are to be made, pure and not; those whose result is known are `done`.
+    /// Splits calls into pure and ordered ones. Results that are known go to `done`.
     fn sort_calls(
         &self,
         wanted: Vec<WantedCall>,
@@ -128,7 +128,7 @@ impl<'c> ToolCalls<'c> {
         (pure, ordered)
     }
 
-    /// Pure calls each for itself, the others beside them one after the other.
+    /// One future for each pure call, and one that runs the others in order.
     fn call_futures(
         &self,
         pure: Vec<Pending>,

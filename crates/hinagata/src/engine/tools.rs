@@ -1,4 +1,4 @@
-//! Tools as functions of templates: calling one starts a call to the outside.
+//! Tools as functions of templates.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use crate::{
     store::StoreSnapshot,
 };
 
-/// How the names start that Jinja has for tools beside those of their functions.
+/// The namespace of tools in Jinja, such as `tools.files.search`.
 pub(super) const SPACE: &str = "tools";
 
-/// A set of tools, and what plans share of it.
+/// A set of tools, with the functions and options that plans share.
 pub(super) struct KnownTools {
     pub(super) set: Arc<dyn ToolSet>,
-    /// The functions of templates: those that make structure, and the tools.
+    /// The functions of templates: structure and tools.
     pub(super) functions: Arc<Functions>,
-    /// Compiles templates that use them.
+    /// Options that know these functions.
     pub(super) options: Options,
 }
 
@@ -33,7 +33,7 @@ impl KnownTools {
 }
 
 impl Engine {
-    /// The tools that a render in these states of workspace and store has; `None` when there are none.
+    /// The tools of a render in these snapshots; `None` if there are none.
     pub(super) fn tools(
         &self,
         snapshot: &Snapshot,
@@ -42,7 +42,7 @@ impl Engine {
         self.known_tools(snapshot, store).filter(|known| !known.set.tools().is_empty())
     }
 
-    /// The same, also when all of them are wrong.
+    /// The same, also if all definitions are invalid.
     pub(super) fn known_tools(
         &self,
         snapshot: &Snapshot,
@@ -70,7 +70,7 @@ fn functions(set: &dyn ToolSet) -> Functions {
         add(&mut functions, name, name, tool);
         if let Some(module) = &tool.module {
             let long = format!("{SPACE}.{}.{}", identifier(module), identifier(&tool.name));
-            // Two tools may call themselves alike; then the first has the name, as with all names.
+            // If two tools have the same name, the first one wins.
             if functions.get(&long).is_none() {
                 add(&mut functions, &long, name, tool);
             }
@@ -84,7 +84,7 @@ fn add(functions: &mut Functions, known_as: &str, name: &str, tool: &Arc<Tool>) 
     functions.insert(Closure::new(known_as, move |host, arguments| start(&tool, &own, host, arguments)));
 }
 
-/// The name with `_` for everything that an identifier cannot hold.
+/// The name with `_` for every character that an identifier cannot contain.
 fn identifier(name: &str) -> String {
     name.chars().map(|found| if found.is_ascii_alphanumeric() { found } else { '_' }).collect()
 }
@@ -99,7 +99,7 @@ fn start<'a>(
     host.start_call(Request { function: name.to_owned(), arguments, pure: tool.pure })
 }
 
-/// The arguments as what is sent: an object where the tool declares one, else a list.
+/// The arguments as JSON: an object if the tool declares one, else a list.
 fn document<'a>(
     tool: &Tool,
     name: &str,
@@ -136,7 +136,7 @@ fn document<'a>(
     Ok(Value::Object(all))
 }
 
-/// The names of the arguments in their order, where the tool declares an object.
+/// The names of the arguments in their order, if the tool declares an object.
 fn properties(tool: &Tool) -> Option<Vec<&str>> {
     let schema = tool.parameters.as_ref()?.as_object()?;
     let declared = schema.get("properties").and_then(Value::as_object);

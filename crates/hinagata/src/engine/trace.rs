@@ -1,4 +1,4 @@
-//! What one render did.
+//! The trace of one render.
 
 use std::time::Duration;
 
@@ -7,68 +7,68 @@ use serde_json::Value;
 
 use super::layers::Layer;
 
-/// What stands for a value that must not be shown.
+/// Replaces a secret value.
 pub const HIDDEN: &str = "•••";
 
-/// What one render did: every variable with its layers, every template, call and hook, with times.
+/// What one render did: variables with their layers, templates, calls, hooks and times.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Trace {
-    /// How the name led to the prompt.
+    /// How the name resolved to the prompt.
     pub chosen: Chosen,
-    /// The variables that the template can reach, in the order they are met.
+    /// The variables that templates can reach, in the order of first use.
     pub variables: Vec<TracedVariable>,
-    /// The templates, the prompt's own first.
+    /// The templates; those of the prompt first.
     pub templates: Vec<TracedTemplate>,
-    /// Providers, hooks and tools that ran, in the order they ended.
+    /// Providers, hooks and tools that ran, in the order they finished.
     pub calls: Vec<TracedCall>,
-    /// The size of each message; of a text alone, one.
+    /// The size of each message, or of the text.
     pub sizes: Vec<Size>,
-    /// How long each step took.
+    /// The time of each phase.
     pub times: Times,
 }
 
-/// How a name led to a prompt.
+/// How a name resolved to a prompt.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Chosen {
-    /// The name that was asked for.
+    /// The requested name.
     pub asked: String,
-    /// The id that it stands for.
+    /// The id of the prompt.
     pub prompt_id: String,
-    /// Where the prompt is.
+    /// The source of the prompt.
     pub source: String,
-    /// Why it is this one: `only`, `resolution`, `replacement`.
+    /// Why it was chosen: `only`, `resolution` or `replacement`.
     pub reason: &'static str,
-    /// The prompts whose declarations count, from this one to its last parent.
+    /// The ids from the prompt to its last parent.
     pub extends: Vec<String>,
 }
 
-/// A variable that the template can reach.
+/// A variable that a template can reach.
 #[derive(Clone, Debug, Serialize)]
 pub struct TracedVariable {
     /// The name, or the path of a system, shared or provided variable.
     pub name: String,
-    /// Where its value comes from; `None` when there is no value.
+    /// The layer of its value; `None` if it is undefined. [`Layer::Hook`] without a value means that `pre_render` removed it.
     pub layer: Option<Layer>,
-    /// The file, key or caller it comes from.
+    /// The file, key or caller that it came from.
     pub origin: Option<String>,
-    /// The value, hidden where it is secret.
+    /// The value, masked if secret.
     pub value: Option<Value>,
-    /// The values that lost against it, the nearest first.
+    /// The values that it overrides, the strongest first.
     pub lost: Vec<OverriddenValue>,
     /// Where templates read it.
     pub read_at: Vec<ReadAt>,
-    /// Whether all that is asked of it is whether it is there.
+    /// Whether templates only test whether it is defined.
     pub condition_only: bool,
 }
 
-/// A value that lost.
+/// A value that a stronger layer overrides.
 #[derive(Clone, Debug, Serialize)]
 pub struct OverriddenValue {
     /// Its layer.
     pub layer: Layer,
-    /// The file, key or caller it comes from.
+    /// The file, key or caller that it came from.
     pub origin: String,
-    /// The value, hidden where it is secret.
+    /// The value, masked if secret.
     pub value: Value,
 }
 
@@ -83,41 +83,41 @@ pub struct ReadAt {
     pub column: u32,
 }
 
-/// A template of the render.
+/// A template that the render can use.
 #[derive(Clone, Debug, Serialize)]
 pub struct TracedTemplate {
     /// The file.
     pub file: String,
     /// The language.
     pub engine: &'static str,
-    /// The templates that it names, as they are written, with what they led to.
+    /// The templates that it uses.
     pub uses: Vec<TracedUse>,
 }
 
-/// A template that another one names.
+/// A use of a template by another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TracedUse {
     /// `extends`, `include`, `import` or `template`.
     pub how: &'static str,
-    /// The name as it is written; empty when only a run knows it.
+    /// The name as written; empty if it is known only during a run.
     pub name: String,
-    /// The file it led to.
+    /// The file that it resolved to.
     pub file: Option<String>,
     /// The line of the use.
     pub line: u32,
 }
 
-/// Something outside that ran.
+/// A provider, hook or tool that ran.
 #[derive(Clone, Debug, Serialize)]
 pub struct TracedCall {
     /// `provider`, `hook` or `tool`.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// How long it took.
+    /// Its time.
     #[serde(serialize_with = "milliseconds")]
     pub time: Duration,
-    /// Why it failed, if it did.
+    /// The message of its failure.
     pub error: Option<String>,
 }
 
@@ -132,19 +132,19 @@ pub struct Size {
     pub bytes: usize,
 }
 
-/// How long each step took.
+/// The time of each phase.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Times {
-    /// Finding and reading the prompt and its templates; next to nothing once it is known.
+    /// Finding and compiling the prompt; almost zero if its plan is cached.
     #[serde(serialize_with = "milliseconds")]
     pub prepare: Duration,
-    /// Collecting variables, waiting for providers included.
+    /// Collecting variables, including providers.
     #[serde(serialize_with = "milliseconds")]
     pub scope: Duration,
     /// `pre_render` and `post_render`.
     #[serde(serialize_with = "milliseconds")]
     pub hooks: Duration,
-    /// Running templates, waiting for tools included.
+    /// Running templates, including tools.
     #[serde(serialize_with = "milliseconds")]
     pub render: Duration,
 }

@@ -1,4 +1,4 @@
-//! Variables that templates read and nothing defines, found before a template runs.
+//! Finds undefined variables before a template runs.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{
 use crate::{Code, Error, Result};
 
 impl Call<'_> {
-    /// Under `error`, tells all variables at once that a template reads and nobody gives.
+    /// Reports all undefined variables at once, for the mode `error`.
     pub(super) fn refuse_missing(&self, layers: &Layers<'_>) -> Result<()> {
         let missing = missing(self, layers);
         let Some(first) = missing.first() else { return Ok(()) };
@@ -49,13 +49,13 @@ impl Call<'_> {
         Err(error)
     }
 
-    /// A line of one of the files that the prompt was read from.
+    /// A line of a file of the prompt.
     fn excerpt(&self, file: &str, line: u32) -> Option<String> {
         let read = self.plan.about.files.iter().find(|read| read.file == file)?;
         crate::Place::at_line(file, &read.text, line, 1).excerpt
     }
 
-    /// Whether a path leads to a function, by its name or through `tools`, because no variable has its name.
+    /// Whether a path is the name of a function, or leads to one through `tools`. A variable of that name takes precedence.
     pub(super) fn is_function(&self, layers: &Layers<'_>, variable: &VariableUse) -> bool {
         let Some(tools) = &self.plan.tools else { return false };
         let mut name = variable.path.root.to_string();
@@ -68,18 +68,18 @@ impl Call<'_> {
                 _ => break,
             }
         }
-        // What is called through `tools` is read up to its module.
+        // The analysis reads a call through `tools` up to its module.
         tools.functions.get(&name).is_some() || tools.functions.first_with(&format!("{name}.")).is_some()
     }
 }
 
-/// A variable that is read and not there.
+/// A path that leads to no value, with its reads.
 struct Missing {
     name: String,
     read_at: Vec<ReadAt>,
 }
 
-/// Every path that a template needs the value of and that leads nowhere.
+/// Every path that a template prints or uses, and that leads to no value.
 fn missing(call: &Call<'_>, layers: &Layers<'_>) -> Vec<Missing> {
     let mut all: Vec<Missing> = Vec::new();
     for (first_line, graph) in graphs(call) {
@@ -98,7 +98,7 @@ fn missing(call: &Call<'_>, layers: &Layers<'_>) -> Vec<Missing> {
     all
 }
 
-/// How far a path leads when it ends in nothing; `None` when it leads to a value, or only a run can tell.
+/// The undefined part of a path; `None` if it leads to a value or depends on the run.
 fn undefined_path(layers: &Layers<'_>, variable: &VariableUse) -> Option<String> {
     let root: &Arc<str> = &variable.path.root;
     if &**root == "." {
@@ -108,7 +108,7 @@ fn undefined_path(layers: &Layers<'_>, variable: &VariableUse) -> Option<String>
     let Some(mut value) = layers.get(root) else { return Some(name) };
     for part in variable.path.parts.iter() {
         let PathPart::Key(key) = part else { return None };
-        // Methods and attributes of texts and lists are not data.
+        // Methods and attributes of strings and lists are not data.
         let Value::Object(map) = value else { return None };
         name = format!("{name}.{key}");
         match map.get(&**key) {

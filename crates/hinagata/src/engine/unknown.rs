@@ -1,4 +1,4 @@
-//! Variables that were passed and do nothing.
+//! Finds variables of a call that have no effect.
 
 use serde_json::{Map, Value};
 
@@ -9,23 +9,23 @@ use super::{
 };
 use crate::{Code, Error};
 
-/// Names that one warning lists.
+/// Maximum names in one warning.
 const LISTED: usize = 10;
 
 impl Plan {
-    /// Whether a variable called `name` is declared, or named by a template.
+    /// Whether a variable called `name` is declared or read by a template.
     pub(super) fn is_known(&self, name: &str) -> bool {
         self.reads.can_reach(name) || self.inherited.parameters.get(name).is_some()
     }
 
-    /// Whether everything that a call passes can be told to be read or not. Hooks, and templates that take all variables
-    /// together, read what nobody can foresee.
+    /// Whether the analysis knows every variable that is read. Hooks, and templates that take all variables together, can
+    /// read any.
     fn reads_are_known(&self) -> bool {
         !self.reads.anything && !self.inherited.definition.hooks.any() && !self.fetches.call
     }
 
-    /// The variables of a call that do nothing, as far as that is known without a run; others where they look like a slip
-    /// of a declared one that was not passed.
+    /// The variables of a call that have no effect. If the analysis does not know all reads, only likely misspellings of
+    /// declared names.
     pub(super) fn unknown_variables(&self, call: &Map<String, Value>) -> Vec<UnknownVariable> {
         let known = self.reads_are_known();
         let declared = self.inherited.parameters.iter().map(|parameter| parameter.name.as_str());
@@ -44,7 +44,7 @@ impl Plan {
         unknown.filter(|unknown| known || !unknown.near.is_empty()).collect()
     }
 
-    /// What a call is told about them: each that looks like a slip by itself, the others together.
+    /// Warnings about unknown variables: one for each likely misspelling, and one for the others.
     pub(super) fn warn_of_unknown(&self, unknown: &[UnknownVariable]) -> Vec<Warning> {
         let verb = if self.reads_are_known() { "neither declares nor reads" } else { "does not declare" };
         let warning = |about: &str, what: String| {

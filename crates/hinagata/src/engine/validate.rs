@@ -1,4 +1,4 @@
-//! Whether values are what a prompt declares; everything that is wrong is told at once.
+//! Checks variables against the declarations of a prompt, and reports all problems at once.
 //!
 //! The reasons are in `docs/design/undefined-variables.md`.
 
@@ -12,35 +12,35 @@ use crate::{
     definition::{Class, Parameter, Parameters, ValueType},
 };
 
-/// Names that templates have for something else, which no caller can give.
+/// Names of the engine's own variables, which a caller cannot pass.
 pub(crate) const RESERVED: [&str; 4] = ["variables", "args", "system", "environs"];
 
-/// What is wrong with the variables of a call.
+/// The problems of the variables of a call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Validation {
-    /// Whether the prompt can be rendered with them.
+    /// Whether the prompt can be rendered.
     pub valid: bool,
-    /// Required variables that nobody gives.
+    /// Required variables that neither the call nor the agent passes.
     pub missing: Vec<String>,
     /// Required variables of the wrong type.
     pub type_errors: Vec<TypeProblem>,
-    /// Other variables of the wrong type: the render goes on with them.
+    /// Other variables of the wrong type; they do not stop a render.
     pub type_warnings: Vec<TypeProblem>,
-    /// Variables that do not follow their schema.
+    /// Variables that do not match their schema.
     pub schema_errors: Vec<SchemaProblem>,
-    /// Variables that have a reserved name.
+    /// Variables with a reserved name.
     pub reserved: Vec<String>,
-    /// Variables that were passed and do nothing: the prompt neither declares nor reads them. Where only a run can tell,
-    /// those that look like a slip of a declared one.
+    /// Variables that have no effect, because the prompt neither declares nor reads them. If the reads are known only
+    /// during a run, likely misspellings of declared names.
     pub unknown: Vec<UnknownVariable>,
 }
 
-/// A variable that was passed and does nothing.
+/// A variable that has no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnknownVariable {
     /// The variable.
     pub name: String,
-    /// Names that may have been meant, of variables that were not passed.
+    /// Similar names of variables that were not passed.
     pub near: Vec<String>,
 }
 
@@ -51,18 +51,18 @@ pub struct TypeProblem {
     pub name: String,
     /// The declared type.
     pub expected: &'static str,
-    /// The type of what was given.
+    /// The type of the value.
     pub actual: &'static str,
 }
 
-/// A variable that does not follow its schema.
+/// A variable that does not match its schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SchemaProblem {
     /// The variable.
     pub name: String,
-    /// Where in its value, as a JSON pointer; empty for the value itself.
+    /// The JSON pointer of the problem; empty for the value itself.
     pub path: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
@@ -113,7 +113,7 @@ impl Validation {
         found
     }
 
-    /// Forgives reserved names.
+    /// Ignores reserved names.
     pub(super) fn allow_reserved(&mut self) {
         self.reserved.clear();
         self.update_valid();
@@ -138,7 +138,7 @@ impl Validation {
         }
     }
 
-    /// The error that tells everything, when there is something.
+    /// The error that reports every problem; `None` if the variables are valid.
     pub(super) fn into_error(self, id: &PromptId, parameters: &Parameters) -> Option<Error> {
         if self.valid {
             return None;
@@ -191,7 +191,7 @@ impl Validation {
     }
 }
 
-/// How many of the values are declared; `None` unless every one has its declared type, nothing is missing, and no name is
+/// The number of declared values; `None` if a value has a wrong type, a required one is missing, or a name is
 /// reserved.
 pub(super) fn count_fitting<'p>(
     parameters: impl Iterator<Item = (&'p Parameter, &'p Key)>,
@@ -209,7 +209,7 @@ pub(super) fn count_fitting<'p>(
 }
 
 fn reserved(call: &Map<String, Value>) -> Vec<String> {
-    /// Up to here comparing names is cheaper than looking them up.
+    /// Up to this size, comparing all names is cheaper than lookups.
     const FEW: usize = 32;
     if call.len() <= FEW && !call.keys().any(|name| RESERVED.contains(&name.as_str())) {
         return Vec::new();
@@ -221,7 +221,7 @@ fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// How the command line would pass a value of this type.
+/// The command-line syntax for a value of this type.
 fn example(name: &str, kind: ValueType) -> String {
     match kind {
         ValueType::List => format!("{name}:='[]'"),
@@ -238,10 +238,10 @@ fn noun_of(name: &str) -> &'static str {
     ValueType::from_name(name).unwrap_or(ValueType::Null).noun()
 }
 
-/// A value from a door that only carries text, by the declared type.
+/// Converts text to a value of the declared type, for doors that carry only text.
 ///
 /// # Errors
-/// When the text is no value of that type.
+/// If the text is not a value of that type.
 pub fn from_text(parameter: &Parameter, text: &str) -> Result<Value, TypeProblem> {
     let wrong =
         || TypeProblem { name: parameter.name.clone(), expected: parameter.kind.name(), actual: "string" };

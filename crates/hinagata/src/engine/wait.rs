@@ -1,4 +1,4 @@
-//! Waiting without a runtime: for one future on this thread, and for several at the same time.
+//! Waits for futures without a runtime.
 //!
 //! The reasons are in `docs/design/cancellation.md`.
 
@@ -22,10 +22,10 @@ impl Wake for Unpark {
     }
 }
 
-/// The result of `future`; the thread sleeps while there is none.
+/// Blocks the thread until `future` is ready.
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
-    // Most renders wait for nothing: they are done before anybody could be woken.
+    // Most renders wait for nothing and are ready at the first poll.
     if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         return result;
     }
@@ -39,7 +39,7 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// The result of `work`, unless it is cancelled first: then it is dropped, with everything that it waits for.
+/// The result of `work`. Cancelling drops it with everything that it waits for.
 pub(super) async fn unless_cancelled<T>(
     cancel: Option<&Cancel>,
     work: impl Future<Output = Result<T>>,
@@ -56,7 +56,7 @@ pub(super) async fn unless_cancelled<T>(
     .await
 }
 
-/// The results of all futures, which run at the same time, in their order.
+/// Runs futures concurrently and returns their results in order.
 pub(super) async fn join_all<T: Send>(futures: Vec<PortFuture<'_, T>>) -> Vec<T> {
     let mut waiting: Vec<Option<PortFuture<'_, T>>> = futures.into_iter().map(Some).collect();
     let mut results: Vec<Option<T>> = waiting.iter().map(|_| None).collect();
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// Is ready once another thread said so.
+    /// A future that another thread completes.
     fn from_thread(value: u32, start: mpsc::Receiver<()>) -> PortFuture<'static, u32> {
         let shared = Arc::new(std::sync::Mutex::new((false, None::<Waker>)));
         let inner = Arc::clone(&shared);

@@ -1,4 +1,4 @@
-//! What Python does not get in a workspace that the user does not trust, and how that is told.
+//! Warnings about permissions that are withheld from Python in an untrusted workspace.
 
 use std::{
     collections::BTreeSet,
@@ -9,7 +9,7 @@ use hinagata_catalog::untrusted_error;
 
 use super::rendered::Warning;
 
-/// Whose Python does not get everything that it declares.
+/// The code from which permissions are withheld.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Declarer {
     /// The prompt that is rendered.
@@ -18,12 +18,12 @@ pub(super) enum Declarer {
     Provider(String),
 }
 
-/// What one render withheld: noted where it happens, so that nothing runs with less than it declares in silence.
+/// The permissions that one render withheld, recorded where it happens, so that every such run has a warning.
 #[derive(Default)]
 pub(super) struct Withheld(Mutex<BTreeSet<(Declarer, Vec<String>)>>);
 
 impl Withheld {
-    /// Notes that `declarer` runs without `names`, if there are any.
+    /// Records that `declarer` runs without `names`, unless empty.
     pub(super) fn note(&self, declarer: Declarer, names: &[&str]) {
         if !names.is_empty() {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
@@ -32,7 +32,7 @@ impl Withheld {
         }
     }
 
-    /// The warnings about everything that was noted.
+    /// Takes the warnings about withheld permissions.
     pub(super) fn take_warnings(&self) -> Vec<Warning> {
         let noted = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let warning = |(declarer, names): (Declarer, Vec<String>)| match declarer {
